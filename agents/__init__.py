@@ -1,0 +1,1 @@
+"""Models and the loop that lets them use tools until they answer."""

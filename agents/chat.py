@@ -1,0 +1,22 @@
+"""What a model is to an agent: something that replies to a request, opened once per model and once per trial."""
+
+from typing import Protocol
+
+from toolablate.traces.records import Condition, ModelReply, ModelRequest, Question
+
+
+class ChatModel(Protocol):
+    """A model within one trial."""
+
+    async def complete(self, request: ModelRequest, *, timeout: float) -> ModelReply:
+        """Replies within `timeout` seconds, or raises `ModelError`; never turns a failed request into a reply."""
+        ...
+
+
+class ModelSource(Protocol):
+    """A model for all its trials: holds the connections or the script. Scripted and simulated models need to know
+    which question is asked; a real one ignores it and sees nothing but the request."""
+
+    def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel: ...
+
+    async def close(self) -> None: ...

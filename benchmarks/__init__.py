@@ -1,0 +1,1 @@
+"""Questions and how their answers are scored."""

@@ -1,0 +1,1 @@
+"""Making it happen: plans, conditions, the runner and the command line."""

@@ -1,0 +1,1 @@
+"""Isolated Jupyter kernels for code that a model wrote."""

@@ -1,0 +1,98 @@
+"""What an isolated kernel is, whatever holds it."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one kernel may use.
+
+    Sizes in MB (10**6 bytes), times in seconds; `output_chars` and `output_messages` per cell. After `cell_seconds` the
+    cell is interrupted, and `grace_seconds` later the kernel is killed.
+    """
+
+    memory_mb: int = 1024
+    cpu_seconds: int = 300
+    processes: int = 64
+    disk_mb: int = 128
+    open_files: int = 256
+    output_chars: int = 20_000
+    output_messages: int = 1_000
+    cell_seconds: float = 60.0
+    grace_seconds: float = 5.0
+    start_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class RichOutput:
+    """An output by MIME type (`image/png` as base64, `image/svg+xml` and `text/html` as inert text)."""
+
+    mime: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class CellResult:
+    """What came of one cell.
+
+    `text` is what a person would see under the cell: streams, the last expression, a traceback without escape codes.
+    `status`: `ok`; `error` (the code raised `error`); `timeout` (interrupted, the kernel lives and keeps its state);
+    `died` (the kernel is gone, `error` says of what: `memory`, `time`, `exit`, `signal 11`; the next cell gets a fresh
+    one). Nothing here is to be trusted as a measurement: the code inside can forge it.
+    """
+
+    status: Literal["ok", "error", "timeout", "died"]
+    text: str
+    error: str = ""
+    truncated: bool = False
+    rich: tuple[RichOutput, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether a backend works on this machine; where not, `detail` says what is missing and `remedy` is the command
+    that mends it."""
+
+    works: bool
+    detail: str
+    remedy: str = ""
+
+
+class Kernel(Protocol):
+    """A running kernel with state between its cells; one cell at a time."""
+
+    async def execute(self, code: str) -> CellResult: ...
+
+    async def close(self) -> None: ...
+
+
+class KernelUnavailable(Exception):
+    """No isolated kernel could be had. `code` is a stable word, `hint` says what to do, `retryable` whether to wait."""
+
+    def __init__(self, message: str, *, hint: str = "", code: str = "unavailable", retryable: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.code = code
+        self.retryable = retryable
+
+
+class Sandbox(Protocol):
+    """Starts isolated kernels. `name` is the backend's (`bubblewrap`, `docker`, `none`)."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+    async def check(self) -> Availability:
+        """Tries the backend for real, once, without leaving anything behind."""
+        ...
+
+    async def start(self) -> Kernel:
+        """Starts a kernel and waits until it answers; raises `KernelUnavailable`."""
+        ...
+
+    async def close(self) -> None: ...

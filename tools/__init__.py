@@ -1,0 +1,1 @@
+"""What can be handed to an agent as a tool."""

@@ -1,0 +1,35 @@
+"""What a tool is: a specification that a model is told, and a call that returns what the model is shown."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from pydantic import JsonValue
+
+from toolablate.traces.records import Artifact, ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What one call gave. `output` is exactly what the model is shown; the rest is for the trace (see `ToolCall`)."""
+
+    output: str
+    status: Literal["ok", "error", "invalid"] = "ok"
+    error: str = ""
+    truncated: bool = False
+    artifacts: tuple[Artifact, ...] = ()
+
+
+class Tool(Protocol):
+    """A tool opened for one trial. It may keep state (a kernel, opened pages) until it is closed.
+
+    A call that the model got wrong is a `ToolResult` with a status; a tool whose own infrastructure failed raises
+    `ToolError` or `SandboxError`, which never counts as something the model did.
+    """
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    async def call(self, arguments: Mapping[str, JsonValue]) -> ToolResult: ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,68 @@
+"""Every error names the boundary that was crossed and what to do about it.
+
+ToolablateError
+├── InputError            a plan, question file or command the user can mend
+├── StoreError            the store cannot be opened, read or written
+├── ModelError            the endpoint, not the model's knowledge, failed
+├── ToolError             a tool's own infrastructure failed (not: the model used it wrongly)
+├── SandboxError          no isolated kernel could be had
+└── ScoringError          a scorer cannot be built or run
+"""
+
+from typing import ClassVar, Literal
+
+Boundary = Literal["input", "model", "tool", "sandbox", "scoring", "store"]
+
+
+class ToolablateError(Exception):
+    """Base of all errors that a user is meant to read.
+
+    `message` says what happened, `hint` what to do; `code` is a stable word for programs (`rate_limited`);
+    `retryable` says whether the same attempt may succeed later; `retry_after` is the wait that the other side asked
+    for, in seconds.
+    """
+
+    boundary: ClassVar[Boundary] = "input"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        code: str = "",
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.code = code or type(self).__name__.removesuffix("Error").lower()
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.hint}" if self.hint else self.message
+
+
+class InputError(ToolablateError):
+    boundary = "input"
+
+
+class StoreError(ToolablateError):
+    boundary = "store"
+
+
+class ModelError(ToolablateError):
+    boundary = "model"
+
+
+class ToolError(ToolablateError):
+    boundary = "tool"
+
+
+class SandboxError(ToolablateError):
+    boundary = "sandbox"
+
+
+class ScoringError(ToolablateError):
+    boundary = "scoring"

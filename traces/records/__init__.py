@@ -1,0 +1,65 @@
+"""The frozen, versioned records: what reaches disk, and nothing that acts."""
+
+from toolablate.traces.records._base import Record, TaggedRecord, clean_text, digest_json, digest_text
+from toolablate.traces.records.condition import Budget, Condition, ToolUse
+from toolablate.traces.records.event import (
+    Answer,
+    Artifact,
+    Event,
+    Failure,
+    FinishReason,
+    Limit,
+    ModelCall,
+    ModelReply,
+    ModelRequest,
+    ToolCall,
+)
+from toolablate.traces.records.message import Message, ToolRequest, ToolSpec, Usage
+from toolablate.traces.records.model import Model, OpenAIModel, Price, Sampling, ScriptedModel, SimulatedModel
+from toolablate.traces.records.question import ChoiceTarget, NumberTarget, Question, SpansTarget, Target
+from toolablate.traces.records.run import Run
+from toolablate.traces.records.score import Score, Verdict
+from toolablate.traces.records.trial import Environment, Outcome, Trace, Trial
+
+__all__ = [
+    "Answer",
+    "Artifact",
+    "Budget",
+    "ChoiceTarget",
+    "Condition",
+    "Environment",
+    "Event",
+    "Failure",
+    "FinishReason",
+    "Limit",
+    "Message",
+    "Model",
+    "ModelCall",
+    "ModelReply",
+    "ModelRequest",
+    "NumberTarget",
+    "OpenAIModel",
+    "Outcome",
+    "Price",
+    "Question",
+    "Record",
+    "Run",
+    "Sampling",
+    "Score",
+    "ScriptedModel",
+    "SimulatedModel",
+    "SpansTarget",
+    "TaggedRecord",
+    "Target",
+    "ToolCall",
+    "ToolRequest",
+    "ToolSpec",
+    "ToolUse",
+    "Trace",
+    "Trial",
+    "Usage",
+    "Verdict",
+    "clean_text",
+    "digest_json",
+    "digest_text",
+]

@@ -1,0 +1,35 @@
+from typing import ClassVar, Literal
+
+from pydantic import Field, JsonValue
+
+from toolablate.traces.records._base import Record, TaggedRecord
+
+
+class Budget(Record):
+    """What a trial may spend. When a limit is reached the model is asked once more, without tools, for its answer."""
+
+    turns: int = Field(default=12, gt=0)
+    tool_calls: int = Field(default=24, ge=0)
+    tokens: int | None = Field(default=None, gt=0)
+    cost_usd: float | None = Field(default=None, gt=0)
+    seconds: float = Field(default=600.0, gt=0)
+
+
+class ToolUse(Record):
+    """A tool of a condition, by its registered name, with its options."""
+
+    name: str = Field(min_length=1)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Condition(TaggedRecord):
+    """Everything that differs between arms. Conditions of equal content have equal ids, whatever they are called."""
+
+    not_identity: ClassVar[frozenset[str]] = frozenset({"name"})
+
+    version: Literal[1] = 1
+    name: str = Field(min_length=1)
+    prompt: str = ""
+    tools: tuple[ToolUse, ...] = ()
+    tool_choice: Literal["auto", "none", "required"] = "auto"
+    budget: Budget = Budget()

@@ -1,0 +1,103 @@
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from toolablate.traces.errors import Boundary, ToolablateError
+from toolablate.traces.records._base import Record, TaggedRecord
+from toolablate.traces.records.message import Message, ToolRequest, ToolSpec, Usage
+
+FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "other"]
+Limit = Literal["turns", "tool_calls", "tokens", "cost_usd", "seconds", "reply_length"]
+
+
+class _Event(TaggedRecord):
+    """`at` is when it began, in seconds since the trial began; `seconds` how long it took."""
+
+    tags: ClassVar[tuple[str, ...]] = ("kind",)
+
+    at: float = Field(ge=0)
+    seconds: float = Field(default=0.0, ge=0)
+
+
+class ModelRequest(Record):
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: Literal["auto", "none", "required"] = "auto"
+
+
+class ModelReply(Record):
+    """`model` is the name that the endpoint gave for what answered; `response_id` its id for the reply."""
+
+    message: Message
+    finish_reason: FinishReason
+    usage: Usage = Usage()
+    model: str = ""
+    response_id: str = ""
+
+
+class ModelCall(_Event):
+    """One request that was answered. `purpose` is `final` for the last request, the one without tools."""
+
+    kind: Literal["model_call"] = "model_call"
+    purpose: Literal["ask", "final"] = "ask"
+    request: ModelRequest
+    reply: ModelReply
+    cost_usd: float | None = None
+
+
+class Artifact(Record):
+    """A rich output of a tool, kept as inert data; binary MIME types are base64."""
+
+    mime: str
+    data: str
+
+
+class ToolCall(_Event):
+    """A tool that was called, and what the model was shown.
+
+    `status` is `ok`; `error` where the tool worked and the call went wrong (an exception in a cell, a dead kernel, a
+    page that is not there); `invalid` where the model named no such tool or wrote arguments that do not fit.
+    `truncated` tells that `output` is less than there was.
+    """
+
+    kind: Literal["tool_call"] = "tool_call"
+    call: ToolRequest
+    output: str
+    status: Literal["ok", "error", "invalid"] = "ok"
+    error: str = ""
+    truncated: bool = False
+    artifacts: tuple[Artifact, ...] = ()
+
+
+class Failure(_Event):
+    """Infrastructure that failed. `retried` tells whether the same thing was tried again after it."""
+
+    kind: Literal["failure"] = "failure"
+    boundary: Boundary
+    code: str
+    message: str
+    attempt: int = Field(default=1, ge=1)
+    retried: bool = False
+
+    @classmethod
+    def of(cls, error: ToolablateError, *, at: float, seconds: float, attempt: int = 1, retried: bool) -> "Failure":
+        return cls(
+            at=at,
+            seconds=seconds,
+            boundary=error.boundary,
+            code=error.code,
+            message=str(error),
+            attempt=attempt,
+            retried=retried,
+        )
+
+
+class Answer(_Event):
+    """The final reply. `limit` names what had run out, if anything had."""
+
+    kind: Literal["answer"] = "answer"
+    text: str
+    limit: Limit | None = None
+
+
+Event = Annotated[ModelCall | ToolCall | Failure | Answer, Field(discriminator="kind")]

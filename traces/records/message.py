@@ -1,0 +1,48 @@
+from typing import Literal
+
+from pydantic import JsonValue
+
+from toolablate.traces.records._base import Record
+
+
+class ToolSpec(Record):
+    """A tool as a model is told of it; `parameters` is a JSON Schema object."""
+
+    name: str
+    description: str
+    parameters: dict[str, JsonValue]
+
+
+class ToolRequest(Record):
+    """A model's wish to call a tool. `arguments` is the text as the model wrote it, valid JSON or not."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Message(Record):
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolRequest, ...] = ()
+    tool_call_id: str = ""
+
+
+class Usage(Record):
+    """Tokens of one or more calls; `None` where the endpoint did not say."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Sum; a part that is unknown on one side only counts as what the other side says."""
+        return Usage(**{name: _plus(getattr(self, name), getattr(other, name)) for name in Usage.model_fields})
+
+
+def _plus(left: int | None, right: int | None) -> int | None:
+    if left is None or right is None:
+        return left if right is None else right
+    return left + right

@@ -1,0 +1,93 @@
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, JsonValue
+
+from toolablate.traces.records._base import Record, TaggedRecord
+
+
+class Sampling(Record):
+    """Sampling parameters; what is not set is not sent. `extra` goes into the request body as it is."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: int | None = Field(default=None, gt=0)
+    seed: int | None = None
+    reasoning_effort: str | None = None
+    extra: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Price(Record):
+    """US dollars per million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+
+class _Model(TaggedRecord):
+    tags: ClassVar[tuple[str, ...]] = ("provider", "version")
+
+
+class OpenAIModel(_Model):
+    """A model behind an OpenAI-compatible Chat Completions endpoint. The key itself is read from the environment."""
+
+    not_identity: ClassVar[frozenset[str]] = frozenset({"api_key_env", "price", "timeout_seconds", "concurrency"})
+
+    version: Literal[1] = 1
+    provider: Literal["openai"] = "openai"
+    name: str = Field(min_length=1)
+    endpoint: str = "https://api.openai.com/v1"
+    model: str = ""
+    sampling: Sampling = Sampling()
+    api_key_env: str = "OPENAI_API_KEY"
+    price: Price | None = None
+    timeout_seconds: float = Field(default=120.0, gt=0)
+    concurrency: int = Field(default=8, gt=0)
+
+    @property
+    def wire_name(self) -> str:
+        """The model's name in requests."""
+        return self.model or self.name
+
+
+class ScriptedModel(_Model):
+    """Recorded replies, read from a JSONL file whose digest is part of the model's identity."""
+
+    not_identity: ClassVar[frozenset[str]] = frozenset({"script", "concurrency"})
+
+    version: Literal[1] = 1
+    provider: Literal["scripted"] = "scripted"
+    name: str = Field(min_length=1)
+    script: str
+    script_digest: str = ""
+    concurrency: int = Field(default=8, gt=0)
+
+
+class SimulatedModel(_Model):
+    """A stochastic stand-in with latent beliefs over the options. Never to be shown as a real model.
+
+    ability         probability that its belief peaks at the right option before any tool is used
+    confidence      how peaked the belief is, in nats
+    eagerness       probability that it uses a tool that it is offered
+    literalness     probability that it programs a finite, numeric stand-in instead of the question asked (lock-in)
+    trust           how far a tool's result moves the belief, in nats for one clear match
+    carelessness    probability that the answer is written so that no letter or number can be extracted
+    """
+
+    not_identity: ClassVar[frozenset[str]] = frozenset({"playbook", "concurrency"})
+
+    version: Literal[1] = 1
+    provider: Literal["simulated"] = "simulated"
+    name: str = Field(min_length=1)
+    seed: int = 0
+    ability: float = Field(default=0.7, ge=0, le=1)
+    confidence: float = Field(default=2.0, ge=0)
+    eagerness: float = Field(default=0.9, ge=0, le=1)
+    literalness: float = Field(default=0.3, ge=0, le=1)
+    trust: float = Field(default=3.0, ge=0)
+    carelessness: float = Field(default=0.0, ge=0, le=1)
+    playbook: str = ""
+    playbook_digest: str = ""
+    concurrency: int = Field(default=8, gt=0)
+
+
+Model = Annotated[OpenAIModel | ScriptedModel | SimulatedModel, Field(discriminator="provider")]

@@ -1,0 +1,51 @@
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, JsonValue
+
+from toolablate.traces.records._base import TaggedRecord
+
+
+class _Target(TaggedRecord):
+    tags: ClassVar[tuple[str, ...]] = ("kind",)
+
+
+class ChoiceTarget(_Target):
+    """The right letters of a multiple-choice question, for instance ("A",) or ("A", "C"); all are required."""
+
+    kind: Literal["choice"] = "choice"
+    letters: tuple[str, ...] = Field(min_length=1)
+
+
+class NumberTarget(_Target):
+    """A number; an answer within `absolute` or within `relative` (a share of the target) of it is right."""
+
+    kind: Literal["number"] = "number"
+    value: float
+    relative: float = Field(default=0.0, ge=0)
+    absolute: float = Field(default=0.0, ge=0)
+
+
+class SpansTarget(_Target):
+    """A set of text spans or numbers, compared by the benchmark's named rule."""
+
+    kind: Literal["spans"] = "spans"
+    spans: tuple[str, ...] = Field(min_length=1)
+
+
+Target = Annotated[ChoiceTarget | NumberTarget | SpansTarget, Field(discriminator="kind")]
+
+
+class Question(TaggedRecord):
+    """One item. `source` says where it comes from; `cluster` groups questions that share a source text."""
+
+    version: Literal[1] = 1
+    id: str = Field(min_length=1)
+    prompt: str = Field(min_length=1)
+    choices: tuple[str, ...] = ()
+    target: Target
+    domain: str = ""
+    difficulty: str = ""
+    language: str = "en"
+    cluster: str = ""
+    source: str = ""
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)

@@ -1,0 +1,39 @@
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from toolablate.traces.records._base import TaggedRecord
+
+Verdict = Literal["correct", "partial", "wrong", "unparsed", "unscored"]
+
+
+class Score(TaggedRecord):
+    """What a scorer made of one trace.
+
+    `value` is in [0, 1], or None where it could not be scored; None is never averaged as 0.
+    `verdict` names the case. `unparsed` means that the reply holds no answer that could be extracted: its value is 0
+    (lost points, but named and counted apart), or None where the plan excludes such replies.
+    `extracted` is the answer as it was read from the reply; `reason` says why nothing was extracted or scored.
+    """
+
+    version: Literal[1] = 1
+    trial: str
+    scorer: str
+    scorer_version: int = 1
+    value: float | None = Field(default=None, ge=0, le=1)
+    verdict: Verdict
+    extracted: tuple[str, ...] = ()
+    reason: str = ""
+
+    @model_validator(mode="after")
+    def _value_fits_verdict(self) -> "Score":
+        allowed = {
+            "correct": self.value == 1,
+            "wrong": self.value == 0,
+            "partial": self.value is not None and 0 < self.value < 1,
+            "unparsed": self.value in (0, None),
+            "unscored": self.value is None,
+        }
+        if not allowed[self.verdict]:
+            raise ValueError(f"a value of {self.value} does not fit the verdict {self.verdict!r}")
+        return self

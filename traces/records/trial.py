@@ -1,0 +1,57 @@
+from datetime import datetime
+from functools import cached_property
+from typing import Literal
+
+from pydantic import Field
+
+from toolablate.traces.records._base import Record, TaggedRecord, digest_json
+from toolablate.traces.records.event import Event
+from toolablate.traces.records.message import Usage
+
+Outcome = Literal["answered", "budget", "failed"]
+
+
+class Trial(TaggedRecord):
+    """Question x model x condition x repeat, each by its digest. `id` is derived from the four."""
+
+    version: Literal[1] = 1
+    question: str
+    model: str
+    condition: str
+    repeat: int = Field(default=0, ge=0)
+
+    @cached_property
+    def id(self) -> str:
+        return digest_json([self.question, self.model, self.condition, self.repeat])
+
+
+class Environment(Record):
+    """What a trial ran on: versions of software by name, and how model-written code was held."""
+
+    versions: dict[str, str] = Field(default_factory=dict)
+    sandbox: str = ""
+    sandbox_limits: dict[str, float] = Field(default_factory=dict)
+
+
+class Trace(TaggedRecord):
+    """One attempt at a trial: its events and how it ended. `attempt` counts from 1.
+
+    Outcomes: `answered`; `budget` (a limit was reached; the answer, if any, came from the last request); `failed`
+    (infrastructure; never scored).
+    """
+
+    version: Literal[1] = 1
+    trial: Trial
+    attempt: int = Field(default=1, ge=1)
+    outcome: Outcome
+    started_at: datetime
+    seconds: float = Field(ge=0)
+    usage: Usage = Usage()
+    cost_usd: float | None = None
+    environment: Environment = Environment()
+    events: tuple[Event, ...] = ()
+
+    @property
+    def answer(self) -> str | None:
+        """The text of the final reply, or None where the trial ended without one."""
+        return next((e.text for e in reversed(self.events) if e.kind == "answer"), None)

@@ -1,0 +1,1 @@
+"""Terminal views of stored traces and comparisons."""
