@@ -8,8 +8,8 @@ from toolablate.traces.records import Condition, ModelReply, ModelRequest, Quest
 class ChatModel(Protocol):
     """A model within one trial."""
 
-    async def complete(self, request: ModelRequest, *, timeout: float) -> ModelReply:
-        """Replies within `timeout` seconds, or raises `ModelError`; never turns a failed request into a reply."""
+    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+        """Replies within `seconds`, or raises `ModelError`; never turns a failed request into a reply."""
         ...
 
 
