@@ -6,12 +6,13 @@ ToolablateError
 ├── ModelError            the endpoint, not the model's knowledge, failed
 ├── ToolError             a tool's own infrastructure failed (not: the model used it wrongly)
 ├── SandboxError          no isolated kernel could be had
-└── ScoringError          a scorer cannot be built or run
+├── ScoringError          a scorer cannot be built or run
+└── InternalError         a bug, in toolablate or in a tool of the user's
 """
 
 from typing import ClassVar, Literal
 
-Boundary = Literal["input", "model", "tool", "sandbox", "scoring", "store"]
+Boundary = Literal["input", "model", "tool", "sandbox", "scoring", "store", "runner"]
 
 
 class ToolablateError(Exception):
@@ -66,3 +67,7 @@ class SandboxError(ToolablateError):
 
 class ScoringError(ToolablateError):
     boundary = "scoring"
+
+
+class InternalError(ToolablateError):
+    boundary = "runner"

@@ -52,6 +52,11 @@ class Trace(TaggedRecord):
     events: tuple[Event, ...] = ()
 
     @property
+    def scorable(self) -> bool:
+        """Whether a scorer may look at it: what infrastructure spoiled is not scored."""
+        return self.outcome != "failed"
+
+    @property
     def answer(self) -> str | None:
         """The text of the final reply, or None where the trial ended without one."""
         return next((e.text for e in reversed(self.events) if e.kind == "answer"), None)

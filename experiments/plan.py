@@ -1,0 +1,175 @@
+"""A plan: which questions, models and conditions, how often, and with what at hand."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from toolablate.experiments.conditions import built_in_condition
+from toolablate.experiments.plan_errors import explain
+from toolablate.sandbox import Limits
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Budget, Condition, Model, ScriptedModel, SimulatedModel, ToolUse, digest_text
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def _named(value: object) -> object:
+    return {"name": value} if isinstance(value, str) else value
+
+
+class ConditionEntry(_Section):
+    """A condition in a plan: the name of a built-in one, or a table.
+
+    `base` names the built-in condition that it starts from; what else is given replaces that part.
+    """
+
+    name: str = Field(min_length=1)
+    base: str | None = None
+    prompt: str | None = None
+    tools: tuple[Annotated[ToolUse, BeforeValidator(_named)], ...] | None = None
+    tool_choice: Literal["auto", "none", "required"] | None = None
+    budget: Budget | None = None
+
+    def resolve(self, default_budget: Budget) -> Condition:
+        changes = self.model_dump(exclude={"name", "base"}, exclude_none=True)
+        base = self.base or (None if self.tools is not None or self.prompt is not None else self.name)
+        start = Condition(name=self.name) if base is None else built_in_condition(base)
+        budget = {**default_budget.model_dump(), **(self.budget.model_dump(exclude_unset=True) if self.budget else {})}
+        return Condition.model_validate({**start.model_dump(), **changes, "name": self.name, "budget": budget})
+
+
+class QuestionsSection(_Section):
+    """`file` is a JSONL of questions, or "builtin"; `scorer` and `unparsed` say how replies are scored."""
+
+    file: str = Field(min_length=1)
+    limit: int | None = Field(default=None, gt=0)
+    scorer: str | None = None
+    unparsed: Literal["wrong", "exclude"] = "wrong"
+
+
+class SandboxSection(_Section):
+    """`backend` holds the code that models write; "none" runs it unprotected and is recorded in every trace."""
+
+    backend: Literal["bubblewrap", "docker", "none"] = "bubblewrap"
+    limits: Limits = Limits()
+
+
+class SearchSection(_Section):
+    """`corpus`: offline, over a JSONL of documents or "builtin"; `ddgs`: live, with one pinned backend."""
+
+    provider: Literal["corpus", "ddgs"] = "corpus"
+    corpus: str = "builtin"
+    backend: str = "duckduckgo"
+
+
+class RunnerSection(_Section):
+    """`kernels` is how many trials with a kernel may run at once; `attempts` how often a failing call is made."""
+
+    kernels: int = Field(default=4, gt=0)
+    attempts: int = Field(default=4, gt=0)
+
+
+class Plan(_Section):
+    """A validated plan. Paths in it are absolute, or "builtin"."""
+
+    name: str = Field(min_length=1, pattern=r"^[\w.-]+$")
+    store: str
+    seed: int = 0
+    repeats: int = Field(default=1, gt=0)
+    baseline: str = ""
+    questions: QuestionsSection
+    models: tuple[Model, ...] = Field(min_length=1)
+    conditions: tuple[Annotated[ConditionEntry, BeforeValidator(_named)], ...] = Field(min_length=1)
+    budget: Budget = Budget()
+    sandbox: SandboxSection = SandboxSection()
+    search: SearchSection = SearchSection()
+    runner: RunnerSection = RunnerSection()
+
+    @model_validator(mode="after")
+    def _names_are_distinct(self) -> Self:
+        for key, names in (
+            ("models", [model.name for model in self.models]),
+            ("conditions", [entry.name for entry in self.conditions]),
+        ):
+            twice = {name for name in names if names.count(name) > 1}
+            if twice:
+                raise ValueError(f"{key}: the name {sorted(twice)[0]!r} is used twice; names must be distinct")
+        names = [entry.name for entry in self.conditions]
+        if self.baseline and self.baseline not in names:
+            raise ValueError(f"baseline: {self.baseline!r} is not one of the conditions; those are {', '.join(names)}")
+        return self
+
+    def resolved_conditions(self) -> tuple[Condition, ...]:
+        """The conditions in full; refuses two that differ in nothing but their name."""
+        conditions = tuple(entry.resolve(self.budget) for entry in self.conditions)
+        seen: dict[str, str] = {}
+        for condition in conditions:
+            other = seen.setdefault(condition.identity(), condition.name)
+            if other != condition.name:
+                raise InputError(
+                    f"conditions: {other!r} and {condition.name!r} are the same condition under two names",
+                    hint="raise `repeats` to run a condition again",
+                    code="same_condition",
+                )
+        return conditions
+
+
+def load_plan(path: Path) -> tuple[Plan, str]:
+    """Reads a plan; relative paths in it are relative to its folder. Returns it with its text.
+
+    Raises InputError that names the key, what was found and what is allowed.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        content = tomllib.loads(text)
+    except FileNotFoundError:
+        raise InputError(f"there is no plan at {path}", code="no_plan") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the plan {path}: {error}", code="unreadable_plan") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
+    content.setdefault("name", path.stem)
+    content.setdefault("store", f"runs/{content['name']}.sqlite")
+    try:
+        plan = Plan.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{path}: {explain(error, Plan)}", code="bad_plan") from None
+    return _anchored(plan, path.parent.resolve()), text
+
+
+def _anchored(plan: Plan, folder: Path) -> Plan:
+    def anchor(path: str) -> str:
+        return path if path == "builtin" else str(folder / path)
+
+    return plan.model_copy(
+        update={
+            "store": anchor(plan.store),
+            "questions": plan.questions.model_copy(update={"file": anchor(plan.questions.file)}),
+            "search": plan.search.model_copy(update={"corpus": anchor(plan.search.corpus)}),
+            "models": tuple(_with_source(model, folder) for model in plan.models),
+        }
+    )
+
+
+def _with_source(model: Model, folder: Path) -> Model:
+    """Fills in the digest of the file that a scripted or simulated model reads: its replies are part of what it is."""
+    if isinstance(model, ScriptedModel):
+        script = folder / model.script
+        return model.model_copy(update={"script": str(script), "script_digest": _file_digest(script, model.name)})
+    if isinstance(model, SimulatedModel) and model.playbook not in ("", "builtin"):
+        playbook = folder / model.playbook
+        return model.model_copy(
+            update={"playbook": str(playbook), "playbook_digest": _file_digest(playbook, model.name)}
+        )
+    return model
+
+
+def _file_digest(path: Path, model: str) -> str:
+    try:
+        return digest_text(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"model {model!r}: cannot read {path}: {error}", code="unreadable_source") from None

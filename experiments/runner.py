@@ -1,0 +1,157 @@
+"""Runs the trials that a store does not hold yet."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from toolablate.agents import ModelSource, RetryPolicy, run_agent
+from toolablate.benchmarks import Scorer, render
+from toolablate.experiments.trials import PlannedTrial
+from toolablate.tools import Resources, open_toolset
+from toolablate.traces.errors import InternalError, ToolablateError
+from toolablate.traces.records import Environment, Failure, OpenAIModel, Price, Score, Trace
+from toolablate.traces.store import Recorder, TrialRecorder
+
+# An endpoint that says this to one trial will say it to all the others.
+FATAL_CODES = frozenset({"unauthorized", "not_found"})
+
+
+class Watcher(Protocol):
+    """Is told what happens, to show it."""
+
+    def started(self, planned: PlannedTrial) -> None: ...
+
+    def finished(self, planned: PlannedTrial, trace: Trace, score: Score | None) -> None: ...
+
+    def given_up(self, model: str, remaining: int, reason: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the trials of one run share."""
+
+    recorder: Recorder
+    sources: Mapping[str, ModelSource]
+    resources: Resources
+    scorer: Callable[[PlannedTrial], Scorer]
+    environment: Environment
+    retry: RetryPolicy
+    watcher: Watcher
+    kernels: int = 4
+
+
+@dataclass(slots=True)
+class StopSwitch:
+    """Asked to stop once, no new trial is started; the trials in flight end in their own time."""
+
+    stopped: bool = False
+    reasons: list[str] = field(default_factory=list)
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+async def run_trials(missing: list[PlannedTrial], setting: Setting, stop: StopSwitch) -> None:
+    """Runs trials, each model with its own workers, so that one slow endpoint does not hold up another.
+
+    An error of the store ends the run; anything else ends a trial, as a recorded failure.
+    """
+    kernels = asyncio.Semaphore(setting.kernels)
+    queues: dict[str, deque[PlannedTrial]] = {}
+    for planned in missing:
+        queues.setdefault(planned.model.name, deque()).append(planned)
+    try:
+        async with asyncio.TaskGroup() as group:
+            for queue in queues.values():
+                for _ in range(min(queue[0].model.concurrency, len(queue))):
+                    group.create_task(_work(queue, setting, kernels, stop))
+    except* ToolablateError as errors:
+        raise _first(errors) from None
+
+
+def _first(group: BaseExceptionGroup[ToolablateError]) -> ToolablateError:
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+
+
+async def _work(
+    queue: deque[PlannedTrial], setting: Setting, kernels: asyncio.Semaphore, stop: StopSwitch
+) -> None:
+    while queue and not stop.stopped:
+        planned = queue.popleft()
+        if _runs_code(planned):
+            async with kernels:
+                trace = await _run_one(planned, setting)
+        else:
+            trace = await _run_one(planned, setting)
+        fatal = _fatal(trace)
+        if fatal and queue:
+            setting.watcher.given_up(planned.model.name, len(queue), fatal.message)
+            queue.clear()
+
+
+def _runs_code(planned: PlannedTrial) -> bool:
+    return any(tool.name in ("python", "all") for tool in planned.condition.tools)
+
+
+def _fatal(trace: Trace) -> Failure | None:
+    last = trace.events[-1] if trace.events else None
+    if isinstance(last, Failure) and last.boundary == "model" and last.code in FATAL_CODES:
+        return last
+    return None
+
+
+async def _run_one(planned: PlannedTrial, setting: Setting) -> Trace:
+    setting.watcher.started(planned)
+    began = time.monotonic()
+    session = setting.recorder.start(
+        planned.trial, started_at=datetime.now(UTC), environment=setting.environment
+    )
+    try:
+        trace = await _attempt(planned, setting, session)
+    except ToolablateError as error:
+        if error.boundary == "store":
+            raise
+        trace = await _failed(session, error, began)
+    except Exception as error:  # noqa: BLE001 - a bug in a tool or model must cost one trial, and be seen
+        trace = await _failed(session, _as_internal(error), began)
+    score = setting.scorer(planned).score(planned.question, planned.trial.id, trace.answer) if trace.scorable else None
+    if score is not None:
+        await setting.recorder.score([score])
+    setting.watcher.finished(planned, trace, score)
+    return trace
+
+
+async def _attempt(planned: PlannedTrial, setting: Setting, session: TrialRecorder) -> Trace:
+    model = setting.sources[planned.model.name].session(planned.question, planned.condition, planned.trial.repeat)
+    async with open_toolset(planned.condition.tools, setting.resources) as tools:
+        result = await run_agent(
+            prompt=render(planned.question),
+            model=model,
+            condition=planned.condition,
+            tools=tools,
+            record=session.record,
+            price=_price(planned),
+            retry=setting.retry,
+        )
+    return await session.finish(
+        outcome=result.outcome, seconds=result.seconds, usage=result.usage, cost_usd=result.cost_usd
+    )
+
+
+def _price(planned: PlannedTrial) -> Price | None:
+    return planned.model.price if isinstance(planned.model, OpenAIModel) else None
+
+
+async def _failed(session: TrialRecorder, error: ToolablateError, began: float) -> Trace:
+    seconds = time.monotonic() - began
+    session.record(Failure.of(error, at=seconds, seconds=0.0, retried=False))
+    return await session.finish(outcome="failed", seconds=seconds)
+
+
+def _as_internal(error: Exception) -> InternalError:
+    return InternalError(f"{type(error).__name__}: {error}", code="internal_error")
