@@ -1,0 +1,43 @@
+# make demo    the main job, with no key and no network
+# make test    the tests
+# make lint    ruff, mypy --strict and import-linter
+# make check   lint and test
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint check docker-image tatqa gsm8k clean
+
+demo: .venv/demo.installed
+	@.ci/debian bubblewrap:bwrap
+	@$(BIN)/toolablate run examples/demo/plan.toml
+
+test: .venv/dev.installed
+	@.ci/debian bubblewrap:bwrap
+	$(BIN)/pytest
+
+lint: .venv/dev.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint test
+
+docker-image: .venv/demo.installed
+	sandbox/docker/build
+
+clean:
+	rm -rf .venv runs build dist
+
+.venv/bin/pip:
+	@.ci/venv $(PYTHON)
+
+.venv/demo.installed: pyproject.toml | .venv/bin/pip
+	@echo "Installing toolablate and the kernel's packages into .venv (a minute or two) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[kernel]'
+	@touch $@
+
+.venv/dev.installed: pyproject.toml | .venv/bin/pip
+	@echo "Installing toolablate and the development tools into .venv (a minute or two) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[kernel,dev]'
+	@touch $@ .venv/demo.installed
