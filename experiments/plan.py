@@ -103,6 +103,11 @@ class Plan(_Section):
             raise ValueError(f"baseline: {self.baseline!r} is not one of the conditions; those are {', '.join(names)}")
         return self
 
+    def with_changes(self, *, store: Path | None = None, limit: int | None = None) -> Self:
+        """The plan with what a command line overrides; None leaves a part as it is."""
+        questions = self.questions.model_copy(update={"limit": limit} if limit else {})
+        return self.model_copy(update={"questions": questions, "store": str(store) if store else self.store})
+
     def resolved_conditions(self) -> tuple[Condition, ...]:
         """The conditions in full; refuses two that differ in nothing but their name."""
         conditions = tuple(entry.resolve(self.budget) for entry in self.conditions)

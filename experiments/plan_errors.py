@@ -30,8 +30,10 @@ def _explain_one(item: Any, root: type[BaseModel]) -> str:
         case "literal_error" | "enum":
             return f"{location}: found {value}, allowed is {item['ctx']['expected']}"
         case "union_tag_invalid":
-            return f"{location}: {item['ctx']['discriminator'].strip(chr(39))} is {item['ctx']['tag']!r}," \
+            return (
+                f"{location}: {item['ctx']['discriminator'].strip(chr(39))} is {item['ctx']['tag']!r},"
                 f" allowed is {item['ctx']['expected_tags']}"
+            )
         case "union_tag_not_found":
             return f"{location}: missing key {item['ctx']['discriminator']}"
         case "value_error":

@@ -3,8 +3,8 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -23,11 +23,15 @@ FATAL_CODES = frozenset({"unauthorized", "not_found"})
 class Watcher(Protocol):
     """Is told what happens, to show it."""
 
+    def begin(self, planned: int, missing: Sequence[PlannedTrial]) -> None: ...
+
     def started(self, planned: PlannedTrial) -> None: ...
 
     def finished(self, planned: PlannedTrial, trace: Trace, score: Score | None) -> None: ...
 
     def given_up(self, model: str, remaining: int, reason: str) -> None: ...
+
+    def stopping(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,6 @@ class StopSwitch:
     """Asked to stop once, no new trial is started; the trials in flight end in their own time."""
 
     stopped: bool = False
-    reasons: list[str] = field(default_factory=list)
 
     def stop(self) -> None:
         self.stopped = True
@@ -78,12 +81,10 @@ def _first(group: BaseExceptionGroup[ToolablateError]) -> ToolablateError:
     return _first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
-async def _work(
-    queue: deque[PlannedTrial], setting: Setting, kernels: asyncio.Semaphore, stop: StopSwitch
-) -> None:
+async def _work(queue: deque[PlannedTrial], setting: Setting, kernels: asyncio.Semaphore, stop: StopSwitch) -> None:
     while queue and not stop.stopped:
         planned = queue.popleft()
-        if _runs_code(planned):
+        if runs_code(planned):
             async with kernels:
                 trace = await _run_one(planned, setting)
         else:
@@ -94,7 +95,8 @@ async def _work(
             queue.clear()
 
 
-def _runs_code(planned: PlannedTrial) -> bool:
+def runs_code(planned: PlannedTrial) -> bool:
+    """Whether the trial can start a kernel."""
     return any(tool.name in ("python", "all") for tool in planned.condition.tools)
 
 
@@ -108,9 +110,7 @@ def _fatal(trace: Trace) -> Failure | None:
 async def _run_one(planned: PlannedTrial, setting: Setting) -> Trace:
     setting.watcher.started(planned)
     began = time.monotonic()
-    session = setting.recorder.start(
-        planned.trial, started_at=datetime.now(UTC), environment=setting.environment
-    )
+    session = setting.recorder.start(planned.trial, started_at=datetime.now(UTC), environment=setting.environment)
     try:
         trace = await _attempt(planned, setting, session)
     except ToolablateError as error:

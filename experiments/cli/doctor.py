@@ -1,0 +1,37 @@
+from pathlib import Path
+
+import click
+
+
+@click.command("doctor")
+@click.argument("plan", required=False, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def command(plan: Path | None, as_json: bool) -> None:
+    """Say what works on this machine, and how to get the rest; with PLAN, what that plan needs.
+
+    Each sandbox backend is tried by starting a kernel in it. Exits with 1 if something needed is missing.
+    """
+    import json
+    from dataclasses import asdict
+
+    from toolablate.experiments.doctor import examine, fit_to_run
+    from toolablate.experiments.plan import load_plan
+
+    loaded = load_plan(plan)[0] if plan else None
+    findings = examine(loaded)
+    if as_json:
+        click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}, indent=2))
+    else:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, show_header=False)
+        marks = {"ok": ("works", "green"), "missing": ("does not work", "red"), "warning": ("note", "yellow")}
+        for finding in findings:
+            mark, style = marks[finding.state]
+            table.add_row(finding.topic, finding.name, Text(mark, style=style), Text(finding.detail))
+            if finding.remedy:
+                table.add_row("", "", "", Text(f"to mend: {finding.remedy}", style="bold"))
+        Console().print(table)
+    raise SystemExit(0 if fit_to_run(findings, loaded) else 1)

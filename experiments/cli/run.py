@@ -1,0 +1,35 @@
+from pathlib import Path
+
+import click
+
+
+@click.command("run")
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option("--store", type=click.Path(path_type=Path), help="Write to this store instead of the plan's.")
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first N questions.")
+@click.option("--json", "as_json", is_flag=True, help="Print how it went as JSON instead of tables.")
+def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) -> None:
+    """Run PLAN, a TOML file; what the store already holds is not run again.
+
+    Ctrl-C stops cleanly, and the same command goes on from there. Exits with 1 if trials are left undone or failed, with 2 if the run could not be
+    made.
+    """
+    from rich.console import Console
+
+    from toolablate.experiments.launch import launch
+    from toolablate.experiments.plan import load_plan
+    from toolablate.experiments.progress import RunProgress
+    from toolablate.experiments.summary import print_summary, summary_json
+
+    loaded, text = load_plan(plan)
+    loaded = loaded.with_changes(store=store, limit=limit)
+    console = Console(stderr=True)
+    if loaded.sandbox.backend == "none":
+        console.print('Warning: sandbox "none": code that models write runs unprotected.', style="bold red")
+    with RunProgress(console) as progress:
+        launched = launch(loaded, text, progress)
+    if as_json:
+        click.echo(summary_json(launched))
+    else:
+        print_summary(launched, loaded, Console())
+    raise SystemExit(1 if launched.missing else 0)

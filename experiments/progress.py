@@ -1,0 +1,127 @@
+"""Shows a run while it goes: a live panel in a terminal, a line now and then elsewhere."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from toolablate.experiments.trials import PlannedTrial
+from toolablate.traces.records import Score, Trace
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+class RunProgress:
+    """A `Watcher` for people. Counts are of this run; costs are what the price table says, or unknown."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._began = time.monotonic()
+        self._last_line = self._began
+        self._total = 0
+        self._in_flight = 0
+        self._done: Counter[tuple[str, str]] = Counter()
+        self._failed: Counter[tuple[str, str]] = Counter()
+        self._scores: dict[tuple[str, str], list[float]] = {}
+        self._cost = 0.0
+        self._unpriced = False
+        self._failures: Counter[str] = Counter()
+        self._notes: list[str] = []
+        self._bar = Progress(
+            TextColumn("[bold]trials"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._task = self._bar.add_task("trials", total=None)
+        self._live = Live(get_renderable=self._render, console=console, refresh_per_second=4, transient=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live.is_started:
+            self._live.stop()
+        for note in self._notes:
+            self._console.print(note, style="yellow", markup=False)
+
+    def begin(self, planned: int, missing: Sequence[PlannedTrial]) -> None:
+        done = planned - len(missing)
+        self._total = len(missing)
+        self._bar.update(self._task, total=planned, completed=done)
+        held = f" ({done} are in the store already)" if done else ""
+        self._console.print(f"{len(missing)} of {planned} trials to run{held}")
+        if self._console.is_terminal:
+            self._live.start()
+
+    def started(self, planned: PlannedTrial) -> None:
+        self._in_flight += 1
+
+    def finished(self, planned: PlannedTrial, trace: Trace, score: Score | None) -> None:
+        arm = (planned.model.name, planned.condition.name)
+        self._in_flight -= 1
+        self._done[arm] += 1
+        if trace.outcome == "failed":
+            self._failed[arm] += 1
+            self._failures[_last_failure(trace)] += 1
+        if score is not None and score.value is not None:
+            self._scores.setdefault(arm, []).append(score.value)
+        if trace.cost_usd is None:
+            self._unpriced = True
+        else:
+            self._cost += trace.cost_usd
+        self._bar.advance(self._task)
+        if not self._console.is_terminal and time.monotonic() - self._last_line > SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            self._console.print(self._summary_line(), markup=False)
+
+    def given_up(self, model: str, remaining: int, reason: str) -> None:
+        self._notes.append(
+            f"{model}: {remaining} trials left undone, because the endpoint would refuse them all: {reason}"
+        )
+
+    def stopping(self) -> None:
+        self._console.print(
+            f"Stopping: {self._in_flight} trials in flight will end in their own time; Ctrl-C again to cancel them",
+            style="yellow",
+        )
+
+    def _summary_line(self) -> str:
+        done, failed = self._done.total(), self._failed.total()
+        rate = done / max(time.monotonic() - self._began, 1e-9)
+        cost = f"${self._cost:.2f}" + (" + unknown" if self._unpriced and self._cost else "")
+        shown_cost = "cost unknown" if self._unpriced and not self._cost else cost
+        return f"{done}/{self._total} trials, {rate:.1f}/s, {self._in_flight} in flight, {failed} failed, {shown_cost}"
+
+    def _render(self) -> Group:
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for title in ("model", "condition"):
+            table.add_column(title)
+        for title in ("done", "score so far", "failed"):
+            table.add_column(title, justify="right")
+        for arm in sorted(self._done):
+            scores = self._scores.get(arm, [])
+            mean = f"{100 * sum(scores) / len(scores):.1f} %" if scores else "-"
+            failed = self._failed[arm]
+            table.add_row(
+                *map(escape, arm), str(self._done[arm]), mean, Text(str(failed), style="red" if failed else "dim")
+            )
+        lines = [Text(f"  {count} x {code}", style="red") for code, count in self._failures.most_common(3)]
+        return Group(table, *lines, Text(self._summary_line(), style="dim"), self._bar)
+
+
+def _last_failure(trace: Trace) -> str:
+    failure = next((event for event in reversed(trace.events) if event.kind == "failure"), None)
+    return f"{failure.boundary}: {failure.code}" if failure else "unknown"
