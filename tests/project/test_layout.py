@@ -1,0 +1,53 @@
+"""The architecture as the folders show it."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ROOMS = {"agents", "benchmarks", "experiments", "sandbox", "tools", "traces"}
+
+
+def test_every_room_is_linked_into_the_package() -> None:
+    links = {path.name for path in (ROOT / "src/toolablate").iterdir() if path.is_symlink()}
+    folders = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert links == ROOMS == folders
+    for name in ROOMS:
+        link = ROOT / "src/toolablate" / name
+        assert link.readlink() == Path("../..") / name
+        assert link.resolve() == ROOT / name
+
+
+def test_no_source_file_is_too_long_to_read_in_one_sitting() -> None:
+    lengths = {
+        path: len(path.read_text(encoding="utf-8").splitlines())
+        for room in (*ROOMS, "tests", "examples", "bench")
+        for path in (ROOT / room).rglob("*.py")
+    }
+    assert max(lengths.values()) <= 500
+    assert sum(length < 300 for length in lengths.values()) >= 0.95 * len(lengths)
+
+
+def test_help_and_version_import_nothing_heavy() -> None:
+    program = (
+        "import sys; from toolablate.experiments.cli import main\n"
+        "sys.argv = ['toolablate', '--help']\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(sorted({name.split('.')[0] for name in sys.modules}), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "Run a plan" in done.stdout
+    for heavy in ("pydantic", "openai", "langgraph", "jupyter_client", "numpy", "scipy", "rich", "docker", "sqlite3"):
+        assert f"'{heavy}'" not in done.stderr
+
+
+@pytest.mark.parametrize("section", ["dependencies", "optional-dependencies"])
+def test_dependencies_have_lower_bounds(section: str) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    listed = project[section] if section == "dependencies" else sum(project[section].values(), [])
+    assert listed
+    assert all(">=" in requirement for requirement in listed)
