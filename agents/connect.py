@@ -1,0 +1,25 @@
+"""From a model's record to something that replies."""
+
+from pathlib import Path
+
+from toolablate.agents.chat import ModelSource
+from toolablate.traces.records import Model, OpenAIModel, ScriptedModel
+
+
+def connect(model: Model, *, playbook: Path | None = None) -> ModelSource:
+    """Opens a model for all its trials, inside a running event loop.
+
+    `playbook` is the file that a simulated model reads where its record says "builtin". Raises InputError where a key,
+    script or playbook is missing or cannot be used; it makes no request.
+    """
+    if isinstance(model, OpenAIModel):
+        from toolablate.agents.openai_chat import OpenAIChat
+
+        return OpenAIChat(model)
+    if isinstance(model, ScriptedModel):
+        from toolablate.agents.scripted import Script
+
+        return Script(model)
+    from toolablate.agents.simulated import SimulatedSource
+
+    return SimulatedSource(model, builtin=playbook)

@@ -1,0 +1,67 @@
+"""One trial: a question put to a model that may use its tools until it answers."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from toolablate.agents.chat import ChatModel
+from toolablate.agents.retry import RetryPolicy
+from toolablate.agents.session import Tools, TrialFailed, TrialSession
+from toolablate.agents.spending import Spending
+from toolablate.traces.records import Condition, Event, Message, Outcome, Price, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResult:
+    """How a trial ended. `seconds` is wall time, waits included; `cost_usd` is None where nothing is known of it."""
+
+    outcome: Outcome
+    usage: Usage
+    cost_usd: float | None
+    seconds: float
+
+
+async def run_agent(
+    *,
+    prompt: str,
+    model: ChatModel,
+    condition: Condition,
+    tools: Tools,
+    record: Callable[[Event], None],
+    price: Price | None = None,
+    retry: RetryPolicy | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    seed: str = "",
+) -> AgentResult:
+    """Asks until there is an answer, a limit of the condition's budget, or a failure of infrastructure for good.
+
+    Every event goes to `record` as it happens. Failures of model, tool or sandbox are recorded and end in the outcome
+    `failed`; anything else that is raised (a bug, a cancellation, a broken script) is left to the caller. `clock`
+    gives seconds; `seed` tells apart trials whose waits should not coincide.
+    """
+    from toolablate.agents.graph import run_graph
+
+    session = TrialSession(
+        model=model,
+        tools=tools,
+        condition=condition,
+        record=record,
+        spending=Spending(condition.budget, price),
+        retry=retry or RetryPolicy(),
+        clock=clock,
+        rng=random.Random(f"{seed} {condition.identity()} {prompt}"),  # noqa: S311 - jitter, not a secret
+        began=clock(),
+    )
+    try:
+        limit = await run_graph(session, _opening(prompt, condition))
+        outcome: Outcome = "budget" if limit else "answered"
+    except TrialFailed:
+        outcome = "failed"
+    spent = session.spending
+    return AgentResult(outcome, spent.usage, spent.cost_usd, session.elapsed())
+
+
+def _opening(prompt: str, condition: Condition) -> tuple[Message, ...]:
+    question = Message(role="user", content=prompt)
+    return (Message(role="system", content=condition.prompt), question) if condition.prompt else (question,)

@@ -1,0 +1,182 @@
+"""One trial's dealings with its model and its tools: timed, recorded, retried, charged."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from toolablate.agents.chat import ChatModel
+from toolablate.agents.retry import RetryPolicy
+from toolablate.agents.spending import Spending
+from toolablate.tools.tool import ToolResult
+from toolablate.traces.errors import ModelError, SandboxError, ToolablateError, ToolError
+from toolablate.traces.records import (
+    Answer,
+    Condition,
+    Event,
+    Failure,
+    Limit,
+    ModelCall,
+    ModelReply,
+    ModelRequest,
+    ToolCall,
+    ToolRequest,
+    ToolSpec,
+    clean_text,
+)
+
+# The last request is made even when the time is up, and a slow model needs some to answer at all.
+FINAL_SECONDS = 120.0
+
+NOT_EXECUTED = "This call was not executed: no further tool calls are possible for this question."
+NOT_ALLOWED = "This call was not executed: tools cannot be called for this question."
+INTERRUPTED = "This call was interrupted: the time for this question is up."
+
+
+class Tools(Protocol):
+    """The tools of one trial. `call` answers a request that names no tool or does not fit with a result of status
+    `invalid`, and raises ToolError or SandboxError only where infrastructure failed."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]: ...
+
+    async def call(self, request: ToolRequest) -> ToolResult: ...
+
+
+class TrialFailed(Exception):
+    """Infrastructure failed for good. The failure is in the record already."""
+
+
+@dataclass(slots=True)
+class TrialSession:
+    """`idle_seconds` is the time that went into failed attempts and waits: an outage must not use up a budget."""
+
+    model: ChatModel
+    tools: Tools
+    condition: Condition
+    record: Callable[[Event], None]
+    spending: Spending
+    retry: RetryPolicy
+    clock: Callable[[], float]
+    rng: random.Random
+    began: float
+    idle_seconds: float = 0.0
+    specs: tuple[ToolSpec, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.specs = tuple(self.tools.specs)
+
+    def elapsed(self) -> float:
+        """Seconds since the trial began, by the wall."""
+        return max(0.0, self.clock() - self.began)
+
+    def worked(self) -> float:
+        """Seconds that count against the budget."""
+        return self.elapsed() - self.idle_seconds
+
+    def left(self) -> float:
+        return self.spending.budget.seconds - self.worked()
+
+    async def ask(self, request: ModelRequest, purpose: Literal["ask", "final"]) -> ModelReply | None:
+        """The model's reply; None where the trial's own time ran out while it was writing. Raises TrialFailed."""
+        for attempt in range(1, self.retry.attempts + 1):
+            at = self.elapsed()
+            allowed = self.left() if purpose == "ask" else max(self.left(), FINAL_SECONDS)
+            try:
+                reply = await self.model.complete(request, seconds=max(allowed, 0.001))
+            except ModelError as error:
+                if purpose == "ask" and error.code == "timeout" and self.left() <= 0:
+                    self._record_failure(error, at, attempt, retried=False)
+                    return None
+                self.idle_seconds += await self._wait_or_fail(error, at, attempt, self.retry.attempts)
+                continue
+            seconds = self.elapsed() - at
+            self.spending.turns += purpose == "ask"
+            cost = self.spending.charge(request, reply)
+            self.record(ModelCall(at=at, seconds=seconds, purpose=purpose, request=request, reply=reply, cost_usd=cost))
+            return reply
+        raise TrialFailed
+
+    async def call_all(self, calls: tuple[ToolRequest, ...]) -> tuple[tuple[str, ...], Limit | None]:
+        """What the model is shown for each of its calls, in their order, and the limit that was reached, if any.
+
+        The calls run concurrently. Where one fails for good the others are still awaited, so that what they did is in
+        the record before TrialFailed is raised.
+        """
+        limit = self.spending.reached(self.worked())
+        allowed = 0 if limit else self.spending.budget.tool_calls - self.spending.tool_calls
+        running = calls[: max(allowed, 0)]
+        self.spending.tool_calls += len(running)
+        done = await asyncio.gather(*(self._call(call) for call in running), return_exceptions=True)
+        failed = [result for result in done if isinstance(result, BaseException)]
+        if failed:
+            # A bug says more than a failure that is in the record already.
+            raise next((error for error in failed if not isinstance(error, TrialFailed)), failed[0])
+        finished = [result for result in done if not isinstance(result, BaseException)]
+        self.idle_seconds += max((idle for _, idle in finished), default=0.0)
+        if len(running) < len(calls):
+            limit = limit or "tool_calls"
+        outputs = [output for output, _ in finished] + [NOT_EXECUTED] * (len(calls) - len(running))
+        return tuple(outputs), limit
+
+    def refuse_all(self, calls: tuple[ToolRequest, ...]) -> tuple[str, ...]:
+        """Answers calls that a model made although it was told that it cannot, without running anything."""
+        for call in calls:
+            result = ToolResult(NOT_ALLOWED, status="invalid", error="not_allowed")
+            self._record_call(call, result, self.elapsed())
+            self.spending.tool_calls += 1
+        return tuple(NOT_ALLOWED for _ in calls)
+
+    def answer(self, text: str, limit: Limit | None) -> None:
+        self.record(Answer(at=self.elapsed(), text=text, limit=limit))
+
+    async def _call(self, call: ToolRequest) -> tuple[str, float]:
+        idle = 0.0
+        for attempt in range(1, self.retry.tool_attempts + 1):
+            at = self.elapsed()
+            try:
+                result = await self._call_in_time(call, idle)
+            except (ToolError, SandboxError) as error:
+                idle += await self._wait_or_fail(error, at, attempt, self.retry.tool_attempts)
+                continue
+            return self._record_call(call, result, at), idle
+        raise TrialFailed
+
+    async def _call_in_time(self, call: ToolRequest, idle: float) -> ToolResult:
+        deadline = asyncio.timeout(max(self.left() + idle, 0.0))
+        try:
+            async with deadline:
+                return await self.tools.call(call)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            return ToolResult(INTERRUPTED, status="error", error="out_of_time")
+
+    def _record_call(self, call: ToolRequest, result: ToolResult, at: float) -> str:
+        output = clean_text(result.output)
+        self.record(
+            ToolCall(
+                at=at,
+                seconds=self.elapsed() - at,
+                call=call,
+                output=output,
+                status=result.status,
+                error=clean_text(result.error),
+                truncated=result.truncated,
+                artifacts=result.artifacts,
+            )
+        )
+        return output
+
+    async def _wait_or_fail(self, error: ToolablateError, at: float, attempt: int, attempts: int) -> float:
+        """Records a failed attempt that began at `at`, and waits. Returns the seconds that were lost."""
+        retried = error.retryable and attempt < attempts
+        self._record_failure(error, at, attempt, retried=retried)
+        if not retried:
+            raise TrialFailed
+        await asyncio.sleep(self.retry.delay(attempt, error, self.rng))
+        return self.elapsed() - at
+
+    def _record_failure(self, error: ToolablateError, at: float, attempt: int, *, retried: bool) -> None:
+        self.record(Failure.of(error, at=at, seconds=self.elapsed() - at, attempt=attempt, retried=retried))

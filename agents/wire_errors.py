@@ -1,0 +1,115 @@
+"""What an endpoint's refusal means: from status, headers and body to a ModelError with a stable code.
+
+Codes: `rate_limited`, `server_error`, `timeout` (retryable); `unauthorized`, `insufficient_quota`, `not_found`,
+`context_length`, `content_filter`, `bad_request` (not).
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from toolablate.traces.errors import ModelError
+
+_TOO_LONG = re.compile(
+    r"context.?(length|window|size)|maximum.{0,20}(context|tokens)|prompt is too long|too many (input )?tokens"
+    r"|reduce the length",
+    re.IGNORECASE,
+)
+_SHOWN_CHARACTERS = 500
+
+
+def refused(
+    status: int,
+    headers: Mapping[str, str],
+    body: object,
+    *,
+    key_variable: str,
+    safe: Callable[[str], str] = str,
+    now: datetime | None = None,
+) -> ModelError:
+    """The error for a reply with this HTTP status.
+
+    `key_variable` is the environment variable that holds the key; `safe` takes the key out of what the endpoint said.
+    """
+    word, said = _read_error(body)
+    said = _short(safe(said))
+    code, retryable, hint = _classify(status, word, said, key_variable)
+    wait = retry_after(headers, now or datetime.now(UTC)) if retryable else None
+    message = f"the endpoint answered {status}{': ' + said if said else ''}"
+    return ModelError(message, hint=hint, code=code, retryable=retryable, retry_after=wait)
+
+
+def _classify(status: int, word: str, said: str, key_variable: str) -> tuple[str, bool, str]:
+    if status in (401, 403):
+        return "unauthorized", False, f"check the API key in the environment variable {key_variable}"
+    if status == 402 or word == "insufficient_quota":
+        return "insufficient_quota", False, f"the account behind {key_variable} has nothing left to spend"
+    if status == 429:
+        return "rate_limited", True, ""
+    if status >= 500:
+        return "server_error", True, ""
+    if status == 408:
+        return "timeout", True, ""
+    if status == 404:
+        return "not_found", False, "check the endpoint's address and the model's name"
+    if word == "context_length_exceeded" or status == 413 or _TOO_LONG.search(said):
+        return "context_length", False, ""
+    if word == "content_filter":
+        return "content_filter", False, ""
+    return "bad_request", False, ""
+
+
+def error_in(body: Mapping[str, Any]) -> int | None:
+    """The status that a body with HTTP status 200 gives for its error; gateways wrap the errors of others so."""
+    error = body.get("error")
+    if not error or body.get("choices"):
+        return None
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, str) and code.isdecimal():
+        code = int(code)
+    return code if isinstance(code, int) and 400 <= code <= 599 else 500
+
+
+def _read_error(body: object) -> tuple[str, str]:
+    """The endpoint's own word for an error, and what it said; the SDK hands over the inside of `error` where it can."""
+    if isinstance(body, dict):
+        inner = body.get("error", body)
+        if isinstance(inner, dict):
+            return str(inner.get("code") or inner.get("type") or ""), str(inner.get("message") or "")
+        return "", str(inner)
+    text = str(body or "")
+    return "", "(a web page, not JSON)" if text.lstrip().startswith("<") else text
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + " ..."
+
+
+def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
+    """Seconds to wait by `retry-after-ms` or `Retry-After` (seconds or an HTTP date, RFC 9110 section 10.2.3)."""
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    written = headers.get("retry-after")
+    seconds = _number(written)
+    if seconds is not None or not written:
+        return seconds
+    try:
+        date = parsedate_to_datetime(written)
+    except ValueError:
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=UTC)
+    return max(0.0, (date - now).total_seconds())
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        value = float(text or "")
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value >= 0 else None

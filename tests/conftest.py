@@ -1,0 +1,28 @@
+"""What all rooms' tests share: no network but this machine's own, and a chat endpoint that fails on command."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.servers.chat_server import ChatServer
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    # pytest-socket reads these options when it is configured itself. `--force-enable-socket` lifts the ban.
+    if config.getoption("allow_hosts", None) is None:
+        config.option.allow_hosts = "127.0.0.1,::1"
+    config.option.allow_unix_socket = True
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy of the machine's must not stand between a test and its own server."""
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.fixture
+def chat_server() -> Iterator[ChatServer]:
+    """An OpenAI-compatible endpoint of this test's own; see `tests.servers.chat_server` for what it can do."""
+    with ChatServer().running() as server:
+        yield server

@@ -1,0 +1,220 @@
+"""An OpenAI-compatible Chat Completions server on 127.0.0.1 that fails the way real ones do.
+
+It plays steps in the order of the requests. A step is what happens to one request: `reply(...)`, `Status(...)`,
+`Raw(...)`, `Hang()`, `Slow(...)`, `Drop()`. A request beyond the last step is answered 418, which no test can overlook.
+"""
+
+import asyncio
+import json
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+
+@dataclass(frozen=True)
+class Status:
+    """An HTTP status with a JSON error body, or with `body` as it is."""
+
+    status: int
+    error: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str | None = None
+
+
+@dataclass(frozen=True)
+class Raw:
+    """Status 200 with these bytes."""
+
+    body: bytes
+    content_type: str = "application/json"
+
+
+@dataclass(frozen=True)
+class Json:
+    """Status 200 with this value as JSON."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Hang:
+    """No answer until the server closes; with `after_headers`, the headers and a first byte come."""
+
+    after_headers: bool = False
+
+
+@dataclass(frozen=True)
+class Slow:
+    """The step that follows it, `seconds` later."""
+
+    seconds: float
+    then: "Step"
+
+
+@dataclass(frozen=True)
+class Drop:
+    """The connection breaks in the middle of the body."""
+
+
+@dataclass(frozen=True)
+class Echo:
+    """A refusal that quotes the Authorization header, as careless gateways do."""
+
+    status: int = 400
+
+
+Step = Status | Raw | Json | Hang | Slow | Drop | Echo
+
+
+def reply(
+    content: Any = None,
+    *tool_calls: tuple[str, Any],
+    finish_reason: str | None = None,
+    usage: Mapping[str, Any] | None = None,
+    **message: Any,
+) -> Json:
+    """A well-formed completion; a tool call is (name, arguments), and arguments that are no text are sent as JSON."""
+    calls = [
+        {
+            "id": f"call_{name}_{position}",
+            "type": "function",
+            "function": {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)},
+        }
+        for position, (name, given) in enumerate(tool_calls)
+    ]
+    body = {"role": "assistant", "content": content, **({"tool_calls": calls} if calls else {}), **message}
+    return Json(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "served-model",
+            "choices": [
+                {"index": 0, "message": body, "finish_reason": finish_reason or ("tool_calls" if calls else "stop")}
+            ],
+            "usage": dict(usage or {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}),
+        }
+    )
+
+
+class ChatServer:
+    """`url` is the endpoint for a model record; `requests` the bodies received, `headers` what came with each."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self._steps: deque[Step] = deque()
+        self._decide: Callable[[dict[str, Any]], Step] | None = None
+        self._closing: asyncio.Event | None = None
+
+    def plays(self, *steps: Step) -> "ChatServer":
+        """Appends steps."""
+        self._steps.extend(steps)
+        return self
+
+    def answers(self, decide: Callable[[dict[str, Any]], Step]) -> "ChatServer":
+        """Answers each request by what it asks, where no step is left; for runs of many trials in any order."""
+        self._decide = decide
+        return self
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages of the last request."""
+        return list(self.requests[-1]["messages"])
+
+    async def _complete(self, request: Request) -> Response:
+        body = json.loads(await request.body())
+        self.requests.append(body)
+        self.headers.append(dict(request.headers))
+        if self._steps:
+            return await self._play(self._steps.popleft(), request)
+        if self._decide:
+            return await self._play(self._decide(body), request)
+        return JSONResponse({"error": {"message": "the server was told of no further step"}}, 418)
+
+    async def _play(self, step: Step, request: Request) -> Response:
+        match step:
+            case Status(status, error, headers, None):
+                inner = dict(error) if error is not None else {"message": f"planned {status}"}
+                return JSONResponse({"error": inner}, status, dict(headers))
+            case Status(status, _, headers, body):
+                return Response(body, status, dict(headers), "text/html")
+            case Raw(body, content_type):
+                return Response(body, 200, media_type=content_type)
+            case Json(value):
+                return JSONResponse(value)
+            case Slow(seconds, then):
+                await asyncio.sleep(seconds)
+                return await self._play(then, request)
+            case Echo(status):
+                said = f"no such thing for {request.headers.get('authorization')}"
+                return JSONResponse({"error": {"message": "x" * 480 + said}}, status)
+            case Drop():
+                return Response(b'{"id": "chatcmpl', 200, {"content-length": "5000"})
+            case Hang(after_headers):
+                assert self._closing is not None
+                if after_headers:
+                    return StreamingResponse(self._one_byte(), 200, media_type="application/json")
+                await self._closing.wait()
+                return Response(status_code=503)
+
+    async def _one_byte(self) -> Any:
+        yield b"{"
+        assert self._closing is not None
+        await self._closing.wait()
+
+    @contextmanager
+    def running(self) -> Iterator["ChatServer"]:
+        """Serves from a thread of its own, so that synchronous tests and subprocesses can use it too."""
+        listening = socket.socket()
+        listening.bind(("127.0.0.1", 0))
+        port = listening.getsockname()[1]
+        app = Starlette(routes=[Route("/v1/chat/completions", self._complete, methods=["POST"])])
+        # A planned broken body makes uvicorn complain in its log; that is the point of it.
+        config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1, ws="none")
+        server = uvicorn.Server(config)
+        started = threading.Event()
+        thread = threading.Thread(target=self._serve, args=(server, listening, started), daemon=True)
+        thread.start()
+        started.wait(10)
+        self.url = f"http://127.0.0.1:{port}/v1"
+        try:
+            yield self
+        finally:
+            self._loop.call_soon_threadsafe(self._stop, server)
+            thread.join(10)
+            listening.close()
+
+    def _serve(self, server: uvicorn.Server, listening: socket.socket, started: threading.Event) -> None:
+        async def serve() -> None:
+            self._loop = asyncio.get_running_loop()
+            self._closing = asyncio.Event()
+            # Bound and listening before anyone is told the address: a first request may wait, but is never refused.
+            listening.listen(128)
+            started.set()
+            await server.serve(sockets=[listening])
+
+        asyncio.run(serve())
+
+    def _stop(self, server: uvicorn.Server) -> None:
+        assert self._closing is not None
+        self._closing.set()
+        server.should_exit = True
+
+
+def closed_port() -> int:
+    """A port of 127.0.0.1 on which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
