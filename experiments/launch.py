@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from toolablate.agents import ModelSource, RetryPolicy, connect
-from toolablate.benchmarks import BUILTIN_CORPUS, Scorer, scorer_for
+from toolablate.benchmarks import BUILTIN_CORPUS
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.runner import Setting, StopSwitch, Watcher, run_trials, runs_code
 from toolablate.experiments.trials import Design, PlannedTrial, design

@@ -1,10 +1,11 @@
 """A plan: which questions, models and conditions, how often, and with what at hand."""
 
 import tomllib
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from toolablate.experiments.conditions import built_in_condition
 from toolablate.experiments.plan_errors import explain
@@ -56,6 +57,14 @@ class SandboxSection(_Section):
 
     backend: Literal["bubblewrap", "docker", "none"] = "bubblewrap"
     limits: Limits = Limits()
+
+    @field_validator("limits")
+    @classmethod
+    def _limits_are_positive(cls, limits: Limits) -> Limits:
+        for name, value in asdict(limits).items():
+            if value <= 0:
+                raise ValueError(f"sandbox.limits.{name}: must be greater than 0; found {value}")
+        return limits
 
 
 class SearchSection(_Section):

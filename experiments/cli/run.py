@@ -15,11 +15,11 @@ def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) ->
     made.
     """
     from rich.console import Console
+    from toolablate.experiments.summary import print_summary, summary_json
 
     from toolablate.experiments.launch import launch
     from toolablate.experiments.plan import load_plan
     from toolablate.experiments.progress import RunProgress
-    from toolablate.experiments.summary import print_summary, summary_json
 
     loaded, text = load_plan(plan)
     loaded = loaded.with_changes(store=store, limit=limit)

@@ -1,0 +1,121 @@
+"""A plan that is wrong says which key, what was found, and what is allowed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from toolablate.experiments.plan import Plan, load_plan
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Condition, ToolUse
+
+MINIMAL = """
+conditions = ["none", "python"]
+[questions]
+file = "builtin"
+[[models]]
+provider = "simulated"
+name = "sim"
+"""
+
+
+def load(folder: Path, text: str) -> Plan:
+    path = folder / "plan.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_plan(path)[0]
+
+
+def test_paths_are_relative_to_the_plan_and_the_store_is_named_after_it(tmp_path: Path) -> None:
+    plan = load(tmp_path, MINIMAL.replace('"builtin"', '"q.jsonl"'))
+    assert plan.name == "plan"
+    assert Path(plan.store) == tmp_path / "runs/plan.sqlite"
+    assert Path(plan.questions.file) == tmp_path / "q.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (
+            ("[questions]", "repeat = 3\n[questions]"),
+            r"repeat: unknown key; did you mean 'repeats'\? \(allowed: .*seed",
+        ),
+        (('name = "sim"', 'name = "sim"\nabilty = 1'), r"models\[0\]\.abilty: unknown key; did you mean 'ability'\?"),
+        (('name = "sim"', 'name = "sim"\nability = 2'), r"models\[0\]\.ability: .*less than or equal to 1; found 2"),
+        (
+            ('"simulated"', '"openia"'),
+            r"models\[0\]: provider is 'openia', allowed is 'openai', 'scripted', 'simulated'",
+        ),
+        (('provider = "simulated"', ""), r"models\[0\]: missing key 'provider'"),
+        (("[questions]", "seed = 'x'\n[questions]"), r"seed: .*integer.*; found 'x'"),
+        (('file = "builtin"', ""), r"questions\.file: missing"),
+        (('"python"]', '"pyhton"]'), r"no built-in condition 'pyhton'.*built in are: none, scaffold, python"),
+        (('"python"]', '"none"]'), r"conditions: the name 'none' is used twice"),
+        (("[questions]", "baseline = 'base'\n[questions]"), r"baseline: 'base' is not one of the conditions"),
+        (
+            ("[questions]", "[sandbox]\nbackend = 'firejail'\n[questions]"),
+            r"sandbox\.backend: found 'firejail'.*docker",
+        ),
+        (
+            ("[questions]", "[sandbox]\nlimits = { memory = 3 }\n[questions]"),
+            r"sandbox\.limits\.memory: unknown key; did you mean 'memory_mb'\?",
+        ),
+        (
+            ("[questions]", "[sandbox]\nlimits = { memory_mb = 0 }\n[questions]"),
+            r"sandbox\.limits\.memory_mb: .*found 0",
+        ),
+        (("[questions]", "[budget]\nturns = 0\n[questions]"), r"budget\.turns: .*greater than 0; found 0"),
+        (("conditions", "conditions = ["), r"not valid TOML: .*line 2"),
+        (
+            ('"python"]', '{ name = "p", base = "python", budget = { turn = 3 } }]'),
+            r"conditions\[1\]\.budget\.turn: unknown key; did you mean 'turns'\?",
+        ),
+        (('"python"]', '{ name = "same", prompt = "" }]'), r"'none' and 'same' are the same condition under two names"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, change: tuple[str, str], expected: str) -> None:
+    assert change[0] in MINIMAL
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, MINIMAL.replace(*change)).resolved_conditions()
+    assert re.search(expected, str(caught.value), re.DOTALL), str(caught.value)
+
+
+def test_several_mistakes_are_named_together(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, MINIMAL.replace('name = "sim"', 'seed = "x"\ntrust = -1'))
+    for part in ("models[0].name: missing", "models[0].seed", "models[0].trust"):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", None])
+def test_an_unreadable_plan_is_one_clear_error(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "plan.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=re.escape(str(path))):
+        load_plan(path)
+
+
+def test_a_condition_in_a_plan_equals_the_one_built_in_python(tmp_path: Path) -> None:
+    plan = load(
+        tmp_path,
+        MINIMAL.replace(
+            '"python"]', '{ name = "mine", prompt = "Think.", tools = ["python"], budget = { turns = 3 } }]'
+        ),
+    )
+    built = Condition(
+        name="other label",
+        prompt="Think.",
+        tools=(ToolUse(name="python"),),
+        budget={"turns": 3},  # type: ignore[arg-type]
+    )
+    assert plan.resolved_conditions()[1].identity() == built.identity()
+
+
+def test_base_keeps_what_is_not_replaced_and_the_plans_budget_is_the_default(tmp_path: Path) -> None:
+    text = MINIMAL.replace('"python"]', '{ name = "brief", base = "python", budget = { turns = 3 } }]')
+    plan = load(tmp_path, text + "[budget]\nseconds = 30\n")
+    none, brief = plan.resolved_conditions()
+    assert (none.budget.turns, none.budget.seconds) == (12, 30)
+    assert (brief.budget.turns, brief.budget.seconds) == (3, 30)
+    assert brief.prompt
+    assert brief.tools == (ToolUse(name="python"),)
