@@ -2,7 +2,8 @@
 
     python examples/gsm8k_tora/convert.py RECORDED.jsonl OUT_FOLDER
 
-Each recorded ```python block becomes a call of the `python` tool, and the text after the last ```output block the final reply (Gou et al. 2023, MIT).
+Each recorded ```python block becomes a call of the `python` tool, and the text after the last ```output block the final
+reply (Gou et al. 2023, MIT).
 """
 
 import json

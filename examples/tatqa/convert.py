@@ -2,9 +2,9 @@
 
     python examples/tatqa/convert.py RECORDED.jsonl OUT_FOLDER
 
-RECORDED.jsonl holds one question a line with what the model wrote under `direct`, `cot` and `pot` (Program of Thoughts, Chen et al. 2022, MIT). OUT_FOLDER
-gets `questions.jsonl` and `script.jsonl`. Under `pot` the recorded program becomes a call of the `python` tool, which prints `ans`, and the reply is
-what was printed.
+RECORDED.jsonl holds one question a line with what the model wrote under `direct`, `cot` and `pot` (Program of Thoughts,
+Chen et al. 2022, MIT). OUT_FOLDER gets `questions.jsonl` and `script.jsonl`. Under `pot` the recorded program becomes a
+call of the `python` tool, which prints `ans`, and the reply is what was printed.
 """
 
 import json

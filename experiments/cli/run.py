@@ -11,8 +11,8 @@ import click
 def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) -> None:
     """Run PLAN, a TOML file; what the store already holds is not run again.
 
-    Ctrl-C stops cleanly, and the same command goes on from there. Exits with 1 if trials are left undone or failed, with 2 if the run could not be
-    made.
+    Ctrl-C stops cleanly, and the same command goes on from there. Exits with 1 if trials are left undone or failed,
+    with 2 if the run could not be made.
     """
     from rich.console import Console
     from toolablate.experiments.summary import print_summary, summary_json
