@@ -5,10 +5,11 @@ import json
 import os
 from typing import Any
 
+import httpx2
 from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, AsyncOpenAI
 
 from toolablate.agents.chat import ChatModel
-from toolablate.agents.wire import REASONING_KEYS, is_openai, read_reply, write_request
+from toolablate.agents.wire import REASONING_KEYS, is_address, is_openai, read_reply, write_request
 from toolablate.agents.wire_errors import error_in, refused
 from toolablate.traces.errors import InputError, ModelError
 from toolablate.traces.records import Condition, ModelReply, ModelRequest, OpenAIModel, Question, clean_text
@@ -24,6 +25,12 @@ class OpenAIChat:
     """A source and a session at once, since nothing in it belongs to one trial. Retries are the caller's."""
 
     def __init__(self, model: OpenAIModel) -> None:
+        if not is_address(model.endpoint):
+            raise InputError(
+                f"model {model.name!r}: the endpoint {model.endpoint!r} is no address",
+                hint="write it as http(s)://host[:port]/path, without /chat/completions",
+                code="bad_endpoint",
+            )
         self._model = model
         self._key = _key(model)
         self._reasoning_key = REASONING_KEYS[0]
@@ -31,7 +38,7 @@ class OpenAIChat:
             api_key=self._key, base_url=model.endpoint, max_retries=0, timeout=model.timeout_seconds
         )
 
-    def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:  # noqa: ARG002 - a real model sees the request only
+    def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
         return self
 
     async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
@@ -40,13 +47,16 @@ class OpenAIChat:
         try:
             async with asyncio.timeout(allowed):
                 body = await self._post(write_request(self._model, request, self._reasoning_key))
-        except (TimeoutError, APITimeoutError):
+        except (TimeoutError, APITimeoutError, httpx2.TimeoutException):
             raise ModelError(
                 f"{self._model.endpoint} did not reply within {allowed:g} s", code="timeout", retryable=True
             ) from None
         except APIStatusError as error:
             raise self._refusal(error.status_code, dict(error.response.headers), error.body) from None
         except APIConnectionError as error:
+            raise self._unreachable(error.__cause__ or error) from None
+        except httpx2.RequestError as error:
+            # The SDK leaves alone what goes wrong while a body is read.
             raise self._unreachable(error) from None
         except APIError as error:
             raise ModelError(self._safe(error.message), code="bad_reply", retryable=True) from None
@@ -87,9 +97,9 @@ class OpenAIChat:
     def _refusal(self, status: int, headers: dict[str, str], body: object) -> ModelError:
         return refused(status, headers, body, key_variable=self._model.api_key_env, safe=self._safe)
 
-    def _unreachable(self, error: APIConnectionError) -> ModelError:
-        cause = self._safe(str(error.__cause__ or "").strip()) or type(error.__cause__).__name__
-        return ModelError(f"cannot reach {self._model.endpoint}: {cause}", code="unreachable", retryable=True)
+    def _unreachable(self, cause: BaseException) -> ModelError:
+        said = self._safe(str(cause).strip()) or type(cause).__name__
+        return ModelError(f"cannot reach {self._model.endpoint}: {said}", code="unreachable", retryable=True)
 
     def _safe(self, text: str, *, reply: bool = False) -> str:
         """Foreign text without the key: an endpoint may echo what it was sent."""

@@ -126,7 +126,7 @@ class ScriptedChat:
         self._replies = line.replies if line else ()
         self._trial = trial
 
-    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:  # noqa: ARG002 - it is instant
+    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
         said = sum(message.role == "assistant" for message in request.messages)
         if said >= len(self._replies):
             have = f"has {len(self._replies)} replies" if self._replies else "has no replies"

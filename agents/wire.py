@@ -39,6 +39,16 @@ def is_openai(endpoint: str) -> bool:
     return urlsplit(endpoint).hostname == "api.openai.com"
 
 
+def is_address(endpoint: str) -> bool:
+    """Whether an endpoint is something that can be connected to at all."""
+    try:
+        parts = urlsplit(endpoint)
+        # Reading the port is what checks it.
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and " " not in endpoint
+    except ValueError:
+        return False
+
+
 def write_request(model: OpenAIModel, request: ModelRequest, reasoning_key: str) -> dict[str, Any]:
     """Arguments for `chat.completions.create`. `reasoning_key` is where this endpoint keeps a model's reasoning."""
     body: dict[str, Any] = {

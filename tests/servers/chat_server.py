@@ -68,7 +68,7 @@ class Drop:
 
 @dataclass(frozen=True)
 class Echo:
-    """A refusal that quotes the Authorization header, as careless gateways do."""
+    """A refusal that quotes the Authorization header, as careless gateways do, late in a long message."""
 
     status: int = 400
 
@@ -153,13 +153,14 @@ class ChatServer:
             case Raw(body, content_type):
                 return Response(body, 200, media_type=content_type)
             case Json(value):
-                return JSONResponse(value)
+                # Escaped, so that a lone surrogate can be served as well.
+                return Response(json.dumps(value), 200, media_type="application/json")
             case Slow(seconds, then):
                 await asyncio.sleep(seconds)
                 return await self._play(then, request)
             case Echo(status):
                 said = f"no such thing for {request.headers.get('authorization')}"
-                return JSONResponse({"error": {"message": "x" * 480 + said}}, status)
+                return JSONResponse({"error": {"message": "x" * 465 + said}}, status)
             case Drop():
                 return Response(b'{"id": "chatcmpl', 200, {"content-length": "5000"})
             case Hang(after_headers):
