@@ -1,0 +1,83 @@
+"""The tools of one trial, called by name with the arguments that a model wrote."""
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from toolablate.sandbox.kernel import KernelUnavailable
+from toolablate.tools.arguments import InvalidArgumentsError, parse_arguments
+from toolablate.tools.plain import one_line
+from toolablate.tools.tool import Tool, ToolResult
+from toolablate.tools.typed import invalid_call
+from toolablate.traces.errors import InputError, InternalError, SandboxError, ToolError
+from toolablate.traces.records import ToolRequest, ToolSpec
+
+
+class Toolset:
+    """The tools of one trial, in order. An async context manager that closes them all.
+
+    Raises InputError where two tools have one name.
+    """
+
+    def __init__(self, tools: Sequence[Tool] = ()) -> None:
+        self._tools = {tool.spec.name: tool for tool in tools}
+        self._closed = False
+        if len(self._tools) < len(tools):
+            names = [tool.spec.name for tool in tools]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(
+                f"tools: {twice!r} is named twice",
+                hint="`all` holds `python` and `search`; `search` holds `web_search`, `browser_open`, `browser_find`",
+                code="duplicate_tool",
+            )
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return tuple(tool.spec for tool in self._tools.values())
+
+    async def call(self, request: ToolRequest) -> ToolResult:
+        """Calls a tool. What the model got wrong is a result with status `invalid`.
+
+        Raises ToolError or SandboxError where infrastructure failed.
+        """
+        if self._closed:
+            raise InternalError(f"the tool {request.name!r} was called after its trial had ended")
+        tool = self._tools.get(request.name)
+        if tool is None:
+            return ToolResult(output=self._unknown(request.name), status="invalid", error="unknown_tool")
+        try:
+            arguments = parse_arguments(request.arguments, tool.spec)
+        except InvalidArgumentsError as error:
+            return invalid_call(tool.spec, str(error))
+        try:
+            return await tool.call(arguments)
+        except KernelUnavailable as error:
+            raise SandboxError(error.message, hint=error.hint, code=error.code, retryable=error.retryable) from error
+
+    def _unknown(self, name: str) -> str:
+        there_are = f"There are: {', '.join(self._tools)}." if self._tools else "There are no tools."
+        return f"There is no tool {one_line(name, 80)!r}. {there_are}"
+
+    async def close(self) -> None:
+        """Closes every tool, even if one fails; then raises ToolError that names those that did."""
+        self._closed = True
+        ends = await asyncio.gather(*(tool.close() for tool in self._tools.values()), return_exceptions=True)
+        failed = {name: end for name, end in zip(self._tools, ends, strict=True) if isinstance(end, BaseException)}
+        if failed:
+            reasons = "; ".join(f"{name}: {type(end).__name__}: {end}" for name, end in failed.items())
+            raise ToolError(f"could not close {reasons}", code="close_failed") from next(iter(failed.values()))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            await self.close()
+        except ToolError as closing:
+            if error is None:
+                raise
+            # What ended the trial matters more than what went wrong on the way out.
+            error.add_note(str(closing))
