@@ -1,1 +1,24 @@
-"""Isolated Jupyter kernels for code that a model wrote."""
+"""Isolated Jupyter kernels: `open_sandbox` by the name of a backend, `start` a kernel, `execute` cells."""
+
+from toolablate.sandbox.kernel import (
+    Availability,
+    CellResult,
+    Kernel,
+    KernelUnavailable,
+    Limits,
+    RichOutput,
+    Sandbox,
+)
+from toolablate.sandbox.opening import BACKENDS, open_sandbox
+
+__all__ = [
+    "BACKENDS",
+    "Availability",
+    "CellResult",
+    "Kernel",
+    "KernelUnavailable",
+    "Limits",
+    "RichOutput",
+    "Sandbox",
+    "open_sandbox",
+]

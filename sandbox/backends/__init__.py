@@ -1,0 +1,1 @@
+"""How each backend starts, and what to do where it does not."""

@@ -1,0 +1,51 @@
+"""Kernels without any protection: for those who ask for them by name."""
+
+import os
+import shutil
+import socket
+import tempfile
+from pathlib import Path
+
+from toolablate.sandbox.child import Child
+from toolablate.sandbox.kernel import Limits
+from toolablate.sandbox.process import ENVIRONMENT, LAUNCHER, KernelProcess
+from toolablate.sandbox.python import Python
+
+
+class PlainProcess(KernelProcess):
+    """A kernel as our own user, with our network and our files. Of the limits, those on memory, CPU time, file size and
+    open files hold, per process; the environment is a fresh one and the work folder a temporary one all the same."""
+
+    def __init__(self, limits: Limits, python: Python) -> None:
+        super().__init__(limits)
+        self._python = python
+        self._child: Child | None = None
+        self._folder = ""
+
+    async def _launch(self) -> socket.socket:
+        self._folder = tempfile.mkdtemp(prefix="toolablate-work-")
+        bin_folder = Path(self._python.executable).parent
+        own = {"HOME": self.work, "IPYTHONDIR": f"{self._folder}/ipython"}
+        own |= {"MPLCONFIGDIR": f"{self._folder}/matplotlib", "TMPDIR": self._folder}
+        self._child = Child(
+            lambda control: [self._python.executable, "-P", str(LAUNCHER), f"fd:{control}"],
+            env={**ENVIRONMENT, **own, "PATH": f"{bin_folder}:{os.environ.get('PATH', '/usr/bin:/bin')}"},
+        )
+        return self._child.control
+
+    async def _dispose(self) -> None:
+        if self._child is not None:
+            await self._child.end()
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _start_error(self) -> str:
+        return self._child.error() if self._child else ""
+
+    @property
+    def work(self) -> str:
+        return f"{self._folder}/work"
+
+    def _process_limit(self) -> int:
+        # Counted over all that our user runs, so no small number would leave a kernel any.
+        return 1 << 20

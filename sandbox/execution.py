@@ -1,0 +1,107 @@
+"""One execute request, from sending to its end."""
+
+import asyncio
+from typing import Any
+
+from toolablate.sandbox.cell import CellOutput
+from toolablate.sandbox.client import BadMessage, BoundedClient, Message, answers, next_message
+from toolablate.sandbox.kernel import Limits
+from toolablate.sandbox.process import Exit, KernelProcess
+
+_FOREVER = 86_400.0
+_SILENCE_SECONDS = 1.0
+"""How long, once the reply is there, no output may come before its end counts as lost: floods lose messages."""
+
+_AFTERMATH_SECONDS = 10.0
+_LAST_WORDS_SECONDS = 0.2
+
+
+class Execution:
+    """Runs a cell once. Afterwards `ended` tells if and how the kernel went, `overtime` whether the cell was stopped
+    for time, `failed` what was raised; the output is in `output`."""
+
+    def __init__(self, client: BoundedClient, process: KernelProcess, limits: Limits) -> None:
+        self.output = CellOutput(limits)
+        self.ended: Exit | None = None
+        self.overtime = False
+        self.failed = ""
+        self._client = client
+        self._process = process
+        self._limits = limits
+        self._request = ""
+        self._leaving = False
+
+    async def run(self, code: str) -> None:
+        self._request = self._client.execute(code, store_history=False, allow_stdin=False)
+        reply = asyncio.ensure_future(self._read_reply())
+        output = asyncio.ensure_future(self._read_output())
+        end = asyncio.ensure_future(self._process.wait())
+        try:
+            await self._until_replied(reply, end)
+            if self.ended is None and self._leaving:
+                await asyncio.wait({end}, timeout=self._limits.grace_seconds)
+            if end.done():
+                self.ended = end.result()
+            await self._until_quiet(output)
+        finally:
+            for task in (reply, output, end):
+                task.cancel()
+            await asyncio.gather(reply, output, end, return_exceptions=True)
+
+    async def _until_replied(self, reply: "asyncio.Future[None]", end: "asyncio.Future[Exit]") -> None:
+        if await _any_of(reply, end, seconds=self._limits.cell_seconds):
+            return
+        self.overtime = True
+        self._process.interrupt()
+        if not await _any_of(reply, end, seconds=self._limits.grace_seconds):
+            self.ended = Exit()  # whoever reads this closes the process
+
+    async def _until_quiet(self, output: "asyncio.Future[None]") -> None:
+        silence = _LAST_WORDS_SECONDS if self.ended else _SILENCE_SECONDS
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _AFTERMATH_SECONDS
+        while loop.time() < deadline:
+            before = self.output.messages
+            await asyncio.wait({output}, timeout=silence)
+            if output.done() or self.output.messages == before:
+                return
+
+    async def _read_reply(self) -> None:
+        while True:
+            message = await self._next(self._client.shell_channel)
+            if message is None or message["header"].get("msg_type") != "execute_reply":
+                continue
+            content = message["content"]
+            self._take_payloads(content.get("payload"))
+            if content.get("status") != "ok":
+                self.failed = str(content.get("ename") or "Error")[:200]
+                self.output.take("error", content)
+            return
+
+    async def _read_output(self) -> None:
+        while not self.output.idle:
+            if message := await self._next(self._client.iopub_channel):
+                self.output.take(message["header"].get("msg_type"), message["content"])
+
+    async def _next(self, channel: Any) -> Message | None:
+        # A flood is always ready to be read: without this nothing else would ever run.
+        await asyncio.sleep(0)
+        try:
+            message = await next_message(channel, _FOREVER)
+        except BadMessage:
+            self.output.truncated = True
+            return None
+        return message if message and answers(message, self._request) else None
+
+    def _take_payloads(self, payloads: object) -> None:
+        """`obj?` shows its text, and `exit()` announces itself, in the reply."""
+        for payload in payloads if isinstance(payloads, list) else []:
+            if isinstance(payload, dict):
+                self._leaving = self._leaving or payload.get("source") == "ask_exit"
+                if payload.get("source") == "page":
+                    self.output.take("display_data", payload)
+
+
+async def _any_of(*tasks: "asyncio.Future[Any]", seconds: float) -> bool:
+    done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    return bool(done)

@@ -1,0 +1,121 @@
+"""A kernel that runs cells, on whatever process holds it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import zmq.asyncio
+
+from toolablate.sandbox.client import BoundedClient, connect, wait_until_ready
+from toolablate.sandbox.execution import Execution
+from toolablate.sandbox.kernel import CellResult, Limits
+from toolablate.sandbox.process import KernelProcess
+
+NO_INPUT = "[input() cannot be answered here: write the value into the code]"
+FRESH_KERNEL = "[the next cell starts in a fresh kernel: variables, imports and files are gone]"
+
+
+class JupyterKernel:
+    """One kernel, replaced by a fresh one when it has died. `launch` gives a process that is starting."""
+
+    def __init__(
+        self,
+        launch: Callable[[], Awaitable[KernelProcess]],
+        context: zmq.asyncio.Context,
+        limits: Limits,
+        *,
+        on_close: Callable[["JupyterKernel"], None] = lambda _: None,
+    ) -> None:
+        self._launch = launch
+        self._context = context
+        self._limits = limits
+        self._on_close = on_close
+        self._process: KernelProcess | None = None
+        self._client: BoundedClient | None = None
+        self._one_at_a_time = asyncio.Lock()
+        self._closed = False
+        self._news = ""
+
+    async def open(self) -> None:
+        """Starts the kernel and waits until it answers; leaves nothing behind if it does not or if it is cancelled."""
+        try:
+            self._process = await self._launch()
+            self._client = connect(self._process.connection, self._context)
+            await wait_until_ready(self._client, self._process, self._limits)
+        except BaseException:
+            await self._discard()
+            raise
+
+    async def execute(self, code: str) -> CellResult:
+        """Runs one cell; raises `KernelUnavailable` where a fresh kernel is needed and cannot be had.
+
+        A cancelled cell takes its kernel with it: what it would have done is unknown.
+        """
+        async with self._one_at_a_time:
+            if self._closed:
+                raise RuntimeError("the kernel is closed")
+            await self._revive()
+            assert self._client is not None
+            assert self._process is not None
+            execution = Execution(self._client, self._process, self._limits)
+            try:
+                await execution.run(code.encode("utf-8", "replace").decode())
+                if execution.ended is not None:
+                    await self._discard()
+            except BaseException:
+                await self._discard()
+                raise
+            news, self._news = self._news, ""
+            return _result(execution, self._limits, news)
+
+    async def close(self) -> None:
+        """Ends the kernel; when it returns, no process, socket or folder of it is left."""
+        self._closed = True
+        await self._discard()
+        self._on_close(self)
+
+    async def _revive(self) -> None:
+        if self._process is not None and (ended := self._process.ended) is not None:
+            self._news = f"[the kernel died before this cell ({ended.cause}); the cell ran in a fresh one]\n"
+            await self._discard()
+        if self._client is None:
+            await self.open()
+
+    async def _discard(self) -> None:
+        if self._client is not None:
+            self._client.stop_channels()
+            self._client = None
+        if self._process is not None:
+            process, self._process = self._process, None
+            await process.close()
+
+
+def _result(execution: Execution, limits: Limits, news: str) -> CellResult:
+    output = execution.output
+    error = output.error or execution.failed
+    note = ""
+    if execution.ended is not None:
+        error = "time" if execution.overtime else execution.ended.cause
+        note = f"[the kernel died: {_obituary(error, limits, overtime=execution.overtime)}]\n{FRESH_KERNEL}"
+    elif execution.overtime:
+        error = "timeout"
+        note = f"[interrupted after {limits.cell_seconds:g} s; the kernel and its variables live on]"
+    elif error == "StdinNotImplementedError":
+        note = NO_INPUT
+    return CellResult(
+        status="died" if execution.ended else "timeout" if execution.overtime else "error" if error else "ok",
+        text=news + output.text(note),
+        error=error,
+        truncated=output.truncated,
+        rich=tuple(output.rich),
+    )
+
+
+def _obituary(cause: str, limits: Limits, *, overtime: bool) -> str:
+    if overtime:
+        return f"the cell did not stop when it was interrupted after {limits.cell_seconds:g} s"
+    return {
+        "memory": f"out of memory ({limits.memory_mb} MB)",
+        "time": f"its CPU time is used up ({limits.cpu_seconds} s)",
+        "exit": "the code ended the process",
+        "killed": "it was killed",
+    }.get(cause, cause)

@@ -1,0 +1,97 @@
+"""Opening a sandbox by the name of its backend."""
+
+from typing import TYPE_CHECKING
+
+from toolablate.sandbox.kernel import Availability, Kernel, KernelUnavailable, Limits, Sandbox
+
+if TYPE_CHECKING:
+    import zmq.asyncio
+
+    from toolablate.sandbox.jupyter import JupyterKernel
+    from toolablate.sandbox.process import KernelProcess
+
+BACKENDS = ("bubblewrap", "docker", "none")
+"""In order of preference. `none` protects from nothing and is only ever used where it is asked for by this name."""
+
+
+def open_sandbox(backend: str, limits: Limits | None = None, *, python: str | None = None) -> Sandbox:
+    """A sandbox whose kernels run on `python` (a path; by default the interpreter that runs us; the docker backend
+    brings its own). Nothing is started or tried yet. Raises `KernelUnavailable` for a name that is none of `BACKENDS`."""
+    if backend not in BACKENDS:
+        raise KernelUnavailable(
+            f"there is no sandbox backend {backend!r}", hint=f"choose one of: {', '.join(BACKENDS)}", code="no_backend"
+        )
+    return _JupyterSandbox(backend, limits or Limits(), python)
+
+
+class _JupyterSandbox:
+    def __init__(self, backend: str, limits: Limits, python: str | None) -> None:
+        self.name = backend
+        self.limits = limits
+        self._python = python
+        self._context: zmq.asyncio.Context | None = None
+        self._kernels: set[JupyterKernel] = set()
+
+    async def check(self) -> Availability:
+        """Starts a kernel, lets it reckon, and closes it."""
+        try:
+            kernel = await self.start()
+        except KernelUnavailable as unavailable:
+            return Availability(works=False, detail=unavailable.message, remedy=unavailable.hint)
+        try:
+            result = await kernel.execute("6 * 7")
+        finally:
+            await kernel.close()
+        if result.status != "ok" or result.text.strip() != "42":
+            return Availability(works=False, detail=f"a kernel started, and 6 * 7 gave {result.text[:200]!r}")
+        return Availability(works=True, detail=_DETAILS[self.name])
+
+    async def start(self) -> Kernel:
+        import zmq.asyncio
+
+        from toolablate.sandbox.jupyter import JupyterKernel
+
+        if self._context is None:
+            self._context = zmq.asyncio.Context()
+            self._context.set(zmq.MAX_SOCKETS, 16_384)
+        kernel = JupyterKernel(self._launch, self._context, self.limits, on_close=self._kernels.discard)
+        self._kernels.add(kernel)
+        await kernel.open()
+        return kernel
+
+    async def close(self) -> None:
+        """Closes all its kernels."""
+        for kernel in tuple(self._kernels):
+            await kernel.close()
+        if self._context is not None:
+            self._context.destroy(linger=0)
+            self._context = None
+
+    async def _launch(self) -> "KernelProcess":
+        process = new_process(self.name, self.limits, self._python)
+        await process.start()
+        return process
+
+
+_DETAILS = {
+    "bubblewrap": "one bubblewrap per kernel: own namespaces, read-only system, no network",
+    "docker": "one container per kernel: own namespaces, read-only system, no network",
+    "none": "NO PROTECTION: model-written code can do whatever you can",
+}
+
+
+def new_process(backend: str, limits: Limits, python: str | None) -> "KernelProcess":
+    """A process of that backend, not yet started; raises `KernelUnavailable`."""
+    if backend == "docker":
+        from toolablate.sandbox.backends.docker import DockerProcess
+
+        return DockerProcess(limits)
+    from toolablate.sandbox.python import find_python
+
+    if backend == "bubblewrap":
+        from toolablate.sandbox.backends.bubblewrap import BubblewrapProcess
+
+        return BubblewrapProcess(limits, find_python(python))
+    from toolablate.sandbox.backends.plain import PlainProcess
+
+    return PlainProcess(limits, find_python(python))

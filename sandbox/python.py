@@ -1,0 +1,56 @@
+"""The Python environment that kernels run on."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from toolablate.sandbox.kernel import KernelUnavailable
+
+_ASK = "import json,sys; print(json.dumps([sys.prefix,sys.exec_prefix,sys.base_prefix,sys.base_exec_prefix]))"
+_ALREADY_THERE = ("/usr", "/bin", "/lib")
+
+
+@dataclass(frozen=True, slots=True)
+class Python:
+    """An interpreter and the folders that it needs to see."""
+
+    executable: str
+    folders: tuple[str, ...]
+
+
+@lru_cache
+def find_python(executable: str | None) -> Python:
+    """The environment of an interpreter, by default the one that runs us; raises `KernelUnavailable`."""
+    if executable is None or executable == sys.executable:
+        executable = sys.executable
+        prefixes = [sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix]
+    else:
+        prefixes = _ask(executable)
+    return Python(executable, _outermost({path for prefix in prefixes for path in (prefix, os.path.realpath(prefix))}))
+
+
+def _ask(executable: str) -> list[str]:
+    try:
+        answer = subprocess.run([executable, "-I", "-c", _ASK], capture_output=True, text=True, timeout=30, check=True)
+        prefixes: list[str] = json.loads(answer.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
+        raise KernelUnavailable(
+            f"{executable!r} is no Python that kernels could run on: {error}",
+            hint="name the path of a Python >= 3.11 that has ipykernel",
+            code="bad_python",
+        ) from error
+    return prefixes
+
+
+def _outermost(folders: set[str]) -> tuple[str, ...]:
+    """Without those that lie in another one, or in the system folders that are there anyway."""
+    kept: list[Path] = []
+    for folder in sorted(map(Path, folders)):
+        above = [*kept, *map(Path, _ALREADY_THERE)]
+        if not any(folder.is_relative_to(other) for other in above):
+            kept.append(folder)
+    return tuple(map(str, kept))
