@@ -1,0 +1,109 @@
+"""Records to fill stores with."""
+
+from datetime import UTC, datetime
+
+from toolablate.traces.records import (
+    Answer,
+    ChoiceTarget,
+    Condition,
+    Environment,
+    Event,
+    Message,
+    ModelCall,
+    ModelReply,
+    ModelRequest,
+    OpenAIModel,
+    Question,
+    Run,
+    SimulatedModel,
+    ToolCall,
+    ToolRequest,
+    ToolSpec,
+    ToolUse,
+    Trial,
+    Usage,
+)
+from toolablate.traces.store import Recorder
+
+WHEN = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+ENVIRONMENT = Environment(versions={"toolablate": "0.1.0"}, sandbox="bubblewrap", sandbox_limits={"memory_mb": 1024.0})
+PYTHON = ToolSpec(name="python", description="Runs Python. " * 20, parameters={"type": "object", "properties": {}})
+NONE = Condition(name="none")
+CODE = Condition(name="python", tools=(ToolUse(name="python"),))
+MODEL = OpenAIModel(name="gpt-x")
+SIMULATED = SimulatedModel(name="sim")
+
+
+def question(number: int, *, domain: str = "physics", cluster: str = "") -> Question:
+    return Question(
+        id=f"q{number}",
+        prompt=f"Question {number}: what follows from this long passage of text? " + "Lorem ipsum dolor. " * 20,
+        choices=("yes", "no"),
+        target=ChoiceTarget(letters=("A",)),
+        domain=domain,
+        cluster=cluster,
+    )
+
+
+QUESTIONS = tuple(question(number) for number in range(4))
+
+
+def trials(
+    questions: tuple[Question, ...] = QUESTIONS,
+    models: tuple[OpenAIModel | SimulatedModel, ...] = (MODEL,),
+    conditions: tuple[Condition, ...] = (NONE, CODE),
+    repeats: int = 1,
+) -> list[Trial]:
+    return [
+        Trial(question=q.identity(), model=m.identity(), condition=c.identity(), repeat=repeat)
+        for q in questions
+        for m in models
+        for c in conditions
+        for repeat in range(repeats)
+    ]
+
+
+def run(identity: str = "run-1") -> Run:
+    return Run(id=identity, started_at=WHEN, plan="[plan]\n" * 30, toolablate="0.1.0")
+
+
+def plan(recorder: Recorder, planned: list[Trial] | None = None, identity: str = "run-1") -> list[Trial]:
+    """Enters a run with all sample records; returns its trials."""
+    planned = trials() if planned is None else planned
+    recorder.plan(run(identity), QUESTIONS, [MODEL, SIMULATED], [NONE, CODE], planned)
+    return planned
+
+
+def conversation(turns: int = 2, *, salt: str = "") -> list[Event]:
+    """Events of a trial with `turns` tool calls: each model call carries the whole history, as real ones do."""
+    history = (Message(role="system", content="You may use tools. " * 10), Message(role="user", content="Why? " * 30))
+    events: list[Event] = []
+    for turn in range(turns):
+        call = ToolRequest(id=f"call_{turn}{salt}", name="python", arguments=f'{{"code": "print({turn}) # {salt}"}}')
+        reply = Message(
+            role="assistant", content="", reasoning=f"Let me compute {turn} {salt}. " * 8, tool_calls=(call,)
+        )
+        events.append(_model_call(history, reply, at=turn * 2.0))
+        output = f"{turn} {salt}\n" * 40
+        events.append(ToolCall(at=turn * 2.0 + 1.25, seconds=0.5, call=call, output=output))
+        history += (reply, Message(role="tool", content=output, tool_call_id=call.id))
+    reply = Message(role="assistant", content=f"Because {salt}.\nAnswer: A")
+    events.append(_model_call(history, reply, at=turns * 2.0))
+    events.append(Answer(at=turns * 2.0 + 1.5, text=reply.content))
+    return events
+
+
+def _model_call(history: tuple[Message, ...], reply: Message, at: float) -> ModelCall:
+    return ModelCall(
+        at=at,
+        seconds=1.0,
+        request=ModelRequest(messages=history, tools=(PYTHON,)),
+        reply=ModelReply(
+            message=reply,
+            finish_reason="tool_calls" if reply.tool_calls else "stop",
+            usage=Usage(input_tokens=100, output_tokens=20),
+            model="gpt-x-2026",
+            response_id="chatcmpl-1",
+        ),
+        cost_usd=0.001,
+    )

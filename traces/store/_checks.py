@@ -1,0 +1,223 @@
+"""The checks of `verify`. Each yields None for a thing that holds, or where the damage is and what it is."""
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from toolablate.traces.errors import StoreError
+from toolablate.traces.records import Condition, Question, Record, Run, Score, Trace, Trial, digest_json, digest_text
+from toolablate.traces.store._digests import combined_digest, content_digest, header_content
+from toolablate.traces.store._texts import TextReader, decode
+from toolablate.traces.store._traces import MODEL, TRACE_QUERY, read_events, read_header
+
+Finding = tuple[str, str] | None
+Check = Callable[[sqlite3.Connection], Iterator[Finding]]
+
+READER_TRACES = 50
+
+STANDING = """
+SELECT CASE WHEN traces.outcome IN ('answered', 'budget') THEN 'finished' WHEN traces.outcome = 'failed' THEN 'failed'
+    WHEN EXISTS (SELECT 1 FROM traces AS begun WHERE begun.trial = trials.key) THEN 'unfinished' ELSE 'pending' END,
+    count(*)
+FROM trials LEFT JOIN traces ON traces.key = trials.current GROUP BY 1
+"""
+
+
+def structure(connection: sqlite3.Connection) -> Iterator[Finding]:
+    """SQLite's own view: pages, indexes, foreign keys."""
+    for (line,) in connection.execute("PRAGMA integrity_check"):
+        yield None if line == "ok" else ("database", str(line))
+    for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
+        yield f"{table} row {row}", f"refers to a row of {parent} that is not there"
+
+
+def texts(connection: sqlite3.Connection) -> Iterator[Finding]:
+    for key, digest, encoding, body in connection.execute("SELECT key, digest, encoding, body FROM texts"):
+        try:
+            held = bytes.fromhex(digest_text(decode(key, encoding, body))) == digest
+        except StoreError as error:
+            yield f"text {key}", error.message
+            continue
+        yield None if held else (f"text {key}", "its content does not match its digest")
+
+
+def questions(connection: sqlite3.Connection) -> Iterator[Finding]:
+    query = "SELECT id, digest, body, json_array(name, domain, cluster) FROM questions"
+    yield from _named(connection, "question", TypeAdapter(Question), query, _question_columns)
+
+
+def models(connection: sqlite3.Connection) -> Iterator[Finding]:
+    query = "SELECT id, digest, body, json_array(name, simulated) FROM models"
+    yield from _named(connection, "model", MODEL, query, _model_columns)
+
+
+def conditions(connection: sqlite3.Connection) -> Iterator[Finding]:
+    query = "SELECT id, digest, body, json_array(name) FROM conditions"
+    yield from _named(connection, "condition", TypeAdapter(Condition), query, lambda condition: [condition.name])
+
+
+def _question_columns(question: Question) -> list[Any]:
+    return [question.id, question.domain, question.cluster]
+
+
+def _model_columns(model: Any) -> list[Any]:
+    return [model.name, int(model.provider == "simulated")]
+
+
+def _named(
+    connection: sqlite3.Connection,
+    what: str,
+    kind: TypeAdapter[Any],
+    query: str,
+    columns: Callable[[Any], list[Any]],
+) -> Iterator[Finding]:
+    for identity, digest, body, stored in connection.execute(query):
+        where = f"{what} {identity}"
+        record = _whole(connection, kind, digest, body)
+        if isinstance(record, str):
+            yield where, record
+        elif record.identity() != identity:
+            yield where, f"its id does not follow from its content, which has the id {record.identity()}"
+        elif columns(record) != json.loads(stored):
+            yield where, "a column does not match its content"
+        else:
+            yield None
+
+
+def _whole(connection: sqlite3.Connection, kind: TypeAdapter[Any], digest: bytes, body: bytes) -> Record | str:
+    """The record of a body whose digest holds, or what is wrong with it."""
+    try:
+        content = TextReader(connection).unpack(body)
+    except StoreError as error:
+        return error.message
+    if content_digest(content) != digest:
+        return "its content does not match its digest"
+    try:
+        record: Record = kind.validate_python(content)
+    except ValidationError as error:
+        return f"it is no valid record ({error.errors()[0]['msg']})"
+    return record
+
+
+def trials(connection: sqlite3.Connection) -> Iterator[Finding]:
+    rows = connection.execute(
+        "SELECT trials.id, questions.id, models.id, conditions.id, repeat, current,"
+        " (SELECT key FROM traces WHERE trial = trials.key AND outcome NOT NULL"
+        "  ORDER BY outcome <> 'failed' DESC, attempt DESC LIMIT 1),"
+        " (SELECT count(*) = coalesce(max(attempt), 0) FROM traces WHERE trial = trials.key)"
+        " FROM trials LEFT JOIN questions ON questions.key = question LEFT JOIN models ON models.key = model"
+        " LEFT JOIN conditions ON conditions.key = condition"
+    )
+    for identity, question, model, condition, repeat, current, expected, complete in rows:
+        where = f"trial {identity}"
+        if None in (question, model, condition):
+            yield where, "its question, model or condition is missing"
+        elif Trial(question=question, model=model, condition=condition, repeat=repeat).id != identity:
+            yield where, "its id does not follow from its question, model, condition and repeat"
+        elif current != expected:
+            yield where, f"trace {current} is marked as its current one, where it should be {expected}"
+        elif not complete:
+            yield where, "an attempt is missing"
+        else:
+            yield None
+
+
+def traces(connection: sqlite3.Connection) -> Iterator[Finding]:
+    reader = TextReader(connection)
+    rows = connection.execute(
+        f"SELECT found.*, traces.events, traces.digest, trials.id FROM ({TRACE_QUERY}) AS found"  # noqa: S608 - our own
+        " JOIN traces ON traces.key = found.key JOIN trials ON trials.key = traces.trial"
+    )
+    for number, row in enumerate(rows):
+        if number % READER_TRACES == 0:
+            reader = TextReader(connection)
+        damage = _trace_damage(connection, row, reader)
+        yield (f"trial {row[-1]} attempt {row[1]}", damage) if damage else None
+
+
+def _trace_damage(connection: sqlite3.Connection, row: tuple[Any, ...], reader: TextReader) -> str:
+    key, outcome, expected, digest = row[0], row[4], row[-3], row[-2]
+    numbers = [seq for (seq,) in connection.execute("SELECT seq FROM events WHERE trace = ? ORDER BY seq", (key,))]
+    gap = next((index for index, seq in enumerate(numbers) if seq != index), None)
+    if gap is not None:
+        return f"event {gap} is missing"
+    try:
+        events = read_events(connection, key, reader)
+        if outcome is None:
+            return ""
+        header = header_content(Trace.model_validate(read_header(row, reader)))
+    except StoreError as error:
+        return error.message
+    except (ValidationError, TypeError) as error:
+        return f"it is no valid trace ({str(error).splitlines()[0]})"
+    if len(numbers) != expected:
+        return f"it has {len(numbers)} events where {expected} were recorded"
+    if combined_digest(header, [digest_json(event) for event in events]) != (digest or b"").hex():
+        return "its content does not match its digest"
+    return ""
+
+
+def orphans(connection: sqlite3.Connection) -> Iterator[Finding]:
+    """Rows whose owner is gone: without it the joins of the other checks do not meet them."""
+    rows = connection.execute("SELECT DISTINCT trace FROM events WHERE trace NOT IN (SELECT key FROM traces)")
+    yield from ((f"events of trace {key}", "their trace is missing") for (key,) in rows)
+    rows = connection.execute("SELECT key FROM traces WHERE trial NOT IN (SELECT key FROM trials)")
+    yield from ((f"trace {key}", "its trial is missing") for (key,) in rows)
+
+
+def scores(connection: sqlite3.Connection) -> Iterator[Finding]:
+    kind = TypeAdapter(Score)
+    rows = connection.execute(
+        "SELECT scores.trial, scorer, version, value, verdict, scores.digest, scores.body, trials.id, traces.trial,"
+        " traces.outcome FROM scores LEFT JOIN trials ON trials.key = scores.trial"
+        " LEFT JOIN traces ON traces.key = scores.trace"
+    )
+    for trial, scorer, version, value, verdict, digest, body, identity, scored, outcome in rows:
+        where = f"score of trial {identity or trial} by {scorer} {version}"
+        record = _whole(connection, kind, digest, body)
+        if isinstance(record, str):
+            yield where, record
+        elif identity is None or scored != trial or outcome in (None, "failed"):
+            yield where, "it belongs to no finished trace of its trial"
+        elif _score_columns(record) != (identity, scorer, version, value, verdict):
+            yield where, "a column does not match its content"
+        else:
+            yield None
+
+
+def _score_columns(score: Any) -> tuple[Any, ...]:
+    return score.trial, score.scorer, score.scorer_version, score.value, score.verdict
+
+
+def runs(connection: sqlite3.Connection) -> Iterator[Finding]:
+    kind = TypeAdapter(Run)
+    rows = connection.execute(
+        "SELECT id, trials, digest, body, (SELECT count(*) FROM run_trials WHERE run = runs.key) FROM runs"
+    )
+    for identity, planned, digest, body, listed in rows:
+        record = _whole(connection, kind, digest, body)
+        if isinstance(record, str):
+            yield f"run {identity}", record
+        elif isinstance(record, Run) and record.id != identity:
+            yield f"run {identity}", f"its content is that of run {record.id}"
+        elif planned != listed:
+            yield f"run {identity}", f"it planned {planned} trials, of which {listed} are listed"
+        else:
+            yield None
+
+
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("structure", structure),
+    ("texts", texts),
+    ("questions", questions),
+    ("models", models),
+    ("conditions", conditions),
+    ("trials", trials),
+    ("traces", traces),
+    ("orphans", orphans),
+    ("scores", scores),
+    ("runs", runs),
+)

@@ -1,0 +1,31 @@
+"""What SQLite and the file system say, as one StoreError that says what to do."""
+
+import sqlite3
+from pathlib import Path
+
+from toolablate.traces.errors import StoreError
+
+_KNOWN: dict[str, tuple[str, str, str]] = {
+    "SQLITE_FULL": ("disk_full", "the disk is full", "Free some space and run again: what was finished is kept."),
+    "SQLITE_READONLY": ("read_only", "it is read-only", "Make the file and its folder writable, or copy the store."),
+    "SQLITE_BUSY": ("locked", "another program holds it", "Wait until it is done, or stop it, and run again."),
+    "SQLITE_LOCKED": ("locked", "another program holds it", "Wait until it is done, or stop it, and run again."),
+    "SQLITE_NOTADB": ("not_a_store", "it is not a toolablate store", "Name the store that `toolablate run` wrote."),
+    "SQLITE_CORRUPT": ("corrupt", "the file is damaged", "Run `toolablate verify` on it to see what is lost."),
+    "SQLITE_CANTOPEN": ("cannot_open", "it cannot be opened", "Check the path and its permissions."),
+    "SQLITE_IOERR": ("io_error", "the disk failed to read or write", "Check the disk and its free space."),
+    "SQLITE_TOOBIG": ("too_big", "a text is larger than SQLite can hold (1 GB)", "Limit what a tool may return."),
+}
+
+
+def explain(error: sqlite3.Error, path: Path, doing: str) -> StoreError:
+    """An error of SQLite as a StoreError; `doing` is `read` or `write`."""
+    name = getattr(error, "sqlite_errorname", "") or ""
+    for prefix, (code, what, hint) in _KNOWN.items():
+        if name.startswith(prefix):
+            return StoreError(f"Cannot {doing} the store {path}: {what}", hint=hint, code=code)
+    return StoreError(
+        f"Cannot {doing} the store {path}: {error}",
+        hint="Run `toolablate verify` on it to see whether it is damaged.",
+        code="sqlite_error",
+    )

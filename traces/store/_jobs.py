@@ -1,0 +1,248 @@
+"""What a recorder writes, as functions that run inside the writer's transaction."""
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from toolablate.traces.errors import StoreError
+from toolablate.traces.records import Condition, Environment, Model, Question, Record, Run, Score, Trace, Trial
+from toolablate.traces.store._digests import content_digest, record_content
+from toolablate.traces.store._writer import Desk
+
+
+@dataclass(slots=True)
+class Attempt:
+    """An attempt at a trial; `key` and `number` are known once the writer has begun it."""
+
+    trial: Trial
+    started_at: datetime
+    environment: Environment
+    key: int = 0
+    number: int = 0
+
+
+def plan(
+    run: Run,
+    questions: Sequence[Question],
+    models: Sequence[Model],
+    conditions: Sequence[Condition],
+    trials: Sequence[Trial],
+) -> Callable[[Desk], None]:
+    def write(desk: Desk) -> None:
+        for question in questions:
+            _put(
+                desk,
+                "questions",
+                question,
+                question.identity(),
+                name=question.id,
+                domain=question.domain,
+                cluster=question.cluster,
+            )
+        for model in models:
+            simulated = int(model.provider == "simulated")
+            _put(desk, "models", model, model.identity(), name=model.name, simulated=simulated)
+        for condition in conditions:
+            _put(desk, "conditions", condition, condition.identity(), name=condition.name)
+        keys = _put_trials(desk, trials)
+        _put_run(desk, run, keys)
+
+    return write
+
+
+def _put(desk: Desk, table: str, record: Record, identity: str, **columns: str | int) -> None:
+    content = record_content(record)
+    values = {"id": identity, **columns, "digest": content_digest(content), "body": desk.texts.pack(content)}
+    updates = ", ".join(f"{name} = excluded.{name}" for name in values if name != "id")
+    desk.connection.execute(
+        f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"  # noqa: S608 - our names
+        f" ON CONFLICT (id) DO UPDATE SET {updates} WHERE digest <> excluded.digest",
+        tuple(values.values()),
+    )
+
+
+def _put_trials(desk: Desk, trials: Sequence[Trial]) -> list[int]:
+    known = {table: _keys(desk.connection, table) for table in ("questions", "models", "conditions")}
+
+    def key(table: str, identity: str, trial: Trial) -> int:
+        try:
+            return known[table][identity]
+        except KeyError:
+            raise StoreError(
+                f"Trial {trial.id} names the {table[:-1]} {identity}, which is not in the store",
+                hint=f"Enter the {table} of a run together with its trials.",
+                code="unknown_reference",
+            ) from None
+
+    rows = [
+        (
+            trial.id,
+            key("questions", trial.question, trial),
+            key("models", trial.model, trial),
+            key("conditions", trial.condition, trial),
+            trial.repeat,
+        )
+        for trial in trials
+    ]
+    desk.connection.executemany(
+        "INSERT INTO trials (id, question, model, condition, repeat) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (id) DO NOTHING",
+        rows,
+    )
+    find = "SELECT key FROM trials WHERE id = ?"
+    return [int(desk.connection.execute(find, row[:1]).fetchone()[0]) for row in rows]
+
+
+def _put_run(desk: Desk, run: Run, trials: list[int]) -> None:
+    content = record_content(run)
+    digest = content_digest(content)
+    row = desk.connection.execute("SELECT digest FROM runs WHERE id = ?", (run.id,)).fetchone()
+    if row is not None:
+        raise StoreError(f"The store has a run {run.id} already", hint="Give each run an id of its own.", code="exists")
+    planned = sorted(set(trials))
+    cursor = desk.connection.execute(
+        "INSERT INTO runs (id, trials, digest, body) VALUES (?, ?, ?, ?)",
+        (run.id, len(planned), digest, desk.texts.pack(content)),
+    )
+    desk.connection.executemany(
+        "INSERT INTO run_trials (run, trial) VALUES (?, ?)", ((cursor.lastrowid, trial) for trial in planned)
+    )
+
+
+def _keys(connection: sqlite3.Connection, table: str) -> dict[str, int]:
+    return dict(connection.execute(f"SELECT id, key FROM {table}"))  # noqa: S608 - our names
+
+
+def finished_trials(desk: Desk) -> frozenset[str]:
+    return read_finished(desk.connection)
+
+
+def read_finished(connection: sqlite3.Connection) -> frozenset[str]:
+    rows = connection.execute(
+        "SELECT trials.id FROM trials JOIN traces ON traces.key = trials.current WHERE traces.outcome <> 'failed'"
+    )
+    return frozenset(row[0] for row in rows)
+
+
+def read_unscored(connection: sqlite3.Connection) -> frozenset[str]:
+    rows = connection.execute(
+        "SELECT trials.id FROM trials JOIN traces ON traces.key = trials.current WHERE outcome <> 'failed'"
+        " AND NOT EXISTS (SELECT 1 FROM scores WHERE scores.trial = trials.key AND scores.trace = traces.key)"
+    )
+    return frozenset(row[0] for row in rows)
+
+
+def begin(attempt: Attempt) -> Callable[[Desk], None]:
+    def write(desk: Desk) -> None:
+        trial = _trial_key(desk.connection, attempt.trial.id)
+        query = "SELECT coalesce(max(attempt), 0) + 1 FROM traces WHERE trial = ?"
+        (number,) = desk.connection.execute(query, (trial,)).fetchone()
+        cursor = desk.connection.execute(
+            "INSERT INTO traces (trial, attempt, started_at, environment) VALUES (?, ?, ?, ?)",
+            (trial, number, _as_text(attempt.started_at), desk.texts.put_json(record_content(attempt.environment))),
+        )
+        attempt.key, attempt.number = int(cursor.lastrowid or 0), int(number)
+
+    return write
+
+
+def _trial_key(connection: sqlite3.Connection, identity: str) -> int:
+    row = connection.execute("SELECT key FROM trials WHERE id = ?", (identity,)).fetchone()
+    if row is None:
+        raise StoreError(
+            f"Trial {identity} is not planned in this store",
+            hint="Enter the run with Recorder.plan first.",
+            code="unknown_trial",
+        )
+    return int(row[0])
+
+
+def _as_text(time: datetime) -> str:
+    return time.isoformat()
+
+
+def event(attempt: Attempt, seq: int, content: dict[str, Any]) -> Callable[[Desk], None]:
+    kind = content["kind"]
+    body = {name: value for name, value in content.items() if name != "kind"}
+
+    def write(desk: Desk) -> None:
+        if not attempt.key:
+            raise StoreError(f"The attempt at trial {attempt.trial.id} was never begun", code="unknown_trial")
+        desk.connection.execute(
+            "INSERT INTO events (trace, seq, kind, body) VALUES (?, ?, ?, ?)",
+            (attempt.key, seq, kind, desk.texts.pack(body)),
+        )
+
+    return write
+
+
+def finish(key: int, trace: Trace, digest: str) -> Callable[[Desk], None]:
+    """The row's end and which trace counts for the trial, in one transaction."""
+    usage = trace.usage
+    ended = (
+        trace.outcome,
+        trace.seconds,
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cached_tokens,
+        usage.reasoning_tokens,
+        trace.cost_usd,
+        len(trace.events),
+        bytes.fromhex(digest),
+        key,
+    )
+
+    def write(desk: Desk) -> None:
+        desk.connection.execute(
+            "UPDATE traces SET outcome = ?, seconds = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?,"
+            " reasoning_tokens = ?, cost_usd = ?, events = ?, digest = ? WHERE key = ?",
+            ended,
+        )
+        desk.connection.execute(
+            "UPDATE trials SET current = ?1 WHERE id = ?2 AND (?3 <> 'failed' OR current IS NULL OR"
+            " (SELECT outcome FROM traces WHERE key = trials.current) = 'failed')",
+            (key, trace.trial.id, trace.outcome),
+        )
+
+    return write
+
+
+def score(scores: Sequence[Score]) -> Callable[[Desk], None]:
+    def write(desk: Desk) -> None:
+        for given in scores:
+            trial, trace = _scorable(desk.connection, given.trial)
+            content = record_content(given)
+            desk.connection.execute(
+                "INSERT OR REPLACE INTO scores (trial, scorer, version, trace, value, verdict, digest, body)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    trial,
+                    given.scorer,
+                    given.scorer_version,
+                    trace,
+                    given.value,
+                    given.verdict,
+                    content_digest(content),
+                    desk.texts.pack(content),
+                ),
+            )
+
+    return write
+
+
+def _scorable(connection: sqlite3.Connection, identity: str) -> tuple[int, int]:
+    trial = _trial_key(connection, identity)
+    row = connection.execute(
+        "SELECT traces.key FROM trials JOIN traces ON traces.key = trials.current"
+        " WHERE trials.key = ? AND traces.outcome <> 'failed'",
+        (trial,),
+    ).fetchone()
+    if row is None:
+        raise StoreError(
+            f"Trial {identity} has no finished trace that could be scored",
+            hint="A trial that infrastructure spoiled is run again, never scored.",
+            code="not_scorable",
+        )
+    return trial, int(row[0])

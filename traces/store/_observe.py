@@ -1,0 +1,84 @@
+"""The one query that a comparison needs."""
+
+import sqlite3
+
+from toolablate.traces.errors import InputError
+from toolablate.traces.store._labels import labels
+from toolablate.traces.store.observation import Observation
+
+# SQLite fills the bare columns of a max() from the row that holds the maximum: the newest version's score.
+_OBSERVATIONS = """
+WITH newest AS (
+    SELECT trace, value, verdict, max(version) FROM scores WHERE :scorer IS NULL OR scorer = :scorer GROUP BY trace
+)
+SELECT trials.question, trials.model, trials.condition, trials.repeat, traces.outcome, newest.value, newest.verdict,
+    traces.input_tokens, traces.output_tokens, traces.cost_usd
+FROM trials
+JOIN traces ON traces.key = trials.current
+LEFT JOIN newest ON newest.trace = traces.key
+WHERE :run IS NULL OR trials.key IN (SELECT trial FROM run_trials WHERE run = :run)
+ORDER BY trials.key
+"""
+
+
+def read_observations(connection: sqlite3.Connection, *, scorer: str | None, run: str | None) -> list[Observation]:
+    """Raises InputError for a scorer or run that is not there or not clear, sqlite3.Error."""
+    _check_scorer(connection, scorer)
+    key = None if run is None else _run_key(connection, run)
+    names, models, conditions = (labels(connection, table) for table in ("questions", "models", "conditions"))
+    facts = {row[0]: row[1:] for row in connection.execute("SELECT key, cluster, domain FROM questions")}
+    simulated = {row[0]: bool(row[1]) for row in connection.execute("SELECT key, simulated FROM models")}
+    rows = connection.execute(_OBSERVATIONS, {"scorer": scorer, "run": key})
+    return [
+        Observation(
+            question=names[question],
+            model=models[model],
+            condition=conditions[condition],
+            repeat=repeat,
+            outcome=outcome,
+            value=value if outcome != "failed" else None,
+            verdict=verdict if outcome != "failed" else None,
+            cluster=facts[question][0],
+            domain=facts[question][1],
+            tokens=_total(received, written),
+            cost_usd=cost,
+            simulated=simulated[model],
+        )
+        for question, model, condition, repeat, outcome, value, verdict, received, written, cost in rows
+    ]
+
+
+def _check_scorer(connection: sqlite3.Connection, scorer: str | None) -> None:
+    known = [row[0] for row in connection.execute("SELECT DISTINCT scorer FROM scores ORDER BY scorer")]
+    if scorer is None:
+        query = "SELECT 1 FROM scores GROUP BY trial HAVING count(DISTINCT scorer) > 1 LIMIT 1"
+        if len(known) > 1 and connection.execute(query).fetchone():
+            raise InputError(
+                f"The trials have scores by several scorers: {', '.join(known)}",
+                hint="Say which one to compare by.",
+                code="several_scorers",
+            )
+    elif scorer not in known:
+        raise InputError(
+            f"There are no scores by a scorer {scorer!r}",
+            hint=f"Scorers in this store: {', '.join(known) or 'none'}.",
+            code="unknown_scorer",
+        )
+
+
+def _run_key(connection: sqlite3.Connection, run: str) -> int:
+    row = connection.execute("SELECT key FROM runs WHERE id = ?", (run,)).fetchone()
+    if row is None:
+        known = [found[0] for found in connection.execute("SELECT id FROM runs ORDER BY key DESC LIMIT 5")]
+        raise InputError(
+            f"There is no run {run!r} in this store",
+            hint=f"The latest runs: {', '.join(known) or 'none'}.",
+            code="unknown_run",
+        )
+    return int(row[0])
+
+
+def _total(received: int | None, written: int | None) -> int | None:
+    if received is None and written is None:
+        return None
+    return (received or 0) + (written or 0)

@@ -1,0 +1,49 @@
+"""Traces from their rows."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from toolablate.traces.records import Environment, Model, Trace, Trial, Usage
+from toolablate.traces.store._texts import TextReader, damaged
+
+MODEL: TypeAdapter[Model] = TypeAdapter(Model)
+
+TRACE_QUERY = (
+    "SELECT traces.key, traces.attempt, traces.started_at, traces.environment, traces.outcome, traces.seconds,"
+    " traces.input_tokens, traces.output_tokens, traces.cached_tokens, traces.reasoning_tokens, traces.cost_usd,"
+    " questions.id, models.id, conditions.id, trials.repeat FROM traces JOIN trials ON trials.key = traces.trial"
+    " JOIN questions ON questions.key = trials.question JOIN models ON models.key = trials.model"
+    " JOIN conditions ON conditions.key = trials.condition"
+)
+
+
+def read_header(row: Sequence[Any], reader: TextReader) -> dict[str, Any]:
+    """A trace without its events, as the fields of a Trace."""
+    usage = dict(zip(("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"), row[6:10], strict=True))
+    return {
+        "attempt": row[1],
+        "started_at": row[2],
+        "environment": Environment.model_validate(reader.json(row[3])),
+        "outcome": row[4],
+        "seconds": row[5],
+        "usage": Usage(**usage),
+        "cost_usd": row[10],
+        "trial": Trial(question=row[11], model=row[12], condition=row[13], repeat=row[14]),
+    }
+
+
+def read_events(connection: sqlite3.Connection, key: int, reader: TextReader) -> list[dict[str, Any]]:
+    rows = connection.execute("SELECT kind, body FROM events WHERE trace = ? ORDER BY seq", (key,))
+    return [{"kind": kind, **reader.unpack(body)} for kind, body in rows]
+
+
+def read_trace(connection: sqlite3.Connection, row: Sequence[Any], reader: TextReader) -> Trace:
+    """A trace from a row of the trace query. Raises StoreError where it is damaged, sqlite3.Error."""
+    try:
+        return Trace.model_validate({**read_header(row, reader), "events": read_events(connection, row[0], reader)})
+    except (ValidationError, TypeError) as error:
+        detail = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise damaged(f"trace {row[0]} does not hold ({detail})") from None

@@ -1,0 +1,27 @@
+from dataclasses import dataclass
+
+from toolablate.traces.records import Outcome, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One trial as a comparison sees it.
+
+    `question`, `model` and `condition` are names as a table shows them. Where two records of a store share a name (a
+    condition whose prompt was edited), each carries the beginning of its id: `cot@1a2b3c4d`.
+    `value` is in [0, 1], or None where there is no score; `verdict` is None where no scorer has looked at it. `tokens`
+    and `cost_usd` are None where they are unknown. `cluster` is empty for a question that stands alone.
+    """
+
+    question: str
+    model: str
+    condition: str
+    repeat: int = 0
+    outcome: Outcome = "answered"
+    value: float | None = None
+    verdict: Verdict | None = None
+    cluster: str = ""
+    domain: str = ""
+    tokens: int | None = None
+    cost_usd: float | None = None
+    simulated: bool = False

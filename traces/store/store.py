@@ -1,0 +1,243 @@
+"""Reads a store."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from pydantic import ValidationError
+
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import (
+    Condition,
+    Model,
+    Outcome,
+    Question,
+    Record,
+    Run,
+    Score,
+    Trace,
+)
+from toolablate.traces.store._errors import explain
+from toolablate.traces.store._jobs import read_finished, read_unscored
+from toolablate.traces.store._labels import labels
+from toolablate.traces.store._observe import read_observations
+from toolablate.traces.store._open import open_reader
+from toolablate.traces.store._texts import TextReader, damaged
+from toolablate.traces.store._traces import MODEL, TRACE_QUERY, read_trace
+from toolablate.traces.store.observation import Observation
+
+R = TypeVar("R", bound=Record)
+
+SHOWN_MATCHES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class TrialCounts:
+    """Trials of one model under one condition, by what became of them. `unfinished`: begun, with no end yet;
+    `pending`: never begun. The five add up to `planned`."""
+
+    model: str
+    condition: str
+    planned: int
+    answered: int
+    budget: int
+    failed: int
+    unfinished: int
+    pending: int
+
+
+class Store:
+    """Reads a store, also while a recorder writes to it, and on a read-only disk.
+
+    Opening raises StoreError where the path holds no store or a newer one; nothing is created or changed.
+    Every method raises StoreError where the file turns out to be damaged.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+        self._connection = open_reader(self.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def finished_trials(self) -> frozenset[str]:
+        """Ids of the trials that were answered or ran out of budget."""
+        try:
+            return read_finished(self._connection)
+        except sqlite3.Error as error:
+            raise explain(error, self.path, "read") from error
+
+    def counts(self) -> tuple[TrialCounts, ...]:
+        """How far the trials are, by model and condition."""
+        rows = self._rows(
+            "SELECT trials.model, trials.condition, count(*), count(*) FILTER (WHERE traces.outcome = 'answered'),"
+            " count(*) FILTER (WHERE traces.outcome = 'budget'), count(*) FILTER (WHERE traces.outcome = 'failed'),"
+            " count(*) FILTER (WHERE trials.current IS NULL AND trials.key IN"
+            " (SELECT trial FROM traces WHERE outcome IS NULL)),"
+            " count(*) FILTER (WHERE trials.current IS NULL AND trials.key NOT IN"
+            " (SELECT trial FROM traces WHERE outcome IS NULL))"
+            " FROM trials LEFT JOIN traces ON traces.key = trials.current"
+            " GROUP BY trials.model, trials.condition ORDER BY trials.model, trials.condition"
+        )
+        models, conditions = labels(self._connection, "models"), labels(self._connection, "conditions")
+        return tuple(TrialCounts(models[row[0]], conditions[row[1]], *row[2:]) for row in rows)
+
+    def observations(self, *, scorer: str | None = None, run: str | None = None) -> list[Observation]:
+        """The planned trials that have ended, with their scores, for a comparison.
+
+        A trial's score is the one by the highest version of its scorer, of its current trace. `scorer` names the one
+        to use where trials have several; `run` keeps to the trials of one run. Raises InputError where there are
+        several scorers and none is named, or no such scorer or run.
+        """
+        try:
+            return read_observations(self._connection, scorer=scorer, run=run)
+        except sqlite3.Error as error:
+            raise explain(error, self.path, "read") from error
+
+    def find_trial(self, prefix: str) -> str:
+        """The id of the one trial that begins with `prefix`. Raises InputError for none or several."""
+        wanted = prefix.strip().lower()
+        rows = self._rows(
+            "SELECT id FROM trials WHERE id >= ?1 AND id < ?1 || 'g' ORDER BY id LIMIT ?2", (wanted, SHOWN_MATCHES + 1)
+        )
+        found = [row[0] for row in rows]
+        if len(found) == 1:
+            return str(found[0])
+        if not found:
+            raise InputError(
+                f"{self.path} has no trial {prefix!r}",
+                hint="Trials are named by the beginning of their id: hexadecimal digits, as `compare` and `run` show.",
+                code="unknown_trial",
+            )
+        more = ", ..." if len(found) > SHOWN_MATCHES else ""
+        raise InputError(
+            f"Several trials of {self.path} begin with {prefix!r}: {', '.join(found[:SHOWN_MATCHES])}{more}",
+            hint="Give more of the id.",
+            code="ambiguous_trial",
+        )
+
+    def trace(self, trial: str, *, attempt: int | None = None) -> Trace:
+        """The current trace of a trial, named by its id or a unique beginning of it; or one attempt at it.
+
+        Raises InputError where there is no such trial or attempt, or none has ended yet.
+        """
+        found = self.find_trial(trial)
+        if attempt is None:
+            rows = self._rows(f"{TRACE_QUERY} WHERE trials.id = ? AND traces.key = trials.current", (found,))
+        else:
+            rows = self._rows(
+                f"{TRACE_QUERY} WHERE trials.id = ? AND attempt = ? AND outcome NOT NULL", (found, attempt)
+            )
+        if not rows:
+            which = "no attempt at it has ended" if attempt is None else f"it has no attempt {attempt} that has ended"
+            raise InputError(f"Trial {found} has no trace: {which}", hint="Run its plan again.", code="no_trace")
+        return self._read_trace(rows[0], TextReader(self._connection))
+
+    def attempts(self, trial: str) -> tuple[Trace, ...]:
+        """All ended attempts at a trial, first to last."""
+        rows = self._rows(
+            f"{TRACE_QUERY} WHERE trials.id = ? AND outcome NOT NULL ORDER BY attempt", (self.find_trial(trial),)
+        )
+        reader = TextReader(self._connection)
+        return tuple(self._read_trace(row, reader) for row in rows)
+
+    def traces(
+        self, *, model: str | None = None, condition: str | None = None, outcome: Outcome | None = None
+    ) -> Iterator[Trace]:
+        """The current traces, in the order of their trials; `model` and `condition` are ids or names."""
+        rows = self._rows(
+            "SELECT traces.key FROM trials JOIN traces ON traces.key = trials.current"
+            " JOIN models ON models.key = trials.model JOIN conditions ON conditions.key = trials.condition"
+            " WHERE (?1 IS NULL OR ?1 IN (models.id, models.name))"
+            " AND (?2 IS NULL OR ?2 IN (conditions.id, conditions.name))"
+            " AND (?3 IS NULL OR traces.outcome = ?3) ORDER BY trials.key",
+            (model, condition, outcome),
+        )
+        for (key,) in rows:
+            # One query each, so that a slow reader never holds a recorder's file back.
+            found = self._rows(f"{TRACE_QUERY} WHERE traces.key = ?", (key,))
+            yield self._read_trace(found[0], TextReader(self._connection))
+
+    def scores(self, trial: str) -> tuple[Score, ...]:
+        """All scores of a trial's current trace."""
+        rows = self._rows(
+            "SELECT scores.body FROM scores JOIN trials ON trials.current = scores.trace WHERE trials.id = ?",
+            (self.find_trial(trial),),
+        )
+        return tuple(self._record(Score, row[0]) for row in rows)
+
+    def unscored_trials(self) -> frozenset[str]:
+        """Ids of finished trials whose trace has no score yet."""
+        try:
+            return read_unscored(self._connection)
+        except sqlite3.Error as error:
+            raise explain(error, self.path, "read") from error
+
+    def questions(self) -> tuple[Question, ...]:
+        return tuple(self._record(Question, row[0]) for row in self._rows("SELECT body FROM questions ORDER BY key"))
+
+    def models(self) -> tuple[Model, ...]:
+        return tuple(self._model(row[0]) for row in self._rows("SELECT body FROM models ORDER BY key"))
+
+    def conditions(self) -> tuple[Condition, ...]:
+        return tuple(self._record(Condition, row[0]) for row in self._rows("SELECT body FROM conditions ORDER BY key"))
+
+    def runs(self) -> tuple[Run, ...]:
+        return tuple(self._record(Run, row[0]) for row in self._rows("SELECT body FROM runs ORDER BY key"))
+
+    def question(self, identity: str) -> Question:
+        return self._record(Question, self._body("questions", identity))
+
+    def model(self, identity: str) -> Model:
+        return self._model(self._body("models", identity))
+
+    def condition(self, identity: str) -> Condition:
+        return self._record(Condition, self._body("conditions", identity))
+
+    def _body(self, table: str, identity: str) -> bytes:
+        rows = self._rows(f"SELECT body FROM {table} WHERE id = ?", (identity,))  # noqa: S608 - our names
+        if not rows:
+            raise InputError(f"{self.path} has no {table[:-1]} with the id {identity}", code=f"unknown_{table[:-1]}")
+        return bytes(rows[0][0])
+
+    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        try:
+            return self._connection.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise explain(error, self.path, "read") from error
+
+    def _record(self, kind: type[R], body: bytes) -> R:
+        try:
+            return kind.model_validate(self._content(body), strict=False)
+        except ValidationError as error:
+            raise damaged(f"a {kind.__name__.lower()} does not hold ({error.errors()[0]['msg']})") from None
+
+    def _model(self, body: bytes) -> Model:
+        try:
+            return MODEL.validate_python(self._content(body))
+        except ValidationError as error:
+            raise damaged(f"a model does not hold ({error.errors()[0]['msg']})") from None
+
+    def _content(self, body: bytes) -> Any:
+        try:
+            return TextReader(self._connection).unpack(body)
+        except sqlite3.Error as error:
+            raise explain(error, self.path, "read") from error
+
+    def _read_trace(self, row: Sequence[Any], reader: TextReader) -> Trace:
+        try:
+            return read_trace(self._connection, row, reader)
+        except sqlite3.Error as error:
+            raise explain(error, self.path, "read") from error
