@@ -1,34 +1,30 @@
 """Opens what a plan needs, runs what is missing, and says how it went."""
 
 import asyncio
-import platform
 import signal
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 from toolablate.agents import ModelSource, RetryPolicy, connect
-from toolablate.benchmarks import BUILTIN_CORPUS
 from toolablate.experiments.plan import Plan
-from toolablate.experiments.runner import Setting, StopSwitch, Watcher, run_trials, runs_code
+from toolablate.experiments.runner import Setting, StopSwitch, Watcher, run_trials
+from toolablate.experiments.scoring import Scorers, score_unscored
 from toolablate.experiments.trials import Design, PlannedTrial, design
-from toolablate.sandbox import Sandbox, open_sandbox
-from toolablate.tools import CorpusSearch, DdgsSearch, Resources, SearchProvider
-from toolablate.traces.errors import SandboxError
-from toolablate.traces.records import Environment, Run, SimulatedModel
+from toolablate.experiments.world import environment, open_search, open_tried_sandbox, require_same_world, world_of
+from toolablate.tools import Resources
+from toolablate.traces.records import Model, Run
 from toolablate.traces.store import Recorder
-
-# Whatever can change what a trial gives; recorded in every trace.
-RECORDED_PACKAGES = ("toolablate", "langgraph", "openai", "jupyter-client", "ipykernel", "ddgs", "trafilatura")
 
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """How a run went: trials by what became of them. `missing` is what the next run of the same plan will do."""
+    """How a run went. `missing` counts the trials that the next run of the same plan will do: those that failed, and
+    those that were not begun or not ended."""
 
     store: Path
     planned: int
@@ -43,26 +39,32 @@ def launch(plan: Plan, plan_text: str, watcher: Watcher) -> Launched:
 
 
 async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher) -> Launched:
+    run = Run(
+        id=uuid.uuid4().hex,
+        started_at=datetime.now(UTC),
+        plan=plan_text,
+        toolablate=version("toolablate"),
+        world=world_of(plan, planned.conditions),
+    )
     store = Path(plan.store)
+    require_same_world(store, run.world)
     stop = StopSwitch()
+    scorers = Scorers(plan.questions)
     async with AsyncExitStack() as stack:
         recorder = stack.enter_context(Recorder(store))
-        recorder.plan(
-            _run_record(plan, plan_text),
-            planned.questions,
-            planned.models,
-            planned.conditions,
-            [trial.trial for trial in planned.trials],
-        )
+        trials = [entry.trial for entry in planned.trials]
+        recorder.plan(run, planned.questions, planned.models, planned.conditions, trials)
         finished = recorder.finished_trials()
-        missing = [trial for trial in planned.trials if trial.trial.id not in finished]
+        missing = [entry for entry in planned.trials if entry.trial.id not in finished]
         if missing:
-            setting = await _open_setting(plan, planned, missing, recorder, watcher, stack)
-            watcher.begin(len(planned.trials), missing)
+            setting = await _open_setting(plan, planned, missing, recorder, scorers, watcher, stack)
+            watcher.begin(len(trials), missing)
             with _interruptible(stop, watcher):
                 await run_trials(missing, setting, stop)
-        left = len(planned.trials) - len(recorder.finished_trials())
-    return Launched(store, len(planned.trials), len(planned.trials) - len(missing), left, stop.stopped)
+        await score_unscored(store, planned, scorers, recorder)
+        finished = recorder.finished_trials()
+    left = sum(trial.id not in finished for trial in trials)
+    return Launched(store, len(trials), len(trials) - len(missing), left, stop.stopped)
 
 
 async def _open_setting(
@@ -70,17 +72,18 @@ async def _open_setting(
     planned: Design,
     missing: list[PlannedTrial],
     recorder: Recorder,
+    scorers: Scorers,
     watcher: Watcher,
     stack: AsyncExitStack,
 ) -> Setting:
-    sandbox = await _open_sandbox(plan, stack) if any(map(runs_code, missing)) else None
+    sandbox = await open_tried_sandbox(plan, [entry.condition for entry in missing], stack)
     sources = {model.name: await stack.enter_async_context(_connected(model)) for model in planned.models}
     return Setting(
         recorder=recorder,
         sources=sources,
-        resources=Resources(sandbox=sandbox, search=_open_search(plan)),
-        scorer=scorer_picker(plan),
-        environment=_environment(sandbox),
+        resources=Resources(sandbox=sandbox, search=open_search(plan, planned.conditions)),
+        scorers=scorers,
+        environment=environment(sandbox),
         retry=RetryPolicy(attempts=plan.runner.attempts),
         watcher=watcher,
         kernels=plan.runner.kernels,
@@ -94,44 +97,6 @@ async def _connected(model: Model) -> AsyncIterator[ModelSource]:
         yield source
     finally:
         await source.close()
-
-
-async def _open_sandbox(plan: Plan, stack: AsyncExitStack) -> Sandbox:
-    """Opens the plan's backend and tries it, before anything is spent on models."""
-    sandbox = open_sandbox(plan.sandbox.backend, plan.sandbox.limits)
-    stack.push_async_callback(sandbox.close)
-    availability = await sandbox.check()
-    if not availability.works:
-        raise SandboxError(
-            f"the sandbox {plan.sandbox.backend!r} does not work here: {availability.detail}",
-            hint=f"{availability.remedy or 'see: toolablate doctor'}. Code that models write is not run unprotected"
-            ' unless the plan says so: [sandbox] backend = "none"',
-            code="no_sandbox",
-        )
-    return sandbox
-
-
-def _open_search(plan: Plan) -> SearchProvider:
-    if plan.search.provider == "ddgs":
-        return DdgsSearch(backend=plan.search.backend)
-    return CorpusSearch(BUILTIN_CORPUS if plan.search.corpus == "builtin" else Path(plan.search.corpus))
-
-
-def _environment(sandbox: Sandbox | None) -> Environment:
-    versions = {"python": platform.python_version()} | {name: version(name) for name in RECORDED_PACKAGES}
-    if sandbox is None:
-        return Environment(versions=versions)
-    return Environment(versions=versions, sandbox=sandbox.name, sandbox_limits=asdict(sandbox.limits))
-
-
-def _run_record(plan: Plan, plan_text: str) -> Run:
-    return Run(
-        id=uuid.uuid4().hex,
-        started_at=datetime.now(UTC),
-        plan=plan_text,
-        toolablate=version("toolablate"),
-        simulated=any(isinstance(model, SimulatedModel) for model in plan.models),
-    )
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from toolablate.benchmarks import BUILTIN_PLAYBOOK
 from toolablate.experiments.conditions import built_in_condition
 from toolablate.experiments.plan_errors import explain
 from toolablate.sandbox import Limits
@@ -171,19 +172,19 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
 
 def _with_source(model: Model, folder: Path) -> Model:
     """Fills in the digest of the file that a scripted or simulated model reads: its replies are part of what it is."""
+    key = f"models: {model.name}"
     if isinstance(model, ScriptedModel):
         script = folder / model.script
-        return model.model_copy(update={"script": str(script), "script_digest": _file_digest(script, model.name)})
-    if isinstance(model, SimulatedModel) and model.playbook not in ("", "builtin"):
-        playbook = folder / model.playbook
-        return model.model_copy(
-            update={"playbook": str(playbook), "playbook_digest": _file_digest(playbook, model.name)}
-        )
+        return model.model_copy(update={"script": str(script), "script_digest": file_digest(script, key)})
+    if isinstance(model, SimulatedModel) and model.playbook:
+        playbook = BUILTIN_PLAYBOOK if model.playbook == "builtin" else folder / model.playbook
+        return model.model_copy(update={"playbook": str(playbook), "playbook_digest": file_digest(playbook, key)})
     return model
 
 
-def _file_digest(path: Path, model: str) -> str:
+def file_digest(path: Path, key: str) -> str:
+    """Digest of a text file that a plan names under `key`. Raises InputError."""
     try:
         return digest_text(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"model {model!r}: cannot read {path}: {error}", code="unreadable_source") from None
+        raise InputError(f"{key}: cannot read {path}: {error}", code="unreadable_source") from None

@@ -3,15 +3,16 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
 from toolablate.agents import ModelSource, RetryPolicy, run_agent
-from toolablate.benchmarks import Scorer, render
+from toolablate.benchmarks import render
+from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import PlannedTrial
-from toolablate.tools import Resources, open_toolset
+from toolablate.tools import Resources, open_toolset, resources_needed
 from toolablate.traces.errors import InternalError, ToolablateError
 from toolablate.traces.records import Environment, Failure, OpenAIModel, Price, Score, Trace
 from toolablate.traces.store import Recorder, TrialRecorder
@@ -41,7 +42,7 @@ class Setting:
     recorder: Recorder
     sources: Mapping[str, ModelSource]
     resources: Resources
-    scorer: Callable[[PlannedTrial], Scorer]
+    scorers: Scorers
     environment: Environment
     retry: RetryPolicy
     watcher: Watcher
@@ -84,7 +85,7 @@ def _first(group: BaseExceptionGroup[ToolablateError]) -> ToolablateError:
 async def _work(queue: deque[PlannedTrial], setting: Setting, kernels: asyncio.Semaphore, stop: StopSwitch) -> None:
     while queue and not stop.stopped:
         planned = queue.popleft()
-        if runs_code(planned):
+        if _runs_code(planned):
             async with kernels:
                 trace = await _run_one(planned, setting)
         else:
@@ -95,9 +96,8 @@ async def _work(queue: deque[PlannedTrial], setting: Setting, kernels: asyncio.S
             queue.clear()
 
 
-def runs_code(planned: PlannedTrial) -> bool:
-    """Whether the trial can start a kernel."""
-    return any(tool.name in ("python", "all") for tool in planned.condition.tools)
+def _runs_code(planned: PlannedTrial) -> bool:
+    return "sandbox" in resources_needed(planned.condition.tools)
 
 
 def _fatal(trace: Trace) -> Failure | None:
@@ -119,7 +119,7 @@ async def _run_one(planned: PlannedTrial, setting: Setting) -> Trace:
         trace = await _failed(session, error, began)
     except Exception as error:  # noqa: BLE001 - a bug in a tool or model must cost one trial, and be seen
         trace = await _failed(session, _as_internal(error), began)
-    score = setting.scorer(planned).score(planned.question, planned.trial.id, trace.answer) if trace.scorable else None
+    score = setting.scorers.score(planned.question, trace)
     if score is not None:
         await setting.recorder.score([score])
     setting.watcher.finished(planned, trace, score)
@@ -137,6 +137,7 @@ async def _attempt(planned: PlannedTrial, setting: Setting, session: TrialRecord
             record=session.record,
             price=_price(planned),
             retry=setting.retry,
+            seed=planned.trial.id,
         )
     return await session.finish(
         outcome=result.outcome, seconds=result.seconds, usage=result.usage, cost_usd=result.cost_usd

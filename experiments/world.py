@@ -1,0 +1,94 @@
+"""What the tools of all trials stand on: the sandbox and the search, the same for every condition."""
+
+import platform
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+from toolablate.benchmarks import BUILTIN_CORPUS
+from toolablate.experiments.plan import Plan, file_digest
+from toolablate.sandbox import Sandbox, open_sandbox
+from toolablate.tools import CorpusSearch, DdgsSearch, SearchProvider, resources_needed
+from toolablate.traces.errors import InputError, SandboxError
+from toolablate.traces.records import Condition, Environment
+from toolablate.traces.store import Store
+
+# Whatever can change what a trial gives; recorded in every trace.
+RECORDED_PACKAGES = ("toolablate", "langgraph", "openai", "jupyter-client", "ipykernel", "ddgs", "trafilatura")
+
+
+def needed(conditions: Sequence[Condition]) -> frozenset[str]:
+    """What the conditions' tools stand on, of `sandbox` and `search`. Raises InputError for a tool that is unknown."""
+    return frozenset[str]().union(*(resources_needed(condition.tools) for condition in conditions))
+
+
+def world_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
+    world = {}
+    for part in needed(conditions):
+        world[part] = plan.sandbox.backend if part == "sandbox" else _search_name(plan)
+    return world
+
+
+def require_same_world(store: Path, world: dict[str, str]) -> None:
+    """Refuses to add trials to a store whose trials ran in another world: they could not be compared.
+
+    Raises InputError; StoreError where the file is no store.
+    """
+    if not store.exists():
+        return
+    with Store(store) as opened:
+        earlier = {part: value for run in opened.runs() for part, value in run.world.items()}
+    for part in sorted(world.keys() & earlier.keys()):
+        if world[part] != earlier[part]:
+            raise InputError(
+                f"the trials in {store} ran with {part} = {earlier[part]!r}; this plan says {world[part]!r}",
+                hint="trials of different worlds cannot be compared: name another store (--store), or change it back",
+                code="other_world",
+            )
+
+
+def open_search(plan: Plan, conditions: Sequence[Condition]) -> SearchProvider | None:
+    if "search" not in needed(conditions):
+        return None
+    if plan.search.provider == "ddgs":
+        return DdgsSearch(plan.search.backend)
+    return CorpusSearch.from_file(_corpus(plan))
+
+
+async def open_tried_sandbox(plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack) -> Sandbox | None:
+    """Opens the plan's backend, if a condition needs one, and tries it before anything is spent on models.
+
+    Raises SandboxError where it does not work; there is no falling back to another one.
+    """
+    if "sandbox" not in needed(conditions):
+        return None
+    sandbox = open_sandbox(plan.sandbox.backend, plan.sandbox.limits)
+    stack.push_async_callback(sandbox.close)
+    availability = await sandbox.check()
+    if not availability.works:
+        raise SandboxError(
+            f"the sandbox {plan.sandbox.backend!r} does not work here: {availability.detail}",
+            hint=f"to mend it: {availability.remedy or 'see toolablate doctor'}\n  Code that models write is not run"
+            ' unprotected unless the plan says so: [sandbox] backend = "none"',
+            code="no_sandbox",
+        )
+    return sandbox
+
+
+def environment(sandbox: Sandbox | None) -> Environment:
+    versions = {"python": platform.python_version()} | {name: version(name) for name in RECORDED_PACKAGES}
+    if sandbox is None:
+        return Environment(versions=versions)
+    return Environment(versions=versions, sandbox=sandbox.name, sandbox_limits=asdict(sandbox.limits))
+
+
+def _corpus(plan: Plan) -> Path:
+    return BUILTIN_CORPUS if plan.search.corpus == "builtin" else Path(plan.search.corpus)
+
+
+def _search_name(plan: Plan) -> str:
+    if plan.search.provider == "ddgs":
+        return f"ddgs/{plan.search.backend}"
+    return f"corpus/{file_digest(_corpus(plan), 'search.corpus')}"
