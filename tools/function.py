@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, create_model
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 from pydantic.errors import PydanticUserError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import to_jsonable_python
 
 from toolablate.tools.plain import one_line
 from toolablate.tools.tool import ToolResult
@@ -106,7 +106,8 @@ def _parameters(
         if name not in hints:
             raise InputError(f"tool {tool_name!r}: the parameter {name!r} has no type annotation", code="bad_tool")
         required = parameter.default is parameter.empty
-        field = Field(... if required else None, alias=name, description=help_lines.get(name))
+        told = {"description": help_lines[name]} if name in help_lines else {}
+        field = Field(... if required else None, alias=name, **told)
         group = fixed if parameter.kind is parameter.KEYWORD_ONLY else shown
         group[f"parameter_{index}"] = (hints[name], field)
     return shown, fixed
@@ -164,8 +165,4 @@ def _shown(value: Any) -> ToolResult:
 def _as_json(value: Any) -> str:
     if value is None:
         return ""
-    try:
-        plain = TypeAdapter(Any).dump_python(value, mode="json")
-        return json.dumps(plain, ensure_ascii=False)
-    except (PydanticSerializationError, TypeError, ValueError):
-        return str(value)
+    return json.dumps(to_jsonable_python(value, inf_nan_mode="constants", fallback=str), ensure_ascii=False)

@@ -41,7 +41,7 @@ class _Session:
                 raise InternalError("code was sent to a kernel that is closed")
             kernel = self._kernel or await self._start()
             cell = await kernel.execute(arguments.code)
-        return _shown(cell, self._sandbox.limits.cell_seconds)
+        return _shown(cell)
 
     async def _start(self) -> Kernel:
         self._kernel = kernel = await self._sandbox.start()
@@ -57,25 +57,15 @@ class _Session:
             await kernel.close()
 
 
-def _shown(cell: CellResult, cell_seconds: float) -> ToolResult:
-    text = clean_text(cell.text).rstrip("\n")
-    note = _note(cell, cell_seconds)
-    output = "\n".join(part for part in (text, note) if part.strip())
+def _shown(cell: CellResult) -> ToolResult:
+    # What became of a stopped cell or a dead kernel is in its text: the sandbox says it, as the model is to read it.
     return ToolResult(
-        output=output or "(no output)",
+        output=clean_text(cell.text).rstrip("\n") or "(no output)",
         status="ok" if cell.status == "ok" else "error",
         error=_error(cell),
         truncated=cell.truncated,
         artifacts=tuple(Artifact(mime=rich.mime, data=clean_text(rich.data)) for rich in cell.rich),
     )
-
-
-def _note(cell: CellResult, cell_seconds: float) -> str:
-    if cell.status == "timeout":
-        return f"[stopped after {cell_seconds:g} seconds; variables are kept]"
-    if cell.status == "died":
-        return f"[the kernel died ({clean_text(cell.error) or 'unknown cause'}); all variables are lost]"
-    return ""
 
 
 def _error(cell: CellResult) -> str:

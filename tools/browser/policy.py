@@ -61,7 +61,7 @@ def parse_url(text: str) -> "URL":
 
 async def check(url: "URL", policy: FetchPolicy) -> Destination:
     """Resolves the host once and checks every address. Raises PageUnreadableError."""
-    port = url.port or (443 if url.scheme == "https" else 80)
+    port = url.port if url.port is not None else (443 if url.scheme == "https" else 80)
     allowed = f"{url.host}:{port}" in policy.allow
     if not allowed and port not in policy.ports:
         raise PageUnreadableError(f"{url}: port {port} may not be opened", code="blocked")

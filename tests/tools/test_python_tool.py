@@ -1,0 +1,116 @@
+"""The python tool on real kernels."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.tools.conftest import Caller
+
+from toolablate.sandbox import Availability, Limits, Sandbox, open_sandbox
+from toolablate.tools import Resources, Toolset, open_toolset
+from toolablate.traces.errors import SandboxError
+from toolablate.traces.records import ToolRequest, ToolUse
+
+LIMITS = Limits(cell_seconds=2.0, grace_seconds=1.0, output_chars=2_000)
+
+
+@pytest.fixture(scope="module", params=["bubblewrap", "none"])
+def backend(request: pytest.FixtureRequest) -> str:
+    availability = asyncio.run(_availability(request.param))
+    if not availability.works:
+        pytest.skip(f"{request.param}: {availability.detail}")
+    return str(request.param)
+
+
+async def _availability(name: str) -> Availability:
+    sandbox = open_sandbox(name, LIMITS)
+    try:
+        return await sandbox.check()
+    finally:
+        await sandbox.close()
+
+
+@pytest.fixture
+async def sandbox(backend: str) -> AsyncIterator[Sandbox]:
+    sandbox = open_sandbox(backend, LIMITS)
+    yield sandbox
+    await sandbox.close()
+
+
+@pytest.fixture
+async def tools(sandbox: Sandbox) -> AsyncIterator[Toolset]:
+    async with open_toolset([ToolUse(name="python")], Resources(sandbox=sandbox)) as tools:
+        yield tools
+
+
+async def test_what_a_cell_shows(tools: Toolset, call: Caller) -> None:
+    ok = await call(tools, "python", code="x = 20\nprint('hello')\nx + 1")
+    assert (ok.status, ok.output.split()) == ("ok", ["hello", "21"])
+    kept = await call(tools, "python", code="x * 2")
+    assert kept.output == "40"
+    assert (await call(tools, "python", code="x = 3")).output == "(no output)"
+    assert (await call(tools, "python", code="")).output == "(no output)"
+    failed = await call(tools, "python", code="print('before'); 1 / 0")
+    assert (failed.status, failed.error) == ("error", "ZeroDivisionError")
+    assert failed.output.startswith("before")
+    assert "division by zero" in failed.output
+
+
+async def test_bare_code_and_odd_characters_are_run(tools: Toolset) -> None:
+    bare = await tools.call(ToolRequest(id="1", name="python", arguments="s = '𝔘ü级'\nprint(s, len(s))"))
+    assert bare.output == "𝔘ü级 3"
+    lone = await tools.call(ToolRequest(id="2", name="python", arguments='{"code": "print(ascii(\'\\ud800\'))"}'))
+    assert lone.output == "'\\ufffd'"
+
+
+async def test_calls_of_one_turn_run_in_the_order_asked(tools: Toolset, call: Caller) -> None:
+    cells = ["import time; time.sleep(0.3); seen = ['a']", "seen.append('b')", "seen.append('c'); seen"]
+    results = await asyncio.gather(*(call(tools, "python", code=code) for code in cells))
+    assert results[-1].output == "['a', 'b', 'c']"
+
+
+async def test_a_cell_that_takes_too_long_is_stopped_and_state_is_kept(tools: Toolset, call: Caller) -> None:
+    await call(tools, "python", code="y = 5")
+    slow = await call(tools, "python", code="print('begun', flush=True)\nimport time; time.sleep(60)")
+    assert (slow.status, slow.error) == ("error", "timeout")
+    assert "begun" in slow.output
+    assert "interrupted after 2 s" in slow.output
+    assert (await call(tools, "python", code="y")).output == "5"
+
+
+async def test_a_kernel_that_dies_is_told_and_replaced(tools: Toolset, call: Caller) -> None:
+    await call(tools, "python", code="z = 5")
+    dead = await call(tools, "python", code="import os; os._exit(3)")
+    assert dead.status == "error"
+    assert dead.error.startswith("died")
+    assert "variables, imports and files are gone" in dead.output
+    fresh = await call(tools, "python", code="z")
+    assert fresh.error == "NameError"
+
+
+async def test_floods_are_cut_and_marked(tools: Toolset, call: Caller) -> None:
+    flood = await call(tools, "python", code="print('x' * 1_000_000)")
+    assert flood.truncated
+    assert len(flood.output) < 3_000
+
+
+async def test_a_figure_is_an_artifact(tools: Toolset, call: Caller) -> None:
+    code = "from IPython.display import display, SVG\ndisplay(SVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>'))"
+    result = await call(tools, "python", code=code)
+    assert [artifact.mime for artifact in result.artifacts] == ["image/svg+xml"]
+
+
+async def test_trials_do_not_share_a_kernel(sandbox: Sandbox, call: Caller) -> None:
+    resources = Resources(sandbox=sandbox)
+    uses = [ToolUse(name="python")]
+    async with open_toolset(uses, resources) as one, open_toolset(uses, resources) as other:
+        await call(one, "python", code="secret = 1")
+        assert (await call(other, "python", code="secret")).error == "NameError"
+
+
+async def test_a_kernel_that_cannot_start_is_an_error_of_the_sandbox(call: Caller) -> None:
+    sandbox = open_sandbox("none", Limits(start_seconds=0.001))
+    async with open_toolset([ToolUse(name="python")], Resources(sandbox=sandbox)) as tools:
+        with pytest.raises(SandboxError):
+            await call(tools, "python", code="1")
+    await sandbox.close()
