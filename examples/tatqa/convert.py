@@ -15,7 +15,10 @@ from typing import Any
 
 from toolablate.traces.records import Question, SpansTarget, digest_text
 
-PRINT_ANSWER = "\nimport json\nprint(json.dumps(ans, default=str))"
+# A list whatever `ans` is, so that a text that is the answer and a text that holds a list stay apart.
+PRINT_ANSWER = """
+import json
+print(json.dumps(list(ans) if isinstance(ans, (list, tuple)) else [ans], default=str))"""
 
 
 def question(row: dict[str, Any]) -> Question:
