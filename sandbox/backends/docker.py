@@ -1,0 +1,172 @@
+"""Kernels in Docker: one container each, without network, capabilities or anything of the host that could be written."""
+
+import asyncio
+import contextlib
+import shutil
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from toolablate.sandbox.docker import BUILD_COMMAND, IMAGE, PYTHON
+from toolablate.sandbox.kernel import KernelUnavailable, Limits
+from toolablate.sandbox.process import ENVIRONMENT, LAUNCHER, KernelProcess
+
+if TYPE_CHECKING:
+    from docker import DockerClient
+    from docker.models.containers import Container
+
+_MB = 1_000_000
+_NOBODY = "65534:65534"
+_SHARE = "/run/toolablate"
+_SHARED_MEMORY_MB = 64
+_INODES = 20_000
+_KERNEL_MB = 256
+"""What Python, ipykernel and the guardian take themselves, on top of what the limits grant to the code."""
+
+_API_SECONDS = 60
+_LOOK_SECONDS = 1.0
+_REMOVED_SECONDS = 15.0
+LABEL = "toolablate.kernel"
+
+_T = TypeVar("_T")
+
+
+class DockerProcess(KernelProcess):
+    """The launcher, as process 1 of the container, fetches the listening sockets over one unix socket in a folder that
+    is mounted read-only. When we are gone that socket ends, and with it the container."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(limits)
+        self._client: DockerClient | None = None
+        self._container: Container | None = None
+
+    async def _launch(self) -> socket.socket:
+        share = Path(self.folder) / "share"
+        share.mkdir(mode=0o755)
+        shutil.copy(LAUNCHER, share / "launcher.py")
+        (share / "launcher.py").chmod(0o444)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.setblocking(False)
+            listener.bind(str(share / "start"))
+            (share / "start").chmod(0o666)
+            share.chmod(0o755)
+            listener.listen(1)
+            await _in_thread(lambda: self._run_container(share))
+            return await self._accept(listener)
+
+    def _run_container(self, share: Path) -> None:
+        import docker
+        from docker.errors import APIError, DockerException, ImageNotFound
+
+        try:
+            self._client = docker.from_env(timeout=_API_SECONDS)
+            self._container = self._client.containers.create(**self._options(share))
+            self._container.start()
+        except ImageNotFound:
+            raise KernelUnavailable(f"the image {IMAGE} is not there", hint=BUILD_COMMAND, code="no_image") from None
+        except APIError as error:
+            raise KernelUnavailable(f"Docker refused the container: {error.explanation or error}", code="docker") from error
+        except (DockerException, OSError) as error:
+            raise _no_daemon(error) from error
+
+    def _options(self, share: Path) -> dict[str, Any]:
+        from docker.types import LogConfig, Mount, Ulimit
+
+        limits = self.limits
+        memory = (limits.memory_mb + _KERNEL_MB) * _MB
+        return {
+            "image": IMAGE,
+            "command": [PYTHON, "-P", f"{_SHARE}/launcher.py", f"{_SHARE}/start"],
+            "user": _NOBODY,
+            "network_mode": "none",
+            "read_only": True,
+            "cap_drop": ["ALL"],
+            "security_opt": ["no-new-privileges"],
+            "mounts": [Mount(_SHARE, str(share), type="bind", read_only=True)],
+            "tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb * _MB},nr_inodes={_INODES}"},  # noqa: S108
+            "shm_size": _SHARED_MEMORY_MB * _MB,
+            "mem_limit": memory,
+            "memswap_limit": memory,
+            "pids_limit": limits.processes,
+            "ulimits": [Ulimit(name="core", soft=0, hard=0)],
+            "environment": {**ENVIRONMENT, "PATH": f"{Path(PYTHON).parent}:/usr/local/bin:/usr/bin:/bin"},
+            "hostname": "sandbox",
+            "labels": {LABEL: "1"},
+            "log_config": LogConfig(type="none"),
+            "auto_remove": True,
+        }
+
+    async def _accept(self, listener: socket.socket) -> socket.socket:
+        loop = asyncio.get_running_loop()
+        deadline = time.monotonic() + self.limits.start_seconds
+        while time.monotonic() < deadline:
+            with contextlib.suppress(TimeoutError):
+                control, _ = await asyncio.wait_for(loop.sock_accept(listener), _LOOK_SECONDS)
+                control.setblocking(False)
+                return control
+            if not await _in_thread(self._container_lives):
+                raise KernelUnavailable(
+                    f"the container ended before it started a kernel: is {IMAGE} broken?",
+                    hint=BUILD_COMMAND,
+                    code="start_failed",
+                )
+        raise KernelUnavailable("the container did not start in time", code="start_timeout", retryable=True)
+
+    def _container_lives(self) -> bool:
+        from docker.errors import NotFound
+
+        assert self._container is not None
+        try:
+            self._container.reload()
+        except NotFound:
+            return False
+        return bool(self._container.status in ("created", "running"))
+
+    async def _dispose(self) -> None:
+        await _in_thread(self._remove)
+
+    def _remove(self) -> None:
+        if self._client is None:
+            return
+        from docker.errors import APIError, NotFound
+
+        try:
+            deadline = time.monotonic() + _REMOVED_SECONDS
+            while self._container is not None and time.monotonic() < deadline:
+                # Removing what removes itself already is refused (409), until it is not found any more.
+                try:
+                    self._container.remove(force=True)
+                except NotFound:
+                    break
+                except APIError:
+                    time.sleep(0.02)
+        finally:
+            self._client.close()
+            self._client = self._container = None
+
+    def _start_error(self) -> str:
+        return ""
+
+    def _process_limit(self) -> int:
+        return 1 << 20  # the container's own limit counts this kernel alone, the one by user counts all containers
+
+
+def _no_daemon(error: Exception) -> KernelUnavailable:
+    said = str(error)
+    hint = "apt-get install docker.io, then: systemctl start docker"
+    if "Permission denied" in said or "PermissionError" in said:
+        hint = "usermod -aG docker $USER, then log in again"
+    return KernelUnavailable("no Docker daemon answers", hint=hint, code="no_daemon")
+
+
+async def _in_thread(work: Callable[[], _T]) -> _T:
+    """Runs blocking work in a thread and waits for its end even when cancelled: a container that is just being made
+    would otherwise be made behind our back."""
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise

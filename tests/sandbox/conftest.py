@@ -1,0 +1,88 @@
+import dataclasses
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+from toolablate.sandbox import BACKENDS, Kernel, KernelUnavailable, Limits, Sandbox, open_sandbox
+
+OpenKernel = Callable[..., Awaitable[Kernel]]
+
+ISOLATING = tuple(name for name in BACKENDS if name != "none")
+QUICK = Limits(memory_mb=400, cell_seconds=20, grace_seconds=2, disk_mb=32, output_chars=5_000, output_messages=50)
+
+
+def backend_params(names: tuple[str, ...]) -> list[object]:
+    return [pytest.param(name, marks=pytest.mark.docker if name == "docker" else ()) for name in names]
+
+
+def require(backend: str, unavailable: KernelUnavailable) -> None:
+    """Skips where the machine has no Docker; anything else that is missing is a failure."""
+    if backend == "docker" and os.environ.get("TOOLABLATE_REQUIRE_DOCKER") != "1":
+        if unavailable.code in ("no_daemon", "no_image"):
+            pytest.skip(f"{unavailable.message} ({unavailable.hint})")
+    raise unavailable
+
+
+@pytest.fixture(params=backend_params(BACKENDS))
+def any_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=backend_params(ISOLATING))
+def isolating_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+async def _opened(backend: str) -> AsyncIterator[Sandbox]:
+    if backend == "bubblewrap" and shutil.which("bwrap") is None:
+        pytest.fail("bubblewrap is not installed: apt-get install bubblewrap")
+    sandbox = open_sandbox(backend, QUICK)
+    try:
+        yield sandbox
+    finally:
+        await sandbox.close()
+
+
+@pytest.fixture
+async def sandbox(any_backend: str) -> AsyncIterator[Sandbox]:
+    async for opened in _opened(any_backend):
+        yield opened
+
+
+@pytest.fixture
+async def isolating(isolating_backend: str) -> AsyncIterator[Sandbox]:
+    async for opened in _opened(isolating_backend):
+        yield opened
+
+
+async def started(sandbox: Sandbox) -> Kernel:
+    try:
+        return await sandbox.start()
+    except KernelUnavailable as unavailable:
+        require(sandbox.name, unavailable)
+        raise
+
+
+@pytest.fixture
+async def kernel(sandbox: Sandbox) -> Kernel:
+    return await started(sandbox)
+
+
+@pytest.fixture
+async def jailed(isolating: Sandbox) -> Kernel:
+    return await started(isolating)
+
+
+@pytest.fixture
+async def with_limits(any_backend: str) -> AsyncIterator[OpenKernel]:
+    """Starts a kernel whose limits differ from the quick ones in the named ways."""
+    opened: list[Sandbox] = []
+
+    async def open_kernel(**changes: float) -> Kernel:
+        opened.append(open_sandbox(any_backend, dataclasses.replace(QUICK, **changes)))
+        return await started(opened[-1])
+
+    yield open_kernel
+    for sandbox in opened:
+        await sandbox.close()

@@ -1,0 +1,100 @@
+"""What a cell shows, on every backend."""
+
+import base64
+
+import pytest
+from toolablate.sandbox import Kernel
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "text"),
+    [
+        ("1 + 1", "ok", "2\n"),
+        ("", "ok", ""),
+        ("x = 1;", "ok", ""),
+        ("print('a'); 'b'", "ok", "a\n'b'\n"),
+        ("import sys; print('out'); print('err', file=sys.stderr); print('out again')", "ok", None),
+        ("import os; _ = os.write(1, b'raw\\n')", "ok", "raw\n"),
+        ("print('\\x1b[31mred\\x1b[0m')", "ok", "red\n"),
+        ("print('\\ud800 half', '\\N{GREEK SMALL LETTER ALPHA}')", "ok", "\ufffd half \N{GREEK SMALL LETTER ALPHA}\n"),
+        ("float('nan')", "ok", "nan\n"),
+        ("from IPython.display import display; display(1); display(2)", "ok", "1\n2\n"),
+        ("print('\\0')", "ok", "\0\n"),
+        ("code = '\ud800'", "ok", ""),
+    ],
+)
+async def test_output(kernel: Kernel, code: str, status: str, text: str | None) -> None:
+    result = await kernel.execute(code)
+    assert (result.status, result.error, result.truncated) == (status, "", False)
+    if text is not None:
+        assert result.text == text
+    result.text.encode()
+
+
+async def test_state_lives_between_cells(kernel: Kernel) -> None:
+    await kernel.execute("x = 20; open('note.txt', 'w').write('kept')")
+    assert (await kernel.execute("x + 22, open('note.txt').read()")).text == "(42, 'kept')\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "last_line"),
+    [
+        ("print('before')\n1 / 0", "ZeroDivisionError", "ZeroDivisionError: division by zero"),
+        ("def f(:", "SyntaxError", "SyntaxError: invalid syntax"),
+        ("raise SystemExit(3)", "SystemExit", "SystemExit: 3"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt", "KeyboardInterrupt: "),
+        ("bytearray(10**10)", "MemoryError", "MemoryError: "),
+        ("def f(): f()\nf()", "RecursionError", None),
+        ("class E(Exception):\n def __str__(self): raise ValueError\nraise E", "E", None),
+    ],
+)
+async def test_traceback(kernel: Kernel, code: str, error: str, last_line: str | None) -> None:
+    result = await kernel.execute(code)
+    assert (result.status, result.error) == ("error", error)
+    assert "\x1b" not in result.text
+    assert last_line is None or last_line in result.text
+    assert result.text.startswith("before\n") or "before" not in code
+    assert (await kernel.execute("'alive'")).text == "'alive'\n"
+
+
+async def test_figure_is_a_picture(kernel: Kernel) -> None:
+    result = await kernel.execute("import matplotlib.pyplot as plt; _ = plt.plot([1, 2])")
+    assert result.status == "ok", result.text
+    [figure] = [rich for rich in result.rich if rich.mime == "image/png"]
+    assert base64.b64decode(figure.data).startswith(b"\x89PNG")
+
+
+async def test_rich_outputs_are_text(kernel: Kernel) -> None:
+    result = await kernel.execute("from IPython.display import *; display(HTML('<b>x</b>'), SVG('<svg/>'), JSON({'a': 1}))")
+    kept = {rich.mime: rich.data for rich in result.rich}
+    assert kept["text/html"] == "<b>x</b>"
+    assert kept["image/svg+xml"] == "<svg/>"
+    assert kept["application/json"] == '{"a": 1}'
+
+
+async def test_input_is_refused_with_a_reason(kernel: Kernel) -> None:
+    result = await kernel.execute("name = input('name? ')")
+    assert result.status == "error"
+    assert "input() cannot be answered here" in result.text
+
+
+async def test_scientific_stack_fits_the_limits(kernel: Kernel) -> None:
+    code = (
+        "import numpy as np, scipy.stats, pandas as pd, sympy as sp\n"
+        "x = sp.symbols('x')\n"
+        "print(np.arange(3).sum(), scipy.stats.norm.cdf(0), pd.Series([1, 2]).mean(), sp.integrate(x, x))"
+    )
+    result = await kernel.execute(code)
+    assert (result.status, result.text) == ("ok", "3 0.5 1.5 x**2/2\n"), result.text
+
+
+async def test_environment_is_fixed(kernel: Kernel) -> None:
+    code = "import os, time; print(hash('a'), time.tzname[0], os.environ['LANG'], os.environ['OMP_NUM_THREADS'])"
+    first = await kernel.execute(code)
+    assert first.text.split()[1:] == ["UTC", "C.UTF-8", "1"]
+    await kernel.execute("os._exit(0)")
+    assert (await kernel.execute(code)).text.split() == first.text.split()
+
+
+async def test_help_is_shown(kernel: Kernel) -> None:
+    assert "Return the number of items" in (await kernel.execute("len?")).text

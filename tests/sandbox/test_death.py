@@ -1,0 +1,68 @@
+"""Cells that do not stop, and kernels that die: on every backend."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+from toolablate.sandbox import Kernel
+
+OpenKernel = Callable[..., Awaitable[Kernel]]
+
+
+@pytest.mark.parametrize(
+    ("code", "cause"),
+    [
+        ("import os; os._exit(7)", "exit"),
+        ("import ctypes; ctypes.string_at(0)", "signal 11"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "signal 9"),
+        ("exit()", "exit"),
+    ],
+)
+async def test_death_is_told_and_a_fresh_kernel_follows(kernel: Kernel, code: str, cause: str) -> None:
+    await kernel.execute("x = 1")
+    result = await kernel.execute(f"print('last words', flush=True)\nimport time; time.sleep(0.3)\n{code}")
+    assert (result.status, result.error) == ("died", cause)
+    assert "fresh kernel" in result.text
+    assert "last words" in result.text
+    assert (await kernel.execute("x")).error == "NameError"
+
+
+async def test_death_between_cells_is_told(kernel: Kernel) -> None:
+    await kernel.execute("import os, threading; threading.Timer(0.2, os._exit, [1]).start()")
+    await kernel._process.wait()  # type: ignore[attr-defined]
+    result = await kernel.execute("1 + 1")
+    assert result.status == "ok"
+    assert result.text.startswith("[the kernel died before this cell")
+    assert result.text.endswith("2\n")
+
+
+async def test_overlong_cell_is_interrupted_and_state_kept(with_limits: OpenKernel) -> None:
+    kernel = await with_limits(cell_seconds=1.0)
+    result = await kernel.execute("x = 5\nprint('working', flush=True)\nwhile True: pass")
+    assert (result.status, result.error) == ("timeout", "timeout")
+    assert result.text.startswith("working\n")
+    assert "interrupted after 1 s" in result.text
+    assert (await kernel.execute("x")).text == "5\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass",
+        "while True:\n try:\n  while True: pass\n except KeyboardInterrupt: pass",
+        "x = 10\nx ** 10 ** 10",
+        "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
+        "import os\nfor fd in range(256):\n try: os.close(fd)\n except OSError: pass",
+    ],
+    ids=["ignores", "swallows", "holds the interpreter lock", "stops itself", "closes all descriptors"],
+)
+async def test_cell_that_cannot_be_interrupted_is_killed(with_limits: OpenKernel, code: str) -> None:
+    kernel = await with_limits(cell_seconds=1.0, grace_seconds=1.0)
+    result = await kernel.execute(code)
+    assert result.status == "died"
+    assert (await kernel.execute("1")).text == "1\n"
+
+
+async def test_cpu_time_is_limited(with_limits: OpenKernel) -> None:
+    kernel = await with_limits(cpu_seconds=2)
+    result = await kernel.execute("while True: pass")
+    assert (result.status, result.error) == ("died", "time")
