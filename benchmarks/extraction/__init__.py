@@ -1,0 +1,8 @@
+"""Reads the final answer out of a reply. Pure functions, linear in the length of the reply, blind to the target."""
+
+from toolablate.benchmarks.extraction.choices import read_letters
+from toolablate.benchmarks.extraction.numbers import read_number
+from toolablate.benchmarks.extraction.reading import Reading
+from toolablate.benchmarks.extraction.spans import read_spans
+
+__all__ = ["Reading", "read_letters", "read_number", "read_spans"]

@@ -1,0 +1,201 @@
+"""Reads questions from a JSONL file, and says exactly what is wrong with a line that is not one."""
+
+import difflib
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from toolablate.benchmarks.lettering import LETTERS, letters_for
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Question
+
+SHORT_FORM = "answer"
+FIELDS = (*Question.model_fields, SHORT_FORM)
+OTHER_NAMES = {
+    "question": "prompt",
+    "text": "prompt",
+    "options": "choices",
+    "category": "domain",
+    "lang": "language",
+    "question_id": "id",
+    "label": SHORT_FORM,
+}
+TARGETS = 'a letter ("B"), letters (["A", "C"]), a number (12.5), or without choices a list of texts (["Paris"])'
+SHOWN_CHARS = 80
+
+
+class _LineError(ValueError):
+    """What is wrong with one line, without its place."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+def load_questions(path: str | Path) -> tuple[Question, ...]:
+    """Reads one question per line: a `Question` record, or one with `answer` in place of `target`.
+
+    `answer` is a letter or a list of letters where the line has `choices`; without choices a number or a list of texts.
+    Blank lines and a byte order mark are passed over. Raises InputError that names the file, the line, the field,
+    what was found and what is allowed.
+    """
+    path = Path(path)
+    questions: list[Question] = []
+    seen: dict[str, int] = {}
+    for number, line in _lines(path):
+        try:
+            question = _question(line)
+            if question.id in seen:
+                raise _LineError(
+                    f"the id {_shown(question.id)} is already taken by line {seen[question.id]}",
+                    "Every question needs an id of its own.",
+                )
+        except _LineError as error:
+            raise InputError(f"{path}:{number}: {error}", hint=error.hint, code="bad_question") from error
+        seen[question.id] = number
+        questions.append(question)
+    if not questions:
+        raise InputError(f"{path}: holds no question", hint="One JSON object per line is expected.", code="no_question")
+    return tuple(questions)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, start=1):
+                try:
+                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+                except UnicodeDecodeError as error:
+                    raise InputError(
+                        f"{path}:{number}: not UTF-8: byte 0x{raw[error.start]:02x} at position {error.start + 1}",
+                        hint="Save the file as UTF-8.",
+                        code="bad_encoding",
+                    ) from error
+                if line:
+                    yield number, line
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}", code="unreadable") from error
+
+
+def _question(line: str) -> Question:
+    content = _object(line)
+    for name in content:
+        if name not in FIELDS:
+            raise _LineError(f"unknown field {_shown(name)}", _similar(name))
+    if SHORT_FORM in content:
+        if "target" in content:
+            raise _LineError("both 'answer' and 'target' are given", "Keep one of them.")
+        content["target"] = _target(content.pop(SHORT_FORM), bool(content.get("choices")))
+    elif "target" not in content:
+        raise _LineError("the field 'answer' (or 'target') is missing", f"It is {TARGETS}.")
+    try:
+        question = Question.model_validate_json(json.dumps(content))
+    except ValidationError as error:
+        raise _explained(error.errors(include_url=False)[0]) from error
+    _check(question)
+    return question
+
+
+def _object(line: str) -> dict[str, Any]:
+    try:
+        content = json.loads(
+            line, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_int=_int, parse_float=_float
+        )
+    except json.JSONDecodeError as error:
+        raise _LineError(f"broken JSON at column {error.colno}: {error.msg}", "One JSON object per line.") from error
+    except RecursionError as error:
+        raise _LineError("the JSON is nested too deeply") from error
+    if not isinstance(content, dict):
+        raise _LineError(f"expected a JSON object, found {_shown(content)}", "One JSON object per line.")
+    try:
+        line.encode() if "\\u" not in line else json.dumps(content, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise _LineError("half of a surrogate pair (\\ud800 to \\udfff) stands alone", "It is no character.") from error
+    return content
+
+
+def _no_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _LineError(f"the field {_shown(twice)} is given twice")
+    return content
+
+
+def _no_constant(text: str) -> NoReturn:
+    raise _LineError(f"{text} is no number", "Allowed are finite numbers.")
+
+
+def _int(text: str) -> int:
+    _float(text)
+    return int(text)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise _LineError(f"the number {_shown(text)} is too large", "Allowed are numbers below 1.8e308.")
+    return value
+
+
+def _target(answer: Any, has_choices: bool) -> dict[str, Any]:
+    if isinstance(answer, list) and answer and all(isinstance(item, str) for item in answer):
+        return {"kind": "choice", "letters": answer} if has_choices else {"kind": "spans", "spans": answer}
+    if isinstance(answer, str) and (has_choices or answer in LETTERS):
+        return {"kind": "choice", "letters": [answer]}
+    if isinstance(answer, int | float) and not isinstance(answer, bool) and not has_choices:
+        return {"kind": "number", "value": answer}
+    if isinstance(answer, str) and not has_choices:
+        return {"kind": "spans", "spans": [answer]}
+    hint = 'With choices it is a letter ("B") or letters (["A", "C"]).' if has_choices else f"It is {TARGETS}."
+    raise _LineError(f"'answer' cannot be {_shown(answer)}", hint)
+
+
+def _explained(error: ErrorDetails) -> _LineError:
+    field = ".".join(str(part) for part in error["loc"])
+    match error["type"]:
+        case "missing":
+            return _LineError(f"the field '{field}' is missing")
+        case "extra_forbidden":
+            return _LineError(f"unknown field '{field}'")
+        case "union_tag_invalid" | "union_tag_not_found":
+            return _LineError(f"'{field}.kind' must be one of 'choice', 'number', 'spans'")
+    message = error["msg"].removeprefix("Input ").removeprefix("Value error, ")
+    return _LineError(f"'{field}' {message}, found {_shown(error['input'])}")
+
+
+def _check(question: Question) -> None:
+    if not question.id.isprintable() or question.id != question.id.strip():
+        raise _LineError(f"the id {_shown(question.id)} has blanks around it or characters that cannot be printed")
+    if len(question.choices) == 1 or len(question.choices) > len(LETTERS):
+        raise _LineError(f"'choices' has {len(question.choices)} items; allowed are 2 to {len(LETTERS)}")
+    if question.target.kind != "choice":
+        if question.choices:
+            raise _LineError(f"'choices' do not fit a target of kind '{question.target.kind}'")
+        return
+    allowed = letters_for(question)
+    for letter in question.target.letters:
+        if letter not in allowed:
+            spoken = f"{allowed[0]} to {allowed[-1]}" + (
+                f", for its {len(question.choices)} choices" if question.choices else ""
+            )
+            raise _LineError(f"the answer {_shown(letter)} names no choice", f"Allowed is a letter from {spoken}.")
+    if len(set(question.target.letters)) < len(question.target.letters):
+        raise _LineError(f"the answer {_shown(list(question.target.letters))} names a letter twice")
+
+
+def _similar(name: str) -> str:
+    close = difflib.get_close_matches(name, FIELDS, n=1)
+    guess = OTHER_NAMES.get(name.lower()) or (close[0] if close else "")
+    return (f"Did you mean '{guess}'? " if guess else "") + f"Allowed are {', '.join(FIELDS)}."
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=True, default=str)
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."

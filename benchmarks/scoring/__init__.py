@@ -1,0 +1,9 @@
+"""Turns an answer into a score. One scorer per kind of target; rules for spans have names."""
+
+from toolablate.benchmarks.scoring.choice import ChoiceScorer
+from toolablate.benchmarks.scoring.number import NumberScorer
+from toolablate.benchmarks.scoring.registry import SCORERS, scorer_for
+from toolablate.benchmarks.scoring.scorer import Scorer
+from toolablate.benchmarks.scoring.spans import SpansScorer
+
+__all__ = ["SCORERS", "ChoiceScorer", "NumberScorer", "Scorer", "SpansScorer", "scorer_for"]
