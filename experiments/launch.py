@@ -26,6 +26,7 @@ class Launched:
     """How a run went. `missing` counts the trials that the next run of the same plan will do: those that failed, and
     those that were not begun or not ended."""
 
+    run: str
     store: Path
     planned: int
     done_before: int
@@ -44,6 +45,7 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
         started_at=datetime.now(UTC),
         plan=plan_text,
         toolablate=version("toolablate"),
+        baseline=plan.baseline or planned.conditions[0].name,
         world=world_of(plan, planned.conditions),
     )
     store = Path(plan.store)
@@ -64,7 +66,7 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
         await score_unscored(store, planned, scorers, recorder)
         finished = recorder.finished_trials()
     left = sum(trial.id not in finished for trial in trials)
-    return Launched(store, len(trials), len(trials) - len(missing), left, stop.stopped)
+    return Launched(run.id, store, len(trials), len(trials) - len(missing), left, stop.stopped)
 
 
 async def _open_setting(

@@ -34,7 +34,7 @@ class _LazyGroup(click.Group):
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="toolablate", message="toolablate %(version)s")
-def _toolablate() -> None:
+def group() -> None:
     """Run identical questions under scripted tool conditions, record everything, and compare in pairs."""
 
 
@@ -43,7 +43,7 @@ def main() -> None:
     from toolablate.traces.errors import ToolablateError
 
     try:
-        _toolablate.main(standalone_mode=True)
+        group.main(standalone_mode=True)
     except ToolablateError as error:
         click.echo(f"toolablate: {error}", err=True)
         sys.exit(2)

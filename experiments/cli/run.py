@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 import click
@@ -15,13 +16,15 @@ def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) ->
     with 2 if the run could not be made.
     """
     from rich.console import Console
-    from toolablate.experiments.summary import print_summary, summary_json
 
     from toolablate.experiments.launch import launch
     from toolablate.experiments.plan import load_plan
     from toolablate.experiments.progress import RunProgress
+    from toolablate.experiments.summary import print_summary, summary_json
 
     loaded, text = load_plan(plan)
+    # Tools of the user's own are modules beside the plan.
+    sys.path.append(str(plan.parent.resolve()))
     loaded = loaded.with_changes(store=store, limit=limit)
     console = Console(stderr=True)
     if loaded.sandbox.backend == "none":
@@ -31,5 +34,5 @@ def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) ->
     if as_json:
         click.echo(summary_json(launched))
     else:
-        print_summary(launched, loaded, Console())
+        print_summary(launched, Console())
     raise SystemExit(1 if launched.missing else 0)

@@ -7,7 +7,7 @@ from toolablate.traces.records._base import TaggedRecord
 
 
 class Run(TaggedRecord):
-    """One start of a plan: its text as it was, and the world in which its trials ran.
+    """One start of a plan: its text as it was, the name of its baseline, and the world in which its trials ran.
 
     `world` names what the tools stood on: `search` (a provider, with the digest of its corpus) and `sandbox` (a backend).
     """
@@ -17,4 +17,5 @@ class Run(TaggedRecord):
     started_at: datetime
     plan: str
     toolablate: str
+    baseline: str = ""
     world: dict[str, str] = Field(default_factory=dict)

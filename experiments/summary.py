@@ -1,0 +1,29 @@
+"""What `run` says when it ends."""
+
+import json
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.text import Text
+
+from toolablate.experiments.comparing import compare_store
+from toolablate.experiments.launch import Launched
+from toolablate.traces.terminal import comparison_table
+
+
+def summary_json(launched: Launched) -> str:
+    return json.dumps({**asdict(launched), "store": str(launched.store)}, indent=2)
+
+
+def print_summary(launched: Launched, console: Console) -> None:
+    """The comparison, what is left to do, and the path of what was written."""
+    compared = compare_store(launched.store, run=launched.run)
+    console.print(comparison_table(compared.comparisons))
+    if launched.missing:
+        console.print(
+            f"{launched.missing} of {launched.planned} trials are missing"
+            f"{' (you stopped the run)' if launched.stopped else ' (they failed)'}; the same command runs them.",
+            style="yellow",
+        )
+    console.print(Text(f"Written: {launched.store}"), soft_wrap=True)
+    console.print(Text(f"Read a trace: toolablate show {launched.store}"), soft_wrap=True)

@@ -1,0 +1,3 @@
+from toolablate.experiments.cli import main
+
+main()

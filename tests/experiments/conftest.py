@@ -1,0 +1,65 @@
+"""Plans with scripted models, run by the real command line in a process of its own."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Cli = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    def run(*arguments: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "toolablate", *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=100,
+            env=env,
+        )
+
+    return run
+
+
+@pytest.fixture
+def write_plan(tmp_path: Path) -> Callable[..., Path]:
+    """Writes a plan with questions 2 + 2, 3 + 3 ... and a script of replies by question and condition."""
+
+    def write(
+        replies: dict[tuple[str, str], Sequence[dict[str, Any]]],
+        *,
+        conditions: str = '["none", "python"]',
+        questions: Sequence[dict[str, Any]] | None = None,
+        extra: str = "",
+    ) -> Path:
+        asked = questions or [
+            {"id": f"q{n}", "prompt": f"What is {n} + {n}?", "target": {"kind": "number", "value": 2 * n}}
+            for n in (1, 2)
+        ]
+        _write_lines(tmp_path / "questions.jsonl", asked)
+        _write_lines(
+            tmp_path / "script.jsonl",
+            [
+                {"question": question, "condition": condition, "replies": list(given)}
+                for (question, condition), given in replies.items()
+            ],
+        )
+        plan = tmp_path / "plan.toml"
+        plan.write_text(
+            f"conditions = {conditions}\n{extra}\n[questions]\nfile = 'questions.jsonl'\n"
+            "[[models]]\nprovider = 'scripted'\nname = 'recorded'\nscript = 'script.jsonl'\n",
+            encoding="utf-8",
+        )
+        return plan
+
+    return write
+
+
+def _write_lines(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

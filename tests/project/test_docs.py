@@ -1,0 +1,97 @@
+"""What the documents say is true."""
+
+import json
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from toolablate.benchmarks import load_questions
+from toolablate.experiments.cli import COMMANDS, group
+from toolablate.experiments.plan import Plan, load_plan
+from toolablate.tools import FunctionTool
+from toolablate.traces.records import Question
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+QUESTIONS_AND_MODEL = """
+[questions]
+file = "builtin"
+[[models]]
+provider = "simulated"
+name = "sim"
+"""
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return [body for found, body in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")) if found == language]
+
+
+def test_the_help_pages_are_those_of_the_commands() -> None:
+    """After changing a command, run this with UPDATE_DOCS=1."""
+    pages = ["# Commands\n"]
+    context = click.Context(group, info_name="toolablate", terminal_width=100)
+    pages.append(f"```text\n{group.get_help(context)}\n```\n")
+    for name in COMMANDS:
+        command = group.get_command(context, name)
+        assert command is not None
+        inner = click.Context(command, parent=context, info_name=name, terminal_width=100)
+        pages.append(f"## {name}\n\n```text\n{command.get_help(inner)}\n```\n")
+    page = ROOT / "docs/cli.md"
+    if os.environ.get("UPDATE_DOCS"):
+        page.write_text("\n".join(pages), encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == "\n".join(pages)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/plans.md"])
+def test_every_plan_in_the_documents_is_valid(page: str, tmp_path: Path) -> None:
+    examples = blocks(page, "toml")
+    assert examples
+    for number, text in enumerate(examples):
+        path = tmp_path / f"plan{number}.toml"
+        path.write_text(text if "[[models]]" in text else text + QUESTIONS_AND_MODEL, encoding="utf-8")
+        plan, _ = load_plan(path)
+        assert plan.resolved_conditions()
+
+
+def test_the_reference_plan_shows_every_key() -> None:
+    shown = tomllib.loads(blocks("docs/plans.md", "toml")[0])
+    assert set(shown) == set(Plan.model_fields)
+    for section in ("questions", "budget", "sandbox", "search", "runner"):
+        field = Plan.model_fields[section].annotation
+        assert set(shown[section]) == set(field.model_fields)  # type: ignore[union-attr]
+
+
+def test_the_reference_of_questions_shows_every_key() -> None:
+    page = (ROOT / "docs/plans.md").read_text(encoding="utf-8").partition("## Questions")[2]
+    for field in Question.model_fields.keys() - {"version"}:
+        assert f"`{field}`" in page
+
+
+def test_the_questions_of_the_readme_load(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    path.write_text("".join(blocks("README.md", "json")), encoding="utf-8")
+    assert len(load_questions(path)) == 2
+
+
+def test_the_replies_of_the_plans_page_are_json() -> None:
+    (example,) = blocks("docs/plans.md", "json")
+    assert all({"question", "replies"} <= set(json.loads(line)) for line in example.splitlines())
+
+
+def test_the_tool_of_the_readme_is_a_tool() -> None:
+    (code,) = blocks("README.md", "python")
+    names: dict[str, object] = {}
+    exec(code, names)
+    made = names["calculate"]
+    assert isinstance(made, FunctionTool)
+    assert made.parameters["required"] == ["expression"]
+
+
+def test_the_links_of_the_documents_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
