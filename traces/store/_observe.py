@@ -12,7 +12,7 @@ WITH newest AS (
     SELECT trace, value, verdict, max(version) FROM scores WHERE :scorer IS NULL OR scorer = :scorer GROUP BY trace
 )
 SELECT trials.question, trials.model, trials.condition, trials.repeat, traces.outcome, newest.value, newest.verdict,
-    traces.input_tokens, traces.output_tokens, traces.cost_usd
+    traces.input_tokens, traces.output_tokens, traces.cost_usd, trials.id
 FROM trials
 JOIN traces ON traces.key = trials.current
 LEFT JOIN newest ON newest.trace = traces.key
@@ -43,8 +43,9 @@ def read_observations(connection: sqlite3.Connection, *, scorer: str | None, run
             tokens=_total(received, written),
             cost_usd=cost,
             simulated=simulated[model],
+            trial=identity,
         )
-        for question, model, condition, repeat, outcome, value, verdict, received, written, cost in rows
+        for question, model, condition, repeat, outcome, value, verdict, received, written, cost, identity in rows
     ]
 
 

@@ -7,8 +7,8 @@ from toolablate.traces.records import Outcome, Verdict
 class Observation:
     """One trial as a comparison sees it.
 
-    `question`, `model` and `condition` are names as a table shows them. Where two records of a store share a name (a
-    condition whose prompt was edited), each carries the beginning of its id: `cot@1a2b3c4d`.
+    `trial` is its id. `question`, `model` and `condition` are names as a table shows them. Where two records of a store
+    share a name (a condition whose prompt was edited), each carries the beginning of its id: `cot@1a2b3c4d`.
     `value` is in [0, 1], or None where there is no score; `verdict` is None where no scorer has looked at it. `tokens`
     and `cost_usd` are None where they are unknown. `cluster` is empty for a question that stands alone.
     """
@@ -25,3 +25,4 @@ class Observation:
     tokens: int | None = None
     cost_usd: float | None = None
     simulated: bool = False
+    trial: str = ""

@@ -1,0 +1,237 @@
+import csv
+import io
+import json
+import os
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolablate.traces.analysis import Observation, compare, comparisons_csv, comparisons_json
+from toolablate.traces.errors import InputError
+
+DATA = Path(os.environ.get("TOOLABLATE_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
+TATQA = DATA / "tatqa_codex_conditions.jsonl"
+
+
+def seen(question: str, condition: str, value: float | None, **changes: Any) -> Observation:
+    verdict = "unscored" if value is None else "correct" if value == 1 else "wrong" if value == 0 else "partial"
+    plain = Observation(question=question, model="m", condition=condition, value=value, verdict=verdict)
+    return replace(plain, **changes)
+
+
+def pairs(*values: tuple[float | None, float | None], **changes: Any) -> list[Observation]:
+    return [
+        seen(f"q{number}", name, value, **changes)
+        for number, both in enumerate(values)
+        for name, value in zip(("none", "tool"), both, strict=True)
+    ]
+
+
+def test_figures() -> None:
+    (row,) = compare(pairs((1, 0), (1, 1), (0, 1), (1, 1), (0, 1)), "none")
+    assert (row.model, row.baseline, row.condition, row.domain, row.questions) == ("m", "none", "tool", None, 5)
+    assert (row.baseline_score, row.score, row.delta_points) == pytest.approx((60, 80, 20))
+    assert row.delta_relative == pytest.approx(100 / 3)
+    assert (row.right_to_wrong, row.wrong_to_right) == (1, 2)
+    assert row.p_value == pytest.approx(1.0)
+    assert row.ci95 is not None
+    assert row.ci95[0] < 20 < row.ci95[1]
+
+
+def test_what_was_not_scored_on_one_side_counts_on_neither() -> None:
+    rows = pairs((1, 1), (1, None), (0, 1), (1, 0))
+    rows[7] = replace(rows[7], outcome="failed", value=None, verdict=None)
+    rows.append(seen("q9", "none", 1))
+    (row,) = compare(rows, "none")
+    assert (row.questions, row.excluded_questions) == (2, 3)
+    assert (row.baseline_score, row.score) == (50, 100)
+    assert (row.failed, row.unscored, row.trials) == (1, 1, 4)
+    assert (row.baseline_failed, row.baseline_unscored, row.baseline_trials) == (0, 0, 5)
+
+
+def test_a_value_on_a_failed_trial_is_not_believed() -> None:
+    rows = [*pairs((1, 1)), seen("q1", "none", 1), seen("q1", "tool", 0, outcome="failed")]
+    assert compare(rows, "none")[0].questions == 1
+
+
+def test_unparsed_replies_are_counted_apart_whether_they_lose_points_or_not() -> None:
+    lost, excluded = pairs((1, 0), (1, None), (1, 1))[1::2][:2]
+    rows = [*pairs((1, 1), (1, 1), (1, 1))]
+    rows[1], rows[3] = replace(lost, verdict="unparsed"), replace(excluded, verdict="unparsed")
+    (row,) = compare(rows, "none")
+    assert (row.unparsed, row.unscored, row.questions, row.score) == (2, 0, 2, 50)
+
+
+def test_repeats_are_averaged_within_their_question_before_questions_are() -> None:
+    rows = [
+        *(seen("q0", "none", value, repeat=number) for number, value in enumerate([1, 1, 1, 1])),
+        seen("q1", "none", 0),
+        *(seen("q0", "tool", value, repeat=number) for number, value in enumerate([1, 0, 0, None])),
+        *(seen("q1", "tool", value, repeat=number) for number, value in enumerate([1, 0])),
+    ]
+    (row,) = compare(rows, "none")
+    assert row.baseline_score == 50
+    assert row.score == pytest.approx((100 / 3 + 50) / 2)
+    assert (row.right_to_wrong, row.wrong_to_right, row.repeats) == (1, 1, 4)
+
+
+def test_what_is_unknown_is_none_and_never_zero() -> None:
+    (row,) = compare(pairs((0, 1)), "none")
+    assert (row.tokens, row.cost_usd, row.delta_relative, row.ci95) == (None, None, None, None)
+    assert row.p_value == 1.0
+    known = [replace(item, tokens=100 if item.condition == "tool" else None, cost_usd=0.0) for item in pairs((0, 1))]
+    (row,) = compare(known, "none")
+    assert (row.baseline_tokens, row.tokens, row.baseline_cost_usd, row.cost_usd) == (None, 100, 0, 0)
+
+
+def test_an_arm_without_any_counterpart_is_a_row_without_figures() -> None:
+    rows = [*pairs((1, 1)), seen("q0", "tool", 1, model="other")]
+    first, other = compare(rows, "none")
+    assert (first.model, first.questions) == ("m", 1)
+    assert (other.model, other.questions, other.excluded_questions) == ("other", 0, 1)
+    assert (other.score, other.delta_points, other.ci95, other.p_value) == (None, None, None, None)
+
+
+def test_unknown_baseline_names_what_there_is() -> None:
+    with pytest.raises(InputError, match=r"'nope'(.|\n)*none, tool"):
+        compare(pairs((1, 0)), "nope")
+    with pytest.raises(InputError, match="none yet"):
+        compare([], "none")
+
+
+def test_domains_follow_their_total() -> None:
+    rows = [replace(row, domain="law" if row.question in ("q0", "q1") else "") for row in pairs((1, 0), (1, 1), (0, 1))]
+    total, nameless, law = compare(rows, "none", by="domain")
+    assert [row.domain for row in (total, nameless, law)] == [None, "", "law"]
+    assert (total.questions, nameless.questions, law.questions) == (3, 1, 2)
+    assert (nameless.delta_points, law.delta_points) == (100, -50)
+
+
+def test_conditions_come_in_the_order_asked_for() -> None:
+    rows = [seen("q0", name, 1) for name in ("none", "search", "all", "python", "extra")]
+    assert [row.condition for row in compare(rows, "none")] == ["all", "extra", "python", "search"]
+    ladder = compare(rows, "none", order=["none", "python", "search"])
+    assert [row.condition for row in ladder] == ["python", "search", "all", "extra"]
+
+
+def test_questions_of_one_cluster_are_one_unit_for_interval_and_test() -> None:
+    alone = compare(pairs(*[(0, 1)] * 6, *[(1, 1)] * 6), "none")[0]
+    rows = [
+        replace(row, cluster="text 1") if int(row.question[1:]) < 6 else row
+        for row in pairs(*[(0, 1)] * 6, *[(1, 1)] * 6)
+    ]
+    together = compare(rows, "none")[0]
+    assert alone.p_value == pytest.approx(2 / 2**6)
+    assert together.p_value == pytest.approx(1.0)
+    assert together.delta_points == alone.delta_points
+
+
+VALUE = st.sampled_from([0.0, 0.25, 0.5, 1.0, None])
+OBSERVATIONS = st.lists(
+    st.builds(
+        Observation,
+        question=st.sampled_from([f"q{number}" for number in range(6)]),
+        model=st.sampled_from(["m1", "m2"]),
+        condition=st.sampled_from(["none", "tool", "all"]),
+        repeat=st.integers(0, 3),
+        outcome=st.sampled_from(["answered", "budget", "failed"]),
+        value=VALUE,
+        verdict=st.sampled_from(["correct", "unparsed", None]),
+        cluster=st.sampled_from(["", "c1"]),
+        tokens=st.none() | st.integers(0, 10_000),
+        cost_usd=st.none() | st.floats(0, 5),
+    ),
+    max_size=60,
+).map(lambda rows: [*rows, Observation(question="q0", model="m1", condition="none", value=1.0)])
+
+
+@given(OBSERVATIONS, st.randoms(use_true_random=False))
+def test_the_order_of_rows_changes_nothing(rows: list[Observation], shuffler: random.Random) -> None:
+    # One question has one cluster, as a store guarantees.
+    rows = [replace(row, cluster="c1" if row.question in ("q1", "q2") else "") for row in rows]
+    shuffled = list(rows)
+    shuffler.shuffle(shuffled)
+    assert compare(shuffled, "none", by="domain") == compare(rows, "none", by="domain")
+
+
+@given(OBSERVATIONS)
+def test_swapping_the_sides_mirrors_the_result(rows: list[Observation]) -> None:
+    rows = [replace(row, cluster="", condition="none" if row.condition == "all" else row.condition) for row in rows]
+    rows.append(Observation(question="q0", model="m1", condition="tool", value=0.0))
+    for there in compare(rows, "none"):
+        back = next((row for row in compare(rows, "tool") if row.model == there.model), None)
+        if back is None:
+            continue
+        assert (there.right_to_wrong, there.wrong_to_right) == (back.wrong_to_right, back.right_to_wrong)
+        assert (there.baseline_score, there.score, there.questions) == (back.score, back.baseline_score, back.questions)
+        assert (there.baseline_failed, there.unparsed) == (back.failed, back.baseline_unparsed)
+        if there.delta_points is not None:
+            assert there.delta_points == pytest.approx(-back.delta_points)
+            assert there.p_value == pytest.approx(back.p_value)
+
+
+@given(OBSERVATIONS)
+def test_figures_stay_within_their_bounds(rows: list[Observation]) -> None:
+    for row in compare(rows, "none", by="domain"):
+        assert row.score is None or 0 <= row.score <= 100
+        assert row.p_value is None or 0 < row.p_value <= 1
+        assert row.ci95 is None or -100 <= row.ci95[0] <= row.ci95[1] <= 100
+        assert row.right_to_wrong + row.wrong_to_right <= row.questions
+        assert row.failed + row.unscored + row.unparsed <= row.trials
+
+
+def test_json_and_csv_say_the_same() -> None:
+    rows = compare([*pairs((1, 0), (1, 1), (0, 1)), seen("q0", "=cmd()", 1)], "none")
+    read = json.loads(comparisons_json(rows))["comparisons"]
+    lines = list(csv.DictReader(io.StringIO(comparisons_csv(rows))))
+    assert len(read) == len(lines) == 2
+    assert float(lines[1]["delta_points"]) == read[1]["delta_points"]
+    assert [float(lines[1]["ci95_low"]), float(lines[1]["ci95_high"])] == read[1]["ci95"]
+    assert lines[1]["tokens"] == ""
+    assert read[1]["tokens"] is None
+    assert lines[0]["condition"] == "'=cmd()"
+
+
+def _tatqa_right(predicted: Any, reference: Any) -> bool:
+    """The rule of the data's README; "numbers" in its last clause are numbers as they stand."""
+    ours, theirs = (value if isinstance(value, list) else [value] for value in (predicted, reference))
+    if sorted(map(_normal, ours)) == sorted(map(_normal, theirs)):
+        return True
+    first, target = (_number(str(side[0])) if side else None for side in (ours, theirs))
+    return first is not None and target is not None and abs(first - target) <= 0.01 * abs(target)
+
+
+def _normal(item: Any) -> str:
+    number = _number(str(item).replace(",", "").replace("$", "").replace("%", ""))
+    return f"{number:.2f}" if number is not None else str(item).strip().lower().rstrip(".")
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+@pytest.mark.skipif(not TATQA.is_file(), reason=f"the TAT-QA outputs are not at {TATQA}")
+def test_real_outputs_come_out_as_published() -> None:
+    rows = []
+    for line in TATQA.read_text(encoding="utf-8").splitlines():
+        item = json.loads(line)
+        for name in ("direct", "cot", "pot"):
+            value = float(_tatqa_right(item[name]["pred_answer"], item["answer"]))
+            rows.append(seen(item["question_id"], name, value))
+    from_direct = {row.condition: row for row in compare(rows, "direct")}
+    (to_pot,) = [row for row in compare(rows, "cot") if row.condition == "pot"]
+    assert [round(from_direct[name].score or 0, 2) for name in ("cot", "pot")] == [37.37, 70.25]
+    assert round(from_direct["cot"].baseline_score or 0, 2) == 32.21
+    flips = [
+        (row.questions, row.wrong_to_right, row.right_to_wrong)
+        for row in (from_direct["pot"], to_pot, from_direct["cot"])
+    ]
+    assert flips == [(1667, 724, 90), (1667, 656, 108), (1667, 142, 56)]

@@ -1,0 +1,89 @@
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A condition against its baseline, for one model, paired over questions.
+
+    questions           questions that count: those with a scored trial on both sides; all figures below but the
+                        counts of trials rest on these alone
+    excluded_questions  questions that were asked on either side and do not count, for want of a score on one
+    baseline_score,     percent: the mean over questions of each question's mean over its repeats
+      score
+    delta_points        score - baseline_score, in percentage points
+    delta_relative      the same in percent of baseline_score; None where that is 0
+    ci95                95 % interval of delta_points; None where the data cannot tell (fewer than two independent
+                        questions, or no question differs from another)
+    p_value             two-sided sign-flip test of delta = 0
+    right_to_wrong,     questions whose correctness differs; with repeats a question is right where its mean score is
+      wrong_to_right    at least 0.5
+    trials              trials that ended; of these `failed` by infrastructure (out of all figures), `unscored` (out of
+                        all figures) and `unparsed` (no answer could be extracted: counted as 0 unless excluded)
+    tokens, cost_usd    mean per trial that counts; None where unknown, never 0 for unknown
+
+    `domain` is None for all questions together. `simulated` tells that the model is a stand-in, not a measurement.
+    """
+
+    model: str
+    baseline: str
+    condition: str
+    domain: str | None
+    simulated: bool
+    questions: int
+    excluded_questions: int
+    baseline_score: float | None
+    score: float | None
+    delta_points: float | None
+    delta_relative: float | None
+    ci95: tuple[float, float] | None
+    p_value: float | None
+    right_to_wrong: int
+    wrong_to_right: int
+    repeats: int
+    baseline_trials: int
+    trials: int
+    baseline_failed: int
+    failed: int
+    baseline_unscored: int
+    unscored: int
+    baseline_unparsed: int
+    unparsed: int
+    baseline_tokens: float | None
+    tokens: float | None
+    baseline_cost_usd: float | None
+    cost_usd: float | None
+
+
+def comparisons_json(comparisons: Iterable[Comparison]) -> str:
+    """`{"comparisons": [...]}` with the fields of `Comparison`; what is unknown is null."""
+    return json.dumps({"comparisons": [asdict(row) for row in comparisons]}, ensure_ascii=False, indent=2)
+
+
+def comparisons_csv(comparisons: Sequence[Comparison]) -> str:
+    """The same as CSV with a header; the interval is in two columns, what is unknown is empty."""
+    out = io.StringIO()
+    names = [name for field in Comparison.__dataclass_fields__ for name in _columns(field)]
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(_flat(row) for row in comparisons)
+    return out.getvalue()
+
+
+def _columns(field: str) -> tuple[str, ...]:
+    return ("ci95_low", "ci95_high") if field == "ci95" else (field,)
+
+
+def _flat(row: Comparison) -> dict[str, Any]:
+    values = asdict(row)
+    low, high = values.pop("ci95") or (None, None)
+    return {**{name: _inert(value) for name, value in values.items()}, "ci95_low": low, "ci95_high": high}
+
+
+def _inert(value: Any) -> Any:
+    # A spreadsheet would run a name that begins like this as a formula.
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
