@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.servers.chat_server import ChatServer
+from tests.servers.chat_server import ChatServer, ChatServers
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -21,8 +21,14 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "*")
 
 
+@pytest.fixture(scope="session")
+def chat_servers() -> Iterator[ChatServers]:
+    with ChatServers().running() as servers:
+        yield servers
+
+
 @pytest.fixture
-def chat_server() -> Iterator[ChatServer]:
+def chat_server(chat_servers: ChatServers) -> Iterator[ChatServer]:
     """An OpenAI-compatible endpoint of this test's own; see `tests.servers.chat_server` for what it can do."""
-    with ChatServer().running() as server:
+    with chat_servers.server() as server:
         yield server

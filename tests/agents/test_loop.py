@@ -211,3 +211,22 @@ async def test_many_trials_share_one_graph(chat_server: ChatServer, play: Play) 
     trials = (play(LocalTools(double=double), model={"sampling": {"seed": seed}}) for seed in range(12))
     played = await asyncio.gather(*trials)
     assert [trial.answer.text for trial in played] == [str(2 * seed) for seed in range(12)]
+
+
+async def test_no_trace_is_sent_to_langsmith(
+    chat_server: ChatServer, play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from langsmith.utils import get_env_var, tracing_is_enabled
+
+    async def traced() -> ToolResult:
+        return ToolResult(str(tracing_is_enabled()))
+
+    monkeypatch.setenv("LANGSMITH_TRACING", "true")
+    get_env_var.cache_clear()
+    try:
+        assert tracing_is_enabled()
+        chat_server.plays(reply("", ("traced", {})), reply("done"))
+        played = await play(LocalTools(traced=traced))
+    finally:
+        get_env_var.cache_clear()
+    assert [event.output for event in played.of("tool_call")] == ["False"]

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 import uvicorn
@@ -110,13 +111,13 @@ def reply(
 class ChatServer:
     """`url` is the endpoint for a model record; `requests` the bodies received, `headers` what came with each."""
 
-    def __init__(self) -> None:
-        self.url = ""
+    def __init__(self, url: str, closing: threading.Event) -> None:
+        self.url = url
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self._steps: deque[Step] = deque()
         self._decide: Callable[[dict[str, Any]], Step] | None = None
-        self._closing: asyncio.Event | None = None
+        self._closing = closing
 
     def plays(self, *steps: Step) -> "ChatServer":
         """Appends steps."""
@@ -133,7 +134,7 @@ class ChatServer:
         """The messages of the last request."""
         return list(self.requests[-1]["messages"])
 
-    async def _complete(self, request: Request) -> Response:
+    async def complete(self, request: Request) -> Response:
         body = json.loads(await request.body())
         self.requests.append(body)
         self.headers.append(dict(request.headers))
@@ -164,54 +165,65 @@ class ChatServer:
             case Drop():
                 return Response(b'{"id": "chatcmpl', 200, {"content-length": "5000"})
             case Hang(after_headers):
-                assert self._closing is not None
                 if after_headers:
                     return StreamingResponse(self._one_byte(), 200, media_type="application/json")
-                await self._closing.wait()
+                await self._until_closed()
                 return Response(status_code=503)
+
+    async def _until_closed(self) -> None:
+        while not self._closing.is_set():  # noqa: ASYNC110 - it is set from another thread
+            await asyncio.sleep(0.02)
 
     async def _one_byte(self) -> Any:
         yield b"{"
-        assert self._closing is not None
-        await self._closing.wait()
+        await self._until_closed()
+
+
+class ChatServers:
+    """One listening socket for all tests, since starting and stopping a server takes longer than most of them; each
+    test has an address, and so a server, of its own.
+
+    It runs in a thread, so that synchronous tests and subprocesses can use it too.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[str, ChatServer] = {}
+        self._numbers = count()
 
     @contextmanager
-    def running(self) -> Iterator["ChatServer"]:
-        """Serves from a thread of its own, so that synchronous tests and subprocesses can use it too."""
-        listening = socket.socket()
-        listening.bind(("127.0.0.1", 0))
-        port = listening.getsockname()[1]
-        app = Starlette(routes=[Route("/v1/chat/completions", self._complete, methods=["POST"])])
-        # A planned broken body makes uvicorn complain in its log; that is the point of it.
-        config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1, ws="none")
-        server = uvicorn.Server(config)
-        started = threading.Event()
-        thread = threading.Thread(target=self._serve, args=(server, listening, started), daemon=True)
-        thread.start()
-        started.wait(10)
-        self.url = f"http://127.0.0.1:{port}/v1"
-        try:
-            yield self
-        finally:
-            self._loop.call_soon_threadsafe(self._stop, server)
-            thread.join(10)
-            listening.close()
-
-    def _serve(self, server: uvicorn.Server, listening: socket.socket, started: threading.Event) -> None:
-        async def serve() -> None:
-            self._loop = asyncio.get_running_loop()
-            self._closing = asyncio.Event()
-            # Bound and listening before anyone is told the address: a first request may wait, but is never refused.
+    def running(self) -> Iterator["ChatServers"]:
+        with socket.socket() as listening:
+            listening.bind(("127.0.0.1", 0))
+            # Listening before anyone is told the address: a first request may wait, but is never refused.
             listening.listen(128)
-            started.set()
-            await server.serve(sockets=[listening])
+            self._port = listening.getsockname()[1]
+            app = Starlette(routes=[Route("/{key}/v1/chat/completions", self._complete, methods=["POST"])])
+            # A planned broken body makes uvicorn complain in its log; that is the point of it.
+            config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1, ws="none")
+            server = uvicorn.Server(config)
+            thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+            thread.start()
+            try:
+                yield self
+            finally:
+                server.should_exit = True
+                thread.join(10)
 
-        asyncio.run(serve())
+    @contextmanager
+    def server(self) -> Iterator[ChatServer]:
+        """A server for one test; requests that still hang when it ends are let go."""
+        key, closing = f"test-{next(self._numbers)}", threading.Event()
+        server = ChatServer(f"http://127.0.0.1:{self._port}/{key}/v1", closing)
+        self._open[key] = server
+        try:
+            yield server
+        finally:
+            del self._open[key]
+            closing.set()
 
-    def _stop(self, server: uvicorn.Server) -> None:
-        assert self._closing is not None
-        self._closing.set()
-        server.should_exit = True
+    async def _complete(self, request: Request) -> Response:
+        server = self._open.get(request.path_params["key"])
+        return await server.complete(request) if server else Response(status_code=410)
 
 
 def closed_port() -> int:
