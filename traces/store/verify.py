@@ -27,7 +27,7 @@ class VerifyReport:
     how a run stands, not damage.
     """
 
-    path: Path
+    path: str
     checked: dict[str, int]
     problems: tuple[Problem, ...]
     planned: int = 0
@@ -65,7 +65,7 @@ def verify(path: str | PathLike[str]) -> VerifyReport:
         standing = _standing(connection)
     finally:
         connection.close()
-    return VerifyReport(store, found.checked, tuple(found.problems), **standing)
+    return VerifyReport(str(store), found.checked, tuple(found.problems), **standing)
 
 
 def _run(connection: sqlite3.Connection, name: str, check: _checks.Check, found: _Findings) -> None:
