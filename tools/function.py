@@ -106,7 +106,7 @@ def _parameters(
         if name not in hints:
             raise InputError(f"tool {tool_name!r}: the parameter {name!r} has no type annotation", code="bad_tool")
         required = parameter.default is parameter.empty
-        told = {"description": help_lines[name]} if name in help_lines else {}
+        told: dict[str, Any] = {"description": help_lines[name]} if name in help_lines else {}
         field = Field(... if required else None, alias=name, **told)
         group = fixed if parameter.kind is parameter.KEYWORD_ONLY else shown
         group[f"parameter_{index}"] = (hints[name], field)

@@ -3,19 +3,15 @@
 import asyncio
 import enum
 import json
-import sys
 import threading
-from collections.abc import Iterator
-from importlib.metadata import EntryPoint
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, Field, JsonValue
 
-from toolablate.tools import FunctionTool, Resources, ToolResult, Toolset, open_toolset, registry, tool, tool_names
+from toolablate.tools import FunctionTool, ToolResult, Toolset, tool
 from toolablate.traces.errors import InputError, ToolError
-from toolablate.traces.records import ToolRequest, ToolUse
+from toolablate.traces.records import ToolRequest
 
 
 class Colour(enum.Enum):
@@ -275,65 +271,3 @@ async def test_annotated_help_is_kept() -> None:
 
     assert helped.parameters["properties"] == {"x": {"type": "integer", "description": "how many", "minimum": 1}}
     assert (await used(helped, {"x": 0})).status == "invalid"
-
-
-OWN = '''
-from toolablate.tools import tool
-
-@tool
-def shout(text: str, *, marks: int = 1) -> str:
-    """Says it louder."""
-    return text.upper() + "!" * marks
-
-def plain(text: str) -> str:
-    """No tool."""
-    return text
-'''
-
-
-@pytest.fixture
-def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    (tmp_path / "own_tools_for_test.py").write_text(OWN)
-    (tmp_path / "broken_tools_for_test.py").write_text("import no_such_module_at_all")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
-    yield "own_tools_for_test"
-    sys.modules.pop("own_tools_for_test", None)
-
-
-async def test_a_plan_names_a_function_in_the_folder_it_runs_in(own_module: str) -> None:
-    use = ToolUse(name=f"{own_module}:shout", options={"marks": 3})
-    async with open_toolset([use], Resources()) as tools:
-        result = await tools.call(ToolRequest(id="1", name="shout", arguments='{"text": "hey"}'))
-    assert result.output == "HEY!!!"
-
-
-@pytest.mark.parametrize(
-    ("name", "options", "said"),
-    [
-        ("own_tools_for_test:whisper", {}, "there is no 'whisper'"),
-        ("own_tools_for_test:plain", {}, "decorate the function"),
-        ("own_tools_for_test:shout", {"mark": 1}, "mark: Extra inputs are not permitted"),
-        ("own_tools_for_test:shout", {"marks": "3"}, "marks: Input should be a valid integer, found '3'"),
-        ("broken_tools_for_test:x", {}, "no_such_module_at_all"),
-        ("no_such_module_for_test:x", {}, "cannot import"),
-        ("../evil:x", {}, "cannot import"),
-        (":x", {}, "there is no tool ':x'"),
-        ("x:", {}, "there is no tool 'x:'"),
-    ],
-)
-def test_a_wrong_name_or_option_is_one_clear_error(
-    own_module: str, name: str, options: dict[str, JsonValue], said: str
-) -> None:
-    with pytest.raises(InputError) as refused:
-        open_toolset([ToolUse(name=name, options=options)], Resources())
-    assert said in str(refused.value)
-
-
-async def test_a_package_can_register_a_tool(own_module: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("loud", f"{own_module}:shout", registry.ENTRY_POINTS)
-    monkeypatch.setattr(registry, "_registered", lambda: {"loud": point})
-    assert "loud" in tool_names()
-    async with open_toolset([ToolUse(name="loud")], Resources()) as tools:
-        result = await tools.call(ToolRequest(id="1", name="shout", arguments="hey"))
-    assert result.output == "HEY!"

@@ -70,9 +70,10 @@ class WebServer:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             first, *lines = head.strip().split("\r\n")
             path = first.split(" ")[1]
-            self.requests.append(
-                (path, {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)})
-            )
+            headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+            # Closing on an unread body would reset the connection before the reply is read.
+            await reader.readexactly(int(headers.get("content-length", 0)))
+            self.requests.append((path, headers))
             page = self.pages.get(path.partition("?")[0], reply("no such page", status="404 Not Found"))
             await self._send(page, writer)
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):

@@ -100,7 +100,7 @@ def _addressed(destination: Destination, address: str) -> "Request":
         "GET",
         url.copy_with(host=address, fragment=None),
         headers={"Host": url.netloc.decode("ascii"), **_HEADERS},
-        extensions={"sni_hostname": url.raw_host.decode("ascii").strip("[]")},
+        extensions={"sni_hostname": url.raw_host.decode("ascii")},
     )
 
 

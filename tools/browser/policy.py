@@ -72,7 +72,7 @@ async def check(url: "URL", policy: FetchPolicy) -> Destination:
 
 
 async def _resolve(url: "URL", port: int) -> tuple[str, ...]:
-    host = url.raw_host.decode("ascii").strip("[]")
+    host = url.raw_host.decode("ascii")
     try:
         answers = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

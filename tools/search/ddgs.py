@@ -71,23 +71,23 @@ class DdgsSearch:
 
     def _search(self, query: str, max_results: int) -> SearchReply:
         from ddgs.engines import ENGINES
-        from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
+        from ddgs.exceptions import RatelimitException, TimeoutException
 
         # A new one each time: engines hold cookies and results, which one search must not hand to the next.
         engine: Any = ENGINES["text"][self._backend](timeout=self._timeout_seconds)
-        engine.http_client = watched = _WatchedClient(engine.http_client)
-        if self._endpoint is not None:
-            engine.search_url = self._endpoint
+        engine.http_client = watched = _WatchedClient(engine.http_client, self._endpoint)
         try:
             found = engine.search(query, region=self._region, safesearch="moderate")
         except TimeoutException as error:
             return self._failed(query, "timeout", str(error))
         except RatelimitException as error:
             return self._failed(query, "rate_limited", str(error))
-        except DDGSException as error:
-            return self._failed(query, "error", str(error))
         except Exception as error:  # noqa: BLE001 - engines parse foreign pages and raise whatever the parser raises
-            return self._failed(query, "error", f"{type(error).__name__}: {error}")
+            # A refusal comes first: what an engine cannot parse is mostly the page that refuses.
+            status, detail = watched.verdict()
+            if status in ("empty", "error"):
+                status, detail = "error", f"{type(error).__name__}: {error}"
+            return self._failed(query, status, detail)
         results = _results(found or [], max_results)
         if results:
             return SearchReply(query, self.name, "ok", results)
@@ -109,22 +109,23 @@ class _WatchedClient:
     """Stands before the engine's HTTP client and remembers the reply, which the engine throws away unless it is 200."""
 
     inner: Any
+    endpoint: str | None
     responses: list[tuple[int, str]] = field(default_factory=list)
 
     @property
     def client(self) -> Any:
         return self.inner.client
 
-    def request(self, *args: Any, **kwargs: Any) -> Any:
-        response = self.inner.request(*args, **kwargs)
+    def request(self, method: str, url: str, **kwargs: Any) -> Any:
+        response = self.inner.request(method, self.endpoint or url, **kwargs)
         self.responses.append((response.status_code, response.text))
         return response
 
     def verdict(self) -> tuple[SearchStatus, str]:
-        """Why there are no results."""
+        """Why there are no results, by the first reply that is no page, or else by the last one."""
         if not self.responses:
             return "error", "the engine sent no request"
-        code, text = self.responses[0]
+        code, text = next((reply for reply in self.responses if reply[0] != 200), self.responses[-1])
         if code == 200 and not text.strip():
             return "error", "an empty page"
         if code == 200:
