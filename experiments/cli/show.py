@@ -1,0 +1,101 @@
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from toolablate.traces.store import Store
+
+
+@click.command("show")
+@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("trial", required=False)
+@click.option("--attempt", type=click.IntRange(min=1), help="An earlier attempt at TRIAL instead of its current trace.")
+@click.option("--full", is_flag=True, help="Show long texts of TRIAL whole.")
+@click.option("--question", metavar="ID", help="List only trials of this question.")
+@click.option("--model", metavar="NAME", help="List only trials of this model.")
+@click.option("--condition", metavar="NAME", help="List only trials under this condition.")
+@click.option(
+    "--verdict",
+    type=click.Choice(["correct", "partial", "wrong", "unparsed", "unscored", "failed"]),
+    help="List only trials that ended so.",
+)
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="List at most so many.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list, or the trace, as JSON.")
+def command(
+    store: Path,
+    trial: str | None,
+    attempt: int | None,
+    full: bool,
+    question: str | None,
+    model: str | None,
+    condition: str | None,
+    verdict: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """List the trials in STORE, or show the trace of TRIAL, named by the beginning of its id.
+
+    Text of models and pages is shown as inert text: control characters and terminal escapes are made visible.
+    """
+    from toolablate.traces.errors import InputError
+    from toolablate.traces.store import Store
+
+    with Store(store) as opened:
+        if trial is not None:
+            _show_trace(opened, trial, attempt, full=full, as_json=as_json)
+            return
+        if attempt is not None:
+            raise InputError("--attempt needs a TRIAL", code="usage")
+        wanted = {"question": question, "model": model, "condition": condition}
+        _list_trials(opened, {key: value for key, value in wanted.items() if value}, verdict, limit, as_json)
+
+
+def _show_trace(store: "Store", trial: str, attempt: int | None, *, full: bool, as_json: bool) -> None:
+    trace = store.trace(trial, attempt=attempt)
+    if as_json:
+        click.echo(trace.to_json())
+        return
+    from rich.console import Console
+
+    from toolablate.traces.terminal import trace_view
+
+    view = trace_view(
+        trace,
+        question=store.question(trace.trial.question),
+        model=store.model(trace.trial.model),
+        condition=store.condition(trace.trial.condition),
+        scores=() if attempt else store.scores(trace.trial.id),
+        full=full,
+    )
+    Console().print(view)
+
+
+def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, limit: int, as_json: bool) -> None:
+    from itertools import islice
+
+    from toolablate.traces.store import Observation
+
+    def fits(seen: Observation) -> bool:
+        ended = "failed" if seen.outcome == "failed" else seen.verdict
+        return (verdict is None or ended == verdict) and all(
+            getattr(seen, key) == value for key, value in wanted.items()
+        )
+
+    found = [seen for seen in store.observations() if fits(seen)]
+    shown = list(islice(found, limit))
+    if as_json:
+        import json
+        from dataclasses import asdict
+
+        click.echo(json.dumps({"trials": [asdict(seen) for seen in shown]}, ensure_ascii=False, indent=2))
+        return
+    from rich.console import Console
+
+    from toolablate.traces.terminal import counts_table, trials_table
+
+    console = Console()
+    console.print(counts_table(store.counts()))
+    console.print(trials_table(shown))
+    more = f"; {len(found) - len(shown)} more, see --limit and the filters" if len(found) > len(shown) else ""
+    console.print(f"{len(shown)} trials{more}. Read one: toolablate show {store.path} TRIAL", soft_wrap=True)
