@@ -1,7 +1,16 @@
 """Questions and how their answers are scored."""
 
+from toolablate.benchmarks.builtin import BUILTIN_CORPUS, BUILTIN_PLAYBOOK, builtin_questions
 from toolablate.benchmarks.prompt import render
 from toolablate.benchmarks.questions import load_questions
 from toolablate.benchmarks.scoring import Scorer, scorer_for
 
-__all__ = ["Scorer", "load_questions", "render", "scorer_for"]
+__all__ = [
+    "BUILTIN_CORPUS",
+    "BUILTIN_PLAYBOOK",
+    "Scorer",
+    "builtin_questions",
+    "load_questions",
+    "render",
+    "scorer_for",
+]
