@@ -220,3 +220,13 @@ def test_the_id_of_a_page_depends_on_its_url_alone() -> None:
 
 def test_plain_text() -> None:
     assert plain_text("a\r\nb\rc\u2028d\x0be\x00\x1b[0m\ud800\tf\x85") == "a\nb\nc\nd\ne[0m\ufffd\tf\n"
+
+
+async def test_an_extraction_that_takes_too_long_is_given_up(
+    web: WebServer, tools: Toolset, call: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolablate.tools.browser.web.EXTRACTION_SECONDS", 0.0)
+    web.pages["/"] = reply(article("t", SENTENCE))
+    result = await call(tools, "browser_open", url=web.url("/"))
+    assert (result.status, result.error) == ("error", "timeout")
+    assert web.url("/") in result.output

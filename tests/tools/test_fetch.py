@@ -1,8 +1,14 @@
 """Fetching from a real server that behaves well, badly, or with malice."""
 
+import asyncio
 import gzip
+import shutil
+import socket
+import ssl
+import subprocess
 import tracemalloc
 import zlib
+from pathlib import Path
 
 import pytest
 from tests.tools.web_server import Drip, WebServer, redirect, reply, zipped
@@ -154,3 +160,42 @@ async def test_a_bomb_costs_no_more_than_the_limit(web: WebServer) -> None:
         tracemalloc.stop()
     assert failed.value.code == "too_large"
     assert peak < 30_000_000
+
+
+async def test_a_secure_connection_goes_to_the_address_and_is_verified_for_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = make_certificate(tmp_path, "pages.test")
+    names: list[str] = []
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(certificate, certificate.with_suffix(".key"))
+    served.sni_callback = lambda _socket, name, _context: names.append(name)
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    monkeypatch.setattr("toolablate.tools.browser.fetch._tls", lambda: trusting)
+    async with WebServer(pages={"/": reply("secret")}).running(served) as web:
+        resolve_all_to_loopback(monkeypatch, web.port)
+        allow = frozenset({f"pages.test:{web.port}", f"other.test:{web.port}"})
+        fetched = await fetch(f"https://pages.test:{web.port}/", FetchPolicy(allow=allow))
+        with pytest.raises(PageUnreadableError, match=r"not valid for 'other\.test'"):
+            await fetch(f"https://other.test:{web.port}/", FetchPolicy(allow=allow))
+    assert (fetched.url, fetched.body) == (f"https://pages.test:{web.port}/", b"secret")
+    assert web.requests[0][1]["host"] == f"pages.test:{web.port}"
+    assert names == ["pages.test", "other.test"]
+
+
+def make_certificate(folder: Path, name: str) -> Path:
+    certificate = folder / "server.pem"
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed, which makes the test's certificate")
+    subject = ("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}")
+    key = ("-newkey", "rsa:2048", "-nodes", "-keyout", certificate.with_suffix(".key"))
+    command = ("openssl", "req", "-x509", *key, "-out", certificate, "-days", "2", *subject)
+    subprocess.run(command, check=True, capture_output=True)
+    return certificate
+
+
+def resolve_all_to_loopback(monkeypatch: pytest.MonkeyPatch, port: int) -> None:
+    async def resolve(*_: object, **__: object) -> list[object]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", resolve)

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -57,8 +58,8 @@ class WebServer:
         return f"http://{self.host}{path}"
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator["WebServer"]:
-        server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
+    async def running(self, tls: ssl.SSLContext | None = None) -> AsyncIterator["WebServer"]:
+        server = await asyncio.start_server(self._answer, "127.0.0.1", 0, ssl=tls)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self

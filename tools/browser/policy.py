@@ -1,6 +1,7 @@
 """What may be fetched, and how much of it."""
 
 import asyncio
+import re
 import socket
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 MAX_URL_CHARS = 2_000
 
+_HOST = re.compile(r"[a-z0-9._-]+|[0-9a-f:.]+", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class FetchPolicy:
@@ -23,8 +26,8 @@ class FetchPolicy:
     intranets. Everything else must be on one of `ports` and resolve to public addresses only.
     """
 
-    wire_bytes: int = 4_000_000
-    decoded_bytes: int = 8_000_000
+    wire_bytes: int = 3_000_000
+    decoded_bytes: int = 4_000_000
     seconds: float = 30.0
     redirects: int = 5
     ports: tuple[int, ...] = (80, 443, 8080, 8443)
@@ -54,8 +57,8 @@ def parse_url(text: str) -> "URL":
         raise PageUnreadableError(f"{shown}: only http and https URLs can be opened", code="bad_url")
     if url.userinfo:
         raise PageUnreadableError(f"{shown}: a URL with a user name or password is not opened", code="blocked")
-    if not url.host:
-        raise PageUnreadableError(f"{shown} names no host", code="bad_url")
+    if not _HOST.fullmatch(url.raw_host.decode("ascii")):
+        raise PageUnreadableError(f"{shown} names no valid host", code="bad_url")
     return url
 
 
