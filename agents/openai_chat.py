@@ -60,7 +60,7 @@ class OpenAIChat:
             raise self._unreachable(error) from None
         except APIError as error:
             raise ModelError(self._safe(error.message), code="bad_reply", retryable=True) from None
-        return self._read(body)
+        return self._read(body, turn=sum(message.role == "assistant" for message in request.messages))
 
     async def close(self) -> None:
         await self._client.close()
@@ -77,7 +77,7 @@ class OpenAIChat:
                 parts.append(part)
         return b"".join(parts)
 
-    def _read(self, raw: bytes) -> ModelReply:
+    def _read(self, raw: bytes, turn: int) -> ModelReply:
         text = self._safe(clean_text(raw.decode("utf-8", "replace")), reply=True)
         try:
             body = json.loads(text)
@@ -89,7 +89,7 @@ class OpenAIChat:
         status = error_in(body)
         if status is not None:
             raise self._refusal(status, {}, body)
-        reply, reasoning_key = read_reply(body)
+        reply, reasoning_key = read_reply(body, turn)
         if reasoning_key:
             self._reasoning_key = reasoning_key
         return reply

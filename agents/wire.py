@@ -105,8 +105,11 @@ def _sendable(arguments: str) -> str:
     return json.dumps({"invalid_arguments": arguments}, ensure_ascii=False)
 
 
-def read_reply(body: Mapping[str, Any]) -> tuple[ModelReply, str | None]:
-    """The reply in a body, and the key under which reasoning was found, if any. Raises ModelError."""
+def read_reply(body: Mapping[str, Any], turn: int) -> tuple[ModelReply, str | None]:
+    """The reply in a body, and the key under which reasoning was found, if any. Raises ModelError.
+
+    `turn` counts the model's turns before this one; it tells apart calls that came without an id of their own.
+    """
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     wire = choice.get("message") if isinstance(choice, dict) else None
@@ -117,7 +120,7 @@ def read_reply(body: Mapping[str, Any]) -> tuple[ModelReply, str | None]:
         role="assistant",
         content=_text(wire.get("content")) or _text(wire.get("refusal")),
         reasoning=_text(wire.get(key)) if key else "",
-        tool_calls=_read_calls(wire.get("tool_calls")),
+        tool_calls=_read_calls(wire.get("tool_calls"), turn),
     )
     reply = ModelReply(
         message=message,
@@ -147,7 +150,7 @@ def _text(value: object) -> str:
     return ""
 
 
-def _read_calls(value: object) -> tuple[ToolRequest, ...]:
+def _read_calls(value: object, turn: int) -> tuple[ToolRequest, ...]:
     calls: list[ToolRequest] = []
     seen: set[str] = set()
     for position, item in enumerate(value if isinstance(value, list) else []):
@@ -159,7 +162,9 @@ def _read_calls(value: object) -> tuple[ToolRequest, ...]:
             arguments = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
         call_id = _text(item.get("id"))
         if not call_id or call_id in seen:
-            call_id = f"call_{position}"
+            call_id = f"call_{turn}_{position}"
+            while call_id in seen:
+                call_id += "_"
         seen.add(call_id)
         calls.append(ToolRequest(id=call_id, name=_text(function.get("name")), arguments=clean_text(arguments)))
     return tuple(calls)

@@ -157,9 +157,17 @@ async def test_what_other_servers_write_is_read_too(chat_server: ChatServer, pla
     played = await play(LocalTools(double=double))
     first = played.of("model_call")[0].reply
     assert first.message.content == "one two \ufffd"
-    assert [call.id for call in first.message.tool_calls] == ["call_0", "call_1"]
+    assert [call.id for call in first.message.tool_calls] == ["call_0_0", "call_0_1"]
     assert first.usage.input_tokens is None
     assert [event.output for event in played.of("tool_call")] == ["8", "8"]
+
+
+async def test_calls_are_told_apart_though_the_endpoint_does_not(chat_server: ChatServer, play: Play) -> None:
+    calls = [{"id": given, "function": {"name": "double", "arguments": '{"x": 1}'}} for given in ("call_0_1",) * 3]
+    chat_server.plays(*[reply("", tool_calls=calls, finish_reason="tool_calls")] * 2, reply("2"))
+    played = await play(LocalTools(double=double))
+    ids = [call.id for event in played.of("model_call") for call in event.reply.message.tool_calls]
+    assert ids == ["call_0_1", "call_0_1_", "call_0_2", "call_0_1", "call_1_1", "call_1_2"]
 
 
 async def test_only_what_is_set_is_sent(chat_server: ChatServer, play: Play) -> None:

@@ -147,6 +147,14 @@ async def test_a_real_search_moves_the_belief_only_by_what_it_says(tmp_path: Pat
     assert opened == {True, False}
 
 
+async def test_a_search_that_only_repeats_the_query_says_nothing(tmp_path: Path) -> None:
+    model = source(sure(), tmp_path, play_of(queries=["does the sum oscillates"]))
+    async with open_toolset((ToolUse(name="web_search"),), Resources(search=CorpusSearch(Corpus(())))) as tools:
+        played = await play_with(model.session(SERIES, condition(), 0), tools)
+    assert "oscillates" in played.of("tool_call")[0].output
+    assert letter(played.answer.text) == "A"
+
+
 @pytest.mark.parametrize(
     "output", ["No result.", "", "Error: B", "Traceback (most recent call last)\n  5.187", "💥" * 9]
 )
