@@ -46,6 +46,13 @@ def connect(connection: Connection, context: zmq.asyncio.Context) -> BoundedClie
     return client
 
 
+def reconnect(client: BoundedClient) -> None:
+    """Opens both channels anew."""
+    client.stop_channels()
+    client._shell_channel = client._iopub_channel = None
+    client.start_channels(stdin=False, hb=False, control=False)
+
+
 async def next_message(channel: Any, seconds: float) -> Message | None:
     """The next message within `seconds`; raises `BadMessage` for what is none."""
     try:

@@ -32,7 +32,7 @@ class Execution:
         self._leaving = False
 
     async def run(self, code: str) -> None:
-        self._request = self._client.execute(code, store_history=False, allow_stdin=False)
+        self._request = self._client.execute(code, allow_stdin=False)
         reply = asyncio.ensure_future(self._read_reply())
         output = asyncio.ensure_future(self._read_output())
         end = asyncio.ensure_future(self._process.wait())
@@ -47,6 +47,11 @@ class Execution:
             for task in (reply, output, end):
                 task.cancel()
             await asyncio.gather(reply, output, end, return_exceptions=True)
+
+    @property
+    def deaf(self) -> bool:
+        """A message beyond all bounds ends the connection, and nothing that comes after it is heard."""
+        return self.ended is None and not self.output.idle
 
     async def _until_replied(self, reply: "asyncio.Future[None]", end: "asyncio.Future[Exit]") -> None:
         if await _any_of(reply, end, seconds=self._limits.cell_seconds):

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 
 import zmq.asyncio
 
-from toolablate.sandbox.client import BoundedClient, connect, wait_until_ready
+from toolablate.sandbox.client import BoundedClient, connect, reconnect, wait_until_ready
 from toolablate.sandbox.execution import Execution
-from toolablate.sandbox.kernel import CellResult, Limits
+from toolablate.sandbox.kernel import CellResult, KernelUnavailable, Limits
 from toolablate.sandbox.process import KernelProcess
 
 NO_INPUT = "[input() cannot be answered here: write the value into the code]"
@@ -61,6 +61,9 @@ class JupyterKernel:
                 await execution.run(code.encode("utf-8", "replace").decode())
                 if execution.ended is not None:
                     await self._discard()
+                elif execution.deaf:
+                    execution.output.truncated = True
+                    await self._listen_again()
             except BaseException:
                 await self._discard()
                 raise
@@ -79,6 +82,16 @@ class JupyterKernel:
             await self._discard()
         if self._client is None:
             await self.open()
+
+    async def _listen_again(self) -> None:
+        assert self._client is not None
+        assert self._process is not None
+        reconnect(self._client)
+        try:
+            await wait_until_ready(self._client, self._process, self._limits)
+        except KernelUnavailable:
+            await self._discard()  # the next cell starts a fresh one, and says so
+            self._news = "[the kernel no longer answered and was replaced by a fresh one]\n"
 
     async def _discard(self) -> None:
         if self._client is not None:

@@ -16,6 +16,7 @@ import select
 import signal
 import socket
 import sys
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from typing import Any
 CHANNELS = ("shell", "iopub", "stdin", "hb", "control")
 REQUEST_BYTES = 65_536
 ERROR_BYTES = 8_000
+MESSAGE_BYTES = 6_000_000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
 LAST_CAPABILITY = 63
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -168,6 +170,7 @@ def _run_kernel(request: dict[str, Any], listeners: list[int], error_writer: int
         _settle(request)
         app = _kernel_application(request, dict(zip(CHANNELS, listeners, strict=True)))
         app.initialize(["--HistoryManager.enabled=False", "--InteractiveShell.colors=nocolor"])
+        app.shell.history_manager.outputs = _Forgetful()
         _limit(request["limits"])
     except BaseException:  # noqa: BLE001 - the guardian reports it
         os.write(error_writer, traceback.format_exc()[-ERROR_BYTES:].encode(errors="replace"))
@@ -288,8 +291,23 @@ def _bound_streams(chars: int) -> None:
     iostream.OutStream.write = bounded_write  # type: ignore[method-assign]
 
 
+class _Forgetful(defaultdict[int, list[Any]]):
+    """IPython keeps all output ever shown, to write it into a notebook one day; here it would only fill the memory."""
+
+    def __missing__(self, _: int) -> list[Any]:
+        return []
+
+
 def _pack(value: object) -> bytes:
-    """JSON in ASCII: the stock packer fails on a lone surrogate and takes other output of that moment with it."""
+    """JSON in ASCII: the stock packer fails on a lone surrogate and takes other output of that moment with it.
+
+    What is beyond the size that the client takes is cut here: there it would cost the connection.
+    """
+    packed = _to_json(value)
+    return packed if len(packed) <= MESSAGE_BYTES else _to_json(_cut(value, MESSAGE_BYTES // 8))
+
+
+def _to_json(value: object) -> bytes:
     from jupyter_client.jsonutil import json_default
     from jupyter_client.session import json_packer
 
@@ -298,6 +316,18 @@ def _pack(value: object) -> bytes:
     except ValueError:
         cleaned: bytes = json_packer(value)
         return cleaned
+
+
+def _cut(value: object, chars: int) -> object:
+    """Keeps the beginning of long texts and drops other large data (a part of a picture is none)."""
+    if isinstance(value, str):
+        return value[:chars]
+    if isinstance(value, dict):
+        cut = {key: _cut(part, chars) for key, part in value.items() if "/" not in key or len(_to_json(part)) < chars}
+        return {**cut, **{key: _cut(part, chars) for key, part in value.items() if key.startswith("text/")}}
+    if isinstance(value, list):
+        return [_cut(part, chars // 4) for part in value[:100]]
+    return value
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
+import pytest_asyncio
 from toolablate.sandbox import BACKENDS, Kernel, KernelUnavailable, Limits, Sandbox, open_sandbox
 
 OpenKernel = Callable[..., Awaitable[Kernel]]
@@ -24,14 +25,12 @@ def require(backend: str, unavailable: KernelUnavailable) -> None:
     raise unavailable
 
 
-@pytest.fixture(params=backend_params(BACKENDS))
-def any_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=backend_params(ISOLATING))
-def isolating_backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+async def started(sandbox: Sandbox) -> Kernel:
+    try:
+        return await sandbox.start()
+    except KernelUnavailable as unavailable:
+        require(sandbox.name, unavailable)
+        raise
 
 
 async def _opened(backend: str) -> AsyncIterator[Sandbox]:
@@ -42,6 +41,16 @@ async def _opened(backend: str) -> AsyncIterator[Sandbox]:
         yield sandbox
     finally:
         await sandbox.close()
+
+
+@pytest.fixture(params=backend_params(BACKENDS))
+def any_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=backend_params(ISOLATING))
+def isolating_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture
@@ -56,12 +65,9 @@ async def isolating(isolating_backend: str) -> AsyncIterator[Sandbox]:
         yield opened
 
 
-async def started(sandbox: Sandbox) -> Kernel:
-    try:
-        return await sandbox.start()
-    except KernelUnavailable as unavailable:
-        require(sandbox.name, unavailable)
-        raise
+@pytest.fixture
+async def start() -> Callable[[Sandbox], Awaitable[Kernel]]:
+    return started
 
 
 @pytest.fixture
@@ -69,9 +75,17 @@ async def kernel(sandbox: Sandbox) -> Kernel:
     return await started(sandbox)
 
 
-@pytest.fixture
-async def jailed(isolating: Sandbox) -> Kernel:
-    return await started(isolating)
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=backend_params(BACKENDS))
+async def shared_kernel(request: pytest.FixtureRequest) -> AsyncIterator[Kernel]:
+    """One for all tests of a module, where these do not care what was there before."""
+    async for opened in _opened(str(request.param)):
+        yield await started(opened)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=backend_params(ISOLATING))
+async def shared_jail(request: pytest.FixtureRequest) -> AsyncIterator[Kernel]:
+    async for opened in _opened(str(request.param)):
+        yield await started(opened)
 
 
 @pytest.fixture

@@ -1,0 +1,235 @@
+"""Hostile cells, on every backend that claims to hold them."""
+
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from toolablate.sandbox import Kernel, Sandbox
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NOTHING_TO_WRITE = """
+import os
+found = []
+for folder in ("/", "/etc", "/usr", "/usr/bin", "/home", "/root", "/var", "/run", "/run/toolablate", "/dev", "/sys",
+               "/proc/sys/kernel", "/opt", os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(os.__file__))):
+    try:
+        with open(os.path.join(folder, "intruder"), "w"): found.append(folder)
+    except OSError: pass
+print(found)
+"""
+
+ESCALATION = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+status = dict(line.split(":\\t") for line in open("/proc/self/status").read().splitlines() if ":\\t" in line)
+print(os.getuid() != 0, status["CapEff"], status["CapPrm"], status["NoNewPrivs"])
+def attempt(call):
+    try: call()
+    except OSError: return "refused"
+    return "DONE"
+print(attempt(lambda: os.setuid(0)), attempt(lambda: os.chroot("/tmp")), attempt(lambda: os.mknod("/tmp/d", 0o60666, 0x801)),
+      attempt(lambda: open("/proc/1/mem", "rb")), attempt(lambda: open("/proc/1/environ", "rb")),
+      attempt(lambda: open("/proc/sysrq-trigger", "w")))
+"""
+
+
+async def test_host_file_and_environment_stay_secret(
+    shared_jail: Kernel, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("swordfish")
+    result = await shared_jail.execute(f"open({str(secret)!r}).read()")
+    assert result.error == "FileNotFoundError"
+    environment = await shared_jail.execute("import os; sorted(os.environ.items())")
+    leaked = {"TOOLABLATE_SECRET", "OPENAI_API_KEY", "PYTEST_CURRENT_TEST", "JPY_PARENT_PID"}
+    assert not [name for name in leaked if name in environment.text]
+
+
+async def test_secret_of_the_starting_environment_is_not_inherited(
+    isolating: Sandbox, start: Callable[[Sandbox], Awaitable[Kernel]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLABLATE_SECRET", "swordfish")
+    kernel = await start(isolating)
+    code = """
+import glob, os
+seen = str(os.environ)
+for path in glob.glob("/proc/*/environ") + glob.glob("/proc/*/cmdline"):
+    try: seen += open(path, errors="replace").read()
+    except OSError: pass
+print("swordfish" in seen)
+"""
+    assert (await kernel.execute(code)).text == "False\n"
+
+
+@pytest.mark.parametrize("path", ["/etc/shadow", "/etc/hostname", "/var/log", "/home", "/proc/1/root/etc/shadow"])
+async def test_no_private_part_of_the_system_is_readable(shared_jail: Kernel, path: str) -> None:
+    result = await shared_jail.execute(
+        f"import os\ntry: print(len(os.listdir({path!r})) if os.path.isdir({path!r}) else open({path!r}).read())\n"
+        "except OSError: print('nothing')"
+    )
+    assert result.text.strip() in ("nothing", "0") or socket.gethostname() not in result.text
+
+
+async def test_nothing_of_the_host_is_writable(shared_jail: Kernel) -> None:
+    assert (await shared_jail.execute(NOTHING_TO_WRITE)).text == "[]\n"
+
+
+async def test_no_privileges(shared_jail: Kernel) -> None:
+    result = await shared_jail.execute(ESCALATION)
+    assert result.text.splitlines() == [f"True {0:016x} {0:016x} 1", " ".join(["refused"] * 6)]
+
+
+async def test_no_network(shared_jail: Kernel) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        code = f"""
+import socket
+for address in (("127.0.0.1", {port}), ("169.254.169.254", 80), ("1.1.1.1", 53)):
+    try: socket.create_connection(address, timeout=3); print("CONNECTED", address)
+    except OSError as error: print("refused")
+try: print("RESOLVED", socket.getaddrinfo("localhost.localdomain.example", 80))
+except OSError: print("refused")
+"""
+        assert (await shared_jail.execute(code)).text == "refused\n" * 4
+        server.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+async def test_sockets_of_the_kernel_are_out_of_reach(shared_jail: Kernel) -> None:
+    folder = shared_jail._process.folder  # type: ignore[attr-defined]
+    assert (await shared_jail.execute(f"import os; os.path.exists({folder!r})")).text == "False\n"
+
+
+async def test_kernels_do_not_see_each_other(
+    isolating: Sandbox, start: Callable[[Sandbox], Awaitable[Kernel]]
+) -> None:
+    one, two = await start(isolating), await start(isolating)
+    await one.execute("open('mine.txt', 'w').write('one'); open('/dev/shm/mine', 'w').write('one')")
+    look = "import os\nprint(os.listdir('.'), os.listdir('/dev/shm'), len([p for p in os.listdir('/proc') if p.isdigit()]))"
+    assert (await two.execute(look)).text == "[] [] 2\n"
+
+
+async def test_kernel_holds_no_descriptor_of_the_host(shared_jail: Kernel) -> None:
+    result = await shared_jail.execute(
+        "import os\nprint(sorted({os.readlink(f'/proc/self/fd/{d}').split(':')[0] for d in os.listdir('/proc/self/fd')"
+        " if os.path.islink(f'/proc/self/fd/{d}')}))"
+    )
+    assert set(eval(result.text)) <= {"/dev/null", "anon_inode", "pipe", "socket"}
+
+
+# --- bombs ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import os, time\nn = 0\ntry:\n while n < 5000:\n  if os.fork() == 0: time.sleep(30); os._exit(0)\n  n += 1\n"
+         "except OSError: pass\nprint(n < 100)", "True\n"),
+        ("import threading, time\nn = 0\ntry:\n while n < 5000: threading.Thread(target=time.sleep, args=[30],"
+         " daemon=True).start(); n += 1\nexcept RuntimeError: pass\nprint(n < 100)", "True\n"),
+        ("n = 0\ntry:\n with open('big', 'wb') as f:\n  while n < 4000: n += 1; f.write(bytes(10**6)); f.flush()\n"
+         "except OSError as e: pass\nprint(n < 40)", "True\n"),
+        ("import os\nn = 0\ntry:\n for i in range(100):\n  with open(f'part{i}', 'wb') as f: f.write(bytes(10**6)); n += 1\n"
+         "except OSError: pass\nprint(n < 40)", "True\n"),
+    ],
+    ids=["processes", "threads", "one big file", "many files"],
+)  # fmt: skip
+async def test_bomb_is_bounded(
+    isolating: Sandbox, start: Callable[[Sandbox], Awaitable[Kernel]], code: str, expected: str
+) -> None:
+    kernel = await start(isolating)
+    result = await kernel.execute(code)
+    assert (result.status, result.text) == ("ok", expected)
+
+
+async def test_memory_bomb_is_an_ordinary_error(
+    isolating: Sandbox, start: Callable[[Sandbox], Awaitable[Kernel]]
+) -> None:
+    kernel = await start(isolating)
+    await kernel.execute("kept = 1")
+    result = await kernel.execute("hoard = []\nwhile True: hoard.append(bytearray(10**7))")
+    assert (result.status, result.error) == ("error", "MemoryError")
+    assert (await kernel.execute("print(len(hoard) < 60, kept); del hoard")).text == "True 1\n"
+
+
+# --- floods: text is bounded, the kernel survives ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "while True: print('x' * 1000)",
+        "import os\nwhile True: os.write(1, b'y' * 1000)",
+        "while True: print('x' * 10**6)",
+        "from IPython.display import display\nwhile True: display('z')",
+    ],
+    ids=["print", "raw descriptor", "big pieces", "display"],
+)
+async def test_endless_output_is_bounded(
+    with_limits: Callable[..., Awaitable[Kernel]], code: str
+) -> None:
+    kernel = await with_limits(cell_seconds=1.0, memory_mb=600)
+    result = await kernel.execute(code)
+    assert result.status in ("timeout", "died")
+    assert result.truncated
+    assert len(result.text) < 5_000 + 4_000 + 500
+    assert (await kernel.execute("'alive'")).text.endswith("'alive'\n")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "print('x' * 10**7)",
+        "for i in range(10**5): print(i)",
+        "'x' * 10**7",
+        "from IPython.display import display\nfor i in range(2000): display(i)",
+        "from IPython.display import display; display({'image/png': 'A' * 5_000_000}, raw=True)",
+        "from IPython.display import display; display({'image/png': 'A' * 20_000_000}, raw=True)",
+    ],
+    ids=["one string", "many lines", "expression", "many displays", "large picture", "message beyond any bound"],
+)
+async def test_large_output_is_truncated(shared_kernel: Kernel, code: str) -> None:
+    result = await shared_kernel.execute(code)
+    assert result.status == "ok"
+    assert len(result.text) <= 5_000 + 100
+    assert result.truncated or "20_000_000" in code
+    assert sum(len(rich.data) for rich in result.rich) <= 4_000_000
+    assert (await shared_kernel.execute("'alive'")).text == "'alive'\n"
+
+
+async def test_message_beyond_any_bound_costs_no_more_than_itself(shared_kernel: Kernel) -> None:
+    await shared_kernel.execute("kept = 'kept'")
+    code = "k = get_ipython().kernel\nk.iopub_thread.schedule(lambda: k.iopub_thread.socket.send(bytes(10**8)))"
+    result = await shared_kernel.execute(code)
+    assert (result.status, result.truncated) == ("ok", True)
+    assert (await shared_kernel.execute("kept")).text == "'kept'\n"
+
+
+async def test_error_shows_after_a_flood(shared_kernel: Kernel) -> None:
+    result = await shared_kernel.execute("print('x' * 10**5)\nraise ValueError('the reason')")
+    assert (result.status, result.error, result.truncated) == ("error", "ValueError", True)
+    assert "ValueError: the reason" in result.text
+
+
+@pytest.mark.parametrize(
+    "send",
+    [
+        "k.iopub_thread.socket.send_multipart([b'x'])",
+        "k.session.send(k.iopub_socket, 'stream', {'text': {'a': 1}, 'name': 7}, parent=k.get_parent())",
+        "k.session.send(k.iopub_socket, 'display_data', {'data': 'none'}, parent=k.get_parent())",
+        "k.session.send(k.iopub_socket, 'error', {'traceback': [1, None], 'ename': None}, parent=k.get_parent())",
+        "deep = b'[' * 100_000 + b']' * 100_000; k.session.send(k.iopub_socket, "
+        "{**k.session.msg('stream', {}, parent=k.get_parent()), 'content': deep})",
+        "k.session.send(k.iopub_socket, {**k.session.msg('stream', {}, parent=k.get_parent()), 'content': b'\\xff\\xfe'})",
+    ],
+    ids=["no message", "text of another type", "data of another type", "error without text", "deep", "no text"],
+)
+async def test_forged_messages_do_no_harm(shared_kernel: Kernel, send: str) -> None:
+    result = await shared_kernel.execute(f"k = get_ipython().kernel\n{send}\nprint('after')")
+    assert "after" in result.text
+    result.text.encode()
+    assert (await shared_kernel.execute("1")).text == "1\n"
