@@ -18,7 +18,7 @@ from toolablate.tools.plain import one_line
 from toolablate.tools.python import python_tool
 from toolablate.tools.search import SearchProvider, search_tool
 from toolablate.tools.tool import Tool
-from toolablate.tools.toolset import Toolset
+from toolablate.tools.toolset import Toolset, refuse_duplicates
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ToolUse
 
@@ -98,12 +98,17 @@ def tool_names() -> tuple[str, ...]:
 
 def _checked(uses: Sequence[ToolUse]) -> list[ToolUse]:
     expanded = list(_expanded(uses))
-    for use in expanded:
-        if use.name in _BUILT_IN:
-            _refuse_options(use)
-        else:
-            _options(use, _function_tool(use.name))
+    refuse_duplicates([_checked_name(use) for use in expanded])
     return expanded
+
+
+def _checked_name(use: ToolUse) -> str:
+    if use.name in _BUILT_IN:
+        _refuse_options(use)
+        return use.name
+    function = _function_tool(use.name)
+    _options(use, function)
+    return function.name
 
 
 def _expanded(uses: Sequence[ToolUse]) -> Iterator[ToolUse]:

@@ -14,6 +14,17 @@ from toolablate.traces.errors import InputError, InternalError, SandboxError, To
 from toolablate.traces.records import ToolRequest, ToolSpec
 
 
+def refuse_duplicates(names: Sequence[str]) -> None:
+    """Raises InputError where two tools of one trial would have one name."""
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"tools: {twice!r} is named twice",
+            hint="`all` holds `python` and `search`; `search` holds `web_search`, `browser_open`, `browser_find`",
+            code="duplicate_tool",
+        )
+
+
 class Toolset:
     """The tools of one trial, in order. An async context manager that closes them all.
 
@@ -21,16 +32,9 @@ class Toolset:
     """
 
     def __init__(self, tools: Sequence[Tool] = ()) -> None:
+        refuse_duplicates([tool.spec.name for tool in tools])
         self._tools = {tool.spec.name: tool for tool in tools}
         self._closed = False
-        if len(self._tools) < len(tools):
-            names = [tool.spec.name for tool in tools]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise InputError(
-                f"tools: {twice!r} is named twice",
-                hint="`all` holds `python` and `search`; `search` holds `web_search`, `browser_open`, `browser_find`",
-                code="duplicate_tool",
-            )
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:

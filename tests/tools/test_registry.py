@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from pydantic import JsonValue
 
 from toolablate.sandbox import open_sandbox
 from toolablate.tools import CorpusSearch, Resources, open_toolset, resources_needed
@@ -48,21 +47,16 @@ def test_names_and_toolsets(resources: Resources, named: tuple[str, ...], opened
     ],
 )
 def test_mistakes_in_a_plan_are_named(resources: Resources, use: list[ToolUse], said: str) -> None:
-    with pytest.raises(InputError) as refused:
-        open_toolset(use, resources)
-    assert said in str(refused.value)
+    for read in (lambda: open_toolset(use, resources), lambda: resources_needed(use)):
+        with pytest.raises(InputError) as refused:
+            read()
+        assert said in str(refused.value)
 
 
 def test_an_unknown_name_lists_what_there_is() -> None:
     with pytest.raises(InputError) as refused:
         resources_needed(uses("pyhton"))
     assert all(name in refused.value.hint for name in ("python", *WEB, "search", "all"))
-
-
-@pytest.mark.parametrize("options", [{"x": 1}, {"": None}])
-def test_needs_are_checked_before_anything_is_opened(options: dict[str, JsonValue]) -> None:
-    with pytest.raises(InputError):
-        resources_needed([ToolUse(name="python", options=options)])
 
 
 @pytest.mark.parametrize(
