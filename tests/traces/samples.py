@@ -1,6 +1,7 @@
 """Records to fill stores with."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 from toolablate.traces.records import (
     Answer,
@@ -13,15 +14,19 @@ from toolablate.traces.records import (
     ModelReply,
     ModelRequest,
     OpenAIModel,
+    Outcome,
     Question,
     Run,
+    Score,
     SimulatedModel,
     ToolCall,
     ToolRequest,
     ToolSpec,
     ToolUse,
+    Trace,
     Trial,
     Usage,
+    Verdict,
 )
 from toolablate.traces.store import Recorder
 
@@ -107,3 +112,30 @@ def _model_call(history: tuple[Message, ...], reply: Message, at: float) -> Mode
         ),
         cost_usd=0.001,
     )
+
+
+async def attempt(
+    recorder: Recorder, trial: Trial, *, outcome: Outcome = "answered", turns: int = 2, salt: str | None = None
+) -> Trace:
+    """One whole attempt at a planned trial."""
+    session = recorder.start(trial, started_at=WHEN, environment=ENVIRONMENT)
+    for event in conversation(turns, salt=trial.id if salt is None else salt):
+        session.record(event)
+    return await session.finish(outcome, 12.5, Usage(input_tokens=300, output_tokens=60), 0.003)
+
+
+def score(trial: Trial | str, value: float | None = 1.0, *, scorer: str = "choice", version: int = 1) -> Score:
+    verdict: Verdict = (
+        "unscored" if value is None else "correct" if value == 1 else "wrong" if value == 0 else "partial"
+    )
+    identity = trial if isinstance(trial, str) else trial.id
+    return Score(trial=identity, scorer=scorer, scorer_version=version, value=value, verdict=verdict, extracted=("A",))
+
+
+async def filled(path: Path, count: int | None = None) -> list[Trace]:
+    """A closed store with finished and scored trials (all that are planned, or the first `count`)."""
+    with Recorder(path) as recorder:
+        planned = plan(recorder)
+        traces = [await attempt(recorder, trial) for trial in planned[:count]]
+        await recorder.score([score(trace.trial) for trace in traces])
+    return traces

@@ -5,7 +5,7 @@ from toolablate.traces.store._schema import SCHEMA_VERSION
 from toolablate.traces.store.observation import Observation
 from toolablate.traces.store.recorder import Recorder, TrialRecorder
 from toolablate.traces.store.store import Store, TrialCounts
-from toolablate.traces.store.verify import Problem, VerifyReport, verify
+from toolablate.traces.store.verification import Problem, VerifyReport, verify
 
 __all__ = [
     "SCHEMA_VERSION",

@@ -1,5 +1,6 @@
 """Opens stores: for reading without leaving a trace, for writing as the only one."""
 
+import contextlib
 import fcntl
 import os
 import sqlite3
@@ -106,7 +107,7 @@ class WriterLock:
         while True:
             try:
                 file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 raise unwritable(self._store, error) from error
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -177,8 +178,10 @@ def make_folder(store: Path) -> list[Path]:
 
 def _create(path: Path) -> None:
     # Built aside and renamed, so that a crash never leaves half a store under the store's name.
-    building = _beside(path, f".new{os.getpid()}")
+    # The name needs no number: the lock is held, and what an earlier crash left there is worth nothing.
+    building = _beside(path, "-new")
     try:
+        _remove(building)
         connection = _connect(building, "mode=rwc")
         try:
             migrate(connection, migrations())
@@ -190,6 +193,11 @@ def _create(path: Path) -> None:
     except OSError as error:
         raise unwritable(path, error) from error
     finally:
+        _remove(building)
+
+
+def _remove(building: Path) -> None:
+    with contextlib.suppress(OSError):  # on a disk that turned read-only the error proper is already on its way
         building.unlink(missing_ok=True)
         _beside(building, "-journal").unlink(missing_ok=True)
 
