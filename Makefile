@@ -2,10 +2,12 @@
 # make test    the tests
 # make lint    ruff, mypy --strict and import-linter
 # make check   lint and test
+#
+# make docker-image   the kernel image of the Docker backend; IMAGE_OPTIONS=--offline where no registry can be reached
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint check docker-image tatqa gsm8k clean
+.PHONY: demo test lint check docker-image clean
 
 demo: .venv/demo.installed
 	@.ci/debian bubblewrap:bwrap
@@ -24,7 +26,7 @@ lint: .venv/dev.installed
 check: lint test
 
 docker-image: .venv/demo.installed
-	sandbox/docker/build
+	$(BIN)/python -m toolablate.sandbox.docker.build $(IMAGE_OPTIONS)
 
 clean:
 	rm -rf .venv runs build dist

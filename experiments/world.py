@@ -16,7 +16,17 @@ from toolablate.traces.records import Condition, Environment
 from toolablate.traces.store import Store
 
 # Whatever can change what a trial gives; recorded in every trace.
-RECORDED_PACKAGES = ("toolablate", "langgraph", "openai", "jupyter-client", "ipykernel", "ddgs", "trafilatura")
+RECORDED_PACKAGES = (
+    "toolablate",
+    "langgraph",
+    "openai",
+    "httpx2",
+    "jupyter-client",
+    "ipykernel",
+    "ddgs",
+    "primp",
+    "trafilatura",
+)
 
 
 def needed(conditions: Sequence[Condition]) -> frozenset[str]:

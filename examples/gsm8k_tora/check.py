@@ -2,8 +2,8 @@
 
     python examples/gsm8k_tora/check.py STORE RECORDED.jsonl [--json]
 
-Prints the programs whose output differs, with the reason, and the accuracy beside the recorded one. Exits with 1 where a
-program was not executed at all.
+Prints the programs whose output differs, with the reason, and the accuracy beside the recorded one. Exits with 1 where
+a program was not executed at all.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from convert import question_id, read_rows, recorded_cells
+
 from toolablate.traces.records import ToolCall
 from toolablate.traces.store import Store
 
