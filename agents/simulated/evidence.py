@@ -90,11 +90,12 @@ def _support_of_numbers(candidates: Sequence[Candidate], kind: Kind, output: str
 
 
 def _fit_of_texts(texts: Sequence[str], finding: Finding, output: str) -> list[float]:
-    """By number for code, where a last line that fits anything decides alone; else by the text and its own words."""
+    """For code a last line that has an option's text or numbers decides alone; else texts and their own words count."""
     if finding.kind == "code":
         for part in (_last_line(output), output):
-            numbers = _numbers(part)
-            fits = [float(any(_close(x, value) for x in numbers for value in _values_of(text))) for text in texts]
+            plain, numbers = _plain(part), _numbers(part)
+            verbatim = [float(_occurs(_plain(text), plain)) for text in texts]
+            fits = verbatim if any(verbatim) else [_share_of_numbers(text, numbers) for text in texts]
             if any(fits):
                 return fits
     plain = _plain(output)
@@ -104,6 +105,11 @@ def _fit_of_texts(texts: Sequence[str], finding: Finding, output: str) -> list[f
         1.0 if _occurs(_plain(text), plain) else _word_fit(own, [w for w in words if w is not own], seen)
         for text, own in zip(texts, words, strict=True)
     ]
+
+
+def _share_of_numbers(text: str, found: Sequence[float]) -> float:
+    """The share of an option's numbers that is among those found."""
+    return _mean([float(any(_close(x, value) for x in found)) for value in _values_of(text)])
 
 
 def _occurs(text: str, output: str) -> bool:

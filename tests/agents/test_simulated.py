@@ -9,7 +9,8 @@ import pytest
 from tests.agents.conftest import LocalTools, Played, condition, play_with
 
 from toolablate.agents import connect
-from toolablate.agents.simulated import Belief, SimulatedSource
+from toolablate.agents.simulated import Belief, Candidate, SimulatedSource
+from toolablate.agents.simulated.evidence import Finding, support
 from toolablate.benchmarks.extraction.choices import read_letters
 from toolablate.benchmarks.extraction.numbers import read_number
 from toolablate.sandbox import Limits, Sandbox, open_sandbox
@@ -289,3 +290,21 @@ def test_a_malformed_playbook_line_is_named(tmp_path: Path, bad: str) -> None:
 def test_a_playbook_that_is_not_there(playbook: str) -> None:
     with pytest.raises(InputError):
         connect(SimulatedModel(name="s", playbook=playbook))
+
+
+@pytest.mark.parametrize(
+    ("choices", "printed", "expected"),
+    [
+        (("at least 7 cm", "5 to 6 cm", "4 to 5 cm", "3 to 4 cm"), "4 to 5 cm", [0, 0, 1, 0]),
+        (("at least 7 cm", "5 to 6 cm", "4 to 5 cm", "3 to 4 cm"), "between 4 and 5", [0, 0.5, 1, 0.5]),
+        (("1/3", "2/3", "1/2", "0.25"), "n = 2\n0.33333", [1, 0, 0, 0]),
+        (("10", "1,000", "1e6", "100"), "1000 steps\n1000000", [0, 0, 1, 0]),
+        (("True", "False", "Both", "None of them"), "False", [0, 1, 0, 0]),
+        (("-1", "1", "0", "2"), "step 2\n1", [0, 1, 0, 0]),
+    ],
+)
+def test_what_a_program_prints_is_matched_with_the_options(
+    choices: tuple[str, ...], printed: str, expected: list[float]
+) -> None:
+    candidates = [Candidate(answer, (text,)) for answer, text in zip("ABCD", choices, strict=True)]
+    assert support(candidates, Finding("code", "", printed)) == expected
