@@ -9,8 +9,8 @@ from toolablate.traces.records import Model, OpenAIModel, ScriptedModel
 def connect(model: Model, *, playbook: Path | None = None) -> ModelSource:
     """Opens a model for all its trials, inside a running event loop.
 
-    `playbook` is the file that a simulated model reads where its record names none, or "builtin". Raises InputError where a key,
-    script or playbook is missing or cannot be used; it makes no request.
+    `playbook` is the file that a simulated model reads where its record names none, or "builtin". Raises InputError
+    where a key, script or playbook is missing or cannot be used; it makes no request.
     """
     if isinstance(model, OpenAIModel):
         from toolablate.agents.openai_chat import OpenAIChat
