@@ -3,6 +3,7 @@
 import difflib
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -40,7 +41,8 @@ class _LineError(ValueError):
 def load_questions(path: str | Path) -> tuple[Question, ...]:
     """Reads one question per line: a `Question` record, or one with `answer` in place of `target`.
 
-    `answer` is a letter or a list of letters where the line has `choices`; without choices a number or a list of texts.
+    `answer` is a letter or a list of letters where the line has `choices`. Without choices it is a number, a text or a
+    list of texts; a single capital is then the letter of a choice that stands in the prompt itself.
     Blank lines and a byte order mark are passed over. Raises InputError that names the file, the line, the field,
     what was found and what is allowed.
     """
@@ -122,8 +124,7 @@ def _object(line: str) -> dict[str, Any]:
 def _no_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise _LineError(f"the field {_shown(twice)} is given twice")
     return content
 
@@ -158,7 +159,8 @@ def _target(answer: Any, has_choices: bool) -> dict[str, Any]:
 
 
 def _explained(error: ErrorDetails) -> _LineError:
-    field = ".".join(str(part) for part in error["loc"])
+    # pydantic names the chosen kind of target in the place; the user's file has no such level.
+    field = ".".join(str(part) for n, part in enumerate(error["loc"]) if not (n == 1 and error["loc"][0] == "target"))
     match error["type"]:
         case "missing":
             return _LineError(f"the field '{field}' is missing")

@@ -14,8 +14,9 @@ MAX_LITERAL = 20_000
 def read_spans(reply: str | None, *, unannounced: Literal["unparsed", "whole"] = "unparsed") -> Reading:
     """The texts that the reply finally gives: a JSON or Python list, or else the announced line as one text.
 
-    Without an announcement ("Answer:", "So the answer is:") a reply that is a list is read as one, and any other is
-    unparsed or taken as one text, `whole`, as `unannounced` says. Items that are no texts become JSON.
+    Without an announcement ("Answer:", "So the answer is:") a reply or a last line that is a list is read as one, and
+    any other reply is unparsed or taken as one text, `whole`, as `unannounced` says. Items that are no texts become
+    JSON.
     """
     text = final_part(reply or "").strip()
     if not text:
@@ -26,7 +27,7 @@ def read_spans(reply: str | None, *, unannounced: Literal["unparsed", "whole"] =
             continue
         items = _list(head)
         return Reading(items if items is not None else (_undressed(head.splitlines()[0].strip()),))
-    items = _list(text)
+    items = _list(text) or _list(text.rpartition("\n")[2])
     if items is None and unannounced == "whole":
         items = ((reply or "").strip(),)
     return Reading(items) if items is not None else Reading(None, NO_ANSWER)

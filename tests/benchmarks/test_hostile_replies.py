@@ -1,0 +1,67 @@
+"""Reading stays linear: a pattern that backtracks badly would take hours on these, and the time limit would end it."""
+
+import pytest
+
+from toolablate.benchmarks.extraction import read_letters, read_number, read_spans
+
+UNITS = [
+    "answer is ",
+    "the answer to a b c d e f g h ",
+    "correct answer ",
+    "answers choice ",
+    "Answer: ",
+    "Answer: A or ",
+    "Answer: = , ",
+    'Answer: ["a", ',
+    "答案",
+    "因此选",
+    "\\boxed{",
+    "\\frac{1}{",
+    "<answer>",
+    "<think>",
+    "Question: ",
+    "(A) ",
+    "A, ",
+    "option A is ",
+    " is (A",
+    "but (A) ",
+    "or B and ",
+    "[",
+    "(",
+    "9",
+    "1,",
+    "1/",
+    "10^",
+    "{,}",
+    "-",
+    "**",
+    "\n",
+    " ",
+    "\t\u3000",
+    "'\"",
+    "\ud800",
+]
+# The slowest per character, of the above and of combinations that were tried.
+WORST = ["A, ", "(A) ", " is (A", "1/", "answer is ", "答案", " "]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("unit", "opening", "characters"),
+    [(unit, opening, 20_000) for unit in UNITS for opening in ("", "Answer: ")]
+    + [(unit, "", characters) for unit in WORST for characters in (100_000, 1_000_000)],
+)
+def test_long_hostile_replies_are_read(unit: str, opening: str, characters: int) -> None:
+    reply = opening + unit * (characters // len(unit))
+    for reading in (
+        read_letters(reply, "ABCD", ["x", "y y", "answer is", "(A) (A)"]),
+        read_number(reply),
+        read_spans(reply, unannounced="whole"),
+    ):
+        assert (reading.value is None) == bool(reading.reason)
+
+
+def test_an_answer_after_a_long_reply_is_found() -> None:
+    reply = "The answer is not clear yet. " * 30_000 + "\nAnswer: C"
+    assert read_letters(reply, "ABCD").value == ("C",)
+    assert read_number(reply.replace("C", "7")).value == ("7",)

@@ -1,0 +1,163 @@
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from toolablate.benchmarks.extraction import read_letters
+
+Recorded = Callable[[str], Iterator[dict[str, Any]]]
+CHOICES = ["Virtue ethics", "A bird in the hand", "Ethics of care", "0.5", "5 km"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "letters"),
+    [
+        ("Answer: C", "C"),
+        ("Answer: (C)", "C"),
+        ("**Answer:** C", "C"),
+        ("**Answer: C**", "C"),
+        ("Answer: **C. Ethics of care**", "C"),
+        ("ANSWER: c", "C"),
+        ("Answer - C", "C"),
+        ("answer = C", "C"),
+        ("### Final Answer\n\nC", "C"),
+        ("## Answer:\n\n**C**", "C"),
+        ("The answer is (C).", "C"),
+        ("The answer is: C because of care", "C"),
+        ("The correct option is C.", "C"),
+        ("The best answer would be option C, I believe.", "C"),
+        ("The answer to this old question is (C).", "C"),
+        ("Therefore, the most appropriate choice is [C].", "C"),
+        ("\\boxed{C}", "C"),
+        ("$$\\boxed{\\text{C}}$$", "C"),
+        ("\\[\\boxed{\\mathrm{(C)}}\\]", "C"),
+        ("\\(C\\) hm. Answer: \\(C\\)", "C"),
+        ("<answer>C</answer>", "C"),
+        ('{"reasoning": "...", "answer": "C"}', "C"),
+        ("答案：C", "C"),
+        ("答案是AC", "AC"),
+        ("答案：（C）。", "C"),
+        ("**答案**：Ｃ", "C"),
+        ("最终答案为 A、C", "AC"),
+        ("因此选C。", "C"),
+        ("故选：C", "C"),
+        ("正确选项是A和C", "AC"),
+        ("选项A错误，选项C正确的答案", "C"),
+        ("Answer: Ｃ", "C"),
+        ("Answer: 𝐂", "C"),
+        ("Answer: A and C", "AC"),
+        ("Answer: A, C", "AC"),
+        ("Answer: A, C, and D.", "ACD"),
+        ("Answer: (A), (C)", "AC"),
+        ("Answer: A & C", "AC"),
+        ("Answer: A/C", "AC"),
+        ("Answer: AC", "AC"),
+        ("Answer: C, A, C", "AC"),
+        ("Answer: A C", "AC"),
+        ('Answer: ["A", "C"]', "AC"),
+        ("Answer: options A and C", "AC"),
+        ("Answer: both A and C", "AC"),
+        ("Answer: Ethics of care", "C"),
+        ("Answer: ethics  of CARE.", "C"),
+        ("The answer is a bird in the hand, as they say", "B"),
+        ("Answer: 0.5", "D"),
+        ("Answer: 5 km (E)", "E"),
+        ("The answer is 6 km (E).", "E"),
+        ("Answer: C\n\nI hope this helps! A good question, B students like it.", "C"),
+        ("Answer: B. No wait, that is wrong.\nAnswer: C", "C"),
+        ("The answer is B. Hm, the answer is C", "C"),
+        ("The answer is (C). The answer is not A.", "C"),
+        ("The answer is not listed, but the closest option is (C)", "C"),
+        ("The answer is not listed, but it is closest to (C).", "C"),
+        ("<think>The answer is A</think>The answer is C", "C"),
+        ("The answer is (C).\n\nQuestion: What is next?\nThe answer is (A).", "C"),
+        ("C", "C"),
+        ("c", "C"),
+        ("(C)", "C"),
+        ("C.", "C"),
+        ("C. Ethics of care", "C"),
+        ("Ethics of care", "C"),
+        ("Let me think.\n\nC", "C"),
+        ("Option C is correct, the others are not.", "C"),
+        ("I choose (C).", "C"),
+        ("The most likely explanation is (C).", "C"),
+        ("The answer is C cells\nAnswer: C", "C"),
+    ],
+)
+def test_final_answers_are_read(reply: str, letters: str) -> None:
+    reading = read_letters(reply, "ABCDE", CHOICES)
+    assert reading.value == tuple(letters), reading.reason
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (None, "empty"),
+        ("", "empty"),
+        (" \n\t", "empty"),
+        ("<think>The answer is A</think>", "empty"),
+        ("I am not sure what to say.", "no answer is announced"),
+        ("Answer: F", "F is none of A to E"),
+        ("Answer: Z", "Z is none of A to E"),
+        ("Answer: A, F", "F is none of A to E"),
+        ("The answer is B. Answer: F", "F is none of A to E"),
+        ("Answer: B or C", "undecided between B and C"),
+        ("答案：B或C", "undecided"),
+        ("Answer: none of the above", "no choice fits"),
+        ("Answer: N/A", "no choice fits"),
+        ("The answer is (None of the above)", "no choice fits"),
+        ("The answer is B. Hm. Answer: none", "no choice fits"),
+        ("The answer is not listed.", "no choice fits"),
+        ("Answer: A virtue", "names no choice"),
+        ("Answer: A bird", "names no choice"),
+        ("Answer: I think so", "names no choice"),
+        ("The answer is F = ma", "names no choice"),
+        ("The answer is -0.5", "names no choice"),
+        ("The answer is 0.51", "names no choice"),
+        ("The answer is C-reactive protein", "names no choice"),
+        ("Answer:", "names no choice"),
+        ("The answer is (", "names no choice"),
+        ("A. Virtue ethics\nB", "no answer"),
+        ("A, B, C, D and E were considered at length.", "no answer"),
+        ("Refusal: I cannot help with that.", "no answer"),
+    ],
+)
+def test_what_is_no_answer_is_unread_with_its_reason(reply: str | None, reason: str) -> None:
+    reading = read_letters(reply, "ABCDE", CHOICES)
+    assert reading.value is None
+    assert reason in reading.reason
+
+
+def test_a_text_that_two_choices_share_decides_nothing() -> None:
+    assert read_letters("Answer: same", "ABC", ["same", "same", "other"]).value is None
+
+
+def test_a_text_of_capitals_is_not_a_run_of_letters() -> None:
+    assert read_letters("Answer: AB", "ABCD", ["A", "B", "AB", "O"]).value == ("C",)
+    assert read_letters("Answer: A", "ABCD", ["B", "A", "AB", "O"]).value == ("A",)
+
+
+def test_letters_are_read_where_the_choices_stand_in_the_prompt() -> None:
+    assert read_letters("Answer: J", "ABCDEFGHIJKLMNOPQRSTUVWXYZ").value == ("J",)
+
+
+def test_real_replies(recorded: Recorded) -> None:
+    """MMLU-Pro replies of four models against the letters of the authors' extractor.
+
+    Of the 126 disagreements 66 are replies without an answer for which the authors guessed a letter; nearly all others
+    are replies that name several letters, where theirs takes the first, or that correct themselves, where it takes
+    the earlier. The published extractor of Encyclo-K agrees in 2,652 and reads 111 of the 457 that the authors' did not.
+    """
+    agreed = announced = rescued = 0
+    for row in recorded("mmlu_pro_outputs.jsonl"):
+        allowed = "ABCDEFGHIJ"[: len(row["options"])]
+        for output in row["outputs"].values():
+            letters = read_letters(output["text"], allowed, row["options"]).value
+            if output["pred"] is None:
+                rescued += letters is not None
+            else:
+                announced += 1
+                agreed += letters == (output["pred"],)
+    assert announced == 2743
+    assert agreed >= 2615
+    assert rescued >= 130

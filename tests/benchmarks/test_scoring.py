@@ -1,0 +1,107 @@
+from typing import Any
+
+import pytest
+
+from toolablate.benchmarks import Scorer, scorer_for
+from toolablate.benchmarks.scoring import SCORERS
+from toolablate.traces.errors import ScoringError
+from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget, Target
+
+CHOICES = ("red", "green", "blue", "black")
+
+
+def question(target: Target, choices: tuple[str, ...] = ()) -> Question:
+    return Question(id="q", prompt="p", choices=choices, target=target)
+
+
+@pytest.mark.parametrize(
+    ("answer", "options", "value", "verdict"),
+    [
+        ("Answer: A, C", {}, 1.0, "correct"),
+        ("Answer: C and A", {}, 1.0, "correct"),
+        ("Answer: A", {}, 0.0, "wrong"),
+        ("Answer: A, B, C", {}, 0.0, "wrong"),
+        ("Answer: A", {"partial_credit": True}, 0.5, "partial"),
+        ("Answer: A, C", {"partial_credit": True}, 1.0, "correct"),
+        ("Answer: A, B", {"partial_credit": True}, 0.0, "wrong"),
+        ("Answer: A, B, C", {"partial_credit": True}, 0.0, "wrong"),
+        ("Answer: E", {}, 0.0, "unparsed"),
+        ("Answer: E", {"unparsed": "exclude"}, None, "unparsed"),
+        ("", {}, 0.0, "unparsed"),
+        (None, {}, 0.0, "unparsed"),
+        (None, {"unparsed": "exclude"}, None, "unparsed"),
+    ],
+)
+def test_several_letters(answer: str | None, options: dict[str, Any], value: float | None, verdict: str) -> None:
+    score = scorer_for("choice", **options).score(question(ChoiceTarget(letters=("A", "C")), CHOICES), "t", answer)
+    assert (score.value, score.verdict) == (value, verdict)
+    assert bool(score.reason) == (verdict == "unparsed")
+    assert bool(score.extracted) == (verdict != "unparsed")
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ('Answer: ["the Red  fox", "Blue."]', "correct"),
+        ("Answer: ['blue', 'the red fox']", "correct"),
+        ('Answer:\n```json\n[\n  "blue",\n  "the red fox"\n]\n```\nDone.', "correct"),
+        ('["blue", "the red fox"]', "correct"),
+        ('I print it.\n["blue", "the red fox"]', "correct"),
+        ('答案：["ｂｌｕｅ", "the red fox"]', "correct"),
+        ('Answer: ["blue"]', "wrong"),
+        ('Answer: ["blue", "blue", "the red fox"]', "wrong"),
+        ('Answer: ["blue", ["the red fox"]]', "wrong"),
+        ("Answer: []", "wrong"),
+        ("Answer: blue", "wrong"),
+        ('Answer: ["blue", "the red fox"', "wrong"),
+        ("blue and the red fox", "unparsed"),
+        ("", "unparsed"),
+    ],
+)
+def test_spans_are_compared_as_normalised_multisets(answer: str, verdict: str) -> None:
+    score = scorer_for("spans").score(question(SpansTarget(spans=("the red fox", "blue"))), "t", answer)
+    assert score.verdict == verdict
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_a_target_of_another_kind_is_unscored(name: str) -> None:
+    scorer = scorer_for(name)
+    targets: list[Target] = [ChoiceTarget(letters=("A",)), NumberTarget(value=1), SpansTarget(spans=("x",))]
+    scores = [scorer.score(question(target), "t", "Answer: A") for target in targets]
+    assert sum(score.verdict == "unscored" and score.value is None for score in scores) == 2
+
+
+def test_a_target_beyond_the_choices_is_unscored() -> None:
+    score = scorer_for("choice").score(question(ChoiceTarget(letters=("A", "F")), CHOICES), "t", "Answer: A")
+    assert (score.value, score.verdict) == (None, "unscored")
+    assert "F" in score.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "told"),
+    [
+        ("essay", {}, ["'essay'", "choice, number, spans, tatqa"]),
+        ("choice", {"rule": "exact"}, ["'rule'", "partial_credit"]),
+        ("choice", {"unparsed": "zero"}, ["'zero'", "wrong, exclude"]),
+        ("spans", {"rule": "fuzzy"}, ["'fuzzy'", "exact, tatqa"]),
+    ],
+)
+def test_an_unknown_scorer_or_option_is_refused(name: str, options: dict[str, Any], told: list[str]) -> None:
+    with pytest.raises(ScoringError) as caught:
+        scorer_for(name, **options)
+    assert [word for word in told if word not in str(caught.value)] == []
+
+
+def test_scores_under_different_options_have_different_names() -> None:
+    scorers: list[Scorer] = [
+        scorer_for("choice"),
+        scorer_for("choice", unparsed="exclude"),
+        scorer_for("choice", partial_credit=True),
+        scorer_for("number"),
+        scorer_for("number", unparsed="exclude"),
+        scorer_for("spans"),
+        scorer_for("spans", unannounced="whole"),
+        scorer_for("tatqa"),
+    ]
+    assert len({scorer.name for scorer in scorers}) == len(scorers)
+    assert scorers[0].name == "choice"
