@@ -1,6 +1,6 @@
 """The frozen, versioned records: what reaches disk, and nothing that acts."""
 
-from toolablate.traces.records._base import Record, TaggedRecord, clean_text, digest_json, digest_text
+from toolablate.traces.records._base import Record, TaggedRecord, canonical_json, clean_text, digest_json, digest_text
 from toolablate.traces.records.condition import Budget, Condition, ToolUse
 from toolablate.traces.records.event import (
     Answer,
@@ -59,6 +59,7 @@ __all__ = [
     "Trial",
     "Usage",
     "Verdict",
+    "canonical_json",
     "clean_text",
     "digest_json",
     "digest_text",

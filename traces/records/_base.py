@@ -53,8 +53,13 @@ def digest_text(text: str) -> str:
 
 
 def digest_json(value: Any) -> str:
-    """Digest of a JSON value in canonical form: sorted keys, no blanks, no escapes."""
-    return digest_text(json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False))
+    """Digest of a JSON value in canonical form."""
+    return digest_text(canonical_json(value))
+
+
+def canonical_json(value: Any) -> str:
+    """The one JSON text of a value: sorted keys, no blanks, no escapes."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def clean_text(text: str) -> str:

@@ -1,6 +1,8 @@
 """What SQLite and the file system say, as one StoreError that says what to do."""
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from toolablate.traces.errors import StoreError
@@ -18,14 +20,31 @@ _KNOWN: dict[str, tuple[str, str, str]] = {
 }
 
 
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turns what SQLite raises while a store is read into StoreError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise explain(error, path, "read") from error
+    except (UnicodeDecodeError, KeyError, TypeError) as error:
+        # In a damaged file a name may be no text any more, a key lead nowhere, and a number be nothing.
+        raise _of("SQLITE_CORRUPT", path, "read") from error
+
+
 def explain(error: sqlite3.Error, path: Path, doing: str) -> StoreError:
     """An error of SQLite as a StoreError; `doing` is `read` or `write`."""
     name = getattr(error, "sqlite_errorname", "") or ""
-    for prefix, (code, what, hint) in _KNOWN.items():
+    for prefix in _KNOWN:
         if name.startswith(prefix):
-            return StoreError(f"Cannot {doing} the store {path}: {what}", hint=hint, code=code)
+            return _of(prefix, path, doing)
     return StoreError(
         f"Cannot {doing} the store {path}: {error}",
         hint="Run `toolablate verify` on it to see whether it is damaged.",
         code="sqlite_error",
     )
+
+
+def _of(name: str, path: Path, doing: str) -> StoreError:
+    code, what, hint = _KNOWN[name]
+    return StoreError(f"Cannot {doing} the store {path}: {what}", hint=hint, code=code)

@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from toolablate.traces.errors import StoreError
-from toolablate.traces.store._errors import explain
+from toolablate.traces.store._errors import explain, reading
 from toolablate.traces.store._schema import SCHEMA_VERSION, check_version, migrate, migrations
 
 BUSY_SECONDS = 5.0
@@ -21,37 +21,40 @@ def open_reader(path: Path) -> sqlite3.Connection:
     require_store(path)
     connection = _connect(path, "mode=ro")
     try:
-        version = check_version(connection, path)
-        if version < SCHEMA_VERSION:
-            raise StoreError(
-                f"{path} has the older version {version}; this toolablate reads version {SCHEMA_VERSION}",
-                hint="Run its plan again, or any command that writes to it: that brings it up to date.",
-                code="older_version",
-            )
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
-    except sqlite3.Error as error:
+        with reading(path):
+            _check_readable(connection, path)
+    except StoreError as error:
         connection.close()
-        return _open_unshared(path, error)
-    except StoreError:
-        connection.close()
-        raise
+        if error.code not in ("cannot_open", "read_only"):
+            raise
+        return _open_unshared(path)
     return connection
 
 
-def _open_unshared(path: Path, error: sqlite3.Error) -> sqlite3.Connection:
+def _check_readable(connection: sqlite3.Connection, path: Path) -> None:
+    version = check_version(connection, path)
+    if version < SCHEMA_VERSION:
+        raise StoreError(
+            f"{path} has the older version {version}; this toolablate reads version {SCHEMA_VERSION}",
+            hint="Run its plan again, or any command that writes to it: that brings it up to date.",
+            code="older_version",
+        )
+    connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+
+
+def _open_unshared(path: Path) -> sqlite3.Connection:
     """Where the index beside a WAL cannot be made (a read-only disk): nobody writes there, so none is needed."""
-    if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY")):
-        wal = _beside(path, "-wal")
-        if not wal.exists() or wal.stat().st_size == 0:
-            connection = _connect(path, "mode=ro&immutable=1")
-            check_version(connection, path)
-            return connection
+    wal = _beside(path, "-wal")
+    if wal.exists() and wal.stat().st_size > 0:
         raise StoreError(
             f"Cannot read {path} here: its last writer did not close it, and the folder is read-only",
             hint=f"Copy {path.name} and {wal.name} to a folder you can write to and read them there.",
             code="read_only",
-        ) from None
-    raise explain(error, path, "read") from error
+        )
+    connection = _connect(path, "mode=ro&immutable=1")
+    with reading(path):
+        _check_readable(connection, path)
+    return connection
 
 
 def open_writer(path: Path) -> sqlite3.Connection:
@@ -67,14 +70,15 @@ def open_writer(path: Path) -> sqlite3.Connection:
         )
     connection = _connect(path, "mode=rw")
     try:
-        check_version(connection, path)
+        with reading(path):
+            check_version(connection, path)
         migrate(connection, migrations())
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
         connection.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error as error:
         connection.close()
         raise explain(error, path, "write") from error
-    except StoreError:
+    except BaseException:
         connection.close()
         raise
     return connection
@@ -219,11 +223,12 @@ def require_store(path: Path) -> None:
         )
     connection = _connect(path, "mode=ro&immutable=1")
     try:
-        check_version(connection, path)
-    except sqlite3.Error as error:
+        with reading(path):
+            check_version(connection, path)
+    except StoreError as error:
         # A writer may be moving pages just now; the connection proper, which locks, tells damage from that.
-        if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_CORRUPT"):
-            raise explain(error, path, "open") from error
+        if error.code != "corrupt":
+            raise
     finally:
         connection.close()
 

@@ -99,6 +99,7 @@ class TextReader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._texts: dict[int, str] = {}
+        self._values: dict[int, Any] = {}
 
     def unpack(self, body: bytes) -> Any:
         """The content of a body. Raises StoreError where a text is missing or damaged."""
@@ -117,7 +118,10 @@ class TextReader:
         return found
 
     def json(self, key: int) -> Any:
-        return self._unpack(_parse(self.text(key)))
+        """The value in a text. It is shared by all that refer to it, so it is not to be changed."""
+        if key not in self._values:
+            self._values[key] = self._unpack(_parse(self.text(key)))
+        return self._values[key]
 
     def _unpack(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -144,7 +148,7 @@ def decode(key: int, encoding: int, body: bytes) -> str:
                 raise damaged(f"text {key} claims {size} bytes")
             body = zstandard.ZstdDecompressor().decompress(body)
         return body.decode()
-    except (zstandard.ZstdError, UnicodeDecodeError) as error:
+    except (zstandard.ZstdError, UnicodeDecodeError, AttributeError, TypeError) as error:
         raise damaged(f"text {key} cannot be decoded ({error})") from None
 
 
@@ -155,5 +159,5 @@ def damaged(what: str) -> StoreError:
 def _parse(body: bytes | str) -> Any:
     try:
         return json.loads(body)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise damaged(f"a record is not JSON ({error})") from None

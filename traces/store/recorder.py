@@ -25,13 +25,14 @@ from toolablate.traces.records import (
     Trace,
     Trial,
     Usage,
+    canonical_json,
     clean_text,
     digest_json,
+    digest_text,
 )
 from toolablate.traces.store import _jobs
 from toolablate.traces.store._digests import combined_digest, header_content, record_content
 from toolablate.traces.store._open import WriterLock, is_there, make_folder, open_writer, require_store
-from toolablate.traces.store._texts import to_json
 from toolablate.traces.store._writer import Writer
 
 T = TypeVar("T")
@@ -150,17 +151,17 @@ class TrialRecorder:
         Lone surrogates, which no file can hold, become U+FFFD. Raises StoreError where writing has failed.
         """
         self._require_open()
-        content, text = record_content(event), ""
+        content = record_content(event)
+        text = canonical_json(content)
         try:
-            text = to_json(content)
-            text.encode()
+            digest = digest_text(text)
         except UnicodeEncodeError:
             event = _EVENT.validate_python(_cleaned(content))
             content = record_content(event)
-            text = to_json(content)
+            digest = digest_json(content)
         self._writer.submit(_jobs.event(self._attempt, len(self._events), content), chars=len(text))
         self._events.append(event)
-        self._digests.append(digest_json(content))
+        self._digests.append(digest)
 
     async def finish(
         self,

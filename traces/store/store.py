@@ -1,6 +1,5 @@
 """Reads a store."""
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -21,7 +20,7 @@ from toolablate.traces.records import (
     Score,
     Trace,
 )
-from toolablate.traces.store._errors import explain
+from toolablate.traces.store._errors import reading
 from toolablate.traces.store._jobs import read_finished, read_unscored
 from toolablate.traces.store._labels import labels
 from toolablate.traces.store._observe import read_observations
@@ -74,10 +73,8 @@ class Store:
 
     def finished_trials(self) -> frozenset[str]:
         """Ids of the trials that were answered or ran out of budget."""
-        try:
+        with reading(self.path):
             return read_finished(self._connection)
-        except sqlite3.Error as error:
-            raise explain(error, self.path, "read") from error
 
     def counts(self) -> tuple[TrialCounts, ...]:
         """How far the trials are, by model and condition."""
@@ -91,7 +88,7 @@ class Store:
             " FROM trials LEFT JOIN traces ON traces.key = trials.current"
             " GROUP BY trials.model, trials.condition ORDER BY trials.model, trials.condition"
         )
-        models, conditions = labels(self._connection, "models"), labels(self._connection, "conditions")
+        models, conditions = self._labels("models"), self._labels("conditions")
         return tuple(TrialCounts(models[row[0]], conditions[row[1]], *row[2:]) for row in rows)
 
     def observations(self, *, scorer: str | None = None, run: str | None = None) -> list[Observation]:
@@ -101,10 +98,8 @@ class Store:
         to use where trials have several; `run` keeps to the trials of one run. Raises InputError where there are
         several scorers and none is named, or no such scorer or run.
         """
-        try:
+        with reading(self.path):
             return read_observations(self._connection, scorer=scorer, run=run)
-        except sqlite3.Error as error:
-            raise explain(error, self.path, "read") from error
 
     def find_trial(self, prefix: str) -> str:
         """The id of the one trial that begins with `prefix`. Raises InputError for none or several."""
@@ -180,10 +175,8 @@ class Store:
 
     def unscored_trials(self) -> frozenset[str]:
         """Ids of finished trials whose trace has no score yet."""
-        try:
+        with reading(self.path):
             return read_unscored(self._connection)
-        except sqlite3.Error as error:
-            raise explain(error, self.path, "read") from error
 
     def questions(self) -> tuple[Question, ...]:
         return tuple(self._record(Question, row[0]) for row in self._rows("SELECT body FROM questions ORDER BY key"))
@@ -206,6 +199,10 @@ class Store:
     def condition(self, identity: str) -> Condition:
         return self._record(Condition, self._body("conditions", identity))
 
+    def _labels(self, table: str) -> dict[int, str]:
+        with reading(self.path):
+            return labels(self._connection, table)
+
     def _body(self, table: str, identity: str) -> bytes:
         rows = self._rows(f"SELECT body FROM {table} WHERE id = ?", (identity,))  # noqa: S608 - our names
         if not rows:
@@ -213,10 +210,8 @@ class Store:
         return bytes(rows[0][0])
 
     def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        try:
+        with reading(self.path):
             return self._connection.execute(query, values).fetchall()
-        except sqlite3.Error as error:
-            raise explain(error, self.path, "read") from error
 
     def _record(self, kind: type[R], body: bytes) -> R:
         try:
@@ -231,13 +226,9 @@ class Store:
             raise damaged(f"a model does not hold ({error.errors()[0]['msg']})") from None
 
     def _content(self, body: bytes) -> Any:
-        try:
+        with reading(self.path):
             return TextReader(self._connection).unpack(body)
-        except sqlite3.Error as error:
-            raise explain(error, self.path, "read") from error
 
     def _read_trace(self, row: Sequence[Any], reader: TextReader) -> Trace:
-        try:
+        with reading(self.path):
             return read_trace(self._connection, row, reader)
-        except sqlite3.Error as error:
-            raise explain(error, self.path, "read") from error

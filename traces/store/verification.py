@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
-from toolablate.traces.errors import StoreError
 from toolablate.traces.store import _checks
+from toolablate.traces.store._errors import reading
 from toolablate.traces.store._jobs import read_unscored
 from toolablate.traces.store._open import open_reader
 
@@ -59,7 +59,8 @@ def verify(path: str | PathLike[str]) -> VerifyReport:
     found = _Findings()
     try:
         # One moment of the store, whatever a recorder adds meanwhile.
-        connection.execute("BEGIN")
+        with reading(store):
+            connection.execute("BEGIN")
         for name, check in _checks.CHECKS:
             _run(connection, name, check, found)
         standing = _standing(connection)
@@ -78,7 +79,7 @@ def _run(connection: sqlite3.Connection, name: str, check: _checks.Check, found:
                 found.problems.append(Problem(*problem))
             elif len(found.problems) == MAX_PROBLEMS:
                 found.problems.append(Problem(name, f"and more: only the first {MAX_PROBLEMS} problems are listed"))
-    except (sqlite3.Error, StoreError) as error:
+    except Exception as error:  # noqa: BLE001 - a damaged file holds anything anywhere, and this is what finds it
         found.problems.append(Problem(name, f"cannot be read to the end: {error}"))
     found.checked[name] = checked
 
@@ -87,6 +88,6 @@ def _standing(connection: sqlite3.Connection) -> dict[str, int]:
     try:
         rows = dict(connection.execute(_checks.STANDING))
         unscored = len(read_unscored(connection))
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeDecodeError, TypeError):
         return {}  # the file is too damaged to count in, which is among the problems already
     return {**rows, "planned": sum(rows.values()), "unscored": unscored}
