@@ -12,7 +12,16 @@ from toolablate.experiments.conditions import built_in_condition
 from toolablate.experiments.plan_errors import explain
 from toolablate.sandbox import Limits
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Budget, Condition, Model, ScriptedModel, SimulatedModel, ToolUse, digest_text
+from toolablate.traces.records import (
+    Budget,
+    Condition,
+    Model,
+    OpenAIModel,
+    ScriptedModel,
+    SimulatedModel,
+    ToolUse,
+    digest_text,
+)
 
 
 class _Section(BaseModel):
@@ -111,6 +120,17 @@ class Plan(_Section):
         names = [entry.name for entry in self.conditions]
         if self.baseline and self.baseline not in names:
             raise ValueError(f"baseline: {self.baseline!r} is not one of the conditions; those are {', '.join(names)}")
+        return self
+
+    @model_validator(mode="after")
+    def _limits_on_cost_can_be_kept(self) -> Self:
+        budgets = [self.budget, *(entry.budget for entry in self.conditions if entry.budget)]
+        unpriced = [model.name for model in self.models if isinstance(model, OpenAIModel) and model.price is None]
+        if unpriced and any(budget.cost_usd is not None for budget in budgets):
+            raise ValueError(
+                f"budget.cost_usd: the model {unpriced[0]!r} has no price, so its cost is unknown; give it"
+                " price = { input = ..., output = ... }, in dollars per million tokens"
+            )
         return self
 
     def with_changes(self, *, store: Path | None = None, limit: int | None = None) -> Self:

@@ -12,7 +12,9 @@ from pydantic import BaseModel, ValidationError
 def explain(error: ValidationError, root: type[BaseModel]) -> str:
     """All findings, one a line: the key, what was found, what is allowed."""
     found = error.errors(include_url=False)
-    lines = [_explain_one(item, root) for item in found]
+    # A list whose items are wrong is called too short as well, which would send its reader the wrong way.
+    spoiled = {item["loc"][:1] for item in found if len(item["loc"]) > 1}
+    lines = [_explain_one(item, root) for item in found if item["type"] != "too_short" or item["loc"] not in spoiled]
     return lines[0] if len(lines) == 1 else "".join(f"\n  {line}" for line in lines)
 
 

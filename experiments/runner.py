@@ -18,7 +18,7 @@ from toolablate.traces.records import Environment, Failure, OpenAIModel, Price, 
 from toolablate.traces.store import Recorder, TrialRecorder
 
 # An endpoint that says this to one trial will say it to all the others.
-FATAL_CODES = frozenset({"unauthorized", "not_found"})
+FATAL_CODES = frozenset({"unauthorized", "not_found", "insufficient_quota"})
 
 
 class Watcher(Protocol):

@@ -64,6 +64,10 @@ def test_paths_are_relative_to_the_plan_and_the_store_is_named_after_it(tmp_path
             r"sandbox\.limits\.memory_mb: .*found 0",
         ),
         (("[questions]", "[budget]\nturns = 0\n[questions]"), r"budget\.turns: .*greater than 0; found 0"),
+        (
+            ('"simulated"\nname = "sim"', '"openai"\nname = "sim"\n[budget]\ncost_usd = 1'),
+            r"budget\.cost_usd: the model 'sim' has no price",
+        ),
         (("conditions", "conditions = ["), r"not valid TOML: .*line 2"),
         (
             ('"python"]', '{ name = "p", base = "python", budget = { turn = 3 } }]'),
@@ -84,6 +88,7 @@ def test_several_mistakes_are_named_together(tmp_path: Path) -> None:
         load(tmp_path, MINIMAL.replace('name = "sim"', 'seed = "x"\ntrust = -1'))
     for part in ("models[0].name: missing", "models[0].seed", "models[0].trust"):
         assert part in str(caught.value)
+    assert "at least 1 item" not in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", None])
