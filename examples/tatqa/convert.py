@@ -18,7 +18,7 @@ from toolablate.traces.records import Question, SpansTarget, digest_text
 # A list whatever `ans` is, so that a text that is the answer and a text that holds a list stay apart.
 PRINT_ANSWER = """
 import json
-print(json.dumps(list(ans) if isinstance(ans, (list, tuple)) else [ans], default=str))"""
+print(json.dumps(list(ans) if isinstance(ans, (list, tuple, set)) else [ans], default=str))"""
 
 
 def question(row: dict[str, Any]) -> Question:
