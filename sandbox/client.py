@@ -116,7 +116,7 @@ def _start_failure(process: KernelProcess) -> KernelUnavailable:
     ended = process.ended
     reason = ended.error.strip() if ended and ended.error else ""
     last = reason.splitlines()[-1] if reason else f"it ended ({ended.cause if ended else 'killed'})"
-    hint = reason if "\n" in reason else ""
+    hint = process.remedy(last) or (reason if "\n" in reason else "")
     if "No module named" in last:
         hint = "pip install ipykernel in the Python environment that kernels run on"
     return KernelUnavailable(f"the kernel did not start: {last}", hint=hint, code="start_failed")

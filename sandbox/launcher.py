@@ -288,7 +288,7 @@ def _bound_streams(chars: int) -> None:
                 return len(string)
         return write(stream, string)
 
-    iostream.OutStream.write = bounded_write  # type: ignore[method-assign]
+    iostream.OutStream.write = bounded_write  # type: ignore[method-assign, assignment]
 
 
 class _Forgetful(defaultdict[int, list[Any]]):

@@ -15,8 +15,10 @@ BACKENDS = ("bubblewrap", "docker", "none")
 
 
 def open_sandbox(backend: str, limits: Limits | None = None, *, python: str | None = None) -> Sandbox:
-    """A sandbox whose kernels run on `python` (a path; by default the interpreter that runs us; the docker backend
-    brings its own). Nothing is started or tried yet. Raises `KernelUnavailable` for a name that is none of `BACKENDS`."""
+    """A sandbox whose kernels run on `python`: a path, by default the interpreter that runs us (docker brings its own).
+
+    Nothing is started or tried yet. Raises `KernelUnavailable` for a name that is none of `BACKENDS`.
+    """
     if backend not in BACKENDS:
         raise KernelUnavailable(
             f"there is no sandbox backend {backend!r}", hint=f"choose one of: {', '.join(BACKENDS)}", code="no_backend"
@@ -50,8 +52,10 @@ class _JupyterSandbox:
         import zmq.asyncio
 
         from toolablate.sandbox.jupyter import JupyterKernel
+        from toolablate.sandbox.sockets import sweep
 
         if self._context is None:
+            sweep()
             self._context = zmq.asyncio.Context()
             self._context.set(zmq.MAX_SOCKETS, 16_384)
         kernel = JupyterKernel(self._launch, self._context, self.limits, on_close=self._kernels.discard)

@@ -81,6 +81,10 @@ class KernelProcess(ABC):
     def _start_error(self) -> str:
         """What the machinery around the kernel said before it failed, for a person."""
 
+    def remedy(self, said: str) -> str:
+        """The command that mends what was said at a failed start, if there is one."""
+        return ""
+
     def _uid(self) -> int | None:
         """The host's user id that the kernel shall become, where we are root."""
         return None
@@ -115,7 +119,9 @@ class KernelProcess(ABC):
         except OSError as error:
             said = self._start_error()
             await self.close()
-            raise KernelUnavailable(f"the kernel could not be started: {said or error}", code="start_failed") from error
+            raise KernelUnavailable(
+                f"the kernel could not be started: {said or error}", hint=self.remedy(said), code="start_failed"
+            ) from error
         except BaseException:
             await self.close()
             raise

@@ -1,5 +1,8 @@
 """The five sockets of a kernel, bound on the host, so that nothing of the host need be writable from inside."""
 
+import contextlib
+import fcntl
+import os
 import secrets
 import shutil
 import socket
@@ -10,6 +13,7 @@ from typing import Any
 
 CHANNELS = ("shell", "iopub", "stdin", "hb", "control")
 _BACKLOG = 16
+_PREFIX = "toolablate-kernel-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +30,14 @@ class Connection:
 
 
 class KernelSockets:
-    """A private folder (mode 0700) with five listening unix sockets.
+    """A private folder (mode 0700) with five listening unix sockets, locked for as long as we live.
 
     Clients may connect before the kernel exists: the kernel is handed the listening descriptors themselves.
     """
 
     def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix="toolablate-"))
+        self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self._lock = _locked(self.folder)
         self.connection = Connection(address=str(self.folder / "k"), key=secrets.token_hex(32))
         self._listeners: list[socket.socket] = []
         try:
@@ -59,3 +64,22 @@ class KernelSockets:
     def close(self) -> None:
         self.release()
         shutil.rmtree(self.folder, ignore_errors=True)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def sweep() -> None:
+    """Removes the folders of hosts that were killed: those that nobody holds the lock of."""
+    for lock in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/lock"):
+        with contextlib.suppress(OSError), lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)
+
+
+def _locked(folder: Path) -> int:
+    """The lock gets its name when it is held, so that no sweep can come between."""
+    descriptor = os.open(folder / "new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    (folder / "new").rename(folder / "lock")
+    return descriptor

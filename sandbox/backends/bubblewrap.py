@@ -25,6 +25,7 @@ _ETC = (
     "/etc/fonts",
     "/etc/mime.types",
 )
+REMEDY_INSTALL = "apt-get install bubblewrap"
 _LAUNCHER = "/run/toolablate/launcher.py"
 _SHARED_MEMORY_MB = 64
 _USER_ID = 1000
@@ -61,6 +62,9 @@ class BubblewrapProcess(KernelProcess):
 
     def _start_error(self) -> str:
         return self._child.error() if self._child else ""
+
+    def remedy(self, said: str) -> str:
+        return _remedy(said)
 
     def _uid(self) -> int | None:
         return self._user
@@ -107,20 +111,15 @@ class BubblewrapProcess(KernelProcess):
         return ["--clearenv", *(part for name, value in variables.items() for part in ("--setenv", name, value))]
 
 
-REMEDY_INSTALL = "apt-get install bubblewrap"
-
-
-def remedy(said: str) -> str:
+def _remedy(said: str) -> str:
     """The command that mends what bubblewrap said."""
-    if shutil.which("bwrap") is None:
-        return REMEDY_INSTALL
     for setting in ("kernel/unprivileged_userns_clone=1", "kernel/apparmor_restrict_unprivileged_userns=0"):
         name, wanted = setting.split("=")
         path = Path("/proc/sys") / name
         if os.geteuid() != 0 and path.exists() and path.read_text(encoding="ascii").strip() != wanted:
             return f"sysctl -w {name.replace('/', '.')}={wanted}"
     if "Unknown option" in said:
-        return "bubblewrap >= 0.8 is needed: apt-get install -t bookworm bubblewrap"
+        return f"bubblewrap >= 0.8 is needed: {REMEDY_INSTALL}"
     if "namespace" in said or "Operation not permitted" in said:
         return "sysctl -w user.max_user_namespaces=10000 (inside a container: allow it user namespaces, or use docker)"
     return ""

@@ -1,7 +1,8 @@
-"""Kernels in Docker: one container each, without network, capabilities or anything of the host that could be written."""
+"""Kernels in Docker: one container each, without network or capabilities; nothing of the host could be written."""
 
 import asyncio
 import contextlib
+import os
 import shutil
 import socket
 import time
@@ -60,6 +61,7 @@ class DockerProcess(KernelProcess):
         import docker
         from docker.errors import APIError, DockerException, ImageNotFound
 
+        _knock()
         try:
             self._client = docker.from_env(timeout=_API_SECONDS)
             self._container = self._client.containers.create(**self._options(share))
@@ -67,7 +69,8 @@ class DockerProcess(KernelProcess):
         except ImageNotFound:
             raise KernelUnavailable(f"the image {IMAGE} is not there", hint=BUILD_COMMAND, code="no_image") from None
         except APIError as error:
-            raise KernelUnavailable(f"Docker refused the container: {error.explanation or error}", code="docker") from error
+            said = error.explanation or error
+            raise KernelUnavailable(f"Docker refused the container: {said}", code="docker") from error
         except (DockerException, OSError) as error:
             raise _no_daemon(error) from error
 
@@ -151,6 +154,22 @@ class DockerProcess(KernelProcess):
 
     def _process_limit(self) -> int:
         return 1 << 20  # the container's own limit counts this kernel alone, the one by user counts all containers
+
+
+def _knock() -> None:
+    """Whether a daemon of this machine answers: kernels are handed open sockets, which go to no other machine."""
+    address = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    if not address.startswith("unix://"):
+        raise KernelUnavailable(
+            f"the Docker daemon at {address} is not reached over a unix socket",
+            hint="unset DOCKER_HOST, and run a daemon on this machine",
+            code="remote_daemon",
+        )
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as door:
+        try:
+            door.connect(address.removeprefix("unix://"))
+        except OSError as error:
+            raise _no_daemon(error) from None
 
 
 def _no_daemon(error: Exception) -> KernelUnavailable:

@@ -1,9 +1,7 @@
 """Kernels without any protection: for those who ask for them by name."""
 
 import os
-import shutil
 import socket
-import tempfile
 from pathlib import Path
 
 from toolablate.sandbox.child import Child
@@ -20,13 +18,11 @@ class PlainProcess(KernelProcess):
         super().__init__(limits)
         self._python = python
         self._child: Child | None = None
-        self._folder = ""
 
     async def _launch(self) -> socket.socket:
-        self._folder = tempfile.mkdtemp(prefix="toolablate-work-")
         bin_folder = Path(self._python.executable).parent
-        own = {"HOME": self.work, "IPYTHONDIR": f"{self._folder}/ipython"}
-        own |= {"MPLCONFIGDIR": f"{self._folder}/matplotlib", "TMPDIR": self._folder}
+        own = {"HOME": self.work, "IPYTHONDIR": f"{self.folder}/ipython"}
+        own |= {"MPLCONFIGDIR": f"{self.folder}/matplotlib", "TMPDIR": self.folder}
         self._child = Child(
             lambda control: [self._python.executable, "-P", str(LAUNCHER), f"fd:{control}"],
             env={**ENVIRONMENT, **own, "PATH": f"{bin_folder}:{os.environ.get('PATH', '/usr/bin:/bin')}"},
@@ -36,15 +32,13 @@ class PlainProcess(KernelProcess):
     async def _dispose(self) -> None:
         if self._child is not None:
             await self._child.end()
-        if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
 
     def _start_error(self) -> str:
         return self._child.error() if self._child else ""
 
     @property
     def work(self) -> str:
-        return f"{self._folder}/work"
+        return f"{self.folder}/work"
 
     def _process_limit(self) -> int:
         # Counted over all that our user runs, so no small number would leave a kernel any.

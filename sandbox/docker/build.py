@@ -88,7 +88,8 @@ def make_base(root: Path, name: str, mirror: str) -> None:
     _run(command, "debootstrap could not make a Debian", quiet=True)
     for waste in ("var/cache/apt", "var/lib/apt/lists", "usr/share/doc", "usr/share/man", "usr/share/locale"):
         shutil.rmtree(root / waste, ignore_errors=True)
-    with subprocess.Popen(["docker", "import", "-", name], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as importing:
+    command = ["docker", "import", "-", name]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as importing:
         assert importing.stdin is not None
         with importing.stdin as pipe, tarfile.open(fileobj=pipe, mode="w|") as archive:
             archive.add(root, arcname=".")

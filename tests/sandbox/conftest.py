@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 import pytest_asyncio
+
 from toolablate.sandbox import BACKENDS, Kernel, KernelUnavailable, Limits, Sandbox, open_sandbox
 
 OpenKernel = Callable[..., Awaitable[Kernel]]
@@ -19,9 +20,9 @@ def backend_params(names: tuple[str, ...]) -> list[object]:
 
 def require(backend: str, unavailable: KernelUnavailable) -> None:
     """Skips where the machine has no Docker; anything else that is missing is a failure."""
-    if backend == "docker" and os.environ.get("TOOLABLATE_REQUIRE_DOCKER") != "1":
-        if unavailable.code in ("no_daemon", "no_image"):
-            pytest.skip(f"{unavailable.message} ({unavailable.hint})")
+    optional = backend == "docker" and os.environ.get("TOOLABLATE_REQUIRE_DOCKER") != "1"
+    if optional and unavailable.code in ("no_daemon", "no_image"):
+        pytest.skip(f"{unavailable.message} ({unavailable.hint})")
     raise unavailable
 
 
@@ -53,24 +54,24 @@ def isolating_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def sandbox(any_backend: str) -> AsyncIterator[Sandbox]:
     async for opened in _opened(any_backend):
         yield opened
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def isolating(isolating_backend: str) -> AsyncIterator[Sandbox]:
     async for opened in _opened(isolating_backend):
         yield opened
 
 
 @pytest.fixture
-async def start() -> Callable[[Sandbox], Awaitable[Kernel]]:
+def start() -> Callable[[Sandbox], Awaitable[Kernel]]:
     return started
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def kernel(sandbox: Sandbox) -> Kernel:
     return await started(sandbox)
 
@@ -88,7 +89,7 @@ async def shared_jail(request: pytest.FixtureRequest) -> AsyncIterator[Kernel]:
         yield await started(opened)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def with_limits(any_backend: str) -> AsyncIterator[OpenKernel]:
     """Starts a kernel whose limits differ from the quick ones in the named ways."""
     opened: list[Sandbox] = []

@@ -3,6 +3,7 @@
 import base64
 
 import pytest
+
 from toolablate.sandbox import Kernel
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -66,7 +67,9 @@ async def test_figure_is_a_picture(shared_kernel: Kernel) -> None:
 
 
 async def test_rich_outputs_are_text(shared_kernel: Kernel) -> None:
-    result = await shared_kernel.execute("from IPython.display import *; display(HTML('<b>x</b>'), SVG('<svg/>'), JSON({'a': 1}))")
+    result = await shared_kernel.execute(
+        "from IPython.display import *; display(HTML('<b>x</b>'), SVG('<svg/>'), JSON({'a': 1}))"
+    )
     kept = {rich.mime: rich.data for rich in result.rich}
     assert kept["text/html"] == "<b>x</b>"
     assert kept["image/svg+xml"] == "<svg/>"

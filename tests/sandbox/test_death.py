@@ -3,7 +3,10 @@
 from collections.abc import Awaitable, Callable
 
 import pytest
+
 from toolablate.sandbox import Kernel
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 OpenKernel = Callable[..., Awaitable[Kernel]]
 

@@ -1,11 +1,11 @@
 """Hostile cells, on every backend that claims to hold them."""
 
-import os
 import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+
 from toolablate.sandbox import Kernel, Sandbox
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -36,9 +36,7 @@ print(attempt(lambda: os.setuid(0)), attempt(lambda: os.chroot("/tmp")), attempt
 """
 
 
-async def test_host_file_and_environment_stay_secret(
-    shared_jail: Kernel, tmp_path: Path
-) -> None:
+async def test_host_file_and_environment_stay_secret(shared_jail: Kernel, tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("swordfish")
     result = await shared_jail.execute(f"open({str(secret)!r}).read()")
@@ -104,9 +102,7 @@ async def test_sockets_of_the_kernel_are_out_of_reach(shared_jail: Kernel) -> No
     assert (await shared_jail.execute(f"import os; os.path.exists({folder!r})")).text == "False\n"
 
 
-async def test_kernels_do_not_see_each_other(
-    isolating: Sandbox, start: Callable[[Sandbox], Awaitable[Kernel]]
-) -> None:
+async def test_kernels_do_not_see_each_other(isolating: Sandbox, start: Callable[[Sandbox], Awaitable[Kernel]]) -> None:
     one, two = await start(isolating), await start(isolating)
     await one.execute("open('mine.txt', 'w').write('one'); open('/dev/shm/mine', 'w').write('one')")
     look = "import os\nprint(os.listdir('.'), os.listdir('/dev/shm'), len([p for p in os.listdir('/proc') if p.isdigit()]))"
@@ -169,9 +165,7 @@ async def test_memory_bomb_is_an_ordinary_error(
     ],
     ids=["print", "raw descriptor", "big pieces", "display"],
 )
-async def test_endless_output_is_bounded(
-    with_limits: Callable[..., Awaitable[Kernel]], code: str
-) -> None:
+async def test_endless_output_is_bounded(with_limits: Callable[..., Awaitable[Kernel]], code: str) -> None:
     kernel = await with_limits(cell_seconds=1.0, memory_mb=600)
     result = await kernel.execute(code)
     assert result.status in ("timeout", "died")
