@@ -16,7 +16,8 @@ from tests.traces.samples import ENVIRONMENT, WHEN, attempt, filled, plan, score
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Answer
-from toolablate.traces.store import Recorder, Store, verify
+from toolablate.traces.store import SCHEMA_VERSION, Recorder, Store, verify
+from toolablate.traces.store._schema import migrate, migrations, schema_version
 
 
 def _text(path: Path) -> None:
@@ -137,6 +138,36 @@ async def test_a_second_recorder_is_refused_and_the_first_goes_on(tmp_path: Path
     assert verify(path).finished == 1
     with Recorder(path):
         pass
+
+
+def test_a_link_or_another_working_folder_is_no_way_around_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    monkeypatch.chdir(tmp_path / "a")
+    with Recorder("s.db") as recorder:
+        plan(recorder)
+        (tmp_path / "b" / "link.db").symlink_to(tmp_path / "a" / "s.db")
+        monkeypatch.chdir(tmp_path / "b")
+        with pytest.raises(StoreError, match="another toolablate"):
+            Recorder("link.db")
+    assert _names(tmp_path / "a") == ["s.db"]
+    assert verify("link.db").ok
+
+
+def test_a_migration_that_fails_leaves_the_store_at_its_version(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
+    good, bad = "CREATE TABLE extra (a)", "CREATE TABLE more (a); INSERT INTO nowhere VALUES (1)"
+    migrate(connection, migrations())
+    assert schema_version(connection) == len(migrations()) == SCHEMA_VERSION
+    with pytest.raises(sqlite3.Error):
+        migrate(connection, (*migrations(), f"{good};", f"{bad};"))
+    assert schema_version(connection) == SCHEMA_VERSION + 1
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema")}
+    assert "extra" in tables
+    assert "more" not in tables
+    connection.close()
 
 
 def test_a_lock_dies_with_its_process(tmp_path: Path) -> None:

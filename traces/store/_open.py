@@ -44,7 +44,7 @@ def _check_readable(connection: sqlite3.Connection, path: Path) -> None:
 
 def _open_unshared(path: Path) -> sqlite3.Connection:
     """Where the index beside a WAL cannot be made (a read-only disk): nobody writes there, so none is needed."""
-    wal = _beside(path, "-wal")
+    wal = _beside(path.resolve(), "-wal")
     if wal.exists() and wal.stat().st_size > 0:
         raise StoreError(
             f"Cannot read {path} here: its last writer did not close it, and the folder is read-only",
@@ -102,16 +102,18 @@ class WriterLock:
     """Held by a store's one writer for as long as it writes, so that no trial is run twice."""
 
     def __init__(self, store: Path) -> None:
-        self._path = _beside(store, "-lock")
         self._store = store
+        self._path = store
         self._file = -1
 
     def acquire(self) -> None:
         """Raises StoreError where another process writes or the folder is read-only."""
         while True:
             try:
+                # Beside the file itself, so that neither a link to it nor another working folder is a way around it.
+                self._path = _beside(self._store.resolve(), "-lock")
                 file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            except (OSError, ValueError) as error:
+            except (OSError, RuntimeError, ValueError) as error:
                 raise unwritable(self._store, error) from error
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -141,7 +143,7 @@ class WriterLock:
             self._file = -1
 
 
-def unwritable(store: Path, error: OSError | ValueError) -> StoreError:
+def unwritable(store: Path, error: OSError | RuntimeError | ValueError) -> StoreError:
     reason = getattr(error, "strerror", None) or str(error)
     return StoreError(
         f"Cannot write the store {store}: {reason}",
