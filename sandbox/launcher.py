@@ -197,6 +197,7 @@ def _settle(request: dict[str, Any]) -> None:
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     Path(request["work"]).mkdir(mode=0o700, exist_ok=True)
     os.chdir(request["work"])
+    os.environ["PWD"] = request["work"]
 
 
 def _limit(limits: dict[str, int]) -> None:

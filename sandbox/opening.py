@@ -1,5 +1,6 @@
 """Opening a sandbox by the name of its backend."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from toolablate.sandbox.kernel import Availability, Kernel, KernelUnavailable, Limits, Sandbox
@@ -65,8 +66,7 @@ class _JupyterSandbox:
 
     async def close(self) -> None:
         """Closes all its kernels."""
-        for kernel in tuple(self._kernels):
-            await kernel.close()
+        await asyncio.gather(*(kernel.close() for kernel in tuple(self._kernels)))
         if self._context is not None:
             self._context.destroy(linger=0)
             self._context = None

@@ -6,6 +6,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO
@@ -14,6 +15,7 @@ from toolablate.sandbox.child import Child
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
 from toolablate.sandbox.process import ENVIRONMENT, LAUNCHER, KernelProcess
 from toolablate.sandbox.python import Python
+from toolablate.sandbox.seccomp import syscall_filter
 
 _MB = 1_000_000
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -46,12 +48,17 @@ class BubblewrapProcess(KernelProcess):
         bwrap = shutil.which("bwrap")
         if bwrap is None:
             raise KernelUnavailable("bubblewrap (bwrap) is not installed", hint=REMEDY_INSTALL, code="not_installed")
-        with _data_file(self._passwd()) as passwd, _data_file(self._group()) as group:
-            options = self._options(passwd.fileno(), group.fileno())
+        calls = syscall_filter()
+        with ExitStack() as files:
+            passwd, group, seccomp = (
+                files.enter_context(_data_file(content)).fileno()
+                for content in (self._passwd().encode(), self._group().encode(), calls or b"")
+            )
+            options = self._options(passwd, group) + (["--seccomp", str(seccomp)] if calls else [])
             start = [self._python.executable, "-P", _LAUNCHER]
             self._child = Child(
                 lambda control: [bwrap, *options, "--", *start, f"fd:{control}"],
-                descriptors=(passwd.fileno(), group.fileno()),
+                descriptors=(passwd, group, seccomp),
                 env={"PATH": "/usr/bin:/bin"},
             )
         return self._child.control
@@ -147,9 +154,9 @@ def _shown(source: str, target: str) -> list[str]:
     return [*made, "--ro-bind", source, target]
 
 
-def _data_file(text: str) -> BinaryIO:
+def _data_file(content: bytes) -> BinaryIO:
     file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
-    file.write(text.encode())
+    file.write(content)
     file.flush()
     file.seek(0)
     return file

@@ -1,5 +1,6 @@
 """Hostile cells, on every backend that claims to hold them."""
 
+import errno
 import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -78,6 +79,17 @@ async def test_nothing_of_the_host_is_writable(shared_jail: Kernel) -> None:
 async def test_no_privileges(shared_jail: Kernel) -> None:
     result = await shared_jail.execute(ESCALATION)
     assert result.text.splitlines() == [f"True {0:016x} {0:016x} 1", " ".join(["refused"] * 6)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["libc.unshare(0x10000000)", "libc.unshare(0x20000)", "libc.mount(b't', b'/tmp', b'tmpfs', 0, None)",
+     "libc.ptrace(16, 1, 0, 0)", "libc.syscall(435, 0, 0)", "libc.setns(0, 0)", "libc.chroot(b'/tmp')"],
+)  # fmt: skip
+async def test_reach_into_the_machine_is_denied(shared_jail: Kernel, call: str) -> None:
+    code = f"import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nprint({call}, ctypes.get_errno())"
+    result = await shared_jail.execute(code)
+    assert result.text in (f"-1 {errno.EPERM}\n", f"-1 {errno.ENOSYS}\n")
 
 
 async def test_no_network(shared_jail: Kernel) -> None:

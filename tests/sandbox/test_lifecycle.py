@@ -57,6 +57,10 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
+def entries(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
 def alive(processes: set[int]) -> bool:
     return any(Path(f"/proc/{pid}").exists() for pid in processes)
 
@@ -87,7 +91,7 @@ async def test_closing_leaves_nothing(
     await kernels[2].close()
     await sandbox.close()
     assert traces() == before
-    assert not list(folder.iterdir())
+    assert not entries(folder)
     if sandbox.name == "docker":
         assert not containers()
 
@@ -136,9 +140,9 @@ async def test_kernels_end_with_a_killed_host(
     while alive(left) or (any_backend == "docker" and containers()):  # noqa: ASYNC110 - nobody could tell us
         await asyncio.sleep(0.05)  # the test's own time limit ends this
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    assert list(folder.iterdir())
+    assert entries(folder)
     sweep()
-    assert not list(folder.iterdir())
+    assert not entries(folder)
 
 
 @in_one_loop
