@@ -28,14 +28,16 @@ def compare_store(
 ) -> Compared:
     """Compares all that a store holds, or the trials that one run called for (`latest`, or its id).
 
-    The baseline is by default that of the latest run. Raises InputError and StoreError.
+    Baseline and scorers are by default those of the latest run. Raises InputError and StoreError.
     """
     with Store(path) as store:
         runs = store.runs()
         if not runs:
             raise InputError(f"{path} holds no run yet", hint="toolablate run PLAN", code="empty_store")
         chosen = runs[-1].id if run == "latest" else run
-        observations = store.observations(run=chosen, scorer=scorer)
+        known = store.scorers()
+        scorers = [scorer] if scorer else [name for name in runs[-1].scorers if name in known]
+        observations = store.observations(run=chosen, scorers=scorers)
         order = [condition.name for condition in store.conditions()]
     name = baseline or runs[-1].baseline
     return Compared(name, tuple(compare(observations, name, by=by, seed=seed, order=order)))

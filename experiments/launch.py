@@ -40,18 +40,19 @@ def launch(plan: Plan, plan_text: str, watcher: Watcher) -> Launched:
 
 
 async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher) -> Launched:
+    scorers = Scorers(plan.questions)
     run = Run(
         id=uuid.uuid4().hex,
         started_at=datetime.now(UTC),
         plan=plan_text,
         toolablate=version("toolablate"),
         baseline=plan.baseline or planned.conditions[0].name,
+        scorers=scorers.names(planned.questions),
         world=world_of(plan, planned.conditions),
     )
     store = Path(plan.store)
     require_same_world(store, run.world)
     stop = StopSwitch()
-    scorers = Scorers(plan.questions)
     async with AsyncExitStack() as stack:
         recorder = stack.enter_context(Recorder(store))
         trials = [entry.trial for entry in planned.trials]

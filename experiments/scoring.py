@@ -1,5 +1,6 @@
 """Scores trials by the plan's scorer, when they end and whenever a score is missing."""
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -21,16 +22,26 @@ class Scorers:
         """None for a trace that infrastructure spoiled."""
         if not trace.scorable:
             return None
-        return self._scorer(question.target.kind).score(question, trace.trial.id, trace.answer)
+        return self.scorer(question).score(question, trace.trial.id, trace.answer)
+
+    def scorer(self, question: Question) -> Scorer:
+        return self._scorer(question.target.kind)
+
+    def names(self, questions: Iterable[Question]) -> tuple[str, ...]:
+        """The names of the scorers that the questions call for. Raises ScoringError for one that is unknown."""
+        return tuple(sorted({self.scorer(question).name for question in questions}))
 
     def _make(self, kind: str) -> Scorer:
         return scorer_for(self._section.scorer or kind, unparsed=self._section.unparsed)
 
 
 async def score_unscored(store: Path, planned: Design, scorers: Scorers, recorder: Recorder) -> None:
-    """Scores finished trials that have no score, because a run was killed between the two."""
+    """Scores finished trials that lack the plan's score: a run was killed, or the plan names another scorer now."""
     with Store(store) as opened:
-        unscored = opened.unscored_trials()
-        entries = [entry for entry in planned.trials if entry.trial.id in unscored]
+        unscored = {
+            scorer.name: opened.unscored_trials(scorer=scorer.name, version=scorer.version)
+            for scorer in map(scorers.scorer, planned.questions)
+        }
+        entries = [entry for entry in planned.trials if entry.trial.id in unscored[scorers.scorer(entry.question).name]]
         scores = [scorers.score(entry.question, opened.trace(entry.trial.id)) for entry in entries]
     await recorder.score([score for score in scores if score is not None])

@@ -86,7 +86,9 @@ def _executed(trace: Trace | None, recorded: list[Any]) -> tuple[list[Any] | Non
         return executed, ""
     if tatqa([_text(item) for item in executed], [_text(item) for item in recorded]):
         return executed, "the same value, which the authors' pipeline turned from text into a number, or rounded"
-    return executed, "the authors' pipeline evaluated or rewrote the result"
+    if recorded == [""]:
+        return executed, "the program gives a value; the authors recorded an empty answer"
+    return executed, "the authors' pipeline evaluated the program's text as an expression"
 
 
 def _same(executed: list[Any], recorded: list[Any]) -> bool:

@@ -9,7 +9,7 @@ import click
 @click.option("--baseline", metavar="NAME", help="The condition to compare with; by default that of the latest run.")
 @click.option("--by", type=click.Choice(["domain"]), help="Also compare within each domain.")
 @click.option("--run", metavar="ID", help='Only the trials that one run called for: its id, or "latest".')
-@click.option("--scorer", metavar="NAME", help="The scores to compare by, where trials have several.")
+@click.option("--scorer", metavar="NAME", help="Compare by the scores of this scorer; by default the latest run's.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap and permutations.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparisons as JSON.")
 @click.option("--csv", type=click.Path(path_type=Path, dir_okay=False), help="Also write them to a CSV file.")

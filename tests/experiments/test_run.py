@@ -77,6 +77,18 @@ def test_a_plan_runs_compares_and_runs_nothing_twice(good_plan: Path, cli: Cli, 
     assert verified.returncode == 0, verified.stdout
 
 
+def test_another_scorer_scores_again_without_running_again(good_plan: Path, cli: Cli, store: Path) -> None:
+    assert cli("run", good_plan).returncode == 0
+    text = good_plan.read_text(encoding="utf-8")
+    good_plan.write_text(text.replace("[questions]", "[questions]\nunparsed = 'exclude'"), encoding="utf-8")
+    again = json.loads(cli("run", good_plan, "--json").stdout)
+    assert (again["done_before"], again["missing"]) == (4, 0)
+    with Store(store) as opened:
+        assert opened.scorers() == ("number", "number[unparsed=exclude]")
+    assert json.loads(cli("compare", store, "--json").stdout)["comparisons"][0]["questions"] == 2
+    assert cli("compare", store, "--scorer", "nobody").returncode == 2
+
+
 def test_a_trace_tells_what_was_run_and_how_it_was_held(good_plan: Path, cli: Cli, store: Path) -> None:
     cli("run", good_plan)
     listed = json.loads(cli("show", store, "--condition", "python", "--question", "q1", "--json").stdout)["trials"]

@@ -310,12 +310,12 @@ async def test_several_scorers_are_never_mixed_silently(tmp_path: Path) -> None:
     with Store(path) as store:
         with pytest.raises(InputError, match="choice, judge"):
             store.observations()
-        assert [item.value for item in store.observations(scorer="judge")][:2] == [0.0, None]
-        assert {item.value for item in store.observations(scorer="choice")} == {1.0}
+        assert [item.value for item in store.observations(scorers=["judge"])][:2] == [0.0, None]
+        assert {item.value for item in store.observations(scorers=["choice"])} == {1.0}
         with pytest.raises(InputError, match=r"'nobody'(.|\n)*choice, judge"):
-            store.observations(scorer="nobody")
+            store.observations(scorers=["nobody"])
         with pytest.raises(InputError, match="run-1"):
-            store.observations(scorer="judge", run="run-9")
+            store.observations(scorers=["judge"], run="run-9")
 
 
 async def test_trials_are_found_by_the_beginning_of_their_id(tmp_path: Path) -> None:

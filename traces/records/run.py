@@ -7,9 +7,9 @@ from toolablate.traces.records._base import TaggedRecord
 
 
 class Run(TaggedRecord):
-    """One start of a plan: its text as it was, the name of its baseline, and the world in which its trials ran.
+    """One start of a plan: its text as it was, the names of its baseline and its scorers, and its trials' world.
 
-    `world` names what the tools stood on: `search` (a provider, with the digest of its corpus) and `sandbox` (a backend).
+    `world` names what the tools stood on: `search` (a provider, with the digest of its corpus) and `sandbox`.
     """
 
     version: Literal[1] = 1
@@ -18,4 +18,5 @@ class Run(TaggedRecord):
     plan: str
     toolablate: str
     baseline: str = ""
+    scorers: tuple[str, ...] = ()
     world: dict[str, str] = Field(default_factory=dict)

@@ -126,10 +126,14 @@ def read_finished(connection: sqlite3.Connection) -> frozenset[str]:
     return frozenset(row[0] for row in rows)
 
 
-def read_unscored(connection: sqlite3.Connection) -> frozenset[str]:
+def read_unscored(
+    connection: sqlite3.Connection, scorer: str | None = None, version: int | None = None
+) -> frozenset[str]:
     rows = connection.execute(
         "SELECT trials.id FROM trials JOIN traces ON traces.key = trials.current WHERE outcome <> 'failed'"
-        " AND NOT EXISTS (SELECT 1 FROM scores WHERE scores.trial = trials.key AND scores.trace = traces.key)"
+        " AND NOT EXISTS (SELECT 1 FROM scores WHERE scores.trial = trials.key AND scores.trace = traces.key"
+        " AND (?1 IS NULL OR scores.scorer = ?1) AND (?2 IS NULL OR scores.version = ?2))",
+        (scorer, version),
     )
     return frozenset(row[0] for row in rows)
 

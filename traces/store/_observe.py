@@ -1,6 +1,8 @@
 """The one query that a comparison needs."""
 
+import json
 import sqlite3
+from collections.abc import Sequence
 
 from toolablate.traces.errors import InputError
 from toolablate.traces.store._labels import labels
@@ -9,7 +11,8 @@ from toolablate.traces.store.observation import Observation
 # SQLite fills the bare columns of a max() from the row that holds the maximum: the newest version's score.
 _OBSERVATIONS = """
 WITH newest AS (
-    SELECT trace, value, verdict, max(version) FROM scores WHERE :scorer IS NULL OR scorer = :scorer GROUP BY trace
+    SELECT trace, value, verdict, max(version) FROM scores
+    WHERE :scorers = '[]' OR scorer IN (SELECT value FROM json_each(:scorers)) GROUP BY trace
 )
 SELECT trials.question, trials.model, trials.condition, trials.repeat, traces.outcome, newest.value, newest.verdict,
     traces.input_tokens, traces.output_tokens, traces.cost_usd, trials.id
@@ -21,14 +24,14 @@ ORDER BY trials.key
 """
 
 
-def read_observations(connection: sqlite3.Connection, *, scorer: str | None, run: str | None) -> list[Observation]:
+def read_observations(connection: sqlite3.Connection, *, scorers: Sequence[str], run: str | None) -> list[Observation]:
     """Raises InputError for a scorer or run that is not there or not clear, sqlite3.Error."""
-    _check_scorer(connection, scorer)
+    _check_scorers(connection, scorers)
     key = None if run is None else _run_key(connection, run)
     names, models, conditions = (labels(connection, table) for table in ("questions", "models", "conditions"))
     facts = {row[0]: row[1:] for row in connection.execute("SELECT key, cluster, domain FROM questions")}
     simulated = {row[0]: bool(row[1]) for row in connection.execute("SELECT key, simulated FROM models")}
-    rows = connection.execute(_OBSERVATIONS, {"scorer": scorer, "run": key})
+    rows = connection.execute(_OBSERVATIONS, {"scorers": json.dumps(list(scorers)), "run": key})
     return [
         Observation(
             question=names[question],
@@ -49,9 +52,13 @@ def read_observations(connection: sqlite3.Connection, *, scorer: str | None, run
     ]
 
 
-def _check_scorer(connection: sqlite3.Connection, scorer: str | None) -> None:
-    known = [row[0] for row in connection.execute("SELECT DISTINCT scorer FROM scores ORDER BY scorer")]
-    if scorer is None:
+def read_scorers(connection: sqlite3.Connection) -> list[str]:
+    return [row[0] for row in connection.execute("SELECT DISTINCT scorer FROM scores ORDER BY scorer")]
+
+
+def _check_scorers(connection: sqlite3.Connection, scorers: Sequence[str]) -> None:
+    known = read_scorers(connection)
+    if not scorers:
         query = "SELECT 1 FROM scores GROUP BY trial HAVING count(DISTINCT scorer) > 1 LIMIT 1"
         if len(known) > 1 and connection.execute(query).fetchone():
             raise InputError(
@@ -59,7 +66,7 @@ def _check_scorer(connection: sqlite3.Connection, scorer: str | None) -> None:
                 hint="Say which one to compare by.",
                 code="several_scorers",
             )
-    elif scorer not in known:
+    for scorer in set(scorers) - set(known):
         raise InputError(
             f"There are no scores by a scorer {scorer!r}",
             hint=f"Scorers in this store: {', '.join(known) or 'none'}.",

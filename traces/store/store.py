@@ -23,7 +23,7 @@ from toolablate.traces.records import (
 from toolablate.traces.store._errors import reading
 from toolablate.traces.store._jobs import read_finished, read_unscored
 from toolablate.traces.store._labels import labels
-from toolablate.traces.store._observe import read_observations
+from toolablate.traces.store._observe import read_observations, read_scorers
 from toolablate.traces.store._open import open_reader
 from toolablate.traces.store._texts import TextReader, damaged
 from toolablate.traces.store._traces import MODEL, TRACE_QUERY, read_trace
@@ -91,15 +91,20 @@ class Store:
         models, conditions = self._labels("models"), self._labels("conditions")
         return tuple(TrialCounts(models[row[0]], conditions[row[1]], *row[2:]) for row in rows)
 
-    def observations(self, *, scorer: str | None = None, run: str | None = None) -> list[Observation]:
+    def observations(self, *, scorers: Sequence[str] = (), run: str | None = None) -> list[Observation]:
         """The planned trials that have ended, with their scores, for a comparison.
 
-        A trial's score is the one by the highest version of its scorer, of its current trace. `scorer` names the one
+        A trial's score is the one by the highest version of its scorer, of its current trace. `scorers` names those
         to use where trials have several; `run` keeps to the trials of one run. Raises InputError where there are
         several scorers and none is named, or no such scorer or run.
         """
         with reading(self.path):
-            return read_observations(self._connection, scorer=scorer, run=run)
+            return read_observations(self._connection, scorers=scorers, run=run)
+
+    def scorers(self) -> tuple[str, ...]:
+        """The names of the scorers that have scored a trial."""
+        with reading(self.path):
+            return tuple(read_scorers(self._connection))
 
     def find_trial(self, prefix: str) -> str:
         """The id of the one trial that begins with `prefix`. Raises InputError for none or several."""
@@ -173,10 +178,10 @@ class Store:
         )
         return tuple(self._record(Score, row[0]) for row in rows)
 
-    def unscored_trials(self) -> frozenset[str]:
-        """Ids of finished trials whose trace has no score yet."""
+    def unscored_trials(self, *, scorer: str | None = None, version: int | None = None) -> frozenset[str]:
+        """Ids of finished trials whose trace has no score yet; of that scorer, in that version, where one is named."""
         with reading(self.path):
-            return read_unscored(self._connection)
+            return read_unscored(self._connection, scorer, version)
 
     def questions(self) -> tuple[Question, ...]:
         return tuple(self._record(Question, row[0]) for row in self._rows("SELECT body FROM questions ORDER BY key"))
