@@ -86,9 +86,10 @@ def test_the_tool_of_the_readme_is_a_tool() -> None:
     (code,) = blocks("README.md", "python")
     names: dict[str, object] = {}
     exec(code, names)
-    made = names["calculate"]
+    made = names["fahrenheit"]
     assert isinstance(made, FunctionTool)
-    assert made.parameters["required"] == ["expression"]
+    assert made.parameters["required"] == ["celsius"]
+    assert made(100.0) == 212.0
 
 
 def test_the_links_of_the_documents_lead_somewhere() -> None:
