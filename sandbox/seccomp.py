@@ -1,7 +1,7 @@
 """A filter of system calls that no program of science needs, and that reach far into the machine's kernel.
 
-Classic BPF over `struct seccomp_data` (Linux, Documentation/userspace-api/seccomp_filter.rst). A list of what is denied and
-not of what is allowed: it closes the ways to new namespaces, mounts, tracing and keyrings.
+Classic BPF over `struct seccomp_data` (Linux, Documentation/userspace-api/seccomp_filter.rst). A list of what is
+denied, not of what is allowed: it closes the ways to new namespaces, mounts, tracing and keyrings.
 """
 
 import errno
