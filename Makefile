@@ -7,14 +7,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint check docker-image clean
+.PHONY: demo test lint check docker-image bubblewrap clean
 
-demo: .venv/demo.installed
-	@.ci/debian bubblewrap:bwrap
+demo: | bubblewrap .venv/demo.installed
 	@$(BIN)/toolablate run examples/demo/plan.toml
 
-test: .venv/dev.installed
-	@.ci/debian bubblewrap:bwrap
+test: | bubblewrap .venv/dev.installed
 	$(BIN)/pytest
 
 lint: .venv/dev.installed
@@ -27,6 +25,9 @@ check: lint test
 
 docker-image: .venv/demo.installed
 	$(BIN)/python -m toolablate.sandbox.docker.build $(IMAGE_OPTIONS)
+
+bubblewrap:
+	@.ci/debian bubblewrap:bwrap
 
 clean:
 	rm -rf .venv runs build dist

@@ -50,8 +50,9 @@ def final_text(row: dict[str, Any]) -> str:
 
 def script_lines(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
     calls = [{"tool_calls": [{"name": "python", "arguments": {"code": code}}]} for code, _ in recorded_cells(row)]
-    # A trace that breaks off has no final text; what its last program printed is then its answer.
-    final = {"content": final_text(row) or "{{last_tool_output}}"}
+    text = final_text(row)
+    # ToRA's own rule: where the text boxes no answer, it is what the last program printed.
+    final = {"content": text if "\\boxed" in text else f"{text}\n\nAnswer: {{{{last_tool_output}}}}"}
     yield {"question": question_id(row), "condition": "tora", "replies": [*calls, final]}
 
 
