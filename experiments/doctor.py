@@ -1,16 +1,22 @@
 """Finds out what works on this machine, by trying it."""
 
 import asyncio
+import importlib
 import os
 import platform
+import socket
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
+from urllib.parse import urlsplit
 
 from toolablate.experiments.plan import Plan
+from toolablate.experiments.trials import design
+from toolablate.experiments.world import open_search
 from toolablate.sandbox import BACKENDS, open_sandbox
+from toolablate.traces.errors import ToolablateError
 from toolablate.traces.records import OpenAIModel
 
 State = Literal["ok", "missing", "warning"]
@@ -34,7 +40,7 @@ class Finding:
 
 def examine(plan: Plan | None = None) -> list[Finding]:
     """Looks at the machine; with a plan, at what that plan needs as well. Starts a kernel in each backend."""
-    return [*_python(), *asyncio.run(_backends()), *_packages(), *_keys(plan)]
+    return [*_python(), *asyncio.run(_backends()), *_packages(), *_keys(plan), *_plan(plan)]
 
 
 def fit_to_run(findings: list[Finding], plan: Plan | None = None) -> bool:
@@ -70,7 +76,13 @@ async def _backends() -> list[Finding]:
 
 def _packages() -> Iterator[Finding]:
     for name in PACKAGES:
-        yield Finding("package", name, "ok", version(name))
+        try:
+            importlib.import_module(name.replace("-", "_"))
+            yield Finding("package", name, "ok", version(name))
+        except ImportError as error:
+            yield Finding(
+                "package", name, "missing", f"{version(name)} cannot be imported: {error}", f"pip install -U {name}"
+            )
     for name in KERNEL_PACKAGES:
         try:
             yield Finding("package", name, "ok", f"{version(name)}, usable in kernels")
@@ -84,9 +96,46 @@ def _keys(plan: Plan | None) -> Iterator[Finding]:
     """Says only whether a key is set; its value is never read into anything."""
     wanted = [model for model in plan.models if isinstance(model, OpenAIModel)] if plan else []
     for name in sorted({model.api_key_env for model in wanted} or {"OPENAI_API_KEY"}):
-        users = ", ".join(model.name for model in wanted if model.api_key_env == name)
+        users = [model for model in wanted if model.api_key_env == name]
+        shown = f", for {', '.join(model.name for model in users)}" if users else ""
         if os.environ.get(name):
-            yield Finding("key", name, "ok", f"set{f', for {users}' if users else ''}")
+            yield Finding("key", name, "ok", f"set{shown}")
+        elif any(urlsplit(model.endpoint).hostname == "api.openai.com" for model in users):
+            yield Finding("key", name, "missing", f"not set{shown}", f"export {name}=...")
         else:
-            need = f"not set; needed by {users}" if users else "not set; needed only for models that ask for a key"
-            yield Finding("key", name, "warning", need, f"export {name}=...")
+            yield Finding("key", name, "warning", f"not set{shown}: endpoints that ask for no key do without")
+
+
+def _plan(plan: Plan | None) -> Iterator[Finding]:
+    """Whether what the plan names is there: questions, tools, search, and something that listens at each endpoint."""
+    if plan is None:
+        return
+    for topic, look in (("questions", _look_at_questions), ("tools", _look_at_tools)):
+        try:
+            yield Finding("plan", topic, "ok", look(plan))
+        except ToolablateError as error:
+            yield Finding("plan", topic, "missing", error.message, error.hint)
+    for endpoint in sorted({model.endpoint for model in plan.models if isinstance(model, OpenAIModel)}):
+        yield _endpoint(endpoint)
+
+
+def _look_at_questions(plan: Plan) -> str:
+    found = design(plan)
+    return f"{len(found.questions)} questions, {len(found.trials)} trials"
+
+
+def _look_at_tools(plan: Plan) -> str:
+    conditions = plan.resolved_conditions()
+    open_search(plan, conditions)
+    return f"those of {len(conditions)} conditions can be had"
+
+
+def _endpoint(endpoint: str) -> Finding:
+    """Whether something listens there; no request is sent, since that may cost money."""
+    parts = urlsplit(endpoint)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    try:
+        with socket.create_connection((parts.hostname or "", port), timeout=5):
+            return Finding("plan", endpoint, "ok", "something listens there (no request was sent)")
+    except OSError as error:
+        return Finding("plan", endpoint, "missing", f"nothing answers: {error}", "start the server, or mend `endpoint`")

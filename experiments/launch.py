@@ -14,7 +14,7 @@ from toolablate.agents import ModelSource, RetryPolicy, connect
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.runner import Setting, StopSwitch, Watcher, run_trials
 from toolablate.experiments.scoring import Scorers, score_unscored
-from toolablate.experiments.trials import Design, PlannedTrial, design
+from toolablate.experiments.trials import Design, design
 from toolablate.experiments.world import environment, open_search, open_tried_sandbox, require_same_world, world_of
 from toolablate.tools import Resources
 from toolablate.traces.records import Model, Run
@@ -51,6 +51,7 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
         world=world_of(plan, planned.conditions),
     )
     store = Path(plan.store)
+    search = open_search(plan, planned.conditions)
     require_same_world(store, run.world)
     stop = StopSwitch()
     async with AsyncExitStack() as stack:
@@ -59,38 +60,25 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
         recorder.plan(run, planned.questions, planned.models, planned.conditions, trials)
         finished = recorder.finished_trials()
         missing = [entry for entry in planned.trials if entry.trial.id not in finished]
+        watcher.begin(len(trials), missing)
         if missing:
-            setting = await _open_setting(plan, planned, missing, recorder, scorers, watcher, stack)
-            watcher.begin(len(trials), missing)
+            sandbox = await open_tried_sandbox(plan, [entry.condition for entry in missing], stack)
+            setting = Setting(
+                recorder=recorder,
+                sources={model.name: await stack.enter_async_context(_connected(model)) for model in planned.models},
+                resources=Resources(sandbox=sandbox, search=search),
+                scorers=scorers,
+                environment=environment(sandbox, run.world),
+                retry=RetryPolicy(attempts=plan.runner.attempts),
+                watcher=watcher,
+                kernels=plan.runner.kernels,
+            )
             with _interruptible(stop, watcher):
                 await run_trials(missing, setting, stop)
         await score_unscored(store, planned, scorers, recorder)
         finished = recorder.finished_trials()
     left = sum(trial.id not in finished for trial in trials)
     return Launched(run.id, store, len(trials), len(trials) - len(missing), left, stop.stopped)
-
-
-async def _open_setting(
-    plan: Plan,
-    planned: Design,
-    missing: list[PlannedTrial],
-    recorder: Recorder,
-    scorers: Scorers,
-    watcher: Watcher,
-    stack: AsyncExitStack,
-) -> Setting:
-    sandbox = await open_tried_sandbox(plan, [entry.condition for entry in missing], stack)
-    sources = {model.name: await stack.enter_async_context(_connected(model)) for model in planned.models}
-    return Setting(
-        recorder=recorder,
-        sources=sources,
-        resources=Resources(sandbox=sandbox, search=open_search(plan, planned.conditions)),
-        scorers=scorers,
-        environment=environment(sandbox),
-        retry=RetryPolicy(attempts=plan.runner.attempts),
-        watcher=watcher,
-        kernels=plan.runner.kernels,
-    )
 
 
 @asynccontextmanager

@@ -1,5 +1,6 @@
 """A plan: which questions, models and conditions, how often, and with what at hand."""
 
+import sys
 import tomllib
 from dataclasses import asdict
 from pathlib import Path
@@ -80,9 +81,17 @@ class SandboxSection(_Section):
 class SearchSection(_Section):
     """`corpus`: offline, over a JSONL of documents or "builtin"; `ddgs`: live, with one pinned backend."""
 
-    provider: Literal["corpus", "ddgs"] = "corpus"
-    corpus: str = "builtin"
+    provider: Literal["corpus", "ddgs"]
+    corpus: str = ""
     backend: str = "duckduckgo"
+
+    @model_validator(mode="after")
+    def _corpus_is_named(self) -> Self:
+        if self.provider == "corpus" and not self.corpus:
+            raise ValueError(
+                'search.corpus: missing; name a JSONL of documents, or "builtin" for the toy corpus of the demo'
+            )
+        return self
 
 
 class RunnerSection(_Section):
@@ -105,7 +114,7 @@ class Plan(_Section):
     conditions: tuple[Annotated[ConditionEntry, BeforeValidator(_named)], ...] = Field(min_length=1)
     budget: Budget = Budget()
     sandbox: SandboxSection = SandboxSection()
-    search: SearchSection = SearchSection()
+    search: SearchSection | None = None
     runner: RunnerSection = RunnerSection()
 
     @model_validator(mode="after")
@@ -176,6 +185,11 @@ def load_plan(path: Path) -> tuple[Plan, str]:
     return _anchored(plan, path.parent.resolve()), text
 
 
+def find_modules_beside(path: Path) -> None:
+    """Lets tools of the user's own be modules beside the plan; last in line, so that none hides an installed one."""
+    sys.path.append(str(path.parent.resolve()))
+
+
 def _anchored(plan: Plan, folder: Path) -> Plan:
     def anchor(path: str) -> str:
         return path if path == "builtin" else str(folder / path)
@@ -184,7 +198,8 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
         update={
             "store": anchor(plan.store),
             "questions": plan.questions.model_copy(update={"file": anchor(plan.questions.file)}),
-            "search": plan.search.model_copy(update={"corpus": anchor(plan.search.corpus)}),
+            "search": plan.search
+            and plan.search.model_copy(update={"corpus": plan.search.corpus and anchor(plan.search.corpus)}),
             "models": tuple(_with_source(model, folder) for model in plan.models),
         }
     )

@@ -63,7 +63,7 @@ class RunProgress:
         self._bar.update(self._task, total=planned, completed=done)
         held = f" ({done} are in the store already)" if done else ""
         self._console.print(f"{len(missing)} of {planned} trials to run{held}")
-        if self._console.is_terminal:
+        if missing and self._console.is_terminal:
             self._live.start()
 
     def started(self, planned: PlannedTrial) -> None:
@@ -88,9 +88,7 @@ class RunProgress:
             self._console.print(self._summary_line(), markup=False)
 
     def given_up(self, model: str, remaining: int, reason: str) -> None:
-        self._notes.append(
-            f"{model}: {remaining} trials left undone, because the endpoint would refuse them all: {reason}"
-        )
+        self._notes.append(f"{model}: {remaining} trials left undone, because {reason}")
 
     def stopping(self) -> None:
         self._console.print(

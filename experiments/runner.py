@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -16,6 +16,9 @@ from toolablate.tools import Resources, open_toolset, resources_needed
 from toolablate.traces.errors import InternalError, ToolablateError
 from toolablate.traces.records import Environment, Failure, OpenAIModel, Price, Score, Trace
 from toolablate.traces.store import Recorder, TrialRecorder
+
+# With so many trials failing one after the other, the endpoint is down, and waiting for each of the rest is in vain.
+TRIALS_IN_A_ROW = 10
 
 # An endpoint that says this to one trial will say it to all the others.
 FATAL_CODES = frozenset({"unauthorized", "not_found", "insufficient_quota"})
@@ -65,13 +68,13 @@ async def run_trials(missing: list[PlannedTrial], setting: Setting, stop: StopSw
     An error of the store ends the run; anything else ends a trial, as a recorded failure.
     """
     kernels = asyncio.Semaphore(setting.kernels)
-    queues: dict[str, deque[PlannedTrial]] = {}
+    queues: dict[str, _ModelQueue] = {}
     for planned in missing:
-        queues.setdefault(planned.model.name, deque()).append(planned)
+        queues.setdefault(planned.model.name, _ModelQueue()).trials.append(planned)
     try:
         async with asyncio.TaskGroup() as group:
             for queue in queues.values():
-                for _ in range(min(queue[0].model.concurrency, len(queue))):
+                for _ in range(min(queue.trials[0].model.concurrency, len(queue.trials))):
                     group.create_task(_work(queue, setting, kernels, stop))
     except* ToolablateError as errors:
         raise _first(errors) from None
@@ -82,29 +85,43 @@ def _first(group: BaseExceptionGroup[ToolablateError]) -> ToolablateError:
     return _first(error) if isinstance(error, BaseExceptionGroup) else error
 
 
-async def _work(queue: deque[PlannedTrial], setting: Setting, kernels: asyncio.Semaphore, stop: StopSwitch) -> None:
-    while queue and not stop.stopped:
-        planned = queue.popleft()
+@dataclass(slots=True)
+class _ModelQueue:
+    """What one model is still to do, and how many trials its endpoint has failed in a row."""
+
+    trials: deque[PlannedTrial] = field(default_factory=deque)
+    failed_in_a_row: int = 0
+
+    def hopeless(self, planned: PlannedTrial, trace: Trace) -> str:
+        """Takes note of a trial that has ended; says why the rest had better be left, or nothing."""
+        failure = trace.events[-1] if trace.outcome == "failed" and trace.events else None
+        if not isinstance(failure, Failure) or failure.boundary != "model":
+            self.failed_in_a_row = 0
+            return ""
+        self.failed_in_a_row += isinstance(planned.model, OpenAIModel)
+        if failure.code in FATAL_CODES:
+            return f"the endpoint would refuse them all: {failure.message}"
+        if self.failed_in_a_row >= TRIALS_IN_A_ROW:
+            return f"{self.failed_in_a_row} trials failed in a row, the last with: {failure.message}"
+        return ""
+
+
+async def _work(queue: _ModelQueue, setting: Setting, kernels: asyncio.Semaphore, stop: StopSwitch) -> None:
+    while queue.trials and not stop.stopped:
+        planned = queue.trials.popleft()
         if _runs_code(planned):
             async with kernels:
                 trace = await _run_one(planned, setting)
         else:
             trace = await _run_one(planned, setting)
-        fatal = _fatal(trace)
-        if fatal and queue:
-            setting.watcher.given_up(planned.model.name, len(queue), fatal.message)
-            queue.clear()
+        reason = queue.hopeless(planned, trace)
+        if reason and queue.trials:
+            setting.watcher.given_up(planned.model.name, len(queue.trials), reason)
+            queue.trials.clear()
 
 
 def _runs_code(planned: PlannedTrial) -> bool:
     return "sandbox" in resources_needed(planned.condition.tools)
-
-
-def _fatal(trace: Trace) -> Failure | None:
-    last = trace.events[-1] if trace.events else None
-    if isinstance(last, Failure) and last.boundary == "model" and last.code in FATAL_CODES:
-        return last
-    return None
 
 
 async def _run_one(planned: PlannedTrial, setting: Setting) -> Trace:

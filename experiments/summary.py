@@ -1,6 +1,9 @@
 """What `run` says when it ends."""
 
 import json
+import os
+import shutil
+import sys
 from dataclasses import asdict
 
 from rich.console import Console
@@ -22,8 +25,13 @@ def print_summary(launched: Launched, console: Console) -> None:
     if launched.missing:
         console.print(
             f"{launched.missing} of {launched.planned} trials are missing"
-            f"{' (you stopped the run)' if launched.stopped else ' (they failed)'}; the same command runs them.",
+            f"{' (you stopped the run)' if launched.stopped else ''}; the same command tries them again.",
             style="yellow",
         )
     console.print(Text(f"Written: {launched.store}"), soft_wrap=True)
-    console.print(Text(f"Read a trace: toolablate show {launched.store}"), soft_wrap=True)
+    console.print(Text(f"Read a trace: {_program()} show {launched.store}"), soft_wrap=True)
+
+
+def _program() -> str:
+    """This program as it can be called from here."""
+    return "toolablate" if shutil.which("toolablate") else os.path.relpath(sys.argv[0])

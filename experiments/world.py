@@ -1,14 +1,14 @@
 """What the tools of all trials stand on: the sandbox and the search, the same for every condition."""
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 
 from toolablate.benchmarks import BUILTIN_CORPUS
-from toolablate.experiments.plan import Plan, file_digest
+from toolablate.experiments.plan import Plan, SearchSection, file_digest
 from toolablate.sandbox import Sandbox, open_sandbox
 from toolablate.tools import CorpusSearch, DdgsSearch, SearchProvider, resources_needed
 from toolablate.traces.errors import InputError, SandboxError
@@ -35,9 +35,11 @@ def needed(conditions: Sequence[Condition]) -> frozenset[str]:
 
 
 def world_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
-    world = {}
-    for part in needed(conditions):
-        world[part] = plan.sandbox.backend if part == "sandbox" else _search_name(plan)
+    """What the trials stand on, by name. Raises InputError for a tool, search or corpus that cannot be had."""
+    parts = needed(conditions)
+    world: dict[str, str] = {"sandbox": plan.sandbox.backend} if "sandbox" in parts else {}
+    if "search" in parts:
+        world["search"] = _search_name(plan)
     return world
 
 
@@ -60,11 +62,13 @@ def require_same_world(store: Path, world: dict[str, str]) -> None:
 
 
 def open_search(plan: Plan, conditions: Sequence[Condition]) -> SearchProvider | None:
+    """The plan's search, if a condition needs one. Raises InputError, for a corpus with the line that is wrong."""
     if "search" not in needed(conditions):
         return None
-    if plan.search.provider == "ddgs":
-        return DdgsSearch(plan.search.backend)
-    return CorpusSearch.from_file(_corpus(plan))
+    section = _search_section(plan)
+    if section.provider == "ddgs":
+        return DdgsSearch(section.backend)
+    return CorpusSearch.from_file(_corpus(section))
 
 
 async def open_tried_sandbox(plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack) -> Sandbox | None:
@@ -87,18 +91,32 @@ async def open_tried_sandbox(plan: Plan, conditions: Sequence[Condition], stack:
     return sandbox
 
 
-def environment(sandbox: Sandbox | None) -> Environment:
-    versions = {"python": platform.python_version()} | {name: version(name) for name in RECORDED_PACKAGES}
-    if sandbox is None:
-        return Environment(versions=versions)
-    return Environment(versions=versions, sandbox=sandbox.name, sandbox_limits=asdict(sandbox.limits))
+def environment(sandbox: Sandbox | None, world: Mapping[str, str]) -> Environment:
+    return Environment(
+        versions={"python": platform.python_version()} | {name: version(name) for name in RECORDED_PACKAGES},
+        sandbox=sandbox.name if sandbox else "",
+        sandbox_limits=asdict(sandbox.limits) if sandbox else {},
+        search=world.get("search", ""),
+    )
 
 
-def _corpus(plan: Plan) -> Path:
-    return BUILTIN_CORPUS if plan.search.corpus == "builtin" else Path(plan.search.corpus)
+def _search_section(plan: Plan) -> SearchSection:
+    if plan.search is None:
+        raise InputError(
+            "a condition uses search, and the plan has no table [search]",
+            hint='provider = "ddgs" searches live; provider = "corpus", corpus = "documents.jsonl" offline',
+            code="no_search",
+        )
+    return plan.search
+
+
+def _corpus(section: SearchSection) -> Path:
+    return BUILTIN_CORPUS if section.corpus == "builtin" else Path(section.corpus)
 
 
 def _search_name(plan: Plan) -> str:
-    if plan.search.provider == "ddgs":
-        return f"ddgs/{plan.search.backend}"
-    return f"corpus/{file_digest(_corpus(plan), 'search.corpus')}"
+    section = _search_section(plan)
+    if section.provider == "ddgs":
+        return f"ddgs/{section.backend}"
+    name = "builtin" if section.corpus == "builtin" else "corpus"
+    return f"{name}/{file_digest(_corpus(section), 'search.corpus')[:12]}"

@@ -8,8 +8,9 @@ from typing import Literal, Protocol
 class Limits:
     """What one kernel may use.
 
-    Sizes in MB (10**6 bytes), times in seconds; `output_chars` and `output_messages` per cell. After `cell_seconds` the
-    cell is interrupted, and `grace_seconds` later the kernel is killed.
+    Sizes in MB (10**6 bytes), times in seconds; `output_chars` and `output_messages` per cell. `memory_mb` is what the
+    code may add to a kernel that stands idle; `processes` counts threads as well. After `cell_seconds` the cell is
+    interrupted, and `grace_seconds` later the kernel is killed.
     """
 
     memory_mb: int = 1024

@@ -1,12 +1,10 @@
 """From the tools that a condition names to tools that are open for one trial."""
 
 import importlib
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ValidationError
@@ -184,18 +182,15 @@ def _load(name: str) -> object:
 
 
 def _import(module: str, name: str) -> object:
-    here = str(Path.cwd())
-    if here not in sys.path and "" not in sys.path:
-        # At the end: a tool beside the plan is found, yet no file there stands in for an installed package.
-        sys.path.append(here)
     try:
         return importlib.import_module(module)
     except InputError:
         raise
     except Exception as error:
+        absent = isinstance(error, ModuleNotFoundError) and error.name == module.split(".")[0]
         raise InputError(
             f"tools: {name!r}: cannot import {module!r}: {type(error).__name__}: {error}",
-            hint="modules are looked for in the environment and in the folder that the command runs in",
+            hint="modules are looked for in the environment and in the plan's folder" if absent else "",
             code="unknown_tool",
         ) from error
 

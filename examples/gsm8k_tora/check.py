@@ -52,6 +52,8 @@ def _reason(recorded: str | None, call: ToolCall | None, output: str) -> str:
         return "no output was recorded"
     if output == recorded.strip():
         return ""
+    if call.error == "timeout" and "Timed Out" in recorded:
+        return "both run out of time"
     if call.status != "ok":
         # ToRA kept the last line of a traceback.
         same = bool(recorded.strip()) and recorded.strip().splitlines()[-1] in output
@@ -86,6 +88,8 @@ def main() -> None:
     options = parser.parse_args()
     rows = read_rows(options.recorded)
     with Store(options.store) as store:
+        asked = {question.id for question in store.questions()}
+        rows = [row for row in rows if question_id(row) in asked]
         compared = list(cells(store, rows))
         values = [each.value or 0.0 for each in store.observations()]
     summary = {

@@ -123,6 +123,8 @@ def main() -> None:
     with options.recorded.open(encoding="utf-8") as lines:
         rows = [json.loads(line) for line in lines]
     with Store(options.store) as store:
+        asked = {question.id for question in store.questions()}
+        rows = [row for row in rows if row["question_id"] in asked]
         measured, differing = accuracies(store, rows), list(differences(store, rows))
     if options.json:
         print(json.dumps({"accuracies": list(map(asdict, measured)), "differences": list(map(asdict, differing))}))

@@ -8,7 +8,13 @@ import click
 @click.argument("store", type=click.Path(path_type=Path))
 @click.option("--baseline", metavar="NAME", help="The condition to compare with; by default that of the latest run.")
 @click.option("--by", type=click.Choice(["domain"]), help="Also compare within each domain.")
-@click.option("--run", metavar="ID", help='Only the trials that one run called for: its id, or "latest".')
+@click.option(
+    "--run",
+    metavar="ID",
+    default="latest",
+    show_default=True,
+    help='The trials that one run called for: its id, "latest", or "all" that the store holds.',
+)
 @click.option("--scorer", metavar="NAME", help="Compare by the scores of this scorer; by default the latest run's.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap and permutations.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparisons as JSON.")
@@ -17,7 +23,7 @@ def command(
     store: Path,
     baseline: str | None,
     by: Literal["domain"] | None,
-    run: str | None,
+    run: str,
     scorer: str | None,
     seed: int,
     as_json: bool,
@@ -45,4 +51,10 @@ def command(
 
     from toolablate.traces.terminal import comparison_table
 
-    Console().print(comparison_table(compared.comparisons))
+    console = Console()
+    console.print(comparison_table(compared.comparisons))
+    if compared.left_out:
+        console.print(
+            f"The store holds {compared.left_out} more trials, which the latest plan does not call for: see --run",
+            soft_wrap=True,
+        )

@@ -15,9 +15,11 @@ def command(plan: Path | None, as_json: bool) -> None:
     from dataclasses import asdict
 
     from toolablate.experiments.doctor import examine, fit_to_run
-    from toolablate.experiments.plan import load_plan
+    from toolablate.experiments.plan import find_modules_beside, load_plan
 
     loaded = load_plan(plan)[0] if plan else None
+    if plan:
+        find_modules_beside(plan)
     findings = examine(loaded)
     if as_json:
         click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}, indent=2))

@@ -1,4 +1,3 @@
-import sys
 from pathlib import Path
 
 import click
@@ -18,13 +17,12 @@ def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) ->
     from rich.console import Console
 
     from toolablate.experiments.launch import launch
-    from toolablate.experiments.plan import load_plan
+    from toolablate.experiments.plan import find_modules_beside, load_plan
     from toolablate.experiments.progress import RunProgress
     from toolablate.experiments.summary import print_summary, summary_json
 
     loaded, text = load_plan(plan)
-    # Tools of the user's own are modules beside the plan.
-    sys.path.append(str(plan.parent.resolve()))
+    find_modules_beside(plan)
     loaded = loaded.with_changes(store=store, limit=limit)
     console = Console(stderr=True)
     if loaded.sandbox.backend == "none":

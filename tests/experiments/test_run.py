@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.experiments.conftest import Cli
-from tests.servers.chat_server import ChatServer, Slow, Status, reply
+from tests.servers.chat_server import ChatServer, Slow, Status, closed_port, reply
 
 from toolablate.traces.store import Store
 
@@ -190,6 +190,51 @@ def test_failed_trials_are_no_wrong_answers_and_are_run_again(
     assert len(chat_server.requests) == before + 1
     assert set(outcomes(store).values()) == {("answered", "correct")}
     assert cli("verify", store).returncode == 0
+
+
+def test_an_endpoint_that_is_down_is_given_up_and_named(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    chat_server.answers(lambda request: Status(500, {"message": "out of order"}))
+    ran = cli("run", endpoint_plan(tmp_path, chat_server.url, count=60, extra="runner.attempts = 1"))
+    assert ran.returncode == 1
+    assert len(chat_server.requests) < 20
+    assert "trials failed in a row" in ran.stderr
+    assert "out of order" in ran.stderr.replace("\n", " ")
+    assert {outcome for outcome, _ in outcomes(store).values()} == {"failed"}
+    assert cli("verify", store).returncode == 0
+
+
+def test_search_is_never_a_toy_corpus_by_accident(write_plan: WritePlan, cli: Cli) -> None:
+    refused = cli("run", write_plan({("q1", "search"): answered()}, conditions='["search"]'))
+    assert refused.returncode == 2
+    assert "[search]" in refused.stderr
+
+
+def test_comparing_keeps_to_the_latest_plan(good_plan: Path, tmp_path: Path, cli: Cli, store: Path) -> None:
+    assert cli("run", good_plan).returncode == 0
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text(questions.read_text(encoding="utf-8").replace("What is 2 + 2", "And 2 + 2"), encoding="utf-8")
+    assert cli("run", good_plan).returncode == 0
+    assert json.loads(cli("compare", store, "--json").stdout)["comparisons"][0]["questions"] == 2
+    assert json.loads(cli("compare", store, "--json", "--run", "all").stdout)["comparisons"][0]["questions"] == 3
+    assert "2 more trials" in cli("compare", store).stdout
+    assert len(json.loads(cli("show", store, "--question", "q2", "--json").stdout)["trials"]) == 4
+    unknown = cli("show", store, "--question", "q9")
+    assert unknown.returncode == 2
+    assert "q1" in unknown.stderr
+
+
+def test_doctor_checks_what_a_plan_needs(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:
+    plan = endpoint_plan(tmp_path, chat_server.url, count=2)
+    good = json.loads(cli("doctor", plan, "--json").stdout)["findings"]
+    assert {finding["state"] for finding in good if finding["topic"] == "plan"} == {"ok"}
+    (tmp_path / "questions.jsonl").write_text("{}", encoding="utf-8")
+    plan.write_text(plan.read_text(encoding="utf-8").replace(chat_server.url, f"http://127.0.0.1:{closed_port()}/v1"))
+    bad = cli("doctor", plan, "--json")
+    assert bad.returncode == 1
+    findings = [finding for finding in json.loads(bad.stdout)["findings"] if finding["topic"] == "plan"]
+    assert [finding["state"] for finding in findings] == ["missing", "ok", "missing"]
 
 
 def test_an_endpoint_that_refuses_the_key_is_not_asked_for_every_trial(

@@ -30,13 +30,12 @@ def plain(text: str) -> str:
 def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     (tmp_path / "own_tools_for_test.py").write_text(OWN)
     (tmp_path / "broken_tools_for_test.py").write_text("import no_such_module_at_all")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry])
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     yield "own_tools_for_test"
     sys.modules.pop("own_tools_for_test", None)
 
 
-async def test_a_plan_names_a_function_in_the_folder_it_runs_in(own_module: str) -> None:
+async def test_a_plan_names_a_function_of_a_module(own_module: str) -> None:
     use = ToolUse(name=f"{own_module}:shout", options={"marks": 3})
     async with open_toolset([use], Resources()) as tools:
         result = await tools.call(ToolRequest(id="1", name="shout", arguments='{"text": "hey"}'))

@@ -26,10 +26,11 @@ class Trial(TaggedRecord):
 
 
 class Environment(Record):
-    """What a trial ran on: versions of software by name, and how model-written code was held."""
+    """What a trial ran on: versions of software by name, how model-written code was held, and what search asked."""
 
     versions: dict[str, str] = Field(default_factory=dict)
     sandbox: str = ""
+    search: str = ""
     sandbox_limits: dict[str, float] = Field(default_factory=dict)
 
 
