@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.trials import design
-from toolablate.experiments.world import open_search
+from toolablate.experiments.world import needed, open_search
 from toolablate.sandbox import BACKENDS, open_sandbox
 from toolablate.traces.errors import ToolablateError
 from toolablate.traces.records import OpenAIModel
@@ -46,7 +46,10 @@ def examine(plan: Plan | None = None) -> list[Finding]:
 def fit_to_run(findings: list[Finding], plan: Plan | None = None) -> bool:
     """Whether nothing needed is missing: some isolated backend (the plan's, if there is one) and the plan's keys."""
     backends = {finding.name: finding.state for finding in findings if finding.topic == "sandbox"}
-    held = backends.get(plan.sandbox.backend) != "missing" if plan else "ok" in backends.values()
+    if plan is None:
+        held = "ok" in backends.values()
+    else:
+        held = backends[plan.sandbox.backend] != "missing" or "sandbox" not in needed(plan.resolved_conditions())
     return held and not any(finding.state == "missing" for finding in findings if finding.topic != "sandbox")
 
 

@@ -13,9 +13,16 @@ from pathlib import Path
 from toolablate.agents import ModelSource, RetryPolicy, connect
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.runner import Setting, StopSwitch, Watcher, run_trials
-from toolablate.experiments.scoring import Scorers, score_unscored
+from toolablate.experiments.scoring import Scorers, score_mended, score_unscored
 from toolablate.experiments.trials import Design, design
-from toolablate.experiments.world import environment, open_search, open_tried_sandbox, require_same_world, world_of
+from toolablate.experiments.world import (
+    environment,
+    finished_trials,
+    open_search,
+    open_tried_sandbox,
+    require_same_world,
+    world_of,
+)
 from toolablate.tools import Resources
 from toolablate.traces.records import Model, Run
 from toolablate.traces.store import Recorder
@@ -40,7 +47,7 @@ def launch(plan: Plan, plan_text: str, watcher: Watcher) -> Launched:
 
 
 async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher) -> Launched:
-    scorers = Scorers(plan.questions)
+    store, scorers, stop = Path(plan.store), Scorers(plan.questions), StopSwitch()
     run = Run(
         id=uuid.uuid4().hex,
         started_at=datetime.now(UTC),
@@ -50,35 +57,41 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
         scorers=scorers.names(planned.questions),
         world=world_of(plan, planned.conditions),
     )
-    store = Path(plan.store)
-    search = open_search(plan, planned.conditions)
     require_same_world(store, run.world)
-    stop = StopSwitch()
+    trials = [entry.trial for entry in planned.trials]
     async with AsyncExitStack() as stack:
+        # All that can be refused comes before the store is opened for writing: a refused run leaves nothing there.
+        setting = await _open_setting(plan, planned, scorers, watcher, run, stack)
         recorder = stack.enter_context(Recorder(store))
-        trials = [entry.trial for entry in planned.trials]
+        await score_mended(store, planned, scorers, recorder)
         recorder.plan(run, planned.questions, planned.models, planned.conditions, trials)
         finished = recorder.finished_trials()
         missing = [entry for entry in planned.trials if entry.trial.id not in finished]
         watcher.begin(len(trials), missing)
-        if missing:
-            sandbox = await open_tried_sandbox(plan, [entry.condition for entry in missing], stack)
-            setting = Setting(
-                recorder=recorder,
-                sources={model.name: await stack.enter_async_context(_connected(model)) for model in planned.models},
-                resources=Resources(sandbox=sandbox, search=search),
-                scorers=scorers,
-                environment=environment(sandbox, run.world),
-                retry=RetryPolicy(attempts=plan.runner.attempts),
-                watcher=watcher,
-                kernels=plan.runner.kernels,
-            )
-            with _interruptible(stop, watcher):
-                await run_trials(missing, setting, stop)
+        with _interruptible(stop, watcher):
+            await run_trials(missing, setting, recorder, stop)
         await score_unscored(store, planned, scorers, recorder)
         finished = recorder.finished_trials()
     left = sum(trial.id not in finished for trial in trials)
     return Launched(run.id, store, len(trials), len(trials) - len(missing), left, stop.stopped)
+
+
+async def _open_setting(
+    plan: Plan, planned: Design, scorers: Scorers, watcher: Watcher, run: Run, stack: AsyncExitStack
+) -> Setting:
+    search = open_search(plan, planned.conditions)
+    finished = finished_trials(Path(plan.store))
+    left = [entry.condition for entry in planned.trials if entry.trial.id not in finished]
+    sandbox = await open_tried_sandbox(plan, left, stack)
+    return Setting(
+        sources={model.name: await stack.enter_async_context(_connected(model)) for model in planned.models},
+        resources=Resources(sandbox=sandbox, search=search),
+        scorers=scorers,
+        environment=environment(sandbox, run.world),
+        retry=RetryPolicy(attempts=plan.runner.attempts),
+        watcher=watcher,
+        kernels=plan.runner.kernels,
+    )
 
 
 @asynccontextmanager

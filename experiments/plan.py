@@ -168,7 +168,7 @@ def load_plan(path: Path) -> tuple[Plan, str]:
     Raises InputError that names the key, what was found and what is allowed.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         content = tomllib.loads(text)
     except FileNotFoundError:
         raise InputError(f"there is no plan at {path}", code="no_plan") from None

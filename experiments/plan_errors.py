@@ -40,6 +40,8 @@ def _explain_one(item: Any, root: type[BaseModel]) -> str:
             return f"{location}: missing key {item['ctx']['discriminator']}"
         case "value_error":
             return str(item["ctx"]["error"])
+        case "tuple_type":
+            return f"{location}: should be a list; found {value}"
         case _:
             message = item["msg"][0].lower() + item["msg"][1:]
             return f"{location}: {message}; found {value}"

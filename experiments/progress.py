@@ -15,6 +15,7 @@ from rich.text import Text
 
 from toolablate.experiments.trials import PlannedTrial
 from toolablate.traces.records import Score, Trace
+from toolablate.traces.terminal import plain_text
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -88,7 +89,7 @@ class RunProgress:
             self._console.print(self._summary_line(), markup=False)
 
     def given_up(self, model: str, remaining: int, reason: str) -> None:
-        self._notes.append(f"{model}: {remaining} trials left undone, because {reason}")
+        self._notes.append(f"{model}: {remaining} trials left undone, {plain_text(reason)}")
 
     def stopping(self) -> None:
         self._console.print(

@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
@@ -42,7 +43,6 @@ class Watcher(Protocol):
 class Setting:
     """What the trials of one run share."""
 
-    recorder: Recorder
     sources: Mapping[str, ModelSource]
     resources: Resources
     scorers: Scorers
@@ -62,7 +62,7 @@ class StopSwitch:
         self.stopped = True
 
 
-async def run_trials(missing: list[PlannedTrial], setting: Setting, stop: StopSwitch) -> None:
+async def run_trials(missing: Sequence[PlannedTrial], setting: Setting, recorder: Recorder, stop: StopSwitch) -> None:
     """Runs trials, each model with its own workers, so that one slow endpoint does not hold up another.
 
     An error of the store ends the run; anything else ends a trial, as a recorded failure.
@@ -75,7 +75,7 @@ async def run_trials(missing: list[PlannedTrial], setting: Setting, stop: StopSw
         async with asyncio.TaskGroup() as group:
             for queue in queues.values():
                 for _ in range(min(queue.trials[0].model.concurrency, len(queue.trials))):
-                    group.create_task(_work(queue, setting, kernels, stop))
+                    group.create_task(_work(queue, setting, recorder, kernels, stop))
     except* ToolablateError as errors:
         raise _first(errors) from None
 
@@ -87,47 +87,58 @@ def _first(group: BaseExceptionGroup[ToolablateError]) -> ToolablateError:
 
 @dataclass(slots=True)
 class _ModelQueue:
-    """What one model is still to do, and how many trials its endpoint has failed in a row."""
+    """What one model is still to do, and how many trials in a row its endpoint, or the sandbox, has failed."""
 
     trials: deque[PlannedTrial] = field(default_factory=deque)
-    failed_in_a_row: int = 0
+    failed_in_a_row: Counter[str] = field(default_factory=Counter)
 
-    def hopeless(self, planned: PlannedTrial, trace: Trace) -> str:
-        """Takes note of a trial that has ended; says why the rest had better be left, or nothing."""
+    def note(self, planned: PlannedTrial, trace: Trace, watcher: Watcher) -> None:
+        """Takes note of a trial that has ended, and gives up those that would only fail like it."""
         failure = trace.events[-1] if trace.outcome == "failed" and trace.events else None
-        if not isinstance(failure, Failure) or failure.boundary != "model":
-            self.failed_in_a_row = 0
-            return ""
-        self.failed_in_a_row += isinstance(planned.model, OpenAIModel)
-        if failure.code in FATAL_CODES:
-            return f"the endpoint would refuse them all: {failure.message}"
-        if self.failed_in_a_row >= TRIALS_IN_A_ROW:
-            return f"{self.failed_in_a_row} trials failed in a row, the last with: {failure.message}"
-        return ""
+        boundary = failure.boundary if isinstance(failure, Failure) else ""
+        watched = ["model"] if isinstance(planned.model, OpenAIModel) else []
+        watched += ["sandbox"] if _runs_code(planned) else []
+        for each in watched:
+            self.failed_in_a_row[each] = self.failed_in_a_row[each] + 1 if boundary == each else 0
+        if not isinstance(failure, Failure):
+            return
+        if boundary == "model" and failure.code in FATAL_CODES:
+            self._give_up(planned, lambda _: True, f"it would refuse them all: {failure.message}", watcher)
+        elif self.failed_in_a_row[boundary] >= TRIALS_IN_A_ROW:
+            alike: Callable[[PlannedTrial], bool] = _runs_code if boundary == "sandbox" else lambda _: True
+            count = self.failed_in_a_row[boundary]
+            self._give_up(planned, alike, f"{count} failed in a row, the last with: {failure.message}", watcher)
+
+    def _give_up(
+        self, planned: PlannedTrial, alike: Callable[[PlannedTrial], bool], reason: str, watcher: Watcher
+    ) -> None:
+        kept = deque(trial for trial in self.trials if not alike(trial))
+        given_up, self.trials = len(self.trials) - len(kept), kept
+        if given_up:
+            watcher.given_up(planned.model.name, given_up, reason)
 
 
-async def _work(queue: _ModelQueue, setting: Setting, kernels: asyncio.Semaphore, stop: StopSwitch) -> None:
+async def _work(
+    queue: _ModelQueue, setting: Setting, recorder: Recorder, kernels: asyncio.Semaphore, stop: StopSwitch
+) -> None:
     while queue.trials and not stop.stopped:
         planned = queue.trials.popleft()
-        if _runs_code(planned):
-            async with kernels:
-                trace = await _run_one(planned, setting)
-        else:
-            trace = await _run_one(planned, setting)
-        reason = queue.hopeless(planned, trace)
-        if reason and queue.trials:
-            setting.watcher.given_up(planned.model.name, len(queue.trials), reason)
-            queue.trials.clear()
+        async with kernels if _runs_code(planned) else nullcontext():
+            # The wait for a kernel's place can be long.
+            if stop.stopped:
+                return
+            trace = await _run_one(planned, setting, recorder)
+        queue.note(planned, trace, setting.watcher)
 
 
 def _runs_code(planned: PlannedTrial) -> bool:
     return "sandbox" in resources_needed(planned.condition.tools)
 
 
-async def _run_one(planned: PlannedTrial, setting: Setting) -> Trace:
+async def _run_one(planned: PlannedTrial, setting: Setting, recorder: Recorder) -> Trace:
     setting.watcher.started(planned)
     began = time.monotonic()
-    session = setting.recorder.start(planned.trial, started_at=datetime.now(UTC), environment=setting.environment)
+    session = recorder.start(planned.trial, started_at=datetime.now(UTC), environment=setting.environment)
     try:
         trace = await _attempt(planned, setting, session)
     except ToolablateError as error:
@@ -138,7 +149,7 @@ async def _run_one(planned: PlannedTrial, setting: Setting) -> Trace:
         trace = await _failed(session, _as_internal(error), began)
     score = setting.scorers.score(planned.question, trace)
     if score is not None:
-        await setting.recorder.score([score])
+        await recorder.score([score])
     setting.watcher.finished(planned, trace, score)
     return trace
 

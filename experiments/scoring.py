@@ -1,4 +1,4 @@
-"""Scores trials by the plan's scorer, when they end and whenever a score is missing."""
+"""Scores trials by the plan's scorer: when they end, when a score is missing, and when an answer key was mended."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -7,6 +7,7 @@ from pathlib import Path
 from toolablate.benchmarks import Scorer, scorer_for
 from toolablate.experiments.plan import QuestionsSection
 from toolablate.experiments.trials import Design
+from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question, Score, Trace
 from toolablate.traces.store import Recorder, Store
 
@@ -19,17 +20,39 @@ class Scorers:
         self._scorer = cache(self._make)
 
     def score(self, question: Question, trace: Trace) -> Score | None:
-        """None for a trace that infrastructure spoiled."""
+        """None for a trace that infrastructure spoiled. A scorer that breaks leaves its trial unscored, and says why:
+        what a model wrote must not be able to end a run."""
         if not trace.scorable:
             return None
-        return self.scorer(question).score(question, trace.trial.id, trace.answer)
+        scorer = self.scorer(question)
+        try:
+            return scorer.score(question, trace.trial.id, trace.answer)
+        except Exception as error:  # noqa: BLE001 - kept in the score
+            return Score(
+                trial=trace.trial.id,
+                scorer=scorer.name,
+                scorer_version=scorer.version,
+                value=None,
+                verdict="unscored",
+                reason=f"the scorer broke: {type(error).__name__}: {error}",
+            )
 
     def scorer(self, question: Question) -> Scorer:
         return self._scorer(question.target.kind)
 
     def names(self, questions: Iterable[Question]) -> tuple[str, ...]:
-        """The names of the scorers that the questions call for. Raises ScoringError for one that is unknown."""
-        return tuple(sorted({self.scorer(question).name for question in questions}))
+        """The names of the scorers that the questions call for.
+
+        Raises ScoringError for a scorer that is unknown, InputError for a question that the plan's scorer does not fit.
+        """
+        found = set()
+        for question in questions:
+            scorer = self.scorer(question)
+            found.add(scorer.name)
+            tried = scorer.score(question, "", "")
+            if tried.verdict == "unscored":
+                raise InputError(f"questions.scorer: question {question.id!r}: {tried.reason}", code="wrong_scorer")
+        return tuple(sorted(found))
 
     def _make(self, kind: str) -> Scorer:
         return scorer_for(self._section.scorer or kind, unparsed=self._section.unparsed)
@@ -40,8 +63,26 @@ async def score_unscored(store: Path, planned: Design, scorers: Scorers, recorde
     with Store(store) as opened:
         unscored = {
             scorer.name: opened.unscored_trials(scorer=scorer.name, version=scorer.version)
-            for scorer in map(scorers.scorer, planned.questions)
+            for scorer in {scorers.scorer(question) for question in planned.questions}
         }
         entries = [entry for entry in planned.trials if entry.trial.id in unscored[scorers.scorer(entry.question).name]]
+        scores = [scorers.score(entry.question, opened.trace(entry.trial.id)) for entry in entries]
+    await recorder.score([score for score in scores if score is not None])
+
+
+async def score_mended(store: Path, planned: Design, scorers: Scorers, recorder: Recorder) -> None:
+    """Scores again what is in the store for questions whose target differs from the one there.
+
+    To be called before the new questions are entered: a run that is killed in between finds them mended once more.
+    """
+    with Store(store) as opened:
+        targets = {question.identity(): question.target for question in opened.questions()}
+        finished = opened.finished_trials()
+        mended = {
+            identity
+            for identity, question in ((question.identity(), question) for question in planned.questions)
+            if targets.get(identity, question.target) != question.target
+        }
+        entries = [entry for entry in planned.trials if entry.trial.question in mended and entry.trial.id in finished]
         scores = [scorers.score(entry.question, opened.trace(entry.trial.id)) for entry in entries]
     await recorder.score([score for score in scores if score is not None])

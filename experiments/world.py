@@ -8,11 +8,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from toolablate.benchmarks import BUILTIN_CORPUS
-from toolablate.experiments.plan import Plan, SearchSection, file_digest
-from toolablate.sandbox import Sandbox, open_sandbox
-from toolablate.tools import CorpusSearch, DdgsSearch, SearchProvider, resources_needed
+from toolablate.experiments.plan import Plan, SandboxSection, SearchSection, file_digest
+from toolablate.sandbox import Limits, Sandbox, open_sandbox
+from toolablate.tools import CorpusSearch, DdgsSearch, SearchProvider, resources_needed, tool_sources
 from toolablate.traces.errors import InputError, SandboxError
-from toolablate.traces.records import Condition, Environment
+from toolablate.traces.records import Condition, Environment, ToolUse
 from toolablate.traces.store import Store
 
 # Whatever can change what a trial gives; recorded in every trace.
@@ -37,10 +37,31 @@ def needed(conditions: Sequence[Condition]) -> frozenset[str]:
 def world_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
     """What the trials stand on, by name. Raises InputError for a tool, search or corpus that cannot be had."""
     parts = needed(conditions)
-    world: dict[str, str] = {"sandbox": plan.sandbox.backend} if "sandbox" in parts else {}
+    world = {f"tool {name}": digest for name, digest in tool_sources(_uses(conditions)).items()}
+    if "sandbox" in parts:
+        world["sandbox"] = _sandbox_name(plan.sandbox)
     if "search" in parts:
         world["search"] = _search_name(plan)
     return world
+
+
+def _uses(conditions: Sequence[Condition]) -> list[ToolUse]:
+    return [use for condition in conditions for use in condition.tools]
+
+
+def _sandbox_name(section: SandboxSection) -> str:
+    """The backend, with the limits that differ from the defaults, since they can change what code gives."""
+    usual = asdict(Limits())
+    changed = [f"{name}={value}" for name, value in asdict(section.limits).items() if value != usual[name]]
+    return f"{section.backend} ({', '.join(changed)})" if changed else str(section.backend)
+
+
+def finished_trials(store: Path) -> frozenset[str]:
+    """Ids of the trials that are done; none where there is no store yet. Raises StoreError where it is none."""
+    if not store.exists():
+        return frozenset()
+    with Store(store) as opened:
+        return opened.finished_trials()
 
 
 def require_same_world(store: Path, world: dict[str, str]) -> None:

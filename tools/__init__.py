@@ -3,7 +3,7 @@
 from toolablate.tools.browser import FetchPolicy, Page, PageSource, PageUnreadableError, WebPages
 from toolablate.tools.corpus import Corpus, Document, load_corpus
 from toolablate.tools.function import FunctionTool, tool
-from toolablate.tools.registry import TOOLSETS, Resources, open_toolset, resources_needed, tool_names
+from toolablate.tools.registry import TOOLSETS, Resources, open_toolset, resources_needed, tool_names, tool_sources
 from toolablate.tools.search import CorpusSearch, DdgsSearch, SearchProvider, SearchReply, SearchResult, ddgs_backends
 from toolablate.tools.tool import Tool, ToolResult
 from toolablate.tools.toolset import Toolset
@@ -33,4 +33,5 @@ __all__ = [
     "resources_needed",
     "tool",
     "tool_names",
+    "tool_sources",
 ]

@@ -1,6 +1,7 @@
 """From the tools that a condition names to tools that are open for one trial."""
 
 import importlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -18,7 +19,7 @@ from toolablate.tools.search import SearchProvider, search_tool
 from toolablate.tools.tool import Tool
 from toolablate.tools.toolset import Toolset, refuse_duplicates
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import ToolUse
+from toolablate.traces.records import ToolUse, digest_text
 
 ENTRY_POINTS = "toolablate.tools"
 """The entry point group in which a package names tools of its own; each is a function decorated with `@tool`."""
@@ -87,6 +88,12 @@ def open_toolset(uses: Sequence[ToolUse], resources: Resources) -> Toolset:
 def resources_needed(uses: Sequence[ToolUse]) -> frozenset[Literal["sandbox", "search"]]:
     """Which parts of `Resources` the tools cannot do without. Raises InputError as `open_toolset` does."""
     return frozenset(_BUILT_IN[use.name][0] for use in _checked(uses) if use.name in _BUILT_IN)
+
+
+def tool_sources(uses: Sequence[ToolUse]) -> dict[str, str]:
+    """Digests of the source text of those tools that are functions of the user's own, by the names in the plan."""
+    functions = {use.name: _function_tool(use.name).function for use in _checked(uses) if use.name not in _BUILT_IN}
+    return {name: digest_text(inspect.getsource(function)) for name, function in functions.items()}
 
 
 def tool_names() -> tuple[str, ...]:

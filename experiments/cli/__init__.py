@@ -45,7 +45,9 @@ def main() -> None:
     try:
         group.main(standalone_mode=True)
     except ToolablateError as error:
-        click.echo(f"toolablate: {error}", err=True)
+        from toolablate.traces.terminal import plain_text
+
+        click.echo(f"toolablate: {plain_text(str(error))}", err=True)
         sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()

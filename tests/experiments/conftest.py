@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.experiments.plans import answered, call
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
+WritePlan = Callable[..., Path]
 
 
 @pytest.fixture
@@ -63,3 +65,20 @@ def write_plan(tmp_path: Path) -> Callable[..., Path]:
 
 def _write_lines(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "runs/plan.sqlite"
+
+
+@pytest.fixture
+def good_plan(write_plan: WritePlan) -> Path:
+    return write_plan(
+        {
+            ("q1", "none"): answered("Answer: 3"),
+            ("q2", "none"): answered("Answer: 4"),
+            ("q1", "python"): [call("x = 1"), call("print(x + 1)"), {"content": "Answer: {{last_tool_output}}"}],
+            ("q2", "python"): [call("print(5)"), {"content": "Answer: {{last_tool_output}}"}],
+        }
+    )

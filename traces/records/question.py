@@ -2,7 +2,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
-from toolablate.traces.records._base import TaggedRecord
+from toolablate.traces.records._base import TaggedRecord, digest_json
 
 
 class _Target(TaggedRecord):
@@ -49,3 +49,14 @@ class Question(TaggedRecord):
     cluster: str = ""
     source: str = ""
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+    not_identity: ClassVar[frozenset[str]] = frozenset({"target", "domain", "difficulty", "cluster", "source"})
+
+    def identity(self) -> str:
+        """Digest of what a model is asked, 32 hexadecimal digits.
+
+        Of the target only its form enters it, since the question says how to answer. After a mended answer key or
+        label the trials are the same, and are scored again, not run again.
+        """
+        several = self.target.kind == "choice" and len(self.target.letters) > 1
+        return digest_json([super().identity(), self.target.kind, several])
