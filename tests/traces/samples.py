@@ -39,7 +39,7 @@ MODEL = OpenAIModel(name="gpt-x")
 SIMULATED = SimulatedModel(name="sim")
 
 
-def question(number: int, *, domain: str = "physics", cluster: str = "") -> Question:
+def question(number: int, *, domain: str = "physics", cluster: str = "", difficulty: str = "") -> Question:
     return Question(
         id=f"q{number}",
         prompt=f"Question {number}: what follows from this long passage of text? " + "Lorem ipsum dolor. " * 20,
@@ -47,6 +47,7 @@ def question(number: int, *, domain: str = "physics", cluster: str = "") -> Ques
         target=ChoiceTarget(letters=("A",)),
         domain=domain,
         cluster=cluster,
+        difficulty=difficulty,
     )
 
 

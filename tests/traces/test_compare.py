@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolablate.traces.analysis import Observation, compare, comparisons_csv, comparisons_json
+from toolablate.traces.analysis import Observation, compare, comparisons_csv, comparisons_json, flips, flips_json
 from toolablate.traces.errors import InputError
 
 DATA = Path(os.environ.get("TOOLABLATE_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -34,7 +34,7 @@ def pairs(*values: tuple[float | None, float | None], **changes: Any) -> list[Ob
 
 def test_figures() -> None:
     (row,) = compare(pairs((1, 0), (1, 1), (0, 1), (1, 1), (0, 1)), "none")
-    assert (row.model, row.baseline, row.condition, row.domain, row.questions) == ("m", "none", "tool", None, 5)
+    assert (row.model, row.baseline, row.condition, row.group, row.questions) == ("m", "none", "tool", None, 5)
     assert (row.baseline_score, row.score, row.delta_points) == pytest.approx((60, 80, 20))
     assert row.delta_relative == pytest.approx(100 / 3)
     assert (row.right_to_wrong, row.wrong_to_right) == (1, 2)
@@ -107,9 +107,22 @@ def test_unknown_baseline_names_what_there_is() -> None:
 def test_domains_follow_their_total() -> None:
     rows = [replace(row, domain="law" if row.question in ("q0", "q1") else "") for row in pairs((1, 0), (1, 1), (0, 1))]
     total, nameless, law = compare(rows, "none", by="domain")
-    assert [row.domain for row in (total, nameless, law)] == [None, "", "law"]
+    assert [row.group for row in (total, nameless, law)] == [None, "", "law"]
     assert (total.questions, nameless.questions, law.questions) == (3, 1, 2)
     assert (nameless.delta_points, law.delta_points) == (100, -50)
+
+
+@pytest.mark.parametrize("by", ["domain", "difficulty", "language"])
+def test_questions_are_grouped_by_what_is_asked_for(by: Any) -> None:
+    rows = [replace(row, **{by: "x" if row.question == "q0" else "y"}) for row in pairs((1, 0), (1, 1), (0, 1))]
+    found = compare(rows, "none", by=by)
+    assert [(row.by, row.group, row.questions) for row in found] == [(None, None, 3), (by, "x", 1), (by, "y", 2)]
+    assert found[0] == compare(rows, "none")[0]
+
+
+def test_no_other_field_groups() -> None:
+    with pytest.raises(InputError, match=r"'trial'(.|\n)*domain, difficulty, language"):
+        compare(pairs((1, 0)), "none", by="trial")  # type: ignore[arg-type]
 
 
 def test_conditions_come_in_the_order_asked_for() -> None:
@@ -129,6 +142,7 @@ def test_questions_of_one_cluster_are_one_unit_for_interval_and_test() -> None:
     assert alone.p_value == pytest.approx(2 / 2**6)
     assert together.p_value == pytest.approx(1.0)
     assert together.delta_points == alone.delta_points
+    assert (alone.questions, alone.clusters, together.questions, together.clusters) == (12, 12, 12, 7)
 
 
 VALUE = st.sampled_from([0.0, 0.25, 0.5, 1.0, None])
@@ -183,6 +197,41 @@ def test_figures_stay_within_their_bounds(rows: list[Observation]) -> None:
         assert row.ci95 is None or -100 <= row.ci95[0] <= row.ci95[1] <= 100
         assert row.right_to_wrong + row.wrong_to_right <= row.questions
         assert row.failed + row.unscored + row.unparsed <= row.trials
+
+
+@given(OBSERVATIONS, st.randoms(use_true_random=False))
+def test_flips_are_those_that_the_comparison_counts(rows: list[Observation], shuffler: random.Random) -> None:
+    rows = [replace(row, trial=f"{number:04x}") for number, row in enumerate(rows)]
+    found = flips(rows, "none")
+    for row in compare(rows, "none"):
+        ways = [flip.direction for flip in found if (flip.model, flip.condition) == (row.model, row.condition)]
+        assert (ways.count("right_to_wrong"), ways.count("wrong_to_right")) == (row.right_to_wrong, row.wrong_to_right)
+    values = {row.trial: row.value for row in rows}
+    for flip in found:
+        before, after = ([values[name] for name in side] for side in (flip.baseline_trials, flip.trials))
+        assert flip.baseline_score == pytest.approx(sum(value or 0 for value in before) / len(before))
+        assert flip.score == pytest.approx(sum(value or 0 for value in after) / len(after))
+    shuffled = list(rows)
+    shuffler.shuffle(shuffled)
+    assert flips(shuffled, "none") == found
+
+
+def test_a_flip_names_its_question_and_the_trials_of_both_sides() -> None:
+    rows = pairs((1, 0), (0, 1), (1, 1), (0, None), domain="law", simulated=True)
+    rows = [replace(row, trial=f"{row.question}-{row.condition}") for row in rows]
+    rows += [
+        seen("q0", "tool", 0.5, repeat=2, trial="third"),
+        seen("q0", "tool", 0.0, repeat=1, trial="second"),
+        seen("q0", "tool", 1.0, repeat=3, trial="spoiled", outcome="failed"),
+    ]
+    lost, won = flips(rows, "none")
+    assert (lost.question, lost.direction, lost.domain, lost.simulated) == ("q0", "right_to_wrong", "law", True)
+    assert (lost.baseline_score, lost.score) == (1, pytest.approx(1 / 6))
+    assert (lost.baseline_trials, lost.trials) == (("q0-none",), ("q0-tool", "second", "third"))
+    assert (won.question, won.direction, won.baseline_score, won.score) == ("q1", "wrong_to_right", 0, 1)
+    assert [flip["question"] for flip in json.loads(flips_json([lost, won]))["flips"]] == ["q0", "q1"]
+    with pytest.raises(InputError, match="'nope'"):
+        flips(rows, "nope")
 
 
 def test_json_and_csv_say_the_same() -> None:

@@ -17,13 +17,24 @@ from tests.traces.samples import (
     conversation,
     filled,
     plan,
+    question,
     run,
     score,
     trials,
 )
 
 from toolablate.traces.errors import InputError, StoreError
-from toolablate.traces.records import Answer, Condition, OpenAIModel, Price, ToolCall, ToolRequest, Trial, Usage
+from toolablate.traces.records import (
+    Answer,
+    Condition,
+    Failure,
+    OpenAIModel,
+    Price,
+    ToolCall,
+    ToolRequest,
+    Trial,
+    Usage,
+)
 from toolablate.traces.store import Recorder, Store, trace_digest, verify
 
 
@@ -356,6 +367,66 @@ async def test_usage_that_is_unknown_stays_unknown(tmp_path: Path) -> None:
         await recorder.start(second, started_at=WHEN).finish("answered", 1.0, Usage(output_tokens=0), 0.0)
     with Store(tmp_path / "s.db") as store:
         assert [(item.tokens, item.cost_usd) for item in store.observations()] == [(None, None), (0, 0.0)]
+
+
+async def test_observations_carry_what_questions_are_grouped_by(tmp_path: Path) -> None:
+    asked = question(1, domain="law", difficulty="hard", cluster="c").model_copy(update={"language": "de"})
+    with Recorder(tmp_path / "s.db") as recorder:
+        planned = trials((asked,))
+        recorder.plan(run(), [asked], [MODEL], [NONE, CODE], planned)
+        await attempt(recorder, planned[0])
+    with Store(tmp_path / "s.db") as store:
+        (item,) = store.observations()
+    assert (item.domain, item.difficulty, item.language, item.cluster) == ("law", "hard", "de", "c")
+    assert verify(tmp_path / "s.db").ok
+
+
+def _failure(code: str, message: str, at: float = 0.0) -> Failure:
+    return Failure(at=at, boundary="model", code=code, message=message)
+
+
+async def _spoiled(recorder: Recorder, trial: Trial, *failures: Failure) -> None:
+    session = recorder.start(trial, started_at=WHEN)
+    for failure in failures:
+        session.record(failure)
+    await session.finish("failed", 1.0)
+
+
+async def test_failures_are_counted_by_the_last_reason_of_each_trial(tmp_path: Path) -> None:
+    long_code, message = "~t1 " + "x" * 100, "cannot reach http://127.0.0.1:9/v1\n  Is it up? " + "y" * 100
+    with Recorder(tmp_path / "s.db") as recorder:
+        planned = plan(recorder)
+        for trial in planned[:3]:
+            await _spoiled(recorder, trial, _failure("rate_limited", "slow"), _failure("unreachable", message, 1.0))
+        await _spoiled(recorder, planned[3], _failure(long_code, "odd"))
+        await _spoiled(recorder, planned[4])
+        await _spoiled(recorder, planned[5], _failure("unreachable", "then it answered"))
+        await attempt(recorder, planned[5])
+        await attempt(recorder, planned[6])
+        plan(recorder, planned[2:4], identity="run-2")
+        plan(recorder, planned[6:], identity="run-3")
+    with Store(tmp_path / "s.db") as store:
+        found = [(f.model, f.boundary, f.code, f.message, f.count, f.trial) for f in store.failures()]
+        assert found == [
+            ("gpt-x", "model", "unreachable", message, 3, planned[0].id),
+            ("gpt-x", "model", long_code, "odd", 1, planned[3].id),
+            ("gpt-x", None, "", "", 1, planned[4].id),
+        ]
+        assert [(f.count, f.trial) for f in store.failures(run="run-2")] == [(1, planned[2].id), (1, planned[3].id)]
+        assert store.failures(run="run-3") == ()
+        with pytest.raises(InputError, match="run-9"):
+            store.failures(run="run-9")
+
+
+async def test_failures_of_a_damaged_store_are_one_clear_error(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "s.db") as recorder:
+        await _spoiled(recorder, plan(recorder)[0], _failure("unreachable", "no"))
+    connection = sqlite3.connect(tmp_path / "s.db")
+    connection.execute("UPDATE events SET body = CAST('{broken' AS BLOB)")
+    connection.commit()
+    connection.close()
+    with Store(tmp_path / "s.db") as store, pytest.raises(StoreError, match="Cannot read the store"):
+        store.failures()
 
 
 def test_a_history_need_not_end_to_be_seen(tmp_path: Path) -> None:

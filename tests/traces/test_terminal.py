@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 from tests.traces.samples import (
+    CODE,
     ENVIRONMENT,
     MODEL,
     NONE,
@@ -255,6 +256,44 @@ def test_failures_and_outcomes_are_shown() -> None:
         assert part in page
 
 
+def test_a_trial_that_failed_ends_with_why() -> None:
+    first = Failure(at=1, boundary="model", code="rate_limited", message="slow down", retried=True)
+    last = Failure(at=2, boundary="model", code="unreachable", message="cannot reach it\n  Is it up?")
+    page = shown(trace_view(a_trace(first, last, Answer(at=3, text="late"), outcome="failed")))
+    ending = page[page.index("failed in 3.0 s") :]
+    assert "model failed (unreachable):" in ending
+    assert "cannot reach it" in ending
+    assert "Is it up?" in ending
+    assert "slow down" not in ending
+    recovered = shown(trace_view(a_trace(first, Answer(at=3, text="B"))))
+    assert recovered.count("slow down") == 1
+    assert "failed in" in shown(trace_view(a_trace(Answer(at=0, text=""), outcome="failed")))
+
+
+def test_the_sandbox_is_named_only_where_code_may_have_run() -> None:
+    asked = Answer(at=0, text="B")
+    assert "bubblewrap" not in shown(trace_view(a_trace(asked), condition=NONE))
+    assert "bubblewrap" not in shown(trace_view(a_trace(asked)))
+    assert "bubblewrap" in shown(trace_view(a_trace(asked), condition=CODE))
+    assert "bubblewrap" in shown(trace_view(a_trace(), condition=NONE))
+
+
+def test_repeats_and_attempts_say_which_they_are() -> None:
+    page = shown(trace_view(a_trace(attempt=2)))
+    assert re.search(r"repeat +0 \(the 1st\)", page)
+    assert re.search(r"attempt +2 \(the 2nd\)", page)
+
+
+def test_spans_are_quoted_so_that_a_comma_in_one_is_seen() -> None:
+    target = {"kind": "spans", "spans": ["Zurich", 'Gen"eva']}
+    question = Question.model_validate({"id": "q", "prompt": "?", "target": target})
+    marks = Score(trial="t", scorer="spans", verdict="wrong", value=0, extracted=("Zurich, Geneva",))
+    page = shown(trace_view(a_trace(), question=question, scores=[marks]))
+    assert 'read ["Zurich, Geneva"]; right is ["Zurich", "Gen\\"eva"]' in page
+    assert 'read ["Zurich, Geneva"]' in shown(trace_view(a_trace(), scores=[marks]))
+    assert "read A; right is A" in shown(trace_view(a_trace(), question=QUESTIONS[0], scores=[score("t")]))
+
+
 EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\r\x00"
 
 
@@ -298,7 +337,7 @@ def test_a_simulated_model_is_announced_in_its_trace() -> None:
 def test_targets_of_every_kind_are_shown() -> None:
     for target, text in (
         ({"kind": "number", "value": 12.5}, "right is 12.5"),
-        ({"kind": "spans", "spans": ["a", "b"]}, "right is a, b"),
+        ({"kind": "spans", "spans": ["a", "b"]}, 'right is ["a", "b"]'),
         ({"kind": "choice", "letters": ["A", "C"]}, "right is A, C"),
     ):
         question = Question.model_validate({"id": "q", "prompt": "?", "target": target})

@@ -46,6 +46,7 @@ DAMAGES = {
     "text missing": ("DELETE FROM texts WHERE key = 1", "", "text 1 is missing"),
     "question edited": ("UPDATE questions SET body = CAST(replace(CAST(body AS TEXT), '\"A\"', '\"B\"') AS BLOB)", "", "digest"),
     "question column": ("UPDATE questions SET domain = 'law' WHERE key = 1", f"question {QUESTIONS[0].identity()}", "column"),
+    "question language": ("UPDATE questions SET language = 'de' WHERE key = 1", f"question {QUESTIONS[0].identity()}", "column"),
     "question renumbered": (f"UPDATE questions SET id = '{'0' * 32}' WHERE key = 1", f"question {'0' * 32}", "does not follow"),
     "model column": ("UPDATE models SET simulated = 1 WHERE key = 1", f"model {MODEL.identity()}", "column"),
     "condition edited": ("UPDATE conditions SET digest = zeroblob(16) WHERE key = 2", f"condition {CODE.identity()}", "digest"),

@@ -1,16 +1,23 @@
 """Pure functions of records: comparison and statistics."""
 
-from toolablate.traces.analysis.compare import compare
+from toolablate.traces.analysis.compare import GroupBy, compare
 from toolablate.traces.analysis.comparison import Comparison, comparisons_csv, comparisons_json
+from toolablate.traces.analysis.flips import Flip, flips, flips_json
+from toolablate.traces.analysis.pairing import Direction
 from toolablate.traces.analysis.statistics import bootstrap_interval, sign_flip_p
 from toolablate.traces.store import Observation
 
 __all__ = [
     "Comparison",
+    "Direction",
+    "Flip",
+    "GroupBy",
     "Observation",
     "bootstrap_interval",
     "compare",
     "comparisons_csv",
     "comparisons_json",
+    "flips",
+    "flips_json",
     "sign_flip_p",
 ]

@@ -12,6 +12,8 @@ class Comparison:
 
     questions           questions that count: those with a scored trial on both sides; all figures below but the
                         counts of trials rest on these alone
+    clusters            independent units that the interval and the p-value rest on: questions that share a cluster are
+                        one, so there are as many as questions where none do
     excluded_questions  questions that were asked on either side and do not count, for want of a score on one
     baseline_score,     percent: the mean over questions of each question's mean over its repeats
       score
@@ -26,15 +28,19 @@ class Comparison:
                         all figures) and `unparsed` (no answer could be extracted: counted as 0 unless excluded)
     tokens, cost_usd    mean per trial that counts; None where unknown, never 0 for unknown
 
-    `domain` is None for all questions together. `simulated` tells that the model is a stand-in, not a measurement.
+    `by` and `group` are None for all questions together; else `by` says what they are grouped by (`domain`,
+    `difficulty` or `language`) and `group` which of these it is (empty where questions do not say). `simulated` tells
+    that the model is a stand-in, not a measurement.
     """
 
     model: str
     baseline: str
     condition: str
-    domain: str | None
+    by: str | None
+    group: str | None
     simulated: bool
     questions: int
+    clusters: int
     excluded_questions: int
     baseline_score: float | None
     score: float | None

@@ -2,6 +2,7 @@
 
 from toolablate.traces.store._digests import trace_digest
 from toolablate.traces.store._schema import SCHEMA_VERSION
+from toolablate.traces.store.failure import FailureCount
 from toolablate.traces.store.observation import Observation
 from toolablate.traces.store.recorder import Recorder, TrialRecorder
 from toolablate.traces.store.store import Store, TrialCounts
@@ -9,6 +10,7 @@ from toolablate.traces.store.verification import Problem, VerifyReport, verify
 
 __all__ = [
     "SCHEMA_VERSION",
+    "FailureCount",
     "Observation",
     "Problem",
     "Recorder",

@@ -45,7 +45,7 @@ def texts(connection: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def questions(connection: sqlite3.Connection) -> Iterator[Finding]:
-    query = "SELECT id, digest, body, json_array(name, domain, cluster) FROM questions"
+    query = "SELECT id, digest, body, json_array(name, domain, difficulty, language, cluster) FROM questions"
     yield from _named(connection, "question", TypeAdapter(Question), query, _question_columns)
 
 
@@ -60,7 +60,7 @@ def conditions(connection: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def _question_columns(question: Question) -> list[Any]:
-    return [question.id, question.domain, question.cluster]
+    return [question.id, question.domain, question.difficulty, question.language, question.cluster]
 
 
 def _model_columns(model: Any) -> list[Any]:

@@ -39,6 +39,8 @@ def plan(
                 question.identity(),
                 name=question.id,
                 domain=question.domain,
+                difficulty=question.difficulty,
+                language=question.language,
                 cluster=question.cluster,
             )
         for model in models:

@@ -27,9 +27,14 @@ ORDER BY trials.key
 def read_observations(connection: sqlite3.Connection, *, scorers: Sequence[str], run: str | None) -> list[Observation]:
     """Raises InputError for a scorer or run that is not there or not clear, sqlite3.Error."""
     _check_scorers(connection, scorers)
-    key = None if run is None else _run_key(connection, run)
+    key = None if run is None else run_key(connection, run)
     names, models, conditions = (labels(connection, table) for table in ("questions", "models", "conditions"))
-    facts = {row[0]: row[1:] for row in connection.execute("SELECT key, cluster, domain FROM questions")}
+    facts = {
+        key: {"cluster": cluster, "domain": domain, "difficulty": difficulty, "language": language}
+        for key, cluster, domain, difficulty, language in connection.execute(
+            "SELECT key, cluster, domain, difficulty, language FROM questions"
+        )
+    }
     simulated = {row[0]: bool(row[1]) for row in connection.execute("SELECT key, simulated FROM models")}
     rows = connection.execute(_OBSERVATIONS, {"scorers": json.dumps(list(scorers)), "run": key})
     return [
@@ -41,12 +46,11 @@ def read_observations(connection: sqlite3.Connection, *, scorers: Sequence[str],
             outcome=outcome,
             value=value if outcome != "failed" else None,
             verdict=verdict if outcome != "failed" else None,
-            cluster=facts[question][0],
-            domain=facts[question][1],
             tokens=_total(received, written),
             cost_usd=cost,
             simulated=simulated[model],
             trial=identity,
+            **facts[question],
         )
         for question, model, condition, repeat, outcome, value, verdict, received, written, cost, identity in rows
     ]
@@ -74,7 +78,8 @@ def _check_scorers(connection: sqlite3.Connection, scorers: Sequence[str]) -> No
         )
 
 
-def _run_key(connection: sqlite3.Connection, run: str) -> int:
+def run_key(connection: sqlite3.Connection, run: str) -> int:
+    """The row of a run. Raises InputError where there is none, sqlite3.Error."""
     row = connection.execute("SELECT key FROM runs WHERE id = ?", (run,)).fetchone()
     if row is None:
         known = [found[0] for found in connection.execute("SELECT id FROM runs ORDER BY key DESC LIMIT 5")]

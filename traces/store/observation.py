@@ -10,7 +10,8 @@ class Observation:
     `trial` is its id. `question`, `model` and `condition` are names as a table shows them. Where two records of a store
     share a name (a condition whose prompt was edited), each carries the beginning of its id: `cot@1a2b3c4d`.
     `value` is in [0, 1], or None where there is no score; `verdict` is None where no scorer has looked at it. `tokens`
-    and `cost_usd` are None where they are unknown. `cluster` is empty for a question that stands alone.
+    and `cost_usd` are None where they are unknown. `cluster` is empty for a question that stands alone; `domain`,
+    `difficulty` and `language` are empty where the question does not say.
     """
 
     question: str
@@ -22,6 +23,8 @@ class Observation:
     verdict: Verdict | None = None
     cluster: str = ""
     domain: str = ""
+    difficulty: str = ""
+    language: str = ""
     tokens: int | None = None
     cost_usd: float | None = None
     simulated: bool = False

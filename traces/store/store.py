@@ -21,12 +21,14 @@ from toolablate.traces.records import (
     Trace,
 )
 from toolablate.traces.store._errors import reading
+from toolablate.traces.store._failures import read_failures
 from toolablate.traces.store._jobs import read_finished, read_unscored
 from toolablate.traces.store._labels import labels
 from toolablate.traces.store._observe import read_observations, read_scorers
 from toolablate.traces.store._open import open_reader
 from toolablate.traces.store._texts import TextReader, damaged
 from toolablate.traces.store._traces import MODEL, TRACE_QUERY, read_trace
+from toolablate.traces.store.failure import FailureCount
 from toolablate.traces.store.observation import Observation
 
 R = TypeVar("R", bound=Record)
@@ -101,6 +103,13 @@ class Store:
         with reading(self.path):
             return read_observations(self._connection, scorers=scorers, run=run)
 
+    def failures(self, *, run: str | None = None) -> tuple[FailureCount, ...]:
+        """Why trials have failed, the most frequent reason first: the trials whose current trace is failed, counted by
+        model and by the last failure of that trace. `run` keeps to the trials of one run; raises InputError where
+        there is no such run."""
+        with reading(self.path):
+            return read_failures(self._connection, run)
+
     def scorers(self) -> tuple[str, ...]:
         """The names of the scorers that have scored a trial."""
         with reading(self.path):
@@ -118,7 +127,7 @@ class Store:
         if not found:
             raise InputError(
                 f"{self.path} has no trial {prefix!r}",
-                hint="Trials are named by the beginning of their id: hexadecimal digits, as `compare` and `run` show.",
+                hint="Trials are named by the beginning of their id (hexadecimal); `show` without one lists them.",
                 code="unknown_trial",
             )
         more = ", ..." if len(found) > SHOWN_MATCHES else ""

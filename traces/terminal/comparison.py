@@ -1,24 +1,23 @@
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from toolablate.traces.analysis import Comparison
 from toolablate.traces.terminal import numbers
+from toolablate.traces.terminal.fitted import Column, Fitted, figures, names
 from toolablate.traces.terminal.plain import inert, one_line
+from toolablate.traces.terminal.simulated import simulated_banner
 
 SIGNIFICANT = 0.05
-ROOMY_COLUMNS = 96
-NAMELESS_DOMAIN = "(no domain)"
+SHOWN_CLUSTERS = 4
 
 
 def comparison_table(comparisons: Sequence[Comparison], *, footnotes: bool = True) -> RenderableType:
-    """Effects, then trials and cost, model by model; reads well from 80 columns up."""
+    """Effects, then trials and cost, model by model; the less important columns make way on narrow terminals."""
     if not comparisons:
         return Text("Nothing to compare: only the baseline has ended trials.", style="yellow")
     return _Comparisons(tuple(comparisons), footnotes)
@@ -30,44 +29,34 @@ class _Comparisons:
     footnotes: bool
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        gap = 1 if options.max_width >= ROOMY_COLUMNS else 0
         for model, rows in groupby(self.rows, key=lambda row: row.model):
-            yield from _model_part(model, list(rows), gap)
+            yield from _model_part(model, list(rows))
         if self.footnotes:
             yield Padding(Text("\n".join(_footnotes(self.rows)), style="dim"), (0, 1, 1, 1))
 
 
-def _model_part(model: str, rows: list[Comparison], gap: int) -> list[RenderableType]:
+def _model_part(model: str, rows: list[Comparison]) -> list[RenderableType]:
     title = Text.assemble(" ", (one_line(model), "bold"), "  compared with ", (one_line(rows[0].baseline), "bold"))
     parts: list[RenderableType] = [title]
     if any(row.simulated for row in rows):
-        banner = Text.assemble(
-            " ",
-            (" SIMULATED ", "bold black on yellow"),
-            " a stand-in that imitates a model; nothing here is a measurement",
-        )
-        parts.append(banner)
-    return [*parts, _effects(rows, gap), _trials(rows, gap)]
+        parts.append(simulated_banner())
+    return [*parts, _effects(rows), _trials(rows)]
 
 
-def _effects(rows: list[Comparison], gap: int) -> Table:
-    table = _table(gap, "condition", "n", "base", "score", "Δ points", "95 % interval", "Δ rel.", "p", "R→W", "W→R")
-    for row in rows:
-        style = "" if row.domain is None else "dim"
-        table.add_row(
-            _named(row),
-            str(row.questions),
-            numbers.percent(row.baseline_score),
-            numbers.percent(row.score),
-            Text(numbers.signed(row.delta_points), style=_effect_style(row)),
-            numbers.interval(row.ci95),
-            numbers.signed(row.delta_relative, " %"),
-            numbers.p_value(row.p_value),
-            str(row.right_to_wrong),
-            str(row.wrong_to_right),
-            style=style,
-        )
-    return table
+def _effects(rows: list[Comparison]) -> Fitted:
+    columns = (
+        names("condition", [_named(row) for row in rows]),
+        figures("n", [str(row.questions) for row in rows]),
+        figures("base", [numbers.percent(row.baseline_score) for row in rows], spare=2),
+        figures("score", [numbers.percent(row.score) for row in rows]),
+        figures("Δ points", [Text(numbers.signed(row.delta_points), style=_effect_style(row)) for row in rows]),
+        figures("95 % interval", [numbers.interval(row.ci95) for row in rows]),
+        figures("Δ rel.", [numbers.signed(row.delta_relative, " %") for row in rows], spare=1),
+        figures("p", [numbers.p_value(row.p_value) for row in rows]),
+        figures("R→W", [str(row.right_to_wrong) for row in rows]),
+        figures("W→R", [str(row.wrong_to_right) for row in rows]),
+    )
+    return Fitted(columns, tuple("" if row.group is None else "dim" for row in rows))
 
 
 def _effect_style(row: Comparison) -> str:
@@ -76,52 +65,39 @@ def _effect_style(row: Comparison) -> str:
     return "bold red" if row.delta_points < 0 else "bold green"
 
 
-def _trials(rows: list[Comparison], gap: int) -> Table:
-    totals = [row for row in rows if row.domain is None]
-    table = _table(gap, "", "trials", "unparsed", "unscored", "failed", "left out", "tokens", "cost")
+def _trials(rows: list[Comparison]) -> Fitted:
+    totals = [row for row in rows if row.group is None]
     base = totals[0]
-    table.add_row(
-        inert(one_line(base.baseline)),
-        str(base.baseline_trials),
-        _count(base.baseline_unparsed, "yellow"),
-        _count(base.baseline_unscored, "yellow"),
-        _count(base.baseline_failed, "red"),
-        "",
-        _either([numbers.tokens(row.baseline_tokens) for row in totals]),
-        _either([numbers.dollars(row.baseline_cost_usd) for row in totals]),
-    )
-    for row in totals:
-        table.add_row(
-            inert(one_line(row.condition)),
-            str(row.trials),
-            _count(row.unparsed, "yellow"),
-            _count(row.unscored, "yellow"),
-            _count(row.failed, "red"),
-            _count(row.excluded_questions, "yellow"),
-            numbers.tokens(row.tokens),
-            numbers.dollars(row.cost_usd),
+
+    def counted(title: str, style: str, of_base: int | None, counts: list[int]) -> Column:
+        first = Text() if of_base is None else _count(of_base, style)
+        return figures(title, [first, *(_count(count, style) for count in counts)], common=True)
+
+    tokens, costs = [row.baseline_tokens for row in totals], [row.baseline_cost_usd for row in totals]
+    return Fitted(
+        (
+            names("", [inert(one_line(name)) for name in (base.baseline, *(row.condition for row in totals))]),
+            figures("trials", [str(base.baseline_trials), *(str(row.trials) for row in totals)]),
+            counted("unparsed", "yellow", base.baseline_unparsed, [row.unparsed for row in totals]),
+            counted("unscored", "yellow", base.baseline_unscored, [row.unscored for row in totals]),
+            counted("failed", "red", base.baseline_failed, [row.failed for row in totals]),
+            counted("left out", "yellow", None, [row.excluded_questions for row in totals]),
+            figures("tokens", [_either(map(numbers.tokens, tokens)), *(numbers.tokens(row.tokens) for row in totals)]),
+            figures("cost", [_either(map(numbers.dollars, costs)), *(numbers.dollars(row.cost_usd) for row in totals)]),
         )
-    return table
+    )
 
 
-def _either(figures: list[str]) -> str:
+def _either(shown: Iterable[str]) -> str:
     # A baseline's mean is over the questions that it shares with a condition, so it may differ between conditions.
-    distinct = list(dict.fromkeys(figures))
+    distinct = list(dict.fromkeys(shown))
     return distinct[0] if len(distinct) == 1 else "varies"
 
 
-def _table(gap: int, first: str, *others: str) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, gap, 0, 0), header_style="")
-    table.add_column(first, overflow="fold", min_width=8)
-    for name in others:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
-
-
 def _named(row: Comparison) -> Text:
-    if row.domain is None:
+    if row.group is None:
         return inert(one_line(row.condition))
-    return Text("  ").append_text(inert(one_line(row.domain) or NAMELESS_DOMAIN))
+    return Text("  ").append_text(inert(one_line(row.group) or f"(no {row.by})"))
 
 
 def _count(number: int, style: str) -> Text:
@@ -133,6 +109,7 @@ def _footnotes(rows: Sequence[Comparison]) -> Iterator[str]:
     yield "Δ points: difference in percentage points. Δ rel.: the same in percent of the base score."
     yield "95 % interval: of Δ points, from a paired bootstrap over questions (BCa)."
     yield "p: two-sided sign-flip test, not corrected for the number of comparisons."
+    yield from _clustered(rows)
     yield "R→W: questions right under the baseline and wrong under the condition; W→R: the reverse."
     yield "Tokens and cost: mean per trial that counts."
     if any(row.repeats > 1 for row in rows):
@@ -145,3 +122,12 @@ def _footnotes(rows: Sequence[Comparison]) -> Iterator[str]:
         yield "Left out: questions that lack a score on one side, and so count on neither."
     if any(row.ci95 is None or row.tokens is None or row.cost_usd is None for row in rows):
         yield f"{numbers.UNKNOWN} is unknown, or cannot be told from these data."
+
+
+def _clustered(rows: Sequence[Comparison]) -> Iterator[str]:
+    found = sorted({(row.clusters, row.questions) for row in rows if row.clusters != row.questions})
+    if not found:
+        return
+    shown = ", ".join(f"{clusters:,} for n = {questions:,}" for clusters, questions in found[:SHOWN_CLUSTERS])
+    more = " and so on" if len(found) > SHOWN_CLUSTERS else ""
+    yield f"Interval and p rest on clusters of questions that share a source: {shown}{more}."

@@ -1,6 +1,9 @@
 """Figures as a table shows them; what is unknown is a dash."""
 
+import math
+
 UNKNOWN = "-"
+LEAST_DOLLARS = 0.000001
 # A hyphen is easily overlooked before a figure, and lines up badly with a plus.
 MINUS = "\u2212"
 
@@ -37,7 +40,20 @@ def tokens(value: float | None) -> str:
 def dollars(value: float | None) -> str:
     if value is None:
         return UNKNOWN
-    return "$0" if value == 0 else f"${value:.2g}" if value < 0.01 else f"${value:.3f}"
+    if value == 0:
+        return "$0"
+    if value < LEAST_DOLLARS:
+        return f"<${LEAST_DOLLARS:f}"
+    if value >= 0.01:
+        return f"${value:.3f}"
+    # Two significant digits, without an exponent.
+    return f"${value:.{1 - math.floor(math.log10(value))}f}".rstrip("0")
+
+
+def ordinal(number: int) -> str:
+    """`1st`, `2nd`, `3rd`, `11th`."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
 
 
 def seconds(value: float) -> str:

@@ -2,7 +2,11 @@
 
 import re
 
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
+
+ID_CHARS = 10
+"""How much of a trial's id is shown."""
 
 # Whole sequences first, so that their printable remains (`]0;title`) do not litter the text.
 _SEQUENCES = re.compile(
@@ -39,6 +43,15 @@ def inert(text: str, style: str = "", *, max_chars: int | None = None) -> Text:
 def one_line(text: str, *, max_chars: int = 200) -> str:
     """The same on one line."""
     return " ".join(plain_text(text, max_chars=max_chars).split())
+
+
+def shortened(text: str, cells: int) -> str:
+    """One line of plain text in at most so many terminal cells, with … in its middle where it is longer."""
+    if cell_len(text) <= cells:
+        return text
+    tail = (cells - 1) // 2
+    head = set_cell_size(text, max(0, cells - 1 - tail)).rstrip()
+    return f"{head}…{set_cell_size(text[::-1], tail)[::-1].lstrip()}"
 
 
 def _cut(text: str, max_chars: int) -> str:

@@ -80,13 +80,20 @@ def _facts(
         yield "domain", question.domain
     yield "model", model.name if model else trial.model
     yield "condition", condition.name if condition else trial.condition
-    yield "repeat, attempt", f"{trial.repeat}, {trace.attempt}"
+    # Repeats count from 0 and attempts from 1, so each says which one it is.
+    yield "repeat", f"{trial.repeat} (the {numbers.ordinal(trial.repeat + 1)})"
+    yield "attempt", f"{trace.attempt} (the {numbers.ordinal(trace.attempt)})"
     yield "started", trace.started_at.isoformat(sep=" ", timespec="seconds")
     environment = trace.environment
-    if environment.sandbox:
+    if environment.sandbox and _may_run_code(trace, condition):
         yield "sandbox", environment.sandbox
     if environment.versions:
         yield "versions", ", ".join(f"{name} {version}" for name, version in environment.versions.items())
+
+
+def _may_run_code(trace: Trace, condition: Condition | None) -> bool:
+    offered = condition is not None and bool(condition.tools)
+    return offered or any(event.kind == "tool_call" and event.call.name == "python" for event in trace.events)
 
 
 @dataclass(slots=True)
@@ -176,10 +183,14 @@ def _ending(trace: Trace) -> RenderableType:
     style = {"answered": "green", "budget": "yellow", "failed": "red"}[trace.outcome]
     cost = numbers.dollars(trace.cost_usd)
     spent = [numbers.seconds(trace.seconds), _usage(trace.usage) or "tokens unknown"]
-    return Group(
+    parts: list[RenderableType] = [
         Rule(style="dim"),
         Text.assemble((trace.outcome, f"bold {style}"), " in ", " · ".join([*spent, f"cost {cost}"])),
-    )
+    ]
+    last = next((event for event in reversed(trace.events) if event.kind == "failure"), None)
+    if trace.outcome == "failed" and last is not None:
+        parts += [Text(f"{last.boundary} failed ({one_line(last.code)}):", "red"), _indented(inert(last.message))]
+    return Group(*parts)
 
 
 def _score(score: Score, question: Question | None) -> RenderableType:
@@ -188,7 +199,7 @@ def _score(score: Score, question: Question | None) -> RenderableType:
         (score.verdict, VERDICT_STYLES.get(score.verdict, "bold yellow")), f" ({value}) by {one_line(score.scorer)}"
     )
     if score.extracted:
-        line.append(f": read {', '.join(one_line(item) for item in score.extracted)}")
+        line.append(f": read {_extracted(score, question)}")
     if question is not None:
         line.append(f"; right is {_target(question)}")
     if score.reason:
@@ -196,11 +207,21 @@ def _score(score: Score, question: Question | None) -> RenderableType:
     return line
 
 
+def _extracted(score: Score, question: Question | None) -> str:
+    plain = question is not None and question.target.kind != "spans"
+    return ", ".join(map(one_line, score.extracted)) if plain else _quoted(score.extracted)
+
+
+def _quoted(spans: Sequence[str]) -> str:
+    # A span may hold a comma, so where one ends has to be seen.
+    return json.dumps([one_line(span) for span in spans], ensure_ascii=False)
+
+
 def _target(question: Question) -> str:
     target = question.target
     if target.kind == "choice":
         return one_line(", ".join(target.letters))
-    return f"{target.value:g}" if target.kind == "number" else one_line(", ".join(target.spans))
+    return f"{target.value:g}" if target.kind == "number" else _quoted(target.spans)
 
 
 def _rule(title: str, style: str, note: str) -> RenderableType:

@@ -1,46 +1,51 @@
 from collections.abc import Iterable
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from rich.console import RenderableType
 from rich.text import Text
 
 from toolablate.traces.store import Observation, TrialCounts
-from toolablate.traces.terminal.plain import inert, one_line
+from toolablate.traces.terminal.fitted import Fitted, figures, names, words
+from toolablate.traces.terminal.plain import ID_CHARS, inert, one_line
 from toolablate.traces.terminal.trace import VERDICT_STYLES
 
-ID_CHARS = 10
 
-
-def trials_table(observations: Iterable[Observation]) -> Table:
+def trials_table(observations: Iterable[Observation]) -> RenderableType:
     """The trials that have ended, each with the beginning of its id, by which `show` finds it."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="")
-    table.add_column("trial", no_wrap=True)
-    for name in ("question", "model", "condition"):
-        table.add_column(name, overflow="fold")
-    for name in ("repeat", "outcome", "verdict"):
-        table.add_column(name, no_wrap=True)
-    for seen in observations:
-        verdict = seen.verdict or ""
-        table.add_row(
-            seen.trial[:ID_CHARS],
-            inert(one_line(seen.question)),
-            inert(one_line(seen.model)),
-            inert(one_line(seen.condition)),
-            str(seen.repeat),
-            Text(seen.outcome, style="red" if seen.outcome == "failed" else ""),
-            Text(verdict, style=VERDICT_STYLES.get(verdict, "yellow")),
+    seen = list(observations)
+    if not seen:
+        return Text("No trial to list.", style="yellow")
+    verdicts = [row.verdict or "" for row in seen]
+    return Fitted(
+        (
+            words("trial", [row.trial[:ID_CHARS] for row in seen]),
+            names("question", [_name(row.question) for row in seen], cut=True),
+            names("model", [_name(row.model) for row in seen], common=True),
+            names("condition", [_name(row.condition) for row in seen]),
+            figures("repeat", [str(row.repeat) for row in seen], common=True),
+            words("outcome", [Text(row.outcome, style="red" if row.outcome == "failed" else "") for row in seen]),
+            words("verdict", [Text(verdict, style=VERDICT_STYLES.get(verdict, "yellow")) for verdict in verdicts]),
         )
-    return table
+    )
 
 
-def counts_table(counts: Iterable[TrialCounts]) -> Table:
+def counts_table(counts: Iterable[TrialCounts]) -> RenderableType:
     """How far a store's trials are."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="")
-    for name in ("model", "condition"):
-        table.add_column(name, overflow="fold")
-    for name in ("planned", "answered", "budget", "failed", "unfinished", "pending"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in counts:
-        figures = (row.planned, row.answered, row.budget, row.failed, row.unfinished, row.pending)
-        table.add_row(inert(one_line(row.model)), inert(one_line(row.condition)), *map(str, figures))
-    return table
+    rows = list(counts)
+    if not rows:
+        return Text("No trial is planned.", style="yellow")
+    return Fitted(
+        (
+            names("model", [_name(row.model) for row in rows], common=True),
+            names("condition", [_name(row.condition) for row in rows]),
+            figures("planned", [str(row.planned) for row in rows]),
+            figures("answered", [str(row.answered) for row in rows]),
+            figures("budget", [str(row.budget) for row in rows], common=True),
+            figures("failed", [str(row.failed) for row in rows], common=True),
+            figures("unfinished", [str(row.unfinished) for row in rows], common=True),
+            figures("pending", [str(row.pending) for row in rows], common=True),
+        )
+    )
+
+
+def _name(text: str) -> Text:
+    return inert(one_line(text))

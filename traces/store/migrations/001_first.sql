@@ -13,6 +13,8 @@ CREATE TABLE questions (
     id TEXT NOT NULL UNIQUE,
     name TEXT NOT NULL,
     domain TEXT NOT NULL,
+    difficulty TEXT NOT NULL,
+    language TEXT NOT NULL,
     cluster TEXT NOT NULL,
     digest BLOB NOT NULL,
     body BLOB NOT NULL

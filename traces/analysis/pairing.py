@@ -1,0 +1,72 @@
+"""Trials of a condition beside those of the baseline, question by question: what all comparisons start from."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from toolablate.traces.errors import InputError
+from toolablate.traces.store import Observation
+
+RIGHT = 0.5
+
+Arm = dict[str, list[Observation]]
+"""The trials of one model under one condition, by question."""
+
+Direction = Literal["right_to_wrong", "wrong_to_right"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One model under the baseline and under one condition."""
+
+    model: str
+    baseline: str
+    condition: str
+    before: Arm
+    after: Arm
+
+
+def pairs(observations: Iterable[Observation], baseline: str, order: Sequence[str] = ()) -> list[Pair]:
+    """Each model and condition other than the baseline, by model name, then by condition: those named in `order`
+    first, the others by name. Raises InputError where no trial of the baseline ended."""
+    arms: dict[str, dict[str, Arm]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    for seen in observations:
+        arms[seen.model][seen.condition][seen.question].append(seen)
+    places = {name: place for place, name in reversed(list(enumerate(order)))}
+    names = {name for conditions in arms.values() for name in conditions}
+    ordered = sorted(names, key=lambda name: (places.get(name, len(places)), name))
+    if baseline not in names:
+        raise InputError(
+            f"There is no condition {baseline!r} to compare with",
+            hint=f"Conditions with ended trials: {', '.join(ordered) or 'none yet'}.",
+            code="unknown_baseline",
+        )
+    return [
+        Pair(model, baseline, condition, arms[model].get(baseline, {}), arms[model][condition])
+        for model in sorted(arms)
+        for condition in ordered
+        if condition != baseline and condition in arms[model]
+    ]
+
+
+def counts(trial: Observation) -> bool:
+    """Whether a trial enters the figures: what infrastructure spoiled does not, whatever value it carries."""
+    return trial.outcome != "failed" and trial.value is not None
+
+
+def mean_scores(arm: Arm) -> dict[str, float]:
+    """The mean over repeats, in [0, 1], of each question that has a trial that counts."""
+    values = {
+        question: [trial.value for trial in trials if counts(trial) and trial.value is not None]
+        for question, trials in arm.items()
+    }
+    return {question: math.fsum(scored) / len(scored) for question, scored in values.items() if scored}
+
+
+def direction(before: float, after: float) -> Direction | None:
+    """Which way a question's correctness changed between two mean scores; right is at least one half."""
+    if (before >= RIGHT) == (after >= RIGHT):
+        return None
+    return "wrong_to_right" if after >= RIGHT else "right_to_wrong"

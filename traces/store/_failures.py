@@ -1,0 +1,44 @@
+"""Why trials failed."""
+
+import sqlite3
+
+from toolablate.traces.store._labels import labels
+from toolablate.traces.store._observe import run_key
+from toolablate.traces.store._texts import TextReader
+from toolablate.traces.store.failure import FailureCount
+
+# A code that is too long to stand in the body stands there as a reference, which is as distinct as the code itself.
+# SQLite fills the bare columns of a min() from the row that holds the minimum: the first of the trials.
+_FAILURES = """
+WITH failed AS (
+    SELECT trials.key AS trial, trials.id AS id, trials.model AS model,
+        (SELECT body FROM events WHERE trace = traces.key AND kind = 'failure' ORDER BY seq DESC LIMIT 1) AS body
+    FROM trials JOIN traces ON traces.key = trials.current
+    WHERE traces.outcome = 'failed'
+        AND (:run IS NULL OR trials.key IN (SELECT trial FROM run_trials WHERE run = :run))
+)
+SELECT model, body, count(*), id, min(trial) FROM failed
+GROUP BY model, json_extract(CAST(body AS TEXT), '$.boundary'), json_extract(CAST(body AS TEXT), '$.code')
+ORDER BY count(*) DESC, min(trial)
+"""
+
+
+def read_failures(connection: sqlite3.Connection, run: str | None) -> tuple[FailureCount, ...]:
+    """Raises InputError for a run that is not there, StoreError for a damaged event, sqlite3.Error."""
+    key = None if run is None else run_key(connection, run)
+    models = labels(connection, "models")
+    reader = TextReader(connection)
+    counts = []
+    for model, body, count, trial, _ in connection.execute(_FAILURES, {"run": key}):
+        last = {} if body is None else reader.unpack(body)
+        counts.append(
+            FailureCount(
+                model=models[model],
+                boundary=last.get("boundary"),
+                code=last.get("code", ""),
+                message=last.get("message", ""),
+                count=count,
+                trial=trial,
+            )
+        )
+    return tuple(counts)

@@ -1,0 +1,39 @@
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from toolablate.traces.analysis import Flip
+from toolablate.traces.terminal.fitted import Fitted, figures, names, words
+from toolablate.traces.terminal.plain import ID_CHARS, inert, one_line
+from toolablate.traces.terminal.simulated import simulated_banner
+
+WAYS = {"right_to_wrong": Text("R→W", style="bold red"), "wrong_to_right": Text("W→R", style="bold green")}
+
+
+def flips_table(flips: Sequence[Flip]) -> RenderableType:
+    """The questions that flipped, with the beginnings of the ids of both sides' trials, by which `show` finds them."""
+    if not flips:
+        return Text("No question went from right to wrong or from wrong to right.", style="yellow")
+    columns = (
+        names("question", [_name(flip.question) for flip in flips], cut=True),
+        names("domain", [_name(flip.domain) for flip in flips], common=True),
+        names("model", [_name(flip.model) for flip in flips], common=True),
+        names("condition", [_name(flip.condition) for flip in flips], common=True),
+        words("flip", [WAYS[flip.direction] for flip in flips]),
+        figures("base", [f"{100 * flip.baseline_score:.0f}" for flip in flips], spare=1),
+        figures("score", [f"{100 * flip.score:.0f}" for flip in flips], spare=2),
+        words("base trial", [_ids(flip.baseline_trials) for flip in flips]),
+        words("trial", [_ids(flip.trials) for flip in flips]),
+    )
+    table = Fitted(tuple(column for column in columns if any(cell.plain for cell in column.cells)))
+    return Group(simulated_banner(), table) if any(flip.simulated for flip in flips) else table
+
+
+def _name(text: str) -> Text:
+    return inert(one_line(text))
+
+
+def _ids(trials: tuple[str, ...]) -> str:
+    more = f" +{len(trials) - 1}" if len(trials) > 1 else ""
+    return f"{trials[0][:ID_CHARS]}{more}" if trials else ""
