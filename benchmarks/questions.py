@@ -27,6 +27,7 @@ OTHER_NAMES = {
     "label": SHORT_FORM,
 }
 TARGETS = 'a letter ("B"), letters (["A", "C"]), a number (12.5), or without choices a list of texts (["Paris"])'
+KINDS = "must be 'choice', 'number' or 'spans'"
 SHOWN_CHARS = 80
 
 
@@ -42,7 +43,7 @@ def load_questions(path: str | Path) -> tuple[Question, ...]:
     """Reads one question per line: a `Question` record, or one with `answer` in place of `target`.
 
     `answer` is a letter or a list of letters where the line has `choices`. Without choices it is a number, a text or a
-    list of texts; a single capital is then the letter of a choice that stands in the prompt itself.
+    list of texts; capitals are refused there, since they look like letters of choices that were forgotten.
     Blank lines and a byte order mark are passed over. Raises InputError that names the file, the line, the field,
     what was found and what is allowed.
     """
@@ -146,30 +147,72 @@ def _float(text: str) -> float:
 
 
 def _target(answer: Any, has_choices: bool) -> dict[str, Any]:
+    if not has_choices and _is_letters(answer):
+        raise _LineError(
+            f"the answer {_shown(answer)} is a letter, but the field 'choices' is missing",
+            'For a capital that is a text write "target": {"kind": "spans", "spans": ["A"]}.',
+        )
     if isinstance(answer, list) and answer and all(isinstance(item, str) for item in answer):
         return {"kind": "choice", "letters": answer} if has_choices else {"kind": "spans", "spans": answer}
-    if isinstance(answer, str) and (has_choices or answer in LETTERS):
+    if isinstance(answer, str) and has_choices:
         return {"kind": "choice", "letters": [answer]}
     if isinstance(answer, int | float) and not isinstance(answer, bool) and not has_choices:
         return {"kind": "number", "value": answer}
-    if isinstance(answer, str) and not has_choices:
+    if isinstance(answer, str):
         return {"kind": "spans", "spans": [answer]}
     hint = 'With choices it is a letter ("B") or letters (["A", "C"]).' if has_choices else f"It is {TARGETS}."
     raise _LineError(f"'answer' cannot be {_shown(answer)}", hint)
 
 
+def _is_letters(answer: Any) -> bool:
+    items = answer if isinstance(answer, list) else [answer]
+    return bool(items) and all(isinstance(item, str) and len(item) == 1 and item in LETTERS for item in items)
+
+
 def _explained(error: ErrorDetails) -> _LineError:
-    # pydantic names the chosen kind of target in the place; the user's file has no such level.
-    field = ".".join(str(part) for n, part in enumerate(error["loc"]) if not (n == 1 and error["loc"][0] == "target"))
+    field = _place(error["loc"])
     match error["type"]:
         case "missing":
-            return _LineError(f"the field '{field}' is missing")
+            return _LineError(f"the field {field} is missing")
         case "extra_forbidden":
-            return _LineError(f"unknown field '{field}'")
-        case "union_tag_invalid" | "union_tag_not_found":
-            return _LineError(f"'{field}.kind' must be one of 'choice', 'number', 'spans'")
-    message = error["msg"].removeprefix("Input ").removeprefix("Value error, ")
-    return _LineError(f"'{field}' {message}, found {_shown(error['input'])}")
+            return _LineError(f"unknown field {field}")
+        case "union_tag_not_found":
+            return _LineError(f"the field 'target.kind' is missing; {KINDS}")
+        case "union_tag_invalid":
+            return _LineError(f"'target.kind' {KINDS}; found {_shown(error['input']['kind'])}")
+    rule = _rule(error)
+    hint = f"The short form is 'answer': {TARGETS}." if field == "'target'" else ""
+    return _LineError(f"{field} {rule}; found {_shown(error['input'])}", hint)
+
+
+def _rule(error: ErrorDetails) -> str:
+    """What is allowed, in the words of JSON. The library speaks of tuples and models, which no question file holds."""
+    match error["type"]:
+        case "string_type":
+            return "must be a text in quotes"
+        case "string_too_short":
+            return "must not be empty"
+        case "tuple_type":
+            return "must be a list of texts"
+        case "too_short":
+            return f"must hold at least one {'letter' if error['loc'][-1] == 'letters' else 'text'}"
+        case "float_type" | "float_parsing":
+            return "must be a number"
+        case "greater_than_equal":
+            return "must be 0 or more"
+        case "literal_error":
+            return f"must be {error['ctx']['expected']}"
+        case "dict_type" | "model_type" | "model_attributes_type":
+            return "must be a JSON object"
+        case _:
+            return error["msg"].removeprefix("Input ").removeprefix("Value error, ").replace("should", "must")
+
+
+def _place(loc: tuple[int | str, ...]) -> str:
+    # pydantic names the chosen kind of target in the place; the user's file has no such level.
+    parts = [part for n, part in enumerate(loc) if not (n == 1 and loc[0] == "target")]
+    names = ".".join(part for part in parts if isinstance(part, str))
+    return f"item {parts[-1] + 1} of '{names}'" if isinstance(parts[-1], int) else f"'{names}'"
 
 
 def _check(question: Question) -> None:
@@ -181,12 +224,12 @@ def _check(question: Question) -> None:
         if question.choices:
             raise _LineError(f"'choices' do not fit a target of kind '{question.target.kind}'")
         return
+    if not question.choices:
+        raise _LineError("a target of kind 'choice' needs the field 'choices'", "It is the list of the options' texts.")
     allowed = letters_for(question)
     for letter in question.target.letters:
         if letter not in allowed:
-            spoken = f"{allowed[0]} to {allowed[-1]}" + (
-                f", for its {len(question.choices)} choices" if question.choices else ""
-            )
+            spoken = f"{allowed[0]} to {allowed[-1]}, for its {len(question.choices)} choices"
             raise _LineError(f"the answer {_shown(letter)} names no choice", f"Allowed is a letter from {spoken}.")
     if len(set(question.target.letters)) < len(question.target.letters):
         raise _LineError(f"the answer {_shown(list(question.target.letters))} names a letter twice")

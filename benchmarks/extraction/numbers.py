@@ -4,9 +4,10 @@ import re
 from fractions import Fraction
 
 from toolablate.benchmarks.extraction.markers import announcements, final_part
-from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading
+from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading, unread
 
 NO_NUMBER = "an answer is announced, but it holds no number"
+NOT_BARE = f"{NO_ANSWER}, and the last line is not one plain number"
 NOT_PLAIN = "the announced answer is not one plain number"
 OUT_OF_RANGE = "the announced number is out of range"
 
@@ -61,13 +62,21 @@ def read_number(reply: str | None) -> Reading:
     text = final_part(reply or "").strip()
     if not text:
         return Reading(None, EMPTY)
-    announced = False
+    announced: str | None = None
     for head in announcements(text, extra=_GSM8K):
-        announced = True
+        announced = head if announced is None else announced
         line = next((line for line in head.splitlines() if line.strip(" \t*_#:}$")), "")
         if any(character.isdigit() for character in line):
-            return _read_line(_cleaned(line))
-    return Reading(None, NO_NUMBER) if announced else _read_bare(_cleaned(text.splitlines()[-1][-400:]))
+            return _with_seen(_read_line(_cleaned(line)), line)
+    if announced is not None:
+        return unread(NO_NUMBER, announced)
+    line = text.splitlines()[-1][-400:]
+    return _with_seen(_read_bare(_cleaned(line)), line)
+
+
+def _with_seen(reading: Reading, line: str) -> Reading:
+    """Adds the line to the reason why no number was read from it."""
+    return unread(reading.reason, line) if reading.value is None else reading
 
 
 def _cleaned(line: str) -> str:
@@ -98,7 +107,7 @@ def _read_bare(line: str) -> Reading:
     lead = _LEAD.match(line)
     number = _NUMBER.match(line, lead.end() if lead else 0)
     if number is None or _GOES_ON.match(line, number.end()) or not _BARE_REST.fullmatch(line, number.end()):
-        return Reading(None, NO_ANSWER)
+        return Reading(None, NOT_BARE)
     return _exact(number)
 
 

@@ -3,6 +3,8 @@ from dataclasses import dataclass
 EMPTY = "the reply is empty"
 NO_ANSWER = "no answer is announced"
 
+SEEN_CHARS = 60
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -10,3 +12,10 @@ class Reading:
 
     value: tuple[str, ...] | None
     reason: str = ""
+
+
+def unread(reason: str, text: str) -> Reading:
+    """Nothing read, for a reason that shows the first line of the text that stood there."""
+    line = text.strip().partition("\n")[0].strip()
+    shown = line if len(line) <= SEEN_CHARS else f"{line[:SEEN_CHARS]}..."
+    return Reading(None, f"{reason}: {shown!r}" if shown else reason)

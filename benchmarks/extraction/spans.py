@@ -2,35 +2,95 @@
 
 import ast
 import json
+import re
 from typing import Literal
 
+from toolablate.benchmarks.extraction.bullets import BULLET, UNCLEAR_LIST, read_bullets, undressed
 from toolablate.benchmarks.extraction.markers import announcements, final_part
-from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading
+from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading, unread
 
 MAX_LITERAL = 20_000
 """Longer lists are not evaluated as Python, whose parser needs memory out of proportion."""
 
+NO_LIST = "a JSON list was asked for; where the announced texts begin and end is not clear"
 
-def read_spans(reply: str | None, *, unannounced: Literal["unparsed", "whole"] = "unparsed") -> Reading:
+Wanted = Literal["any", "one", "several"]
+
+_SEPARATOR = re.compile(r"[,;、和与及]|\s(?:and|or|[&/|+])\s", re.IGNORECASE)
+_FENCE = re.compile(r"```[A-Za-z]{0,12}[ \t]{0,8}(?:\n|$)|```")
+_MARKS = ":*_ \n"
+
+
+def read_spans(
+    reply: str | None, *, wanted: Wanted = "any", unannounced: Literal["unparsed", "whole"] = "unparsed"
+) -> Reading:
     """The texts that the reply finally gives: a JSON or Python list, or else the announced line as one text.
 
     Without an announcement ("Answer:", "So the answer is:") a reply or a last line that is a list is read as one, and
     any other reply is unparsed or taken as one text, `whole`, as `unannounced` says. Items that are no texts become
     JSON.
+
+    `wanted` is all that is known of the target: whether it has `one` text or `several`. For both, bullets below the
+    announcement are a list, and what opens like a list but is none is unread. For `several`, so is a text without
+    brackets that holds a comma, a semicolon, an "and" or another line: nobody knows where to cut it ("Trinidad and
+    Tobago, Cuba"). That much of the target cannot make an answer right: one text never equals several. `any` takes the
+    announced line as one text, whatever it holds.
     """
     text = final_part(reply or "").strip()
     if not text:
         return Reading(None, EMPTY)
     for head in announcements(text, window=len(text)):
-        head = head.strip().lstrip(":*_ \n")
-        if not head:
-            continue
-        items = _list(head)
-        return Reading(items if items is not None else (_undressed(head.splitlines()[0].strip()),))
+        reading = _read_head(head, wanted)
+        if reading is not None:
+            return reading
     items = _list(text) or _list(text.rpartition("\n")[2])
-    if items is None and unannounced == "whole":
-        items = ((reply or "").strip(),)
-    return Reading(items) if items is not None else Reading(None, NO_ANSWER)
+    if items is not None:
+        return Reading(items)
+    return _whole(reply or "", wanted) if unannounced == "whole" else Reading(None, NO_ANSWER)
+
+
+def _read_head(head: str, wanted: Wanted) -> Reading | None:
+    """Reads what follows an announcement; None where nothing does."""
+    text = head.strip().lstrip(_MARKS)
+    if not text:
+        return None
+    items = _list(text)
+    if items is not None:
+        return Reading(items)
+    if wanted == "any":
+        return Reading((undressed(text.splitlines()[0].strip()),))
+    return read_bullets(head) or _read_bare(text, wanted)
+
+
+def _read_bare(text: str, wanted: Wanted) -> Reading | None:
+    """Reads an announced text that is no list as it stands."""
+    fence = _FENCE.match(text)
+    text = text[fence.end() if fence else 0 :].partition("```")[0].partition("</answer>")[0].strip()
+    if not text:
+        return None
+    first, *others = text.splitlines()
+    line = undressed(_unboxed(first.strip()))
+    items = _list(text) or _list(line)
+    if items is not None:
+        return Reading(items)
+    if line.startswith("["):
+        return unread(UNCLEAR_LIST, line)
+    if wanted == "several" and (_SEPARATOR.search(line) or _goes_on(others)):
+        return unread(NO_LIST, line)
+    return Reading((line,))
+
+
+def _goes_on(lines: list[str]) -> bool:
+    """Whether the lines below an announced one may belong to it: the next one, or bullets after blank lines."""
+    following = next((line for line in lines if line.strip()), "")
+    return bool(following) and (following is lines[0] or BULLET.match(following) is not None)
+
+
+def _whole(reply: str, wanted: Wanted) -> Reading:
+    text = reply.strip()
+    if wanted == "several" and ("\n" in text or _SEPARATOR.search(final_part(text))):
+        return unread(NO_LIST, text)
+    return Reading((text,))
 
 
 def _list(text: str) -> tuple[str, ...] | None:
@@ -57,9 +117,11 @@ def _as_text(item: object) -> str:
     return item if isinstance(item, str) else json.dumps(item, ensure_ascii=False, default=str)
 
 
-def _undressed(line: str) -> str:
-    """Takes off bold, italic or code marks that stand on both sides; one-sided marks may belong to the text."""
-    for mark in ("**", "__", "*", "`"):
-        if len(line) > 2 * len(mark) and line.startswith(mark) and line.endswith(mark):
-            return line[len(mark) : -len(mark)].strip()
+def _unboxed(line: str) -> str:
+    """Ends the line where the brace closes that the announcement itself (`\\boxed{`) has opened."""
+    depth = 0
+    for place, character in enumerate(line):
+        depth += (character == "{") - (character == "}")
+        if depth < 0:
+            return line[:place].strip()
     return line

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from toolablate.benchmarks.extraction import read_spans
+from toolablate.benchmarks.extraction import Wanted, read_spans
 from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
 from toolablate.traces.errors import ScoringError
-from toolablate.traces.records import Question, Score
+from toolablate.traces.records import Question, Score, SpansTarget
 
 Rule = Callable[[Sequence[str], Sequence[str]], bool]
 """Whether the given spans (first) are the wanted ones (second)."""
@@ -43,7 +43,11 @@ RULES: Mapping[str, Rule] = {"exact": exact, "tatqa": tatqa}
 
 @dataclass(frozen=True, slots=True)
 class SpansScorer:
-    """Right is what `rule` says. `unannounced` is for replies that announce no answer: `unparsed`, or the `whole`."""
+    """Right is what `rule` says. `unannounced` is for replies that announce no answer: `unparsed`, or the `whole`.
+
+    Under `exact`, an announced answer that is no list is unparsed where the target has several texts and the answer
+    may be several. Under `tatqa` it is one text, as the authors of the recorded outputs read it.
+    """
 
     rule: str = "exact"
     unannounced: Literal["unparsed", "whole"] = "unparsed"
@@ -67,16 +71,21 @@ class SpansScorer:
 
     @property
     def version(self) -> int:
-        return 1
+        return 2 if self.rule == "exact" else 1
 
     def score(self, question: Question, trial_id: str, answer: str | None) -> Score:
         if question.target.kind != "spans":
             return unscored(self, trial_id, not_for(self, question))
-        reading = read_spans(answer, unannounced=self.unannounced)
+        reading = read_spans(answer, wanted=self._wanted(question.target), unannounced=self.unannounced)
         if reading.value is None:
             return unparsed(self, trial_id, reading, self.unparsed)
         right = RULES[self.rule](reading.value, question.target.spans)
         return scored(self, trial_id, 1.0 if right else 0.0, reading.value)
+
+    def _wanted(self, target: SpansTarget) -> Wanted:
+        if self.rule != "exact":
+            return "any"
+        return "several" if len(target.spans) > 1 else "one"
 
 
 def _normalised(text: str) -> str:

@@ -40,9 +40,12 @@ UNITS = [
     "\t\u3000",
     "'\"",
     "\ud800",
+    "\n- a",
+    "\n1. ",
+    "Answer:\n- a\n",
 ]
 # The slowest per character, of the above and of combinations that were tried.
-WORST = ["A, ", "(A) ", " is (A", "1/", "answer is ", "答案", " "]
+WORST = ["A, ", "(A) ", " is (A", "1/", "answer is ", "答案", " ", "\n- a", "\n"]
 
 
 @pytest.mark.timeout(60)
@@ -57,6 +60,8 @@ def test_long_hostile_replies_are_read(unit: str, opening: str, characters: int)
         read_letters(reply, "ABCD", ["x", "y y", "answer is", "(A) (A)"]),
         read_number(reply),
         read_spans(reply, unannounced="whole"),
+        read_spans(reply, wanted="one"),
+        read_spans(reply, wanted="several", unannounced="whole"),
     ):
         assert (reading.value is None) == bool(reading.reason)
 

@@ -128,6 +128,21 @@ def test_what_is_not_one_plain_number_is_unread(reply: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("reply", "seen"),
+    [
+        ("Answer: 98,6", "'98,6'"),
+        ("It is\n98,6", "'98,6'"),
+        ("Answer: five of them\nor so", "'five of them'"),
+        ("Answer: 1e999", "'1e999'"),
+        ("Answer: 1/0", "'1/0'"),
+        ("Answer: 1 or " + "2" * 100, f"'1 or {'2' * 55}...'"),
+    ],
+)
+def test_the_reason_shows_what_was_seen(reply: str, seen: str) -> None:
+    assert read_number(reply).reason.endswith(f": {seen}")
+
+
+@pytest.mark.parametrize(
     ("answer", "target", "right"),
     [
         ("0.3", NumberTarget(value=0.3), True),

@@ -20,7 +20,7 @@ def questions_file(tmp_path: Path) -> Path:
     [
         ({"choices": ["x", "y"], "answer": "B"}, ChoiceTarget(letters=("B",))),
         ({"choices": ["x", "y", "z"], "answer": ["A", "C"]}, ChoiceTarget(letters=("A", "C"))),
-        ({"answer": "C"}, ChoiceTarget(letters=("C",))),
+        ({"target": {"kind": "spans", "spans": ["C"]}}, SpansTarget(spans=("C",))),
         ({"answer": 12.5}, NumberTarget(value=12.5)),
         ({"answer": "Paris"}, SpansTarget(spans=("Paris",))),
         ({"answer": ["2018", "2019"]}, SpansTarget(spans=("2018", "2019"))),
@@ -50,7 +50,7 @@ def test_bom_blank_lines_and_line_ends_do_not_matter(questions_file: Path) -> No
         (b'{"id": "a", "prompt": "p"}', ["'answer'", "missing"]),
         (b'{"prompt": "p", "answer": 1}', ["'id'", "missing"]),
         (b'{"id": "a", "answer": 1}', ["'prompt'", "missing"]),
-        (b'{"id": 7, "prompt": "p", "answer": 1}', ["'id'", "string", "7"]),
+        (b'{"id": 7, "prompt": "p", "answer": 1}', ["'id' must be a text in quotes; found 7"]),
         (b'{"id": "a", "question": "p", "answer": 1}', ['"question"', "'prompt'"]),
         (b'{"id": "a", "prompt": "p", "answr": 1}', ['"answr"', "'answer'"]),
         (b'{"id": "a", "prompt": "p", "choices": ["x", "y"], "answer": "C"}', ['"C"', "A to B", "2 choices"]),
@@ -58,15 +58,54 @@ def test_bom_blank_lines_and_line_ends_do_not_matter(questions_file: Path) -> No
         (b'{"id": "a", "prompt": "p", "choices": ["x", "y"], "answer": 1}', ["'answer'", "1", "letter"]),
         (b'{"id": "a", "prompt": "p", "choices": ["x", "y"], "answer": ["A", "A"]}', ["twice"]),
         (b'{"id": "a", "prompt": "p", "choices": ["x"], "answer": "A"}', ["'choices'", "2 to 26"]),
-        (b'{"id": "a", "prompt": "p", "choices": ["x", 2], "answer": "A"}', ["'choices.1'", "2"]),
+        (
+            b'{"id": "a", "prompt": "p", "choices": ["x", 2], "answer": "A"}',
+            ["item 2 of 'choices' must be a text", "found 2"],
+        ),
         (b'{"id": "a", "prompt": "p", "answer": true}', ["'answer'", "true"]),
         (b'{"id": "a", "prompt": "p", "answer": []}', ["'answer'", "[]"]),
         (b'{"id": "a", "prompt": "p", "answer": 1, "target": {}}', ["'answer'", "'target'"]),
-        (b'{"id": "a", "prompt": "p", "target": {"kind": "essay"}}', ["'target.kind'", "'choice'", "'spans'"]),
+        (
+            b'{"id": "a", "prompt": "p", "target": {"kind": "essay"}}',
+            ["'target.kind'", "'choice'", "'spans'", '"essay"'],
+        ),
         (
             b'{"id": "a", "prompt": "p", "target": {"kind": "number", "value": 1, "relative": -1}}',
-            ["'target.relative'"],
+            ["'target.relative' must be 0 or more; found -1"],
         ),
+        (b'{"id": "a", "prompt": "p", "answer": "C"}', ['"C"', "'choices' is missing", '"spans"']),
+        (b'{"id": "a", "prompt": "p", "answer": ["A", "C"]}', ["'choices' is missing"]),
+        (b'{"id": "a", "prompt": "p", "choices": [], "answer": "A"}', ["'choices' is missing"]),
+        (b'{"id": "a", "prompt": "p", "target": {"kind": "choice", "letters": ["A"]}}', ["needs the field 'choices'"]),
+        (
+            b'{"id": "a", "prompt": "p", "choices": ["x", "y"], "target": {"kind": "choice", "letters": []}}',
+            ["'target.letters' must hold at least one letter; found []"],
+        ),
+        (
+            b'{"id": "a", "prompt": "p", "target": {"kind": "spans", "spans": []}}',
+            ["'target.spans' must hold at least one text; found []"],
+        ),
+        (
+            b'{"id": "a", "prompt": "p", "target": {"kind": "spans", "spans": "x"}}',
+            ["'target.spans' must be a list of texts; found"],
+        ),
+        (
+            b'{"id": "a", "prompt": "p", "target": {"kind": "spans", "spans": ["x", null]}}',
+            ["item 2 of 'target.spans' must be a text in quotes; found null"],
+        ),
+        (b'{"id": "a", "prompt": "p", "target": {"kind": "number"}}', ["'target.value' is missing"]),
+        (b'{"id": "a", "prompt": "p", "target": {"kind": "number", "value": 1, "x": 1}}', ["unknown", "'target.x'"]),
+        (
+            b'{"id": "a", "prompt": "p", "target": {"kind": "number", "value": "x"}}',
+            ["'target.value' must be a number"],
+        ),
+        (b'{"id": "a", "prompt": "p", "target": {"kind": "number", "value": []}}', ["'target.value' must be a number"]),
+        (b'{"id": "a", "prompt": "p", "target": {"value": 1}}', ["'target.kind' is missing"]),
+        (b'{"id": "a", "prompt": "p", "target": "B"}', ["'target' must be a JSON object", "'answer'"]),
+        (b'{"id": "a", "prompt": "", "answer": 1}', ["'prompt' must not be empty"]),
+        (b'{"id": "a", "prompt": "p", "answer": 1, "metadata": []}', ["'metadata' must be a JSON object; found []"]),
+        (b'{"id": "a", "prompt": "p", "answer": 1, "version": 2}', ["'version' must be 1; found 2"]),
+        (b'{"id": "a", "prompt": "p", "choices": "xy", "answer": "A"}', ["'choices' must be a list of texts"]),
         (b'{"id": "a", "prompt": "p", "answer": NaN}', ["NaN"]),
         (b'{"id": "a", "prompt": "p", "answer": -Infinity}', ["-Infinity"]),
         (b'{"id": "a", "prompt": "p", "answer": 1e999}', ["1e999", "too large"]),
@@ -89,6 +128,7 @@ def test_a_bad_line_is_named_with_what_is_wrong(questions_file: Path, raw: bytes
     assert message.startswith(f"{questions_file}:3: ")
     assert [word for word in told if word not in message] == []
     assert len(message) < 600
+    assert [word for word in ("tuple", "model", "Input", "dict", "pydantic", "should") if word in message] == []
 
 
 def test_a_repeated_id_names_both_lines(questions_file: Path) -> None:

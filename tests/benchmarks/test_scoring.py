@@ -53,7 +53,12 @@ def test_several_letters(answer: str | None, options: dict[str, Any], value: flo
         ('Answer: ["blue", ["the red fox"]]', "wrong"),
         ("Answer: []", "wrong"),
         ("Answer: blue", "wrong"),
-        ('Answer: ["blue", "the red fox"', "wrong"),
+        ("Answer:\n- the red fox\n- blue", "correct"),
+        ("**Answer:**\n* blue,\n* **the red fox**\n\nDone.", "correct"),
+        ("The answers are:\n\n1. blue\n2. the red fox\n", "correct"),
+        ('Answer: `["blue", "the red fox"]`', "correct"),
+        ('Answer:\n```python\n["blue",\n"the red fox"]\n```', "correct"),
+        ('Answer: ["blue", "the red fox"', "unparsed"),
         ("blue and the red fox", "unparsed"),
         ("", "unparsed"),
     ],
@@ -61,6 +66,60 @@ def test_several_letters(answer: str | None, options: dict[str, Any], value: flo
 def test_spans_are_compared_as_normalised_multisets(answer: str, verdict: str) -> None:
     score = scorer_for("spans").score(question(SpansTarget(spans=("the red fox", "blue"))), "t", answer)
     assert score.verdict == verdict
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Zurich, Geneva",
+        "Geneva; Zurich",
+        "Zurich and Geneva",
+        "Zurich & Geneva",
+        "Zurich、Geneva",
+        "Zurich；Geneva",
+        "Zurich，Geneva",
+        "Zurich和Geneva",
+        '"Zurich", "Geneva"',
+        "[Zurich, Geneva]",
+        "\nZurich\nGeneva",
+        "both of these\n\n- Zurich\n- Geneva",
+        "\n- Zurich\n  - Geneva",
+        "\n- Zurich\n* Geneva",
+        "\n- Zurich\n  which is large\n- Geneva",
+        "\n2. Zurich\n1. Geneva",
+    ],
+)
+def test_several_spans_that_are_no_list_are_unparsed(answer: str) -> None:
+    target = SpansTarget(spans=("Zurich", "Geneva"))
+    for announcement in ("Answer: ", "答案："):
+        score = scorer_for("spans").score(question(target), "t", announcement + answer)
+        assert (score.value, score.verdict) == (0.0, "unparsed")
+        assert "list" in score.reason
+    whole = scorer_for("spans", unannounced="whole").score(question(target), "t", answer)
+    assert whole.verdict == "unparsed"
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        ("Answer: Trinidad and Tobago, West Indies.", "correct"),
+        ("Answer:\nTrinidad and Tobago, West Indies\n\nIt is an island country.", "correct"),
+        ("Answer:\n- Trinidad and Tobago, West Indies", "correct"),
+        ("\\boxed{Trinidad and Tobago, West Indies}", "correct"),
+        ("<answer>Trinidad and Tobago, West Indies</answer>", "correct"),
+        ("Answer: [Trinidad and Tobago, West Indies]", "unparsed"),
+        ("Answer: Cuba", "wrong"),
+        ("Answer: ```\n```", "unparsed"),
+    ],
+)
+def test_one_span_may_stand_bare(answer: str, verdict: str) -> None:
+    target = SpansTarget(spans=("Trinidad and Tobago, West Indies",))
+    assert scorer_for("spans").score(question(target), "t", answer).verdict == verdict
+
+
+def test_one_numbered_line_is_a_text() -> None:
+    score = scorer_for("spans").score(question(SpansTarget(spans=("1. FC Köln",))), "t", "Answer:\n1. FC Köln")
+    assert score.verdict == "correct"
 
 
 @pytest.mark.parametrize("name", SCORERS)

@@ -33,6 +33,21 @@ def test_the_rule(given: list[str], wanted: list[str], right: bool) -> None:
     assert tatqa(given, wanted) is right
 
 
+@pytest.mark.parametrize(
+    ("reply", "extracted"),
+    [
+        ("Answer: Zurich, Geneva", ("Zurich, Geneva",)),
+        ("Answer:\n- Zurich\n- Geneva", ("- Zurich",)),
+        ('So the answer is:\n["Zurich", "Geneva"', ('["Zurich", "Geneva"',)),
+        ("Zurich, Geneva", ("Zurich, Geneva",)),
+    ],
+)
+def test_an_announced_line_is_one_text_under_the_rule(reply: str, extracted: tuple[str, ...]) -> None:
+    question = Question(id="q", prompt="p", target=SpansTarget(spans=("Zurich", "Geneva")))
+    score = scorer_for("tatqa").score(question, "t", reply)
+    assert (score.extracted, score.verdict, score.scorer_version) == (extracted, "wrong", 1)
+
+
 def _texts(value: object) -> tuple[str, ...]:
     items = value if isinstance(value, list) else [value]
     return tuple(item if isinstance(item, str) else json.dumps(item) for item in items)
