@@ -70,7 +70,9 @@ async def ask(state: AgentState, runtime: Runtime[TrialSession]) -> Step:
     return {"messages": (*state["messages"], reply.message), "limit": "reply_length" if cut else None}
 
 
-def after_ask(state: AgentState) -> Literal["act", "final", "answer"]:
+# Coroutines, though they wait for nothing: LangGraph sends plain functions through a pool of threads, where they would
+# stand behind whatever occupies it.
+async def after_ask(state: AgentState) -> Literal["act", "final", "answer"]:
     if state["limit"]:
         return "final"
     return "act" if state["messages"][-1].tool_calls else "answer"
@@ -90,7 +92,7 @@ async def act(state: AgentState, runtime: Runtime[TrialSession]) -> Step:
     return {"messages": (*state["messages"], *results), "limit": limit}
 
 
-def after_act(state: AgentState) -> Literal["ask", "final"]:
+async def after_act(state: AgentState) -> Literal["ask", "final"]:
     return "final" if state["limit"] else "ask"
 
 

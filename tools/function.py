@@ -1,9 +1,12 @@
 """Tools of the user's own: a Python function with annotated parameters and a docstring."""
 
 import asyncio
+import contextlib
+import contextvars
 import inspect
 import json
 import re
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints
@@ -55,7 +58,8 @@ class FunctionTool(Generic[P, R]):
 
 
 def tool(function: Callable[P, R]) -> FunctionTool[P, R]:
-    """Makes a tool of a function, plain or async. A plain one runs in a thread.
+    """Makes a tool of a function, plain or async. A plain one runs in a thread of its own; where it never returns, that
+    thread is left behind.
 
     The docstring is the description that a model reads; lines `name: help` under `Args:` describe arguments.
     Keyword-only parameters are set by the plan's `options` and unseen by the model. What the function returns is shown
@@ -131,7 +135,7 @@ async def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Tool
     if inspect.iscoroutinefunction(function):
         value, error = await _outcome_of(function(**arguments))
     else:
-        value, error = await asyncio.to_thread(_outcome, function, arguments)
+        value, error = await _in_own_thread(function, arguments)
         if error is None and inspect.isawaitable(value):
             value, error = await _outcome_of(value)
     if isinstance(error, ToolError | SandboxError):
@@ -142,15 +146,43 @@ async def _call(function: Callable[..., Any], arguments: dict[str, Any]) -> Tool
     return value if isinstance(value, ToolResult) else _shown(value)
 
 
-def _outcome(function: Callable[..., Any], arguments: dict[str, Any]) -> tuple[Any, BaseException | None]:
-    # Caught inside the thread: a StopIteration cannot pass through a future, and sys.exit() must not end the run.
+Outcome = tuple[Any, BaseException | None]
+
+
+async def _in_own_thread(function: Callable[..., Any], arguments: dict[str, Any]) -> Outcome:
+    """Not in a pool: a function that hangs would keep a place in it from all other trials, and the process from
+    ending, since pools are joined at exit and daemon threads are not."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Outcome] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def deliver(outcome: Outcome) -> None:
+        if not done.done():
+            done.set_result(outcome)
+
+    def run() -> None:
+        outcome = context.run(_outcome, function, arguments)
+        # The loop is closed where the run ended without this call; nobody waits for the outcome then.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(deliver, outcome)
+
+    try:
+        threading.Thread(target=run, name=f"tool {function.__name__}", daemon=True).start()
+    except RuntimeError as error:
+        raise ToolError(f"no thread could be started for a tool: {error}", code="no_thread", retryable=True) from None
+    return await done
+
+
+def _outcome(function: Callable[..., Any], arguments: dict[str, Any]) -> Outcome:
+    # Caught inside the thread: a StopIteration cannot pass through a future, and neither sys.exit() nor an interrupt
+    # that the function raises by itself may end the run. A real one is delivered to the main thread alone.
     try:
         return function(**arguments), None
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - what a user's function raises is the tool's result
+    except BaseException as error:  # noqa: BLE001 - what a user's function raises is the tool's result
         return None, error
 
 
-async def _outcome_of(waiting: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+async def _outcome_of(waiting: Awaitable[Any]) -> Outcome:
     try:
         return await waiting, None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - as above; cancellation is no Exception and passes

@@ -1,6 +1,9 @@
 """Recorded replies are said exactly, in their order, and a script that does not fit says where."""
 
+import asyncio
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +46,23 @@ async def test_a_recorded_trial_is_played_with_real_tools(tmp_path: Path) -> Non
     assert played.answer.text == "Answer: 42"
     assert [event.reply.finish_reason for event in played.of("model_call")] == ["tool_calls", "stop"]
     assert played.of("model_call")[0].reply.model == "scripted/s"
+
+
+async def test_a_trial_goes_on_though_all_threads_of_the_pool_are_taken(tmp_path: Path) -> None:
+    source = script(tmp_path, line(CALL, "Answer: {{last_tool_output}}"))
+    release = threading.Event()
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(pool)
+        stuck = loop.run_in_executor(None, release.wait)
+        try:
+            async with asyncio.timeout(30):
+                played = await say(source, LocalTools(double=double))
+            assert not stuck.done()
+        finally:
+            release.set()
+        await stuck
+    assert played.answer.text == "Answer: 42"
 
 
 async def test_the_most_particular_line_is_played(tmp_path: Path) -> None:
