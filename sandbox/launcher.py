@@ -26,6 +26,7 @@ REQUEST_BYTES = 65_536
 ERROR_BYTES = 8_000
 MESSAGE_BYTES = 6_000_000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 LAST_CAPABILITY = 63
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -168,6 +169,7 @@ def _run_kernel(request: dict[str, Any], listeners: list[int], error_writer: int
 
     try:
         _settle(request)
+        _filter_system_calls(bytes.fromhex(request["filter"]))
         app = _kernel_application(request, dict(zip(CHANNELS, listeners, strict=True)))
         app.initialize(["--HistoryManager.enabled=False", "--InteractiveShell.colors=nocolor"])
         app.shell.history_manager.outputs = _Forgetful()
@@ -198,6 +200,17 @@ def _settle(request: dict[str, Any]) -> None:
     Path(request["work"]).mkdir(mode=0o700, exist_ok=True)
     os.chdir(request["work"])
     os.environ["PWD"] = request["work"]
+
+
+def _filter_system_calls(program: bytes) -> None:
+    if not program:
+        return
+
+    class Program(ctypes.Structure):  # struct sock_fprog
+        _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+    if _libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(Program(len(program) // 8, program)), 0, 0):
+        raise OSError(ctypes.get_errno(), "the filter of system calls was refused")
 
 
 def _limit(limits: dict[str, int]) -> None:

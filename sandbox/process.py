@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
+from toolablate.sandbox.seccomp import syscall_filter
 from toolablate.sandbox.sockets import Connection, KernelSockets
 
 _MB = 1_000_000
@@ -62,6 +63,9 @@ class KernelProcess(ABC):
     `start` returns when the kernel has been told to start (clients may connect at once); `close` when nothing of it is
     left: no process, socket or folder.
     """
+
+    guarded = True
+    """Whether code inside can do nothing to the guardian, so that an end without its report is not the code's doing."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -133,6 +137,7 @@ class KernelProcess(ABC):
                 "connection": self.connection.as_dict(),
                 "uid": self._uid(),
                 "work": self.work,
+                "filter": (syscall_filter() or b"").hex() if self.guarded else "",
                 "output_chars": limits.output_chars + 1,  # one more, so that the client sees that there was more
                 "limits": {
                     "memory": limits.memory_mb * _MB,

@@ -15,7 +15,6 @@ from toolablate.sandbox.child import Child
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
 from toolablate.sandbox.process import ENVIRONMENT, LAUNCHER, KernelProcess
 from toolablate.sandbox.python import Python
-from toolablate.sandbox.seccomp import syscall_filter
 
 _MB = 1_000_000
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
@@ -48,17 +47,16 @@ class BubblewrapProcess(KernelProcess):
         bwrap = shutil.which("bwrap")
         if bwrap is None:
             raise KernelUnavailable("bubblewrap (bwrap) is not installed", hint=REMEDY_INSTALL, code="not_installed")
-        calls = syscall_filter()
         with ExitStack() as files:
-            passwd, group, seccomp = (
-                files.enter_context(_data_file(content)).fileno()
-                for content in (self._passwd().encode(), self._group().encode(), calls or b"")
+            passwd, group = (
+                files.enter_context(_data_file(content.encode())).fileno()
+                for content in (self._passwd(), self._group())
             )
-            options = self._options(passwd, group) + (["--seccomp", str(seccomp)] if calls else [])
+            options = self._options(passwd, group)
             start = [self._python.executable, "-P", _LAUNCHER]
             self._child = Child(
                 lambda control: [bwrap, *options, "--", *start, f"fd:{control}"],
-                descriptors=(passwd, group, seccomp),
+                descriptors=(passwd, group),
                 env={"PATH": "/usr/bin:/bin"},
             )
         return self._child.control

@@ -14,6 +14,8 @@ class PlainProcess(KernelProcess):
     """A kernel as our own user, with our network and our files. Of the limits, those on memory, CPU time, file size and
     open files hold, per process; the environment is a fresh one and the work folder a temporary one all the same."""
 
+    guarded = False
+
     def __init__(self, limits: Limits, python: Python) -> None:
         super().__init__(limits)
         self._python = python

@@ -1,6 +1,7 @@
 """Hostile cells, on every backend that claims to hold them."""
 
 import errno
+import platform
 import socket
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -111,6 +112,57 @@ except OSError: print("refused")
         server.settimeout(0)
         with pytest.raises(BlockingIOError):
             server.accept()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["40, socket.SOCK_STREAM", "socket.AF_VSOCK, socket.SOCK_DGRAM", "socket.AF_PACKET, socket.SOCK_RAW",
+     "socket.AF_ALG, socket.SOCK_SEQPACKET", "31, socket.SOCK_RAW", "socket.AF_INET, socket.SOCK_RAW, 1"],
+)  # fmt: skip
+async def test_sockets_that_reach_outside_are_refused(shared_jail: Kernel, arguments: str) -> None:
+    code = f"import socket\ntry: socket.socket({arguments}); print('OPEN')\nexcept OSError as e: print(e.errno)"
+    refused = {errno.EPERM} if "INET" in arguments else {errno.EAFNOSUPPORT}
+    assert int((await shared_jail.execute(code)).text) in refused
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="these entry points are of x86-64")
+async def test_no_other_entry_point_opens_sockets(shared_jail: Kernel) -> None:
+    code = """
+import ctypes, mmap
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.syscall(0x40000000 + 41, 40, 1, 0), libc.syscall(41, ctypes.c_ulong(0x1_0000_0028), 1, 0))
+# mov eax, 359 (socket); mov ebx, 40; mov ecx, 1; xor edx, edx; int 0x80, between push and pop rbx
+machine = bytes.fromhex("53 b867010000 bb28000000 b901000000 31d2 cd80 5b c3")
+page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page.write(machine)
+print(ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))())
+"""
+    first, second = (await shared_jail.execute(code)).text.splitlines()
+    assert first == "-1 -1"
+    assert int(second) in (-errno.ENOSYS, -errno.EAFNOSUPPORT)
+
+
+async def test_sockets_within_the_sandbox_work(shared_jail: Kernel) -> None:
+    code = """
+import socket
+for family, address in ((socket.AF_INET, ("127.0.0.1", 0)), (socket.AF_UNIX, "inner")):
+    server = socket.socket(family); server.bind(address); server.listen()
+    client = socket.socket(family); client.connect(server.getsockname())
+    client.send(b"ok"); print(server.accept()[0].recv(9))
+one, other = socket.socketpair()
+one.send(b"ok"); print(other.recv(9))
+"""
+    assert (await shared_jail.execute(code)).text == "b'ok'\n" * 3
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    ["resource.prlimit(1, resource.RLIMIT_NOFILE, (0, 0))", "os.sched_setaffinity(1, {0})",
+     "os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0))", "os.setpriority(os.PRIO_PROCESS, 1, 19)",
+     "os.setpriority(os.PRIO_USER, os.getuid(), 19)", "os.memfd_create('hoard')"],
+)  # fmt: skip
+async def test_guardian_is_out_of_reach(shared_jail: Kernel, attempt: str) -> None:
+    assert (await shared_jail.execute(f"import os, resource\n{attempt}")).error == "PermissionError"
 
 
 async def test_sockets_of_the_kernel_are_out_of_reach(shared_jail: Kernel) -> None:
