@@ -276,6 +276,9 @@ def test_the_sandbox_is_named_only_where_code_may_have_run() -> None:
     assert "bubblewrap" not in shown(trace_view(a_trace(asked)))
     assert "bubblewrap" in shown(trace_view(a_trace(asked), condition=CODE))
     assert "bubblewrap" in shown(trace_view(a_trace(), condition=NONE))
+    searching = a_trace(asked, environment=ENVIRONMENT.model_copy(update={"search": "ddgs"}))
+    assert "ddgs" in shown(trace_view(searching, condition=CODE))
+    assert "ddgs" not in shown(trace_view(searching, condition=NONE))
 
 
 def test_repeats_and_attempts_say_which_they_are() -> None:

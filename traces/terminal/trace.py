@@ -85,15 +85,18 @@ def _facts(
     yield "attempt", f"{trace.attempt} (the {numbers.ordinal(trace.attempt)})"
     yield "started", trace.started_at.isoformat(sep=" ", timespec="seconds")
     environment = trace.environment
-    if environment.sandbox and _may_run_code(trace, condition):
+    # A run's surroundings are recorded with every trial, also with those that could reach neither.
+    if environment.sandbox and _may_call(trace, condition, "python"):
         yield "sandbox", environment.sandbox
+    if environment.search and _may_call(trace, condition, "search"):
+        yield "search", environment.search
     if environment.versions:
         yield "versions", ", ".join(f"{name} {version}" for name, version in environment.versions.items())
 
 
-def _may_run_code(trace: Trace, condition: Condition | None) -> bool:
+def _may_call(trace: Trace, condition: Condition | None, tool: str) -> bool:
     offered = condition is not None and bool(condition.tools)
-    return offered or any(event.kind == "tool_call" and event.call.name == "python" for event in trace.events)
+    return offered or any(event.kind == "tool_call" and event.call.name == tool for event in trace.events)
 
 
 @dataclass(slots=True)
