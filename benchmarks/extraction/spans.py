@@ -8,6 +8,7 @@ from typing import Literal
 from toolablate.benchmarks.extraction.bullets import BULLET, UNCLEAR_LIST, read_bullets, undressed
 from toolablate.benchmarks.extraction.markers import announcements, final_part
 from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading, unread
+from toolablate.traces.records import clean_text
 
 MAX_LITERAL = 20_000
 """Longer lists are not evaluated as Python, whose parser needs memory out of proportion."""
@@ -102,7 +103,10 @@ def _list(text: str) -> tuple[str, ...] | None:
         value, _ = json.JSONDecoder().raw_decode(text)
     except (ValueError, RecursionError):
         value = _python_list(text)
-    return tuple(_as_text(item) for item in value) if isinstance(value, list) else None
+    try:
+        return tuple(map(_as_text, value)) if isinstance(value, list) else None
+    except (TypeError, ValueError, RecursionError):  # Python has items that no JSON can show: {(1, 2): 3}.
+        return None
 
 
 def _python_list(text: str) -> object:
@@ -114,7 +118,8 @@ def _python_list(text: str) -> object:
 
 
 def _as_text(item: object) -> str:
-    return item if isinstance(item, str) else json.dumps(item, ensure_ascii=False, default=str)
+    """Without the lone surrogates that JSON can spell out ("\\ud800") and no store can hold."""
+    return clean_text(item if isinstance(item, str) else json.dumps(item, ensure_ascii=False, default=str))
 
 
 def _unboxed(line: str) -> str:

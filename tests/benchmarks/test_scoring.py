@@ -117,6 +117,16 @@ def test_one_span_may_stand_bare(answer: str, verdict: str) -> None:
     assert scorer_for("spans").score(question(target), "t", answer).verdict == verdict
 
 
+@pytest.mark.parametrize("name", ["spans", "tatqa"])
+@pytest.mark.parametrize(
+    "items", ["[{(1, 2): 3}]", "[0x" + "f" * 5000 + "]", '["\\ud800"]', '[{"\\ud800": 1}]', "[" * 5000 + "]" * 5000]
+)
+def test_no_list_ends_in_an_error_or_a_text_that_cannot_be_stored(name: str, items: str) -> None:
+    score = scorer_for(name).score(question(SpansTarget(spans=("a", "b"))), "t", f"Answer: {items}")
+    assert score.verdict in ("wrong", "unparsed")
+    assert score.to_json().encode()
+
+
 def test_one_numbered_line_is_a_text() -> None:
     score = scorer_for("spans").score(question(SpansTarget(spans=("1. FC Köln",))), "t", "Answer:\n1. FC Köln")
     assert score.verdict == "correct"
