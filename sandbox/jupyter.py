@@ -128,6 +128,7 @@ def _obituary(cause: str, limits: Limits, *, overtime: bool) -> str:
         return f"the cell did not stop when it was interrupted after {limits.cell_seconds:g} s"
     return {
         "memory": f"out of memory ({limits.memory_mb} MB)",
+        "files": f"too many files ({limits.files})",
         "time": f"its CPU time is used up ({limits.cpu_seconds} s)",
         "exit": "the code ended the process",
         "killed": "it was killed",

@@ -9,14 +9,16 @@ class Limits:
     """What one kernel may use.
 
     Sizes in MB (10**6 bytes), times in seconds; `output_chars` and `output_messages` per cell. `memory_mb` is what the
-    code may add to a kernel that stands idle; `processes` counts threads as well. After `cell_seconds` the cell is
-    interrupted, and `grace_seconds` later the kernel is killed.
+    code may add to a kernel that stands idle, in one process (MemoryError) and in all together (the kernel dies);
+    `processes` counts threads as well, `files` those in all folders that can be written. After `cell_seconds` the cell
+    is interrupted, and `grace_seconds` later the kernel is killed.
     """
 
     memory_mb: int = 1024
     cpu_seconds: int = 300
     processes: int = 64
     disk_mb: int = 128
+    files: int = 10_000
     open_files: int = 256
     output_chars: int = 20_000
     output_messages: int = 1_000
@@ -39,8 +41,8 @@ class CellResult:
 
     `text` is what a person would see under the cell: streams, the last expression, a traceback without escape codes.
     `status`: `ok`; `error` (the code raised `error`); `timeout` (interrupted, the kernel lives and keeps its state);
-    `died` (the kernel is gone, `error` says of what: `memory`, `time`, `exit`, `signal 11`; the next cell gets a fresh
-    one). Nothing here is to be trusted as a measurement: the code inside can forge it.
+    `died` (the kernel is gone, `error` says of what: `memory`, `files`, `time`, `exit`, `signal 11`; the next cell gets
+    a fresh one). Nothing here is to be trusted as a measurement: the code inside can forge it.
     """
 
     status: Literal["ok", "error", "timeout", "died"]

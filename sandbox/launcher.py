@@ -16,6 +16,7 @@ import select
 import signal
 import socket
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,16 @@ MESSAGE_BYTES = 6_000_000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 LAST_CAPABILITY = 63
+WATCH_SECONDS = 0.15
+CONFIRMATIONS, CONFIRM_SECONDS = 5, 0.01
+IDLE_BYTES = 256_000_000
+"""The most that an idle kernel itself is taken to use."""
+
+SLACK_BYTES = 64_000_000
+"""What a single kernel can fill without adding to its address space: stacks and arenas that are reserved already. It
+shall get its MemoryError before the watch takes it for too large."""
+
+WRITABLE = ("/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -49,7 +60,7 @@ def main(address: str) -> None:
         _run_kernel(request, listeners, error_writer)
     for descriptor in (*listeners, error_writer):
         os.close(descriptor)
-    _guard(kernel, control, wake_reader, error_reader)
+    _guard(kernel, control, wake_reader, error_reader, _Watch(request["limits"]))
 
 
 # --- the guardian -----------------------------------------------------------------------------------------------------
@@ -91,17 +102,26 @@ def _catch_child_exits(wake_writer: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _guard(kernel: int, control: socket.socket, wake_reader: int, error_reader: int) -> None:
+def _guard(kernel: int, control: socket.socket, wake_reader: int, error_reader: int, watch: "_Watch") -> None:
     poll = select.poll()
-    poll.register(control, select.POLLIN)
-    poll.register(wake_reader, select.POLLIN)
+    for descriptor in (control, wake_reader, error_reader):
+        poll.register(descriptor, select.POLLIN)
     while True:
-        for descriptor, _ in poll.poll():
+        # By the clock and not by silence: who floods us with signals is watched all the same.
+        if over := watch.exceeded():
+            _report(control, None, over, "")
+            _end(kernel)
+        for descriptor, event in poll.poll(watch.pause_ms):
             if descriptor == wake_reader:
                 os.read(wake_reader, 4096)
                 if (status := _reap(kernel)) is not None:
-                    _report(control, status, error_reader)
+                    over = "memory" if _out_of_memory() else ""
+                    _report(control, os.waitstatus_to_exitcode(status), over, _read_error(error_reader))
                     _end(kernel)
+            elif descriptor == error_reader:
+                poll.unregister(error_reader)
+                if not event & select.POLLIN:  # closed without a word: the kernel stands, and has run no code yet
+                    watch.begin()
             else:
                 with contextlib.suppress(OSError):
                     if control.recv(64) == b"interrupt":
@@ -124,18 +144,16 @@ def _reap(kernel: int) -> int | None:
             found = status
 
 
-def _report(control: socket.socket, status: int, error_reader: int) -> None:
+def _read_error(error_reader: int) -> str:
     os.set_blocking(error_reader, False)
-    error = b""
     with contextlib.suppress(BlockingIOError):
-        error = os.read(error_reader, ERROR_BYTES)
-    report = {
-        "code": os.waitstatus_to_exitcode(status),
-        "memory": _out_of_memory(),
-        "error": error.decode(errors="replace"),
-    }
+        return os.read(error_reader, ERROR_BYTES).decode(errors="replace")
+    return ""
+
+
+def _report(control: socket.socket, code: int | None, over: str, error: str) -> None:
     with contextlib.suppress(OSError):
-        control.send(json.dumps(report).encode())
+        control.send(json.dumps({"code": code, "over": over, "error": error}).encode())
 
 
 def _out_of_memory() -> bool:
@@ -159,6 +177,86 @@ def _end(kernel: int) -> None:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(-1, 0)
     os._exit(0)
+
+
+class _Watch:
+    """Adds up what all processes of the sandbox use: the system's own limits hold for each of them alone.
+
+    Only where we are process 1 of a namespace: there is no leaving it.
+    """
+
+    def __init__(self, limits: dict[str, int]) -> None:
+        self._memory = limits["memory"] + SLACK_BYTES
+        self._files = limits["files"]
+        self._due: float | None = None
+
+    def begin(self) -> None:
+        if os.getpid() == 1:
+            self._memory += min(_memory_used(), IDLE_BYTES)
+            self._files += _files_used()
+            self._due = time.monotonic() + WATCH_SECONDS
+
+    @property
+    def pause_ms(self) -> int | None:
+        return None if self._due is None else max(0, int((self._due - time.monotonic()) * 1000) + 1)
+
+    def exceeded(self) -> str:
+        """Which limit is exceeded: `memory`, `files` or none."""
+        if self._due is None or time.monotonic() < self._due:
+            return ""
+        self._due = time.monotonic() + WATCH_SECONDS
+        if _files_used() > self._files:
+            return "files"
+        return "memory" if _memory_used() > self._memory and self._confirmed() else ""
+
+    def _confirmed(self) -> bool:
+        """Not by pages that forked processes share, nor by a child that is just about to become another program."""
+        for _ in range(CONFIRMATIONS):
+            if _memory_used(exactly=True) <= self._memory:
+                return False
+            time.sleep(CONFIRM_SECONDS)
+        return True
+
+
+def _files_used() -> int:
+    used = 0
+    for folder in WRITABLE:
+        with contextlib.suppress(OSError):
+            status = os.statvfs(folder)
+            used += status.f_files - status.f_ffree
+    return used
+
+
+def _memory_used(*, exactly: bool = False) -> int:
+    """Of all processes but ourselves, bytes, without what lies in files of the system; shared pages count in part if
+    `exactly`, which takes longer, and once for each process otherwise."""
+    processes = [f"/proc/{name}" for name in _names("/proc") if name.isdigit() and name != "1"]
+    return sum((exactly and _proportional(process)) or _resident(process) for process in processes)
+
+
+def _proportional(process: str) -> int:
+    return _sum_of(f"{process}/smaps_rollup", (b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:"))
+
+
+def _resident(process: str) -> int:
+    fields = (b"RssAnon:", b"RssShmem:", b"VmSwap:")
+    if used := _sum_of(f"{process}/status", fields):
+        return used
+    # A process whose first thread has ended shows no memory there, and its other threads do.
+    return max((_sum_of(f"{process}/task/{task}/status", fields) for task in _names(f"{process}/task")), default=0)
+
+
+def _names(folder: str) -> list[str]:
+    with contextlib.suppress(OSError):
+        return os.listdir(folder)  # noqa: PTH208 - several times a second
+    return []
+
+
+def _sum_of(path: str, fields: tuple[bytes, ...]) -> int:
+    """In bytes; 0 for what has ended, or does not let us look."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - several times a second
+        return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(fields))
+    return 0
 
 
 # --- the kernel -------------------------------------------------------------------------------------------------------

@@ -38,18 +38,20 @@ LAUNCHER = Path(__file__).resolve().with_name("launcher.py")
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a kernel ended. `code` is negative for a signal and None where it was ended from outside; `error` is what
-    went wrong before it stood."""
+    """How a kernel ended. `code` is negative for a signal and None where it was ended from outside; `over` is the limit
+    that all its processes together exceeded (`memory`, `files`); `error` is what went wrong before it stood; `lost`
+    where nobody told how it ended."""
 
     code: int | None = None
-    memory: bool = False
+    over: str = ""
     error: str = ""
+    lost: bool = False
 
     @property
     def cause(self) -> str:
-        """`memory`, `time`, `exit`, `signal 11`, `killed`."""
-        if self.memory:
-            return "memory"
+        """`memory`, `files`, `time`, `exit`, `signal 11`, `killed`."""
+        if self.over:
+            return self.over
         if self.code is None:
             return "killed"
         if self.code >= 0:
@@ -143,6 +145,7 @@ class KernelProcess(ABC):
                     "memory": limits.memory_mb * _MB,
                     "cpu": limits.cpu_seconds,
                     "file": limits.disk_mb * _MB,
+                    "files": limits.files,
                     "open_files": limits.open_files,
                     "processes": self._process_limit(),
                 },
@@ -162,7 +165,7 @@ class KernelProcess(ABC):
                 data = b""
             asyncio.get_running_loop().remove_reader(self._control)
             if not self._ended.done():
-                self._ended.set_result(_parse_report(data) if data else Exit(error=self._start_error()))
+                self._ended.set_result(_parse_report(data) if data else Exit(error=self._start_error(), lost=True))
 
     async def wait(self) -> Exit:
         assert self._ended is not None
@@ -191,7 +194,7 @@ class KernelProcess(ABC):
 
 def _parse_report(data: bytes) -> Exit:
     report = json.loads(data)
-    return Exit(code=report["code"], memory=report["memory"], error=report["error"])
+    return Exit(code=report["code"], over=report["over"], error=report["error"])
 
 
 async def _unhindered(work: Coroutine[Any, Any, None]) -> None:

@@ -22,7 +22,6 @@ _MB = 1_000_000
 _NOBODY = "65534:65534"
 _SHARE = "/run/toolablate"
 _SHARED_MEMORY_MB = 64
-_INODES = 20_000
 _KERNEL_MB = 256
 """What Python, ipykernel and the guardian take themselves, on top of what the limits grant to the code."""
 
@@ -88,7 +87,7 @@ class DockerProcess(KernelProcess):
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges"],
             "mounts": [Mount(_SHARE, str(share), type="bind", read_only=True)],
-            "tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb * _MB},nr_inodes={_INODES}"},  # noqa: S108
+            "tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb * _MB},nr_inodes={limits.files}"},  # noqa: S108
             "shm_size": _SHARED_MEMORY_MB * _MB,
             "mem_limit": memory,
             "memswap_limit": memory,

@@ -92,10 +92,21 @@ async def shared_jail(request: pytest.FixtureRequest) -> AsyncIterator[Kernel]:
 @pytest_asyncio.fixture(loop_scope="module")
 async def with_limits(any_backend: str) -> AsyncIterator[OpenKernel]:
     """Starts a kernel whose limits differ from the quick ones in the named ways."""
+    async for open_kernel in _opener(any_backend):
+        yield open_kernel
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def jail_with(isolating_backend: str) -> AsyncIterator[OpenKernel]:
+    async for open_kernel in _opener(isolating_backend):
+        yield open_kernel
+
+
+async def _opener(backend: str) -> AsyncIterator[OpenKernel]:
     opened: list[Sandbox] = []
 
     async def open_kernel(**changes: float) -> Kernel:
-        opened.append(open_sandbox(any_backend, dataclasses.replace(QUICK, **changes)))
+        opened.append(open_sandbox(backend, dataclasses.replace(QUICK, **changes)))
         return await started(opened[-1])
 
     yield open_kernel
