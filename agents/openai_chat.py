@@ -2,14 +2,14 @@
 
 import asyncio
 import json
-import os
 from typing import Any
 
 import httpx2
 from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, AsyncOpenAI
 
+from toolablate.agents.api_key import read_api_key
 from toolablate.agents.chat import ChatModel
-from toolablate.agents.wire import REASONING_KEYS, is_address, is_openai, read_reply, write_request
+from toolablate.agents.wire import REASONING_KEYS, is_address, read_reply, write_request
 from toolablate.agents.wire_errors import error_in, refused
 from toolablate.traces.errors import InputError, ModelError
 from toolablate.traces.records import Condition, ModelReply, ModelRequest, OpenAIModel, Question, clean_text
@@ -32,11 +32,18 @@ class OpenAIChat:
                 code="bad_endpoint",
             )
         self._model = model
-        self._key = _key(model)
+        self._key = read_api_key(model)
         self._reasoning_key = REASONING_KEYS[0]
         self._client = AsyncOpenAI(
-            api_key=self._key, base_url=model.endpoint, max_retries=0, timeout=model.timeout_seconds
+            api_key=self._key or PLACEHOLDER_KEY,
+            base_url=model.endpoint,
+            max_retries=0,
+            timeout=model.timeout_seconds,
         )
+        # The client takes these from the environment (OPENAI_ORG_ID, OPENAI_PROJECT_ID, OPENAI_CUSTOM_HEADERS) for any
+        # endpoint; what is meant for one must not reach another. An empty argument would be sent as an empty header.
+        self._client.organization = self._client.project = None
+        self._client._custom_headers = {}
 
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
         return self
@@ -95,7 +102,7 @@ class OpenAIChat:
         return reply
 
     def _refusal(self, status: int, headers: dict[str, str], body: object) -> ModelError:
-        return refused(status, headers, body, key_variable=self._model.api_key_env, safe=self._safe)
+        return refused(status, headers, body, key_variable=self._model.key_variable, safe=self._safe)
 
     def _unreachable(self, cause: BaseException) -> ModelError:
         said = self._safe(str(cause).strip()) or type(cause).__name__
@@ -103,26 +110,6 @@ class OpenAIChat:
 
     def _safe(self, text: str, *, reply: bool = False) -> str:
         """Foreign text without the key: an endpoint may echo what it was sent."""
-        if self._key == PLACEHOLDER_KEY or (reply and len(self._key) < _SECRET_FROM_LENGTH):
+        if not self._key or (reply and len(self._key) < _SECRET_FROM_LENGTH):
             return text
         return text.replace(self._key, "[key]")
-
-
-def _key(model: OpenAIModel) -> str:
-    key = os.environ.get(model.api_key_env, "").strip()
-    if not key:
-        if is_openai(model.endpoint):
-            raise InputError(
-                f"model {model.name!r}: the environment variable {model.api_key_env} is not set",
-                hint=f"put the API key for {model.endpoint} into it, or name another variable as api_key_env",
-                code="missing_key",
-            )
-        return PLACEHOLDER_KEY
-    # What no header can carry fails deep inside the client, in a message that quotes it.
-    if not (key.isascii() and key.isprintable()):
-        raise InputError(
-            f"model {model.name!r}: the environment variable {model.api_key_env} holds no usable API key",
-            hint="an API key is printable ASCII on one line",
-            code="bad_key",
-        )
-    return key

@@ -32,19 +32,18 @@ _FINISH_REASONS: dict[str, FinishReason] = {
     "max_tokens": "length",
     "content_filter": "content_filter",
 }
+# JSON numbers are exact up to here, and no request ever used as many tokens; sums of such counts still fit the store.
+_COUNTS_BELOW = 2**53
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
-
-
-def is_openai(endpoint: str) -> bool:
-    return urlsplit(endpoint).hostname == "api.openai.com"
 
 
 def is_address(endpoint: str) -> bool:
     """Whether an endpoint is something that can be connected to at all."""
+    printable = endpoint.isprintable() and " " not in endpoint
     try:
         parts = urlsplit(endpoint)
         # Reading the port is what checks it.
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and " " not in endpoint
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and printable
     except ValueError:
         return False
 
@@ -60,7 +59,7 @@ def write_request(model: OpenAIModel, request: ModelRequest, reasoning_key: str)
         body["tool_choice"] = request.tool_choice
     sampling = model.sampling
     # OpenAI's reasoning models refuse the old name, most other servers know no other.
-    max_tokens = "max_completion_tokens" if is_openai(model.endpoint) else "max_tokens"
+    max_tokens = "max_completion_tokens" if model.is_openai else "max_tokens"
     chosen = {
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
@@ -173,7 +172,7 @@ def _read_calls(value: object, turn: int) -> tuple[ToolRequest, ...]:
 def _read_usage(value: object) -> Usage:
     def count(holder: object, key: str) -> int | None:
         number = holder.get(key) if isinstance(holder, dict) else None
-        return number if isinstance(number, int) and not isinstance(number, bool) and number >= 0 else None
+        return number if type(number) is int and 0 <= number < _COUNTS_BELOW else None
 
     if not isinstance(value, dict):
         return Usage()

@@ -1,7 +1,7 @@
 """What an endpoint's refusal means: from status, headers and body to a ModelError with a stable code.
 
-Codes: `rate_limited`, `server_error`, `timeout` (retryable); `unauthorized`, `insufficient_quota`, `not_found`,
-`context_length`, `content_filter`, `bad_request` (not).
+Codes: `rate_limited`, `server_error`, `timeout` (retryable); `unauthorized`, `insufficient_quota`, `forbidden`,
+`not_found`, `context_length`, `content_filter`, `bad_request` (not).
 """
 
 import math
@@ -32,7 +32,8 @@ def refused(
 ) -> ModelError:
     """The error for a reply with this HTTP status.
 
-    `key_variable` is the environment variable that holds the key; `safe` takes the key out of what the endpoint said.
+    `key_variable` is the environment variable that holds the key, "" where none was sent; `safe` takes the key out of
+    what the endpoint said.
     """
     word, said = _read_error(body)
     said = _short(safe(said))
@@ -43,10 +44,14 @@ def refused(
 
 
 def _classify(status: int, word: str, said: str, key_variable: str) -> tuple[str, bool, str]:
-    if status in (401, 403):
-        return "unauthorized", False, f"check the API key in the environment variable {key_variable}"
+    if status == 401:
+        return "unauthorized", False, _key_hint(key_variable)
     if status == 402 or word == "insufficient_quota":
-        return "insufficient_quota", False, f"the account behind {key_variable} has nothing left to spend"
+        account = f"the account behind {key_variable}" if key_variable else "the account"
+        return "insufficient_quota", False, f"{account} has nothing left to spend"
+    if status == 403:
+        # Gateways refuse a single question so, by their moderation; it says nothing of the other questions.
+        return "forbidden", False, "the endpoint's rules bar this request, or its key lacks a right"
     if status == 429:
         return "rate_limited", True, ""
     if status >= 500:
@@ -60,6 +65,12 @@ def _classify(status: int, word: str, said: str, key_variable: str) -> tuple[str
     if word == "content_filter":
         return "content_filter", False, ""
     return "bad_request", False, ""
+
+
+def _key_hint(key_variable: str) -> str:
+    if key_variable:
+        return f"check the API key in the environment variable {key_variable}"
+    return "no API key was sent; put one into an environment variable and name that as the model's api_key_env"
 
 
 def error_in(body: Mapping[str, Any]) -> int | None:

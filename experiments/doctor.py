@@ -12,11 +12,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 from urllib.parse import urlsplit
 
+from toolablate.agents import read_api_key
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.trials import design
 from toolablate.experiments.world import needed, open_search
 from toolablate.sandbox import BACKENDS, open_sandbox
-from toolablate.traces.errors import ToolablateError
+from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.records import OpenAIModel
 
 State = Literal["ok", "missing", "warning"]
@@ -96,17 +97,21 @@ def _packages() -> Iterator[Finding]:
 
 
 def _keys(plan: Plan | None) -> Iterator[Finding]:
-    """Says only whether a key is set; its value is never read into anything."""
-    wanted = [model for model in plan.models if isinstance(model, OpenAIModel)] if plan else []
-    for name in sorted({model.api_key_env for model in wanted} or {"OPENAI_API_KEY"}):
-        users = [model for model in wanted if model.api_key_env == name]
-        shown = f", for {', '.join(model.name for model in users)}" if users else ""
-        if os.environ.get(name):
-            yield Finding("key", name, "ok", f"set{shown}")
-        elif any(urlsplit(model.endpoint).hostname == "api.openai.com" for model in users):
-            yield Finding("key", name, "missing", f"not set{shown}", f"export {name}=...")
+    """Says only whether a key is set and can be sent; its value goes nowhere."""
+    if plan is None:
+        held = bool(os.environ.get("OPENAI_API_KEY", "").strip())
+        detail = "set" if held else "not set: OpenAI itself asks for it; for another endpoint, a plan names a variable"
+        yield Finding("key", "OPENAI_API_KEY", "ok" if held else "warning", detail)
+        return
+    wanted = [model for model in plan.models if isinstance(model, OpenAIModel) and model.key_variable]
+    for name in sorted({model.key_variable for model in wanted}):
+        users = [model for model in wanted if model.key_variable == name]
+        try:
+            read_api_key(users[0])
+        except InputError as error:
+            yield Finding("key", name, "missing", error.message, error.hint)
         else:
-            yield Finding("key", name, "warning", f"not set{shown}: endpoints that ask for no key do without")
+            yield Finding("key", name, "ok", f"set, for {', '.join(model.name for model in users)}")
 
 
 def _plan(plan: Plan | None) -> Iterator[Finding]:

@@ -101,7 +101,7 @@ def play(chat_server: ChatServer) -> Play:
     """Plays one trial against `chat_server`. `model` holds fields of the model's record."""
 
     async def play(tools: Any = None, arm: Condition | None = None, *, model: Any = None, **options: Any) -> Played:
-        record = OpenAIModel(name="m", **{"endpoint": chat_server.url, "api_key_env": "TEST_KEY", **(model or {})})
+        record = OpenAIModel(name="m", **{"endpoint": chat_server.url, **(model or {})})
         source = connect(record)
         try:
             arm = arm or condition()

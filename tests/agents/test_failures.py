@@ -9,7 +9,6 @@ from tests.agents.conftest import LocalTools, Play, condition, double
 from tests.servers.chat_server import (
     ChatServer,
     Drop,
-    Echo,
     Hang,
     Json,
     Raw,
@@ -56,7 +55,7 @@ RETRYABLE: dict[str, tuple[Step, str]] = {
 
 FATAL: dict[str, tuple[Step, str]] = {
     "401": (Status(401), "unauthorized"),
-    "403": (Status(403), "unauthorized"),
+    "403": (Status(403, {"message": "moderation"}), "forbidden"),
     "402": (Status(402), "insufficient_quota"),
     "quota": (Status(429, {"message": "pay", "code": "insufficient_quota"}), "insufficient_quota"),
     "404": (Status(404), "not_found"),
@@ -177,54 +176,6 @@ async def test_a_tool_that_stays_down_fails_the_trial_and_the_model_never_hears(
     assert len(chat_server.requests) == 1
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
-async def test_the_key_is_nowhere(
-    chat_server: ChatServer, play: Play, monkeypatch: pytest.MonkeyPatch, status: int
-) -> None:
-    key = "sk-very-secret-0123456789"
-    monkeypatch.setenv("TEST_KEY", key + "\n")
-    chat_server.plays(Echo(status), reply(f"your key is {key}"))
-    played = await play()
-    assert {headers["authorization"] for headers in chat_server.headers} == {f"Bearer {key}"}
-    written = "".join(event.to_json() for event in played.events) + repr(played.events)
-    assert key[:8] not in written
-    assert "[key]" in written
-    source = connect(OpenAIModel(name="m", endpoint=chat_server.url, api_key_env="TEST_KEY"))
-    assert key not in repr(source)
-    await source.close()
-
-
-async def test_unauthorized_names_the_variable(chat_server: ChatServer, play: Play) -> None:
-    chat_server.plays(Status(401))
-    assert "TEST_KEY" in (await play()).events[0].message
-
-
-@pytest.mark.parametrize("key", ["", " \n"])
-def test_openai_needs_a_key(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
-    monkeypatch.setenv("TEST_KEY", key)
-    with pytest.raises(InputError, match="TEST_KEY") as caught:
-        connect(OpenAIModel(name="m", api_key_env="TEST_KEY"))
-    assert caught.value.code == "missing_key"
-
-
-def test_a_key_that_no_header_can_carry_is_not_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TEST_KEY", "sk-sécret")
-    with pytest.raises(InputError) as caught:
-        connect(OpenAIModel(name="m", endpoint="http://127.0.0.1:1/v1", api_key_env="TEST_KEY"))
-    assert "TEST_KEY" in str(caught.value)
-    assert "cret" not in str(caught.value)
-
-
-async def test_a_local_server_needs_no_key(
-    chat_server: ChatServer, play: Play, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("TEST_KEY", raising=False)
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-somebody-else")
-    chat_server.plays(reply("Answer: A"))
-    assert (await play()).result.outcome == "answered"
-    assert "somebody" not in str(chat_server.headers)
-
-
 @pytest.mark.parametrize(
     "endpoint",
     [
@@ -235,11 +186,13 @@ async def test_a_local_server_needs_no_key(
         "http://[::1",
         "127.0.0.1:80",
         "http://a b/",
+        "http://a\tb/",
+        "http://a\n/",
     ],
 )
 def test_an_address_that_is_none(endpoint: str) -> None:
-    with pytest.raises(InputError, match=re.escape(endpoint)) as caught:
-        connect(OpenAIModel(name="m", endpoint=endpoint, api_key_env="TEST_KEY"))
+    with pytest.raises(InputError, match=re.escape(repr(endpoint))) as caught:
+        connect(OpenAIModel(name="m", endpoint=endpoint))
     assert caught.value.code == "bad_endpoint"
 
 

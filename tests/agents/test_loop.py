@@ -133,6 +133,26 @@ async def test_usage_and_cost_are_summed(chat_server: ChatServer, play: Play) ->
     assert [event.cost_usd for event in played.of("model_call")] == [pytest.approx(0.003)] * 2
 
 
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [(2**53 - 1, 2**53 - 1), (0, 0), (2**53, None), (10**19, None), (-1, None), (1.0, None), (True, None), ("7", None),
+     ([7], None), ({"n": 7}, None), (None, None)],
+)  # fmt: skip
+async def test_only_what_can_be_a_count_is_read_as_one(
+    chat_server: ChatServer, play: Play, given: object, read: int | None
+) -> None:
+    usage = {
+        "prompt_tokens": given,
+        "completion_tokens": given,
+        "prompt_tokens_details": {"cached_tokens": given},
+        "completion_tokens_details": {"reasoning_tokens": given},
+    }
+    chat_server.plays(reply("Answer: A", usage=usage))
+    told = (await play()).of("model_call")[0].reply.usage
+    counts = (told.input_tokens, told.output_tokens, told.cached_tokens, told.reasoning_tokens)
+    assert counts == (read,) * 4
+
+
 async def test_a_refusal_is_an_answer(chat_server: ChatServer, play: Play) -> None:
     chat_server.plays(reply(None, refusal="I will not answer that."))
     played = await play()

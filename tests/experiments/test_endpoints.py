@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from tests.experiments.conftest import Cli
 from tests.experiments.plans import endpoint_plan, outcomes, right
 from tests.servers.chat_server import ChatServer, Status, closed_port
@@ -64,4 +65,36 @@ def test_an_endpoint_that_refuses_the_key_is_not_asked_for_every_trial(
     assert ran.returncode == 1
     assert len(chat_server.requests) <= 4
     assert "left undone" in ran.stderr
-    assert "OPENAI_API_KEY" in ran.stderr
+    assert "api_key_env" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "state", "code"), [(None, "missing", 2), ("sk-sécret", "missing", 2), ("sk-0123456789abcdef", "ok", 0)]
+)
+def test_doctor_and_run_agree_on_a_key(
+    chat_server: ChatServer,
+    tmp_path: Path,
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    key: str | None,
+    state: str,
+    code: int,
+) -> None:
+    if key is not None:
+        monkeypatch.setenv("TEST_KEY", key)
+    chat_server.answers(right)
+    plan = endpoint_plan(tmp_path, chat_server.url, count=1, model="api_key_env = 'TEST_KEY'")
+    examined = cli("doctor", plan, "--json")
+    (found,) = [finding for finding in json.loads(examined.stdout)["findings"] if finding["topic"] == "key"]
+    assert (found["name"], found["state"]) == ("TEST_KEY", state)
+    ran = cli("run", plan)
+    assert ran.returncode == code, ran.stderr
+    assert "cret" not in examined.stdout + ran.stderr
+
+
+def test_a_plan_with_a_password_in_an_endpoint_is_refused(tmp_path: Path, cli: Cli, store: Path) -> None:
+    ran = cli("run", endpoint_plan(tmp_path, "http://user:hunter2@127.0.0.1:9/v1", count=1))
+    assert ran.returncode == 2
+    assert "models: m: the endpoint holds a user name or password" in " ".join(ran.stderr.split())
+    assert "hunter2" not in ran.stderr + ran.stdout
+    assert not store.exists()

@@ -1,8 +1,13 @@
-from typing import Annotated, ClassVar, Literal
+import re
+from typing import Annotated, ClassVar, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue, model_validator
 
 from toolablate.traces.records._base import Record, TaggedRecord
+
+# Looser than any reader of addresses: what one of them would take for a user's name has to be found.
+_USER_INFO = re.compile(r"\s*(?:[\w+.-]+:)?[/\\]*[^/?#]*@")
 
 
 class Sampling(Record):
@@ -28,7 +33,14 @@ class _Model(TaggedRecord):
 
 
 class OpenAIModel(_Model):
-    """A model behind an OpenAI-compatible Chat Completions endpoint. The key itself is read from the environment."""
+    """A model behind an OpenAI-compatible Chat Completions endpoint.
+
+    The key is read from the environment variable `api_key_env`. Where that is "", the variable is OPENAI_API_KEY for
+    OpenAI itself, and any other endpoint gets no key.
+    """
+
+    # An error that quoted an endpoint with a password in it would spread it.
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     not_identity: ClassVar[frozenset[str]] = frozenset({"api_key_env", "price", "timeout_seconds", "concurrency"})
 
@@ -38,7 +50,7 @@ class OpenAIModel(_Model):
     endpoint: str = "https://api.openai.com/v1"
     model: str = ""
     sampling: Sampling = Sampling()
-    api_key_env: str = "OPENAI_API_KEY"
+    api_key_env: str = ""
     price: Price | None = None
     timeout_seconds: float = Field(default=120.0, gt=0)
     concurrency: int = Field(default=8, gt=0)
@@ -47,6 +59,29 @@ class OpenAIModel(_Model):
     def wire_name(self) -> str:
         """The model's name in requests."""
         return self.model or self.name
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether the endpoint is OpenAI's own."""
+        try:
+            parts = urlsplit(self.endpoint)
+        except ValueError:
+            return False
+        return parts.scheme == "https" and parts.hostname == "api.openai.com"
+
+    @property
+    def key_variable(self) -> str:
+        """The environment variable that holds the key to send; "" where none is sent."""
+        return self.api_key_env or ("OPENAI_API_KEY" if self.is_openai else "")
+
+    @model_validator(mode="after")
+    def _endpoint_holds_no_secret(self) -> Self:
+        if _USER_INFO.match(self.endpoint):
+            raise ValueError(
+                f"models: {self.name}: the endpoint holds a user name or password, which would be stored;"
+                " put the secret into an environment variable and name that as api_key_env"
+            )
+        return self
 
 
 class ScriptedModel(_Model):
