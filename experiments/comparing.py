@@ -2,47 +2,43 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
-from toolablate.traces.analysis import Comparison, Observation, compare
+from toolablate.traces.analysis import Comparison, Flip, GroupBy, Observation, compare, flips
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Run
 from toolablate.traces.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
-    """The comparisons of a store; none where it holds a single condition, whose baseline stands alone.
+class Paired:
+    """Ended trials to compare, the baseline's name and the order of the conditions.
 
     `left_out` counts ended trials of the store that the chosen run did not call for.
     """
 
+    observations: tuple[Observation, ...]
     baseline: str
+    order: tuple[str, ...]
     left_out: int
-    comparisons: tuple[Comparison, ...]
+
+    def compare(self, *, by: GroupBy | None = None, seed: int = 0) -> list[Comparison]:
+        return compare(self.observations, self.baseline, by=by, seed=seed, order=self.order)
+
+    def flips(self) -> list[Flip]:
+        return flips(self.observations, self.baseline, order=self.order)
 
 
-def compare_store(
-    path: Path,
-    *,
-    baseline: str | None = None,
-    by: Literal["domain"] | None = None,
-    run: str = "latest",
-    scorer: str | None = None,
-    seed: int = 0,
-) -> Compared:
-    """Compares the trials that one run called for (its id, or `latest`), or `all` that the store holds.
+def read_paired(path: Path, *, baseline: str | None = None, run: str = "latest", scorer: str | None = None) -> Paired:
+    """The trials that one run called for (its id, or `latest`), or `all` that the store holds.
 
     Baseline and scorers are by default those of the latest run. Raises InputError and StoreError.
     """
     with Store(path) as store:
-        latest = _latest_run(store)
         observations = observe(store, run=run, scorer=scorer)
         ended = sum(row.answered + row.budget + row.failed for row in store.counts())
-        order = [condition.name for condition in store.conditions()]
-    name = baseline or latest.baseline
-    comparisons = tuple(compare(observations, name, by=by, seed=seed, order=order))
-    return Compared(name, ended - len(observations), comparisons)
+        order = tuple(condition.name for condition in store.conditions())
+        name = baseline or _latest_run(store).baseline
+    return Paired(tuple(observations), name, order, ended - len(observations))
 
 
 def observe(store: Store, *, run: str = "all", scorer: str | None = None) -> list[Observation]:

@@ -9,9 +9,11 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.text import Text
 
-from toolablate.experiments.comparing import compare_store
+from toolablate.experiments.comparing import read_paired
 from toolablate.experiments.launch import Launched
-from toolablate.traces.terminal import comparison_table
+from toolablate.traces.errors import InputError
+from toolablate.traces.store import Store
+from toolablate.traces.terminal import comparison_table, failures_view, plain_text
 
 
 def summary_json(launched: Launched) -> str:
@@ -19,9 +21,14 @@ def summary_json(launched: Launched) -> str:
 
 
 def print_summary(launched: Launched, console: Console) -> None:
-    """The comparison, what is left to do, and the path of what was written."""
-    compared = compare_store(launched.store, run=launched.run)
-    console.print(comparison_table(compared.comparisons))
+    """The comparison, what is left to do and why, and the path of what was written."""
+    try:
+        console.print(comparison_table(read_paired(launched.store, run=launched.run).compare()))
+    except InputError as error:
+        console.print(plain_text(error.message), style="yellow", markup=False)
+    if launched.missing:
+        with Store(launched.store) as store:
+            console.print(failures_view(store.failures(run=launched.run)))
     if launched.missing:
         console.print(
             f"{launched.missing} of {launched.planned} trials are missing"

@@ -12,7 +12,7 @@ from toolablate.experiments.plan import Plan, SandboxSection, SearchSection, fil
 from toolablate.sandbox import Limits, Sandbox, open_sandbox
 from toolablate.tools import CorpusSearch, DdgsSearch, SearchProvider, resources_needed, tool_sources
 from toolablate.traces.errors import InputError, SandboxError
-from toolablate.traces.records import Condition, Environment, ToolUse
+from toolablate.traces.records import Condition, Environment
 from toolablate.traces.store import Store
 
 # Whatever can change what a trial gives; recorded in every trace.
@@ -37,16 +37,14 @@ def needed(conditions: Sequence[Condition]) -> frozenset[str]:
 def world_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
     """What the trials stand on, by name. Raises InputError for a tool, search or corpus that cannot be had."""
     parts = needed(conditions)
-    world = {f"tool {name}": digest for name, digest in tool_sources(_uses(conditions)).items()}
+    world = {
+        f"tool {name}": digest for condition in conditions for name, digest in tool_sources(condition.tools).items()
+    }
     if "sandbox" in parts:
         world["sandbox"] = _sandbox_name(plan.sandbox)
     if "search" in parts:
         world["search"] = _search_name(plan)
     return world
-
-
-def _uses(conditions: Sequence[Condition]) -> list[ToolUse]:
-    return [use for condition in conditions for use in condition.tools]
 
 
 def _sandbox_name(section: SandboxSection) -> str:

@@ -1,13 +1,19 @@
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from toolablate.traces.analysis import GroupBy
 
 
 @click.command("compare")
 @click.argument("store", type=click.Path(path_type=Path))
 @click.option("--baseline", metavar="NAME", help="The condition to compare with; by default that of the latest run.")
-@click.option("--by", type=click.Choice(["domain"]), help="Also compare within each domain.")
+@click.option(
+    "--by", type=click.Choice(["domain", "difficulty", "language"]), help="Also compare within each of these."
+)
+@click.option("--flips", "as_flips", is_flag=True, help="List the questions that flipped, with their trials, instead.")
 @click.option(
     "--run",
     metavar="ID",
@@ -17,12 +23,15 @@ import click
 )
 @click.option("--scorer", metavar="NAME", help="Compare by the scores of this scorer; by default the latest run's.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap and permutations.")
-@click.option("--json", "as_json", is_flag=True, help="Print the comparisons as JSON.")
-@click.option("--csv", type=click.Path(path_type=Path, dir_okay=False), help="Also write them to a CSV file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the comparisons, or the flips, as JSON.")
+@click.option(
+    "--csv", type=click.Path(path_type=Path, dir_okay=False), help="Also write the comparisons to a CSV file."
+)
 def command(
     store: Path,
     baseline: str | None,
-    by: Literal["domain"] | None,
+    by: "GroupBy | None",
+    as_flips: bool,
     run: str,
     scorer: str | None,
     seed: int,
@@ -34,27 +43,32 @@ def command(
     Per model and condition: the score, the difference in points and relative, a 95 % interval from a paired bootstrap
     over questions, a p-value from a sign-flip permutation test, right->wrong and wrong->right counts, tokens and cost.
     """
-    from toolablate.experiments.comparing import compare_store
-    from toolablate.traces.analysis import comparisons_csv, comparisons_json
-    from toolablate.traces.errors import InputError
+    from rich.console import Console
 
-    compared = compare_store(store, baseline=baseline, by=by, run=run, scorer=scorer, seed=seed)
+    from toolablate.experiments.comparing import read_paired
+    from toolablate.traces.analysis import comparisons_csv, comparisons_json, flips_json
+    from toolablate.traces.errors import InputError
+    from toolablate.traces.terminal import comparison_table, flips_table
+
+    paired = read_paired(store, baseline=baseline, run=run, scorer=scorer)
+    if as_flips:
+        flips = paired.flips()
+        if as_json:
+            click.echo(flips_json(flips))
+        else:
+            Console().print(flips_table(flips))
+        return
+    comparisons = paired.compare(by=by, seed=seed)
     if csv is not None:
         try:
-            csv.write_text(comparisons_csv(compared.comparisons), encoding="utf-8")
+            csv.write_text(comparisons_csv(comparisons), encoding="utf-8")
         except OSError as error:
             raise InputError(f"--csv: cannot write {csv}: {error.strerror}", code="unwritable") from None
     if as_json:
-        click.echo(comparisons_json(compared.comparisons))
+        click.echo(comparisons_json(comparisons))
         return
-    from rich.console import Console
-
-    from toolablate.traces.terminal import comparison_table
-
     console = Console()
-    console.print(comparison_table(compared.comparisons))
-    if compared.left_out:
-        console.print(
-            f"The store holds {compared.left_out} more trials, which the latest plan does not call for: see --run",
-            soft_wrap=True,
-        )
+    console.print(comparison_table(comparisons))
+    if paired.left_out:
+        note = f"The store holds {paired.left_out} more trials, which the latest plan does not call for: see --run"
+        console.print(note, soft_wrap=True)

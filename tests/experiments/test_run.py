@@ -33,6 +33,11 @@ def test_a_plan_runs_compares_and_runs_nothing_twice(good_plan: Path, cli: Cli, 
         "wrong_to_right": 1,
     }
     assert {key: row[key] for key in expected} == expected
+    flips = json.loads(cli("compare", store, "--flips", "--json").stdout)["flips"]
+    assert {(flip["question"], flip["direction"]) for flip in flips} == {
+        ("q1", "wrong_to_right"),
+        ("q2", "right_to_wrong"),
+    }
     again = json.loads(cli("run", good_plan, "--json").stdout)
     assert (again["planned"], again["done_before"], again["missing"]) == (4, 4, 0)
     verified = cli("verify", store)

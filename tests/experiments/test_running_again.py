@@ -105,3 +105,13 @@ def test_search_is_never_a_toy_corpus_by_accident(write_plan: WritePlan, cli: Cl
     refused = cli("run", write_plan({("q1", "search"): answered()}, conditions='["search"]'))
     assert refused.returncode == 2
     assert "[search]" in refused.stderr
+
+
+def test_a_baseline_whose_budget_was_changed_is_still_the_baseline(good_plan: Path, cli: Cli, store: Path) -> None:
+    assert cli("run", good_plan).returncode == 0
+    text = good_plan.read_text(encoding="utf-8")
+    good_plan.write_text(text + "[budget]\nturns = 5\n", encoding="utf-8")
+    again = cli("run", good_plan)
+    assert again.returncode == 0, again.stderr
+    assert "compared with none" in again.stdout
+    assert json.loads(cli("compare", store, "--json").stdout)["comparisons"][0]["baseline"] == "none"

@@ -36,6 +36,21 @@ def test_a_run_that_is_stopped_goes_on_where_it_stopped(
     assert cli("verify", store).returncode == 0
 
 
+def test_a_run_that_is_cancelled_before_anything_ended_says_so(
+    chat_server: ChatServer, tmp_path: Path, store: Path
+) -> None:
+    chat_server.answers(lambda request: Slow(30, right(request)))
+    plan = endpoint_plan(tmp_path, chat_server.url, count=3)
+    command = [sys.executable, "-m", "toolablate", "run", str(plan)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        wait_for(lambda: len(chat_server.requests) >= 2)
+        running.send_signal(signal.SIGTERM)
+        output, errors = running.communicate(timeout=20)
+    assert running.returncode == 1, errors
+    assert "3 of 3 trials are missing (you stopped the run)" in output
+    assert store.name in output.replace("\n", "")
+
+
 def test_after_ctrl_c_no_trial_begins_that_waited_for_a_kernel(write_plan: WritePlan, cli: Cli, store: Path) -> None:
     asked = [{"id": f"q{n}", "prompt": "?", "target": {"kind": "number", "value": 1}} for n in range(12)]
     replies = [call("import time; time.sleep(2)"), {"content": "Answer: 1"}]

@@ -49,7 +49,7 @@ def test_tags_are_written_though_they_are_defaults(tag: str) -> None:
 IDS = {
     "question": (
         Question(id="q", prompt="Why?", choices=("a", "b"), target=ChoiceTarget(letters=("A",))),
-        "ae731246160c77669ab664a982be475f",
+        "8179842adba2be3bab9e479592f5111d",
     ),
     "condition": (Condition(name="none"), "44136fa355b3678a1146ad16f7e8649e"),
     "model": (OpenAIModel(name="gpt-x"), "2b707884264285d4eba8dbcaaffd1f60"),

@@ -28,7 +28,11 @@ def read_observations(connection: sqlite3.Connection, *, scorers: Sequence[str],
     """Raises InputError for a scorer or run that is not there or not clear, sqlite3.Error."""
     _check_scorers(connection, scorers)
     key = None if run is None else run_key(connection, run)
-    names, models, conditions = (labels(connection, table) for table in ("questions", "models", "conditions"))
+    rows = connection.execute(_OBSERVATIONS, {"scorers": json.dumps(list(scorers)), "run": key}).fetchall()
+    names, models, conditions = (
+        labels(connection, table, {row[column] for row in rows})
+        for column, table in enumerate(("questions", "models", "conditions"))
+    )
     facts = {
         key: {"cluster": cluster, "domain": domain, "difficulty": difficulty, "language": language}
         for key, cluster, domain, difficulty, language in connection.execute(
@@ -36,7 +40,6 @@ def read_observations(connection: sqlite3.Connection, *, scorers: Sequence[str],
         )
     }
     simulated = {row[0]: bool(row[1]) for row in connection.execute("SELECT key, simulated FROM models")}
-    rows = connection.execute(_OBSERVATIONS, {"scorers": json.dumps(list(scorers)), "run": key})
     return [
         Observation(
             question=names[question],
