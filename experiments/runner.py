@@ -24,6 +24,9 @@ TRIALS_IN_A_ROW = 10
 # An endpoint that says this to one trial will say it to all the others.
 FATAL_CODES = frozenset({"unauthorized", "not_found", "insufficient_quota"})
 
+# An endpoint that fails so is down or overrun; other failures (a filter, a context too long) are of one question.
+DOWN_CODES = frozenset({"unreachable", "timeout", "server_error", "rate_limited", "bad_reply"})
+
 
 class Watcher(Protocol):
     """Is told what happens, to show it."""
@@ -96,10 +99,12 @@ class _ModelQueue:
         """Takes note of a trial that has ended, and gives up those that would only fail like it."""
         failure = trace.events[-1] if trace.outcome == "failed" and trace.events else None
         boundary = failure.boundary if isinstance(failure, Failure) else ""
+        failure_code = failure.code if isinstance(failure, Failure) else ""
         watched = ["model"] if isinstance(planned.model, OpenAIModel) else []
         watched += ["sandbox"] if _runs_code(planned) else []
         for each in watched:
-            self.failed_in_a_row[each] = self.failed_in_a_row[each] + 1 if boundary == each else 0
+            counts = boundary == each and (each != "model" or failure_code in DOWN_CODES)
+            self.failed_in_a_row[each] = self.failed_in_a_row[each] + 1 if counts else 0
         if not isinstance(failure, Failure):
             return
         if boundary == "model" and failure.code in FATAL_CODES:
@@ -142,7 +147,8 @@ async def _run_one(planned: PlannedTrial, setting: Setting, recorder: Recorder) 
     try:
         trace = await _attempt(planned, setting, session)
     except ToolablateError as error:
-        if error.boundary == "store":
+        # The recorder itself has failed, and what cannot be recorded may not go on.
+        if error.boundary in ("store", "runner"):
             raise
         trace = await _failed(session, error, began)
     except Exception as error:  # noqa: BLE001 - a bug in a tool or model must cost one trial, and be seen

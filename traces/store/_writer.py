@@ -1,5 +1,6 @@
 """The thread that writes: everything queued meanwhile goes into one transaction."""
 
+import contextlib
 import sqlite3
 import threading
 from collections import deque
@@ -130,8 +131,10 @@ class Writer:
         return lambda: job.future.set_result(result)
 
     def _fail(self, group: list[_Job], error: Exception) -> None:
-        if self._desk.connection.in_transaction:
-            self._desk.connection.execute("ROLLBACK")
+        # A connection that cannot roll back does so when it is closed; those who wait must be told all the same.
+        with contextlib.suppress(sqlite3.Error):
+            if self._desk.connection.in_transaction:
+                self._desk.connection.execute("ROLLBACK")
         told = self._as_told(error)
         with self._changed:
             self._error = told
