@@ -99,12 +99,11 @@ class _ModelQueue:
         """Takes note of a trial that has ended, and gives up those that would only fail like it."""
         failure = trace.events[-1] if trace.outcome == "failed" and trace.events else None
         boundary = failure.boundary if isinstance(failure, Failure) else ""
-        failure_code = failure.code if isinstance(failure, Failure) else ""
         watched = ["model"] if isinstance(planned.model, OpenAIModel) else []
         watched += ["sandbox"] if _runs_code(planned) else []
+        down = isinstance(failure, Failure) and (boundary != "model" or failure.code in DOWN_CODES)
         for each in watched:
-            counts = boundary == each and (each != "model" or failure_code in DOWN_CODES)
-            self.failed_in_a_row[each] = self.failed_in_a_row[each] + 1 if counts else 0
+            self.failed_in_a_row[each] = self.failed_in_a_row[each] + 1 if down and boundary == each else 0
         if not isinstance(failure, Failure):
             return
         if boundary == "model" and failure.code in FATAL_CODES:
