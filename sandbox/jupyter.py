@@ -11,6 +11,7 @@ from toolablate.sandbox.kernel import CellResult, KernelUnavailable, Limits
 from toolablate.sandbox.process import KernelProcess
 
 NO_INPUT = "[input() cannot be answered here: write the value into the code]"
+REPLACED = "[the kernel was lost through no fault of the code; this cell runs in a fresh one]\n"
 FRESH_KERNEL = "[the next cell starts in a fresh kernel: variables, imports and files are gone]"
 
 
@@ -34,10 +35,12 @@ class JupyterKernel:
         self._one_at_a_time = asyncio.Lock()
         self._closed = False
         self._news = ""
+        self._has_state = False
 
     async def open(self) -> None:
         """Starts the kernel and waits until it answers; leaves nothing behind if it does not or if it is cancelled."""
         try:
+            self._has_state = False
             self._process = await self._launch()
             self._client = connect(self._process.connection, self._context)
             await wait_until_ready(self._client, self._process, self._limits)
@@ -46,7 +49,8 @@ class JupyterKernel:
             raise
 
     async def execute(self, code: str) -> CellResult:
-        """Runs one cell; raises `KernelUnavailable` where a fresh kernel is needed and cannot be had.
+        """Runs one cell; raises `KernelUnavailable` where a fresh kernel is needed and cannot be had, and `kernel_lost`
+        where the kernel was ended from outside: retryable as long as it held nothing of earlier cells.
 
         A cancelled cell takes its kernel with it: what it would have done is unknown.
         """
@@ -60,6 +64,7 @@ class JupyterKernel:
             try:
                 await execution.run(code.encode("utf-8", "replace").decode())
                 if execution.ended is not None:
+                    self._refuse_lost()
                     await self._discard()
                 elif execution.deaf:
                     execution.output.truncated = True
@@ -67,6 +72,7 @@ class JupyterKernel:
             except BaseException:
                 await self._discard()
                 raise
+            self._has_state = execution.ended is None and self._client is not None
             news, self._news = self._news, ""
             return _result(execution, self._limits, news)
 
@@ -78,6 +84,11 @@ class JupyterKernel:
 
     async def _revive(self) -> None:
         if self._process is not None and (ended := self._process.ended) is not None:
+            try:
+                self._refuse_lost()
+            except KernelUnavailable:
+                await self._discard()
+                raise
             self._news = f"[the kernel died before this cell ({ended.cause}); the cell ran in a fresh one]\n"
             await self._discard()
         if self._client is None:
@@ -90,8 +101,23 @@ class JupyterKernel:
         try:
             await wait_until_ready(self._client, self._process, self._limits)
         except KernelUnavailable:
+            self._refuse_lost()
             await self._discard()  # the next cell starts a fresh one, and says so
             self._news = "[the kernel no longer answered and was replaced by a fresh one]\n"
+
+    def _refuse_lost(self) -> None:
+        """Raises where the process ended and nobody inside can have ended it: that says nothing about the code."""
+        process = self._process
+        if process is None or not process.guarded or process.ended is None or not process.ended.lost:
+            return
+        self._news = REPLACED
+        raise KernelUnavailable(
+            "the kernel was ended from outside"
+            + (", and what earlier cells made in it is gone" if self._has_state else ""),
+            hint="something on this machine killed it: look for a shortage of memory (dmesg) or a restarted daemon",
+            code="kernel_lost",
+            retryable=not self._has_state,
+        )
 
     async def _discard(self) -> None:
         if self._client is not None:

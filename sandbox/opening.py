@@ -61,7 +61,11 @@ class _JupyterSandbox:
             self._context.set(zmq.MAX_SOCKETS, 16_384)
         kernel = JupyterKernel(self._launch, self._context, self.limits, on_close=self._kernels.discard)
         self._kernels.add(kernel)
-        await kernel.open()
+        try:
+            await kernel.open()
+        except BaseException:
+            self._kernels.discard(kernel)
+            raise
         return kernel
 
     async def close(self) -> None:
@@ -90,12 +94,12 @@ def new_process(backend: str, limits: Limits, python: str | None) -> "KernelProc
         from toolablate.sandbox.backends.docker import DockerProcess
 
         return DockerProcess(limits)
-    from toolablate.sandbox.python import find_python
+    from toolablate.sandbox.python import find_python, without_homes
 
     if backend == "bubblewrap":
         from toolablate.sandbox.backends.bubblewrap import BubblewrapProcess
 
-        return BubblewrapProcess(limits, find_python(python))
+        return BubblewrapProcess(limits, without_homes(find_python(python)))
     from toolablate.sandbox.backends.plain import PlainProcess
 
     return PlainProcess(limits, find_python(python))

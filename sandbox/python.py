@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -31,6 +32,24 @@ def find_python(executable: str | None) -> Python:
     else:
         prefixes = _ask(executable)
     return Python(executable, _outermost({path for prefix in prefixes for path in (prefix, os.path.realpath(prefix))}))
+
+
+def without_homes(python: Python) -> Python:
+    """The same; raises `KernelUnavailable` where its folders would show a sandbox whole homes or the whole system."""
+    for folder in map(Path, python.folders):
+        if str(folder) in ("/", "/home") or str(folder.parent) == "/home" or _holds_a_home(folder):
+            raise KernelUnavailable(
+                f"the Python environment {folder} is a home folder or holds one, all of which kernels could read",
+                hint="make a virtual environment in a folder of its own (python -m venv ~/.venv) and run from there",
+                code="home_exposed",
+            )
+    return python
+
+
+def _holds_a_home(folder: Path) -> bool:
+    homes = {user.pw_dir for user in pwd.getpwall() if user.pw_uid == os.getuid()} | {os.environ.get("HOME", "")}
+    reals = {os.path.realpath(home) for home in homes if home.startswith("/")}
+    return any(Path(home).is_relative_to(folder) for home in homes | reals)
 
 
 def _ask(executable: str) -> list[str]:

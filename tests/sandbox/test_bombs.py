@@ -48,7 +48,7 @@ import os, time
 for _ in range(6):
     if os.fork() == 0:
         {before}
-        hoard = bytearray(os.urandom(1)) * 80_000_000
+        hoard = bytearray(os.urandom(1)) * 100_000_000
         time.sleep(60)
         os._exit(0)
 time.sleep(20)
@@ -57,7 +57,7 @@ FIRST_THREAD_ENDS = """
 import ctypes, threading
 def hoard_and_wait():
     global hoard
-    hoard = bytearray(os.urandom(1)) * 80_000_000
+    hoard = bytearray(os.urandom(1)) * 100_000_000
     time.sleep(60)
 threading.Thread(target=hoard_and_wait).start()
 ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
@@ -70,10 +70,10 @@ ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
     ids=["openly", "undumpable", "first thread ends"],
 )
 async def test_memory_of_all_processes_is_bounded(jail_with: OpenKernel, before: str) -> None:
-    kernel = await jail_with(memory_mb=100, processes=40)
+    kernel = await jail_with(memory_mb=200)
     result = await kernel.execute(HOARDERS.format(before=before))
     assert (result.status, result.error) == ("died", "memory")
-    assert "out of memory (100 MB)" in result.text
+    assert "out of memory (200 MB)" in result.text
 
 
 async def test_memory_that_processes_share_counts_once(jail_with: OpenKernel) -> None:
@@ -101,7 +101,7 @@ async def test_number_of_files_is_bounded(jail_with: OpenKernel, folder: str) ->
 
 
 async def test_guardian_that_is_flooded_with_signals_watches_on(jail_with: OpenKernel) -> None:
-    kernel = await jail_with(memory_mb=100)
+    kernel = await jail_with(memory_mb=200)
     flood = "import os, signal, threading\ndef flood():\n while True: os.kill(1, signal.SIGCHLD)\n"
     start = "threading.Thread(target=flood, daemon=True).start()"
     await kernel.execute(flood + start)

@@ -1,10 +1,14 @@
 """Cells that do not stop, and kernels that die: on every backend."""
 
+import asyncio
+import os
+import signal
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
-from toolablate.sandbox import Kernel
+from toolablate.sandbox import Kernel, KernelUnavailable
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -36,6 +40,43 @@ async def test_death_between_cells_is_told(kernel: Kernel) -> None:
     assert result.status == "ok"
     assert result.text.startswith("[the kernel died before this cell")
     assert result.text.endswith("2\n")
+
+
+def kill_from_outside(kernel: Kernel) -> None:
+    """Ends the guardian as the machine's administrator or its kernel could; nobody inside can."""
+    process = kernel._process  # type: ignore[attr-defined]
+    if hasattr(process, "_container"):
+        process._container.kill()
+    else:
+        outer = process._child._process.pid
+        for guardian in Path(f"/proc/{outer}/task/{outer}/children").read_text().split():
+            os.kill(int(guardian), signal.SIGKILL)
+
+
+async def test_kernel_ended_from_outside_is_no_result(jail_with: OpenKernel) -> None:
+    kernel = await jail_with()
+    asyncio.get_running_loop().call_later(0.3, kill_from_outside, kernel)
+    with pytest.raises(KernelUnavailable) as lost:
+        await kernel.execute("import time; time.sleep(60)")
+    assert (lost.value.code, lost.value.retryable) == ("kernel_lost", True)
+    again = await kernel.execute("x = 1; x")
+    assert (again.status, again.text.splitlines()[1:]) == ("ok", ["1"])
+    assert "lost through no fault of the code" in again.text
+    assert (await kernel.execute("x")).text == "1\n"
+
+
+@pytest.mark.parametrize("between", [True, False], ids=["between cells", "in a cell"])
+async def test_loss_of_state_cannot_be_retried(jail_with: OpenKernel, between: bool) -> None:
+    kernel = await jail_with()
+    assert (await kernel.execute("x = 1")).status == "ok"
+    if between:
+        kill_from_outside(kernel)
+        await kernel._process.wait()  # type: ignore[attr-defined]
+    else:
+        asyncio.get_running_loop().call_later(0.3, kill_from_outside, kernel)
+    with pytest.raises(KernelUnavailable, match="earlier cells") as lost:
+        await kernel.execute("import time; time.sleep(60)")
+    assert (lost.value.code, lost.value.retryable) == ("kernel_lost", False)
 
 
 async def test_overlong_cell_is_interrupted_and_state_kept(with_limits: OpenKernel) -> None:

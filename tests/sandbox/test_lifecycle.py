@@ -196,6 +196,19 @@ async def test_bad_python_is_named(python: str) -> None:
 
 
 @in_one_loop
+@pytest.mark.parametrize("home", ["{prefix}", "{prefix}/inner", "/"])
+async def test_environment_that_shows_a_home_is_refused(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    prefix = find_python(None).folders[0]
+    monkeypatch.setenv("HOME", home.format(prefix=prefix))
+    sandbox = open_sandbox("bubblewrap")
+    availability = await sandbox.check()
+    assert availability.works == (home == "/")
+    assert home == "/" or ("home folder" in availability.detail and "python -m venv" in availability.remedy)
+    assert not sandbox._kernels  # type: ignore[attr-defined]
+    await sandbox.close()
+
+
+@in_one_loop
 async def test_missing_bubblewrap_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     sandbox = open_sandbox("bubblewrap")
