@@ -29,30 +29,35 @@ class Paired:
 
 
 def read_paired(path: Path, *, baseline: str | None = None, run: str = "latest", scorer: str | None = None) -> Paired:
-    """The trials that one run called for (its id, or `latest`), or `all` that the store holds.
+    """The trials that one run called for (`latest`, or the beginning of its id), or `all` that the store holds.
 
-    Baseline and scorers are by default those of the latest run. Raises InputError and StoreError.
+    Baseline and scorers are by default that run's; for `all`, the latest run's. Raises InputError and StoreError.
     """
     with Store(path) as store:
         observations = observe(store, run=run, scorer=scorer)
         ended = sum(row.answered + row.budget + row.failed for row in store.counts())
         order = tuple(condition.name for condition in store.conditions())
-        name = baseline or _latest_run(store).baseline
+        name = baseline or _chosen(store, run).baseline
     return Paired(tuple(observations), name, order, ended - len(observations))
 
 
 def observe(store: Store, *, run: str = "all", scorer: str | None = None) -> list[Observation]:
-    """The ended trials of one run (its id, or `latest`) or of `all`, with the scores of one scorer; by default with
-    those of the latest run's scorers. Raises InputError for a run or scorer that is not there."""
-    latest = _latest_run(store)
+    """The ended trials that `run` stands for as in `read_paired`, with the scores of one scorer; by default with those
+    of that run's scorers. Raises InputError for a run or scorer that is not there."""
+    chosen = _chosen(store, run)
     known = store.scorers()
-    scorers = [scorer] if scorer else [name for name in latest.scorers if name in known]
-    chosen = {"latest": latest.id, "all": None}.get(run, run)
-    return store.observations(run=chosen, scorers=scorers)
+    scorers = [scorer] if scorer else [name for name in chosen.scorers if name in known]
+    return store.observations(run=None if run == "all" else chosen.id, scorers=scorers)
 
 
-def _latest_run(store: Store) -> Run:
+def _chosen(store: Store, run: str) -> Run:
     runs = store.runs()
     if not runs:
         raise InputError(f"{store.path} holds no run yet", hint="toolablate run PLAN", code="empty_store")
-    return runs[-1]
+    found = runs if run in ("latest", "all") else [each for each in runs if each.id.startswith(run)]
+    if not found or (len(found) > 1 and found is not runs):
+        shown = ", ".join(each.id[:10] for each in runs[-5:])
+        raise InputError(
+            f"--run: {run!r} is not one run of {store.path}", hint=f"the last: {shown}", code="unknown_run"
+        )
+    return found[-1]

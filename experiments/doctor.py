@@ -9,13 +9,15 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
-from toolablate.agents import read_api_key
+from toolablate.agents import connect, read_api_key
 from toolablate.experiments.plan import Plan
+from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import design
-from toolablate.experiments.world import needed, open_search
+from toolablate.experiments.world import needed, open_search, require_same_world, world_of
 from toolablate.sandbox import BACKENDS, open_sandbox
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.records import OpenAIModel
@@ -50,8 +52,16 @@ def fit_to_run(findings: list[Finding], plan: Plan | None = None) -> bool:
     if plan is None:
         held = "ok" in backends.values()
     else:
-        held = backends[plan.sandbox.backend] != "missing" or "sandbox" not in needed(plan.resolved_conditions())
+        held = backends[plan.sandbox.backend] != "missing" or not _runs_code(plan)
     return held and not any(finding.state == "missing" for finding in findings if finding.topic != "sandbox")
+
+
+def _runs_code(plan: Plan) -> bool:
+    try:
+        return "sandbox" in needed(plan.resolved_conditions())
+    except ToolablateError:
+        # Told of as a finding of its own.
+        return False
 
 
 def _python() -> Iterator[Finding]:
@@ -118,7 +128,8 @@ def _plan(plan: Plan | None) -> Iterator[Finding]:
     """Whether what the plan names is there: questions, tools, search, and something that listens at each endpoint."""
     if plan is None:
         return
-    for topic, look in (("questions", _look_at_questions), ("tools", _look_at_tools)):
+    looks = (("questions", _look_at_questions), ("tools", _look_at_tools), ("models", _look_at_models))
+    for topic, look in looks:
         try:
             yield Finding("plan", topic, "ok", look(plan))
         except ToolablateError as error:
@@ -129,21 +140,32 @@ def _plan(plan: Plan | None) -> Iterator[Finding]:
 
 def _look_at_questions(plan: Plan) -> str:
     found = design(plan)
+    Scorers(plan.questions).names(found.questions)
     return f"{len(found.questions)} questions, {len(found.trials)} trials"
 
 
 def _look_at_tools(plan: Plan) -> str:
     conditions = plan.resolved_conditions()
     open_search(plan, conditions)
+    require_same_world(Path(plan.store), world_of(plan, conditions))
     return f"those of {len(conditions)} conditions can be had"
+
+
+def _look_at_models(plan: Plan) -> str:
+    async def connect_all() -> None:
+        for model in plan.models:
+            await (connect(model)).close()
+
+    asyncio.run(connect_all())
+    return f"{len(plan.models)} can be set up"
 
 
 def _endpoint(endpoint: str) -> Finding:
     """Whether something listens there; no request is sent, since that may cost money."""
     parts = urlsplit(endpoint)
-    port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
         with socket.create_connection((parts.hostname or "", port), timeout=5):
             return Finding("plan", endpoint, "ok", "something listens there (no request was sent)")
-    except OSError as error:
+    except (OSError, ValueError) as error:
         return Finding("plan", endpoint, "missing", f"nothing answers: {error}", "start the server, or mend `endpoint`")

@@ -13,7 +13,7 @@ from pathlib import Path
 from toolablate.agents import ModelSource, RetryPolicy, connect
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.runner import Setting, StopSwitch, Watcher, run_trials
-from toolablate.experiments.scoring import Scorers, score_mended, score_unscored
+from toolablate.experiments.scoring import Scorers, score_unscored
 from toolablate.experiments.trials import Design, design
 from toolablate.experiments.world import (
     environment,
@@ -63,7 +63,6 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
         # All that can be refused comes before the store is opened for writing: a refused run leaves nothing there.
         setting = await _open_setting(plan, planned, scorers, watcher, run, stack)
         recorder = stack.enter_context(Recorder(store))
-        await score_mended(store, planned, scorers, recorder)
         recorder.plan(run, planned.questions, planned.models, planned.conditions, trials)
         finished = recorder.finished_trials()
         missing = [entry for entry in planned.trials if entry.trial.id not in finished]
@@ -114,8 +113,9 @@ def _interruptible(stop: StopSwitch, watcher: Watcher) -> Iterator[None]:
     def interrupt() -> None:
         if stop.stopped:
             running.cancel()
+        else:
+            watcher.stopping()
         stop.stop()
-        watcher.stopping()
 
     def terminate() -> None:
         stop.stop()

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from toolablate.benchmarks import BUILTIN_PLAYBOOK
-from toolablate.experiments.conditions import built_in_condition
+from toolablate.experiments.conditions import BUILT_IN, built_in_condition
 from toolablate.experiments.plan_errors import explain
 from toolablate.sandbox import Limits
 from toolablate.traces.errors import InputError
@@ -36,7 +36,8 @@ def _named(value: object) -> object:
 class ConditionEntry(_Section):
     """A condition in a plan: the name of a built-in one, or a table.
 
-    `base` names the built-in condition that it starts from; what else is given replaces that part.
+    `base` names the built-in condition that it starts from; what else is given replaces that part. A table that bears
+    the name of a built-in condition, and no tools of its own, starts from that one.
     """
 
     name: str = Field(min_length=1)
@@ -48,7 +49,8 @@ class ConditionEntry(_Section):
 
     def resolve(self, default_budget: Budget) -> Condition:
         changes = self.model_dump(exclude={"name", "base"}, exclude_none=True)
-        base = self.base or (None if self.tools is not None or self.prompt is not None else self.name)
+        own = self.tools is not None or (self.prompt is not None and self.name not in BUILT_IN)
+        base = self.base or (None if own else self.name)
         start = Condition(name=self.name) if base is None else built_in_condition(base)
         budget = {**default_budget.model_dump(), **(self.budget.model_dump(exclude_unset=True) if self.budget else {})}
         return Condition.model_validate({**start.model_dump(), **changes, "name": self.name, "budget": budget})

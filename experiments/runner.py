@@ -97,14 +97,15 @@ class _ModelQueue:
 
     def note(self, planned: PlannedTrial, trace: Trace, watcher: Watcher) -> None:
         """Takes note of a trial that has ended, and gives up those that would only fail like it."""
-        failure = trace.events[-1] if trace.outcome == "failed" and trace.events else None
-        boundary = failure.boundary if isinstance(failure, Failure) else ""
+        failures = [event for event in trace.events if isinstance(event, Failure)]
+        failure = failures[-1] if failures and trace.outcome == "failed" else None
+        boundary = failure.boundary if failure else ""
         watched = ["model"] if isinstance(planned.model, OpenAIModel) else []
         watched += ["sandbox"] if _runs_code(planned) else []
-        down = isinstance(failure, Failure) and (boundary != "model" or failure.code in DOWN_CODES)
+        down = failure is not None and (boundary != "model" or failure.code in DOWN_CODES)
         for each in watched:
             self.failed_in_a_row[each] = self.failed_in_a_row[each] + 1 if down and boundary == each else 0
-        if not isinstance(failure, Failure):
+        if failure is None:
             return
         if boundary == "model" and failure.code in FATAL_CODES:
             self._give_up(planned, lambda _: True, f"it would refuse them all: {failure.message}", watcher)

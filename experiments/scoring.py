@@ -59,30 +59,13 @@ class Scorers:
 
 
 async def score_unscored(store: Path, planned: Design, scorers: Scorers, recorder: Recorder) -> None:
-    """Scores finished trials that lack the plan's score: a run was killed, or the plan names another scorer now."""
+    """Scores finished trials that lack the plan's score: a run was killed, the plan names another scorer now, or a
+    mended answer key took the scores of a question."""
     with Store(store) as opened:
         unscored = {
             scorer.name: opened.unscored_trials(scorer=scorer.name, version=scorer.version)
             for scorer in {scorers.scorer(question) for question in planned.questions}
         }
         entries = [entry for entry in planned.trials if entry.trial.id in unscored[scorers.scorer(entry.question).name]]
-        scores = [scorers.score(entry.question, opened.trace(entry.trial.id)) for entry in entries]
-    await recorder.score([score for score in scores if score is not None])
-
-
-async def score_mended(store: Path, planned: Design, scorers: Scorers, recorder: Recorder) -> None:
-    """Scores again what is in the store for questions whose target differs from the one there.
-
-    To be called before the new questions are entered: a run that is killed in between finds them mended once more.
-    """
-    with Store(store) as opened:
-        targets = {question.identity(): question.target for question in opened.questions()}
-        finished = opened.finished_trials()
-        mended = {
-            identity
-            for identity, question in ((question.identity(), question) for question in planned.questions)
-            if targets.get(identity, question.target) != question.target
-        }
-        entries = [entry for entry in planned.trials if entry.trial.question in mended and entry.trial.id in finished]
         scores = [scorers.score(entry.question, opened.trace(entry.trial.id)) for entry in entries]
     await recorder.score([score for score in scores if score is not None])

@@ -5,15 +5,15 @@ import os
 import shutil
 import sys
 from dataclasses import asdict
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from toolablate.experiments.comparing import read_paired
 from toolablate.experiments.launch import Launched
-from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
-from toolablate.traces.terminal import comparison_table, failures_view, plain_text
+from toolablate.traces.terminal import comparison_table, failures_view
 
 
 def summary_json(launched: Launched) -> str:
@@ -22,13 +22,16 @@ def summary_json(launched: Launched) -> str:
 
 def print_summary(launched: Launched, console: Console) -> None:
     """The comparison, what is left to do and why, and the path of what was written."""
-    try:
-        console.print(comparison_table(read_paired(launched.store, run=launched.run).compare()))
-    except InputError as error:
-        console.print(plain_text(error.message), style="yellow", markup=False)
+    paired = read_paired(launched.store, run=launched.run)
+    if any(seen.condition == paired.baseline for seen in paired.observations):
+        console.print(comparison_table(paired.compare()))
+    else:
+        console.print(f"Nothing to compare yet: no trial of the baseline, {paired.baseline}, has ended", markup=False)
     if launched.missing:
         with Store(launched.store) as store:
-            console.print(failures_view(store.failures(run=launched.run)))
+            failures = store.failures(run=launched.run)
+        if failures:
+            console.print(failures_view(failures))
     if launched.missing:
         console.print(
             f"{launched.missing} of {launched.planned} trials are missing"
@@ -41,4 +44,7 @@ def print_summary(launched: Launched, console: Console) -> None:
 
 def _program() -> str:
     """This program as it can be called from here."""
-    return "toolablate" if shutil.which("toolablate") else os.path.relpath(sys.argv[0])
+    if shutil.which("toolablate"):
+        return "toolablate"
+    called = Path(sys.argv[0])
+    return "python -m toolablate" if called.name == "__main__.py" else os.path.relpath(called)

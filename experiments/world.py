@@ -67,7 +67,7 @@ def require_same_world(store: Path, world: dict[str, str]) -> None:
 
     Raises InputError; StoreError where the file is no store.
     """
-    if not store.exists():
+    if not finished_trials(store):
         return
     with Store(store) as opened:
         earlier = {part: value for run in opened.runs() for part, value in run.world.items()}

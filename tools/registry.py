@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ValidationError
@@ -91,9 +92,23 @@ def resources_needed(uses: Sequence[ToolUse]) -> frozenset[Literal["sandbox", "s
 
 
 def tool_sources(uses: Sequence[ToolUse]) -> dict[str, str]:
-    """Digests of the source text of those tools that are functions of the user's own, by the names in the plan."""
-    functions = {use.name: _function_tool(use.name).function for use in _checked(uses) if use.name not in _BUILT_IN}
-    return {name: digest_text(inspect.getsource(function)) for name, function in functions.items()}
+    """Digests of the modules of those tools that are functions of the user's own, by the names in the plan.
+
+    What such a module imports is not looked at. Raises InputError where a tool has no source text.
+    """
+    return {use.name: _source_digest(use.name) for use in _checked(uses) if use.name not in _BUILT_IN}
+
+
+def _source_digest(name: str) -> str:
+    function = _function_tool(name).function
+    try:
+        return digest_text(Path(inspect.getsourcefile(function) or "").read_text(encoding="utf-8"))
+    except (OSError, TypeError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"tools: the source of {name!r} cannot be read: {error}",
+            hint="define it in a module file, so that a change of it can be told",
+            code="no_source",
+        ) from None
 
 
 def tool_names() -> tuple[str, ...]:

@@ -50,6 +50,8 @@ def command(
     from toolablate.traces.errors import InputError
     from toolablate.traces.terminal import comparison_table, flips_table
 
+    if as_flips and (by or csv):
+        raise InputError("--flips goes with neither --by nor --csv", code="usage")
     paired = read_paired(store, baseline=baseline, run=run, scorer=scorer)
     if as_flips:
         flips = paired.flips()
@@ -70,5 +72,5 @@ def command(
     console = Console()
     console.print(comparison_table(comparisons))
     if paired.left_out:
-        note = f"The store holds {paired.left_out} more trials, which the latest plan does not call for: see --run"
+        note = f"The store holds {paired.left_out} more trials, which this run did not call for: see --run"
         console.print(note, soft_wrap=True)

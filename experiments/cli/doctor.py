@@ -29,6 +29,9 @@ def command(plan: Path | None, as_json: bool) -> None:
         from rich.text import Text
 
         table = Table(box=None, pad_edge=False, show_header=False)
+        for _ in range(4):
+            # A remedy that is cut short could not be copied.
+            table.add_column(overflow="fold")
         marks = {"ok": ("works", "green"), "missing": ("does not work", "red"), "warning": ("note", "yellow")}
         for finding in findings:
             mark, style = marks[finding.state]

@@ -48,7 +48,7 @@ def test_doctor_checks_what_a_plan_needs(chat_server: ChatServer, tmp_path: Path
     bad = cli("doctor", plan, "--json")
     assert bad.returncode == 1
     findings = [finding for finding in json.loads(bad.stdout)["findings"] if finding["topic"] == "plan"]
-    assert [finding["state"] for finding in findings] == ["missing", "ok", "missing"]
+    assert [finding["state"] for finding in findings] == ["missing", "ok", "ok", "missing"]
 
 
 def test_an_endpoints_words_cannot_drive_the_terminal(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:

@@ -124,3 +124,9 @@ def test_base_keeps_what_is_not_replaced_and_the_plans_budget_is_the_default(tmp
     assert (brief.budget.turns, brief.budget.seconds) == (3, 30)
     assert brief.prompt
     assert brief.tools == (ToolUse(name="python"),)
+
+
+def test_a_built_in_name_with_a_prompt_of_its_own_keeps_its_tools(tmp_path: Path) -> None:
+    plan = load(tmp_path, MINIMAL.replace('"python"]', '{ name = "python", prompt = "Be brief." }]'))
+    condition = plan.resolved_conditions()[1]
+    assert (condition.prompt, condition.tools) == ("Be brief.", (ToolUse(name="python"),))

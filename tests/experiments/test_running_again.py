@@ -115,3 +115,18 @@ def test_a_baseline_whose_budget_was_changed_is_still_the_baseline(good_plan: Pa
     assert again.returncode == 0, again.stderr
     assert "compared with none" in again.stdout
     assert json.loads(cli("compare", store, "--json").stdout)["comparisons"][0]["baseline"] == "none"
+
+
+def test_a_mended_key_reaches_the_conditions_that_the_plan_leaves_out_for_now(
+    good_plan: Path, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    assert cli("run", good_plan).returncode == 0
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text(questions.read_text(encoding="utf-8").replace('"value": 4', '"value": 5'), encoding="utf-8")
+    whole = good_plan.read_text(encoding="utf-8")
+    good_plan.write_text(whole.replace('["none", "python"]', '["none"]'), encoding="utf-8")
+    assert cli("run", good_plan).returncode == 0
+    assert outcomes(store)["q2", "python"] == ("answered", None)
+    good_plan.write_text(whole, encoding="utf-8")
+    assert json.loads(cli("run", good_plan, "--json").stdout)["done_before"] == 4
+    assert outcomes(store)["q2", "python"] == ("answered", "correct")

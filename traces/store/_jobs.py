@@ -9,6 +9,7 @@ from typing import Any
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Condition, Environment, Model, Question, Record, Run, Score, Trace, Trial
 from toolablate.traces.store._digests import content_digest, record_content
+from toolablate.traces.store._texts import TextReader
 from toolablate.traces.store._writer import Desk
 
 
@@ -32,6 +33,7 @@ def plan(
 ) -> Callable[[Desk], None]:
     def write(desk: Desk) -> None:
         for question in questions:
+            _drop_scores_of_another_target(desk, question)
             _put(
                 desk,
                 "questions",
@@ -52,6 +54,16 @@ def plan(
         _put_run(desk, run, keys)
 
     return write
+
+
+def _drop_scores_of_another_target(desk: Desk, question: Question) -> None:
+    """After a mended answer key no score of the question stands, under whatever condition or scorer."""
+    find = "SELECT key, body FROM questions WHERE id = ?"
+    row = desk.connection.execute(find, (question.identity(),)).fetchone()
+    if row is not None and TextReader(desk.connection).unpack(row[1])["target"] != record_content(question)["target"]:
+        desk.connection.execute(
+            "DELETE FROM scores WHERE trial IN (SELECT key FROM trials WHERE question = ?)", (row[0],)
+        )
 
 
 def _put(desk: Desk, table: str, record: Record, identity: str, **columns: str | int) -> None:
