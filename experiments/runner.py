@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
-from toolablate.agents import ModelSource, RetryPolicy, run_agent
+from toolablate.agents import AgentResult, ModelSource, RetryPolicy, run_agent
 from toolablate.benchmarks import render
 from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import PlannedTrial
@@ -145,14 +145,15 @@ async def _run_one(planned: PlannedTrial, setting: Setting, recorder: Recorder) 
     began = time.monotonic()
     session = recorder.start(planned.trial, started_at=datetime.now(UTC), environment=setting.environment)
     try:
-        trace = await _attempt(planned, setting, session)
+        result = await _play(planned, setting, session)
     except ToolablateError as error:
-        # The recorder itself has failed, and what cannot be recorded may not go on.
-        if error.boundary in ("store", "runner"):
+        if error.boundary == "store":
             raise
         trace = await _failed(session, error, began)
     except Exception as error:  # noqa: BLE001 - a bug in a tool or model must cost one trial, and be seen
         trace = await _failed(session, _as_internal(error), began)
+    else:
+        trace = await session.finish(result.outcome, result.seconds, result.usage, result.cost_usd)
     score = setting.scorers.score(planned.question, trace)
     if score is not None:
         await recorder.score([score])
@@ -160,10 +161,10 @@ async def _run_one(planned: PlannedTrial, setting: Setting, recorder: Recorder) 
     return trace
 
 
-async def _attempt(planned: PlannedTrial, setting: Setting, session: TrialRecorder) -> Trace:
+async def _play(planned: PlannedTrial, setting: Setting, session: TrialRecorder) -> AgentResult:
     model = setting.sources[planned.model.name].session(planned.question, planned.condition, planned.trial.repeat)
     async with open_toolset(planned.condition.tools, setting.resources) as tools:
-        result = await run_agent(
+        return await run_agent(
             prompt=render(planned.question),
             model=model,
             condition=planned.condition,
@@ -173,9 +174,6 @@ async def _attempt(planned: PlannedTrial, setting: Setting, session: TrialRecord
             retry=setting.retry,
             seed=planned.trial.id,
         )
-    return await session.finish(
-        outcome=result.outcome, seconds=result.seconds, usage=result.usage, cost_usd=result.cost_usd
-    )
 
 
 def _price(planned: PlannedTrial) -> Price | None:
