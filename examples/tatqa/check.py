@@ -8,6 +8,7 @@ nothing for `direct` and `cot`, which only replay; 0.3 points for `pot`, whose p
 """
 
 import argparse
+import ast
 import json
 import sys
 from collections import Counter
@@ -63,14 +64,15 @@ def differences(store: Store, rows: list[dict[str, Any]]) -> Iterator[Difference
     traces = {names[trace.trial.question]: trace for trace in store.traces(condition="pot")}
     for row in rows:
         recorded = _as_list(row["pot"]["pred_answer"])
-        executed, reason = _executed(traces.get(row["question_id"]), recorded)
+        program = row["pot"]["generated"][0]
+        executed, reason = _executed(traces.get(row["question_id"]), recorded, program)
         if not reason:
             continue
         changed = _right(recorded, row["answer"]) != (executed is not None and _right(executed, row["answer"]))
         yield Difference(row["question_id"], json.dumps(recorded), json.dumps(executed), reason, changed)
 
 
-def _executed(trace: Trace | None, recorded: list[Any]) -> tuple[list[Any] | None, str]:
+def _executed(trace: Trace | None, recorded: list[Any], program: str) -> tuple[list[Any] | None, str]:
     """What the program's cell printed, and why that differs from the recorded result; no reason where it does not."""
     call = next((event for event in trace.events if event.kind == "tool_call"), None) if trace else None
     if call is None:
@@ -86,6 +88,9 @@ def _executed(trace: Trace | None, recorded: list[Any]) -> tuple[list[Any] | Non
         return executed, ""
     if tatqa([_text(item) for item in executed], [_text(item) for item in recorded]):
         return executed, "the same value, which the authors' pipeline turned from text into a number, or rounded"
+    if recorded == [""] and any(isinstance(node, ast.ListComp) for node in ast.walk(ast.parse(program))):
+        # Python's exec() does so where it is given globals and locals apart: NameError in the comprehension.
+        return executed, "the authors recorded an empty answer: their comprehension did not see the program's variables"
     if recorded == [""]:
         return executed, "the program gives a value; the authors recorded an empty answer"
     return executed, "the authors' pipeline evaluated the program's text as an expression"

@@ -1,0 +1,180 @@
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+from tests.traces.samples import (
+    CODE,
+    MODEL,
+    NONE,
+    WHEN,
+    attempt,
+    conversation,
+    filled,
+    plan,
+    question,
+    run,
+    score,
+    trials,
+)
+
+from toolablate.traces.errors import InputError, StoreError
+from toolablate.traces.records import (
+    Failure,
+    Trial,
+    Usage,
+)
+from toolablate.traces.store import Recorder, Store, verify
+
+
+async def test_scores(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Recorder(path) as recorder:
+        first, second, third, *_ = plan(recorder)
+        await attempt(recorder, first)
+        await attempt(recorder, second, outcome="failed")
+        await attempt(recorder, third, outcome="budget")
+        for trial, reason in ((second, "no finished trace"), (trials()[4], "no finished trace")):
+            with pytest.raises(StoreError, match=reason):
+                await recorder.score([score(trial)])
+        await recorder.score([score(first, 0.0), score(first, 1.0, version=2)])
+        await recorder.score([score(first, 0.5)])
+    with Store(path) as store:
+        seen = {item.trial: item for item in store.observations()}
+        assert (seen[first.id].value, seen[first.id].verdict) == (1.0, "correct")
+        assert (seen[second.id].value, seen[second.id].outcome) == (None, "failed")
+        assert seen[first.id].tokens == 360
+        assert [item.value for item in store.scores(first.id)] == [0.5, 1.0]
+        assert store.unscored_trials() == {third.id}
+    with Recorder(path) as recorder:
+        await attempt(recorder, first)
+    with Store(path) as store:
+        assert store.unscored_trials() == {first.id, third.id}
+        assert next(item for item in store.observations() if item.trial == first.id).value is None
+
+
+async def test_several_scorers_are_never_mixed_silently(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    written = await filled(path)
+    with Recorder(path) as recorder:
+        await recorder.score([score(written[0].trial, 0.0, scorer="judge")])
+    with Store(path) as store:
+        with pytest.raises(InputError, match="choice, judge"):
+            store.observations()
+        assert [item.value for item in store.observations(scorers=["judge"])][:2] == [0.0, None]
+        assert {item.value for item in store.observations(scorers=["choice"])} == {1.0}
+        with pytest.raises(InputError, match=r"'nobody'(.|\n)*choice, judge"):
+            store.observations(scorers=["nobody"])
+        with pytest.raises(InputError, match="run-1"):
+            store.observations(scorers=["judge"], run="run-9")
+
+
+async def test_trials_are_found_by_the_beginning_of_their_id(tmp_path: Path) -> None:
+    written = await filled(tmp_path / "s.db")
+    wanted = written[3]
+    with Store(tmp_path / "s.db") as store:
+        assert store.trace(wanted.trial.id[:12].upper() + " ") == wanted
+        for silly in ("zz", "%", "' OR 1=1", "\x00", "g"):
+            with pytest.raises(InputError, match="has no trial"):
+                store.trace(silly)
+        with pytest.raises(InputError, match="Several trials"):
+            store.trace("")
+
+
+async def test_traces_are_filtered(tmp_path: Path) -> None:
+    written = await filled(tmp_path / "s.db")
+    with Store(tmp_path / "s.db") as store:
+        assert list(store.traces(condition="python")) == written[1::2]
+        assert list(store.traces(condition=CODE.identity(), model="gpt-x", outcome="answered")) == written[1::2]
+        assert list(store.traces(outcome="failed")) == list(store.traces(model="nobody")) == []
+
+
+async def test_a_recorder_serves_any_thread(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "s.db") as recorder:
+        planned = plan(recorder)
+
+        def work(trial: Trial) -> None:
+            asyncio.run(attempt(recorder, trial))
+
+        await asyncio.gather(*(asyncio.to_thread(work, trial) for trial in planned))
+    assert verify(tmp_path / "s.db").finished == len(planned)
+
+
+async def test_usage_that_is_unknown_stays_unknown(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "s.db") as recorder:
+        first, second, *_ = plan(recorder)
+        await recorder.start(first, started_at=WHEN).finish("answered", 1.0)
+        await recorder.start(second, started_at=WHEN).finish("answered", 1.0, Usage(output_tokens=0), 0.0)
+    with Store(tmp_path / "s.db") as store:
+        assert [(item.tokens, item.cost_usd) for item in store.observations()] == [(None, None), (0, 0.0)]
+
+
+async def test_observations_carry_what_questions_are_grouped_by(tmp_path: Path) -> None:
+    asked = question(1, domain="law", difficulty="hard", cluster="c").model_copy(update={"language": "de"})
+    with Recorder(tmp_path / "s.db") as recorder:
+        planned = trials((asked,))
+        recorder.plan(run(), [asked], [MODEL], [NONE, CODE], planned)
+        await attempt(recorder, planned[0])
+    with Store(tmp_path / "s.db") as store:
+        (item,) = store.observations()
+    assert (item.domain, item.difficulty, item.language, item.cluster) == ("law", "hard", "de", "c")
+    assert verify(tmp_path / "s.db").ok
+
+
+def _failure(code: str, message: str, at: float = 0.0) -> Failure:
+    return Failure(at=at, boundary="model", code=code, message=message)
+
+
+async def _spoiled(recorder: Recorder, trial: Trial, *failures: Failure) -> None:
+    session = recorder.start(trial, started_at=WHEN)
+    for failure in failures:
+        session.record(failure)
+    await session.finish("failed", 1.0)
+
+
+async def test_failures_are_counted_by_the_last_reason_of_each_trial(tmp_path: Path) -> None:
+    long_code, message = "~t1 " + "x" * 100, "cannot reach http://127.0.0.1:9/v1\n  Is it up? " + "y" * 100
+    with Recorder(tmp_path / "s.db") as recorder:
+        planned = plan(recorder)
+        for trial in planned[:3]:
+            await _spoiled(recorder, trial, _failure("rate_limited", "slow"), _failure("unreachable", message, 1.0))
+        await _spoiled(recorder, planned[3], _failure(long_code, "odd"))
+        await _spoiled(recorder, planned[4])
+        await _spoiled(recorder, planned[5], _failure("unreachable", "then it answered"))
+        await attempt(recorder, planned[5])
+        await attempt(recorder, planned[6])
+        plan(recorder, planned[2:4], identity="run-2")
+        plan(recorder, planned[6:], identity="run-3")
+    with Store(tmp_path / "s.db") as store:
+        found = [(f.model, f.boundary, f.code, f.message, f.count, f.trial) for f in store.failures()]
+        assert found == [
+            ("gpt-x", "model", "unreachable", message, 3, planned[0].id),
+            ("gpt-x", "model", long_code, "odd", 1, planned[3].id),
+            ("gpt-x", None, "", "", 1, planned[4].id),
+        ]
+        assert [(f.count, f.trial) for f in store.failures(run="run-2")] == [(1, planned[2].id), (1, planned[3].id)]
+        assert store.failures(run="run-3") == ()
+        with pytest.raises(InputError, match="run-9"):
+            store.failures(run="run-9")
+
+
+async def test_failures_of_a_damaged_store_are_one_clear_error(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "s.db") as recorder:
+        await _spoiled(recorder, plan(recorder)[0], _failure("unreachable", "no"))
+    connection = sqlite3.connect(tmp_path / "s.db")
+    connection.execute("UPDATE events SET body = CAST('{broken' AS BLOB)")
+    connection.commit()
+    connection.close()
+    with Store(tmp_path / "s.db") as store, pytest.raises(StoreError, match="Cannot read the store"):
+        store.failures()
+
+
+def test_a_history_need_not_end_to_be_seen(tmp_path: Path) -> None:
+    with Recorder(tmp_path / "s.db") as recorder:
+        session = recorder.start(plan(recorder)[0], started_at=WHEN)
+        events = conversation()
+        for event in events:
+            session.record(event)
+        assert session.events == tuple(events)
+    report = verify(tmp_path / "s.db")
+    assert (report.ok, report.unfinished, report.finished) == (True, 1, 0)
