@@ -8,6 +8,7 @@ from toolablate.sandbox.kernel import (
     Limits,
     RichOutput,
     Sandbox,
+    WorkFile,
 )
 from toolablate.sandbox.opening import BACKENDS, open_sandbox
 
@@ -20,5 +21,6 @@ __all__ = [
     "Limits",
     "RichOutput",
     "Sandbox",
+    "WorkFile",
     "open_sandbox",
 ]

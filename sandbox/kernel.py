@@ -1,6 +1,7 @@
 """What an isolated kernel is, whatever holds it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 
@@ -53,13 +54,22 @@ class CellResult:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkFile:
+    """A file that a kernel finds in its work folder when it starts; `name` is a plain file name."""
+
+    name: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Availability:
     """Whether a backend works on this machine; where not, `detail` says what is missing and `remedy` is the command
-    that mends it."""
+    that mends it. `versions` are those of Python and its packages inside, by name."""
 
     works: bool
     detail: str
     remedy: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 class Kernel(Protocol):
@@ -94,8 +104,9 @@ class Sandbox(Protocol):
         """Tries the backend for real, once, without leaving anything behind."""
         ...
 
-    async def start(self) -> Kernel:
-        """Starts a kernel and waits until it answers; raises `KernelUnavailable`."""
+    async def start(self, files: Sequence[WorkFile] = ()) -> Kernel:
+        """A kernel that answers, with `files` in its work folder (again in the fresh one after a death); raises
+        `KernelUnavailable`."""
         ...
 
     async def close(self) -> None: ...

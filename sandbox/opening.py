@@ -1,9 +1,10 @@
 """Opening a sandbox by the name of its backend."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from toolablate.sandbox.kernel import Availability, Kernel, KernelUnavailable, Limits, Sandbox
+from toolablate.sandbox.kernel import Availability, Kernel, KernelUnavailable, Limits, Sandbox, WorkFile
 
 if TYPE_CHECKING:
     import zmq.asyncio
@@ -49,7 +50,7 @@ class _JupyterSandbox:
             return Availability(works=False, detail=f"a kernel started, and 6 * 7 gave {result.text[:200]!r}")
         return Availability(works=True, detail=_DETAILS[self.name])
 
-    async def start(self) -> Kernel:
+    async def start(self, files: Sequence[WorkFile] = ()) -> Kernel:
         import zmq.asyncio
 
         from toolablate.sandbox.jupyter import JupyterKernel
