@@ -55,6 +55,10 @@ class Child:
         said = os.pread(self._stderr.fileno(), _ERROR_BYTES, max(0, size - _ERROR_BYTES))
         return said.decode(errors="replace").strip()
 
+    @property
+    def exited(self) -> bool:
+        return self._process.poll() is not None
+
     async def end(self) -> None:
         """Waits until it is gone; it ends by itself when the control socket is closed, and is killed if it does not."""
         try:
@@ -63,24 +67,25 @@ class Child:
             self._stderr.close()
             return
         try:
-            if not await _readable(descriptor, _END_SECONDS):
+            if not await readable(descriptor, _END_SECONDS):
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(self._process.pid, signal.SIGKILL)
-                await _readable(descriptor, _END_SECONDS)
+                await readable(descriptor, _END_SECONDS)
             self._process.wait(_END_SECONDS)
         finally:
             os.close(descriptor)
             self._stderr.close()
 
 
-async def _readable(descriptor: int, seconds: float) -> bool:
+async def readable(source: int | socket.socket, seconds: float) -> bool:
+    """Whether there is something to read within `seconds`; of a pidfd, whether its process has ended."""
     loop = asyncio.get_running_loop()
     ready = asyncio.Event()
-    loop.add_reader(descriptor, ready.set)
+    loop.add_reader(source, ready.set)
     try:
         await asyncio.wait_for(ready.wait(), seconds)
     except TimeoutError:
         return False
     finally:
-        loop.remove_reader(descriptor)
+        loop.remove_reader(source)
     return True

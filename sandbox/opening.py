@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     import zmq.asyncio
 
     from toolablate.sandbox.jupyter import JupyterKernel
-    from toolablate.sandbox.process import KernelProcess
+    from toolablate.sandbox.process import Backend, KernelProcess
 
-BACKENDS = ("bubblewrap", "docker", "none")
+BACKENDS = ("forkserver", "bubblewrap", "docker", "none")
 """In order of preference. `none` protects from nothing and is only ever used where it is asked for by this name."""
 
 
@@ -33,6 +33,7 @@ class _JupyterSandbox:
         self.name = backend
         self.limits = limits
         self._python = python
+        self._backend: Backend | None = None
         self._context: zmq.asyncio.Context | None = None
         self._kernels: set[JupyterKernel] = set()
 
@@ -72,35 +73,46 @@ class _JupyterSandbox:
     async def close(self) -> None:
         """Closes all its kernels."""
         await asyncio.gather(*(kernel.close() for kernel in tuple(self._kernels)))
+        if self._backend is not None:
+            await self._backend.close()
+            self._backend = None
         if self._context is not None:
             self._context.destroy(linger=0)
             self._context = None
 
     async def _launch(self) -> "KernelProcess":
-        process = new_process(self.name, self.limits, self._python)
+        if self._backend is None:
+            self._backend = open_backend(self.name, self.limits, self._python)
+        process = self._backend.new_process()
         await process.start()
         return process
 
 
 _DETAILS = {
+    "forkserver": "kernels forked from a prepared process in bubblewrap: own namespaces, read-only system, no network",
     "bubblewrap": "one bubblewrap per kernel: own namespaces, read-only system, no network",
     "docker": "one container per kernel: own namespaces, read-only system, no network",
     "none": "NO PROTECTION: model-written code can do whatever you can",
 }
 
 
-def new_process(backend: str, limits: Limits, python: str | None) -> "KernelProcess":
-    """A process of that backend, not yet started; raises `KernelUnavailable`."""
-    if backend == "docker":
-        from toolablate.sandbox.backends.docker import DockerProcess
+def open_backend(name: str, limits: Limits, python: str | None) -> "Backend":
+    """A backend, with nothing started yet; raises `KernelUnavailable`."""
+    if name == "docker":
+        from toolablate.sandbox.backends.docker import Docker
 
-        return DockerProcess(limits)
+        return Docker(limits)
     from toolablate.sandbox.python import find_python, without_homes
 
-    if backend == "bubblewrap":
-        from toolablate.sandbox.backends.bubblewrap import BubblewrapProcess
+    if name == "none":
+        from toolablate.sandbox.backends.plain import Plain
 
-        return BubblewrapProcess(limits, without_homes(find_python(python)))
-    from toolablate.sandbox.backends.plain import PlainProcess
+        return Plain(limits, find_python(python))
+    shown = without_homes(find_python(python))
+    if name == "bubblewrap":
+        from toolablate.sandbox.backends.bubblewrap import Bubblewrap
 
-    return PlainProcess(limits, find_python(python))
+        return Bubblewrap(limits, shown)
+    from toolablate.sandbox.backends.forkserver import ForkServer
+
+    return ForkServer(limits, shown)

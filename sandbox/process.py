@@ -3,14 +3,16 @@
 import asyncio
 import contextlib
 import json
+import os
 import socket
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from toolablate.sandbox.kernel import KernelUnavailable, Limits
+from toolablate.sandbox.kernel import KernelUnavailable, Limits, WorkFile
 from toolablate.sandbox.seccomp import syscall_filter
 from toolablate.sandbox.sockets import Connection, KernelSockets
 
@@ -33,7 +35,8 @@ ENVIRONMENT = {
 }
 """The whole environment of a kernel, PATH apart: fixed, so that replaying the same cells gives the same outputs."""
 
-LAUNCHER = Path(__file__).resolve().with_name("launcher.py")
+INSIDE = Path(__file__).resolve().with_name("inside")
+"""The code that runs inside a sandbox; there it lies in a folder that is in the path of Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ class KernelProcess(ABC):
         self._sockets: KernelSockets | None = None
         self._control: socket.socket | None = None
         self._ended: asyncio.Future[Exit] | None = None
+        self._placed: asyncio.Queue[str] = asyncio.Queue()
+        self._guardian = -1
 
     @abstractmethod
     async def _launch(self) -> socket.socket:
@@ -120,7 +125,7 @@ class KernelProcess(ABC):
         try:
             self._sockets = KernelSockets()
             self._control = await self._launch()
-            asyncio.get_running_loop().add_reader(self._control, self._read_report)
+            asyncio.get_running_loop().add_reader(self._control, self._read_control)
             self._sockets.hand_over(self._control, self._request())
         except OSError as error:
             said = self._start_error()
@@ -132,6 +137,11 @@ class KernelProcess(ABC):
             await self.close()
             raise
 
+    @property
+    def counted(self) -> Sequence[str]:
+        """The limits that the system keeps for all processes of the kernel together: `memory`, `files`."""
+        return ()
+
     def _request(self) -> bytes:
         limits = self.limits
         return json.dumps(
@@ -139,6 +149,7 @@ class KernelProcess(ABC):
                 "connection": self.connection.as_dict(),
                 "uid": self._uid(),
                 "work": self.work,
+                "counted": list(self.counted),
                 "filter": (syscall_filter() or b"").hex() if self.guarded else "",
                 "output_chars": limits.output_chars + 1,  # one more, so that the client sees that there was more
                 "limits": {
@@ -155,17 +166,39 @@ class KernelProcess(ABC):
     def _process_limit(self) -> int:
         return self.limits.processes
 
-    def _read_report(self) -> None:
+    def _read_control(self) -> None:
         assert self._control is not None
         assert self._ended is not None
-        with contextlib.suppress(BlockingIOError):
-            try:
-                data = self._control.recv(_REPORT_BYTES)
-            except OSError:
-                data = b""
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self._control, _REPORT_BYTES, 1)
+        except BlockingIOError:
+            return
+        except OSError:
+            data, descriptors = b"", []
+        message = json.loads(data) if data else {}
+        if "hello" in message:
+            self._guardian = descriptors[0]
+        elif "placed" in message:
+            self._placed.put_nowait(message["error"])
+        else:
             asyncio.get_running_loop().remove_reader(self._control)
             if not self._ended.done():
-                self._ended.set_result(_parse_report(data) if data else Exit(error=self._start_error(), lost=True))
+                self._ended.set_result(_exit(message) if message else Exit(error=self._start_error(), lost=True))
+            self._placed.put_nowait("the kernel has ended")
+
+    async def place(self, file: WorkFile) -> None:
+        """Puts a file into the work folder; raises `KernelUnavailable` where it does not fit."""
+        assert self._control is not None
+        with tempfile.TemporaryFile() as source:
+            source.write(file.content)
+            source.seek(0)
+            socket.send_fds(self._control, [f"file {file.name}".encode()], [source.fileno()])
+        if problem := await self._placed.get():
+            raise KernelUnavailable(
+                f"the file {file.name!r} ({len(file.content)} bytes) could not be placed in the sandbox: {problem}",
+                hint="raise disk_mb in the limits of the sandbox, or use a smaller file",
+                code="file_not_placed",
+            )
 
     async def wait(self) -> Exit:
         assert self._ended is not None
@@ -183,17 +216,32 @@ class KernelProcess(ABC):
             asyncio.get_running_loop().remove_reader(self._control)
             self._control.close()
             self._control = None
+        self._placed.put_nowait("the kernel was closed")
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(Exit())
         try:
             await _unhindered(self._dispose())
         finally:
+            if self._guardian >= 0:
+                os.close(self._guardian)
+                self._guardian = -1
             if self._sockets is not None:
                 self._sockets.close()
 
 
-def _parse_report(data: bytes) -> Exit:
-    report = json.loads(data)
+class Backend(Protocol):
+    """Makes kernel processes of one kind, and holds what they share."""
+
+    def new_process(self) -> KernelProcess:
+        """A process that is not started yet."""
+        ...
+
+    async def close(self) -> None:
+        """Ends what the processes shared; they must have been closed before."""
+        ...
+
+
+def _exit(report: dict[str, Any]) -> Exit:
     return Exit(code=report["code"], over=report["over"], error=report["error"])
 
 

@@ -6,14 +6,13 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
 from toolablate.sandbox.child import Child
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
-from toolablate.sandbox.process import ENVIRONMENT, LAUNCHER, KernelProcess
+from toolablate.sandbox.process import ENVIRONMENT, INSIDE, KernelProcess
 from toolablate.sandbox.python import Python
 
 _MB = 1_000_000
@@ -27,13 +26,26 @@ _ETC = (
     "/etc/mime.types",
 )
 REMEDY_INSTALL = "apt-get install bubblewrap"
-_LAUNCHER = "/run/toolablate/launcher.py"
+_INSIDE = "/run/toolablate"
 _SHARED_MEMORY_MB = 64
-_USER_ID = 1000
+USER_ID = 1000
 
 # Between the ids of containers and the signed limit lies a range that nobody hands out (systemd, "Users, Groups, UIDs
 # and GIDs"). A fresh id for each kernel makes the limit on processes, which counts by user, count this kernel alone.
-_FIRST_FREE_UID, _FREE_UIDS = 0x7000_0000, 0x0FFF_0000
+FIRST_FREE_UID, FREE_UIDS = 0x7000_0000, 0x0FFF_0000
+
+
+class Bubblewrap:
+    """One bubblewrap per kernel."""
+
+    def __init__(self, limits: Limits, python: Python) -> None:
+        self._limits = limits
+        self._python = python
+
+    def new_process(self) -> KernelProcess:
+        return BubblewrapProcess(self._limits, self._python)
+
+    async def close(self) -> None: ...
 
 
 class BubblewrapProcess(KernelProcess):
@@ -41,24 +53,17 @@ class BubblewrapProcess(KernelProcess):
         super().__init__(limits)
         self._python = python
         self._child: Child | None = None
-        self._user = _FIRST_FREE_UID + random.SystemRandom().randrange(_FREE_UIDS) if os.geteuid() == 0 else None
+        self._user = fresh_user() if os.geteuid() == 0 else None
 
     async def _launch(self) -> socket.socket:
-        bwrap = shutil.which("bwrap")
-        if bwrap is None:
-            raise KernelUnavailable("bubblewrap (bwrap) is not installed", hint=REMEDY_INSTALL, code="not_installed")
-        with ExitStack() as files:
-            passwd, group = (
-                files.enter_context(_data_file(content.encode())).fileno()
-                for content in (self._passwd(), self._group())
-            )
-            options = self._options(passwd, group)
-            start = [self._python.executable, "-P", _LAUNCHER]
-            self._child = Child(
-                lambda control: [bwrap, *options, "--", *start, f"fd:{control}"],
-                descriptors=(passwd, group),
-                env={"PATH": "/usr/bin:/bin"},
-            )
+        both = ("--disable-userns",) if self._user is None else ()
+        self._child = start_in_bubblewrap(
+            self._python,
+            "inside.start",
+            users=[self._user or USER_ID],
+            tmp_bytes=self.limits.disk_mb * _MB,
+            options=[*both, *capabilities(() if self._user is None else ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"))],
+        )
         return self._child.control
 
     async def _dispose(self) -> None:
@@ -69,7 +74,7 @@ class BubblewrapProcess(KernelProcess):
         return self._child.error() if self._child else ""
 
     def remedy(self, said: str) -> str:
-        return _remedy(said)
+        return remedy(said)
 
     def _uid(self) -> int | None:
         return self._user
@@ -77,46 +82,77 @@ class BubblewrapProcess(KernelProcess):
     def _process_limit(self) -> int:
         return super()._process_limit() + (_own_tasks() if self._user is None and not _counts_by_namespace() else 0)
 
-    def _passwd(self) -> str:
-        user = self._user or _USER_ID
-        return f"root:x:0:0::/:/bin/false\nkernel:x:{user}:{user}::{self.work}:/bin/sh\n"
 
-    def _group(self) -> str:
-        return f"root:x:0:\nkernel:x:{self._user or _USER_ID}:\n"
+def fresh_user() -> int:
+    return FIRST_FREE_UID + random.SystemRandom().randrange(FREE_UIDS)
 
-    def _options(self, passwd: int, group: int) -> list[str]:
-        return [
-            *self._namespaces(),
-            *_system_mounts(),
-            *("--perms", "0644", "--ro-bind-data", str(passwd), "/etc/passwd"),
-            *("--perms", "0644", "--ro-bind-data", str(group), "/etc/group"),
-            *("--proc", "/proc", "--dev", "/dev"),
-            *("--perms", "1777", "--size", str(_SHARED_MEMORY_MB * _MB), "--tmpfs", "/dev/shm"),  # noqa: S108
-            *("--remount-ro", "/dev"),
-            *("--perms", "1777", "--size", str(self.limits.disk_mb * _MB), "--tmpfs", "/tmp"),  # noqa: S108
-            *(option for folder in self._python.folders for option in _shown(folder, folder)),
-            *_shown(str(LAUNCHER), _LAUNCHER),
-            *("--remount-ro", "/", "--chdir", "/tmp"),  # noqa: S108
-            *self._environment(),
+
+def start_in_bubblewrap(
+    python: Python, module: str, *, users: Sequence[int], tmp_bytes: int, options: Sequence[str]
+) -> Child:
+    """Starts a module of ours in namespaces of its own, with a read-only system, and with `fd:N` for its control
+    socket as argument. Without root it runs as `USER_ID` of a user namespace. Raises `KernelUnavailable`, OSError."""
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        raise KernelUnavailable("bubblewrap (bwrap) is not installed", hint=REMEDY_INSTALL, code="not_installed")
+    home = ENVIRONMENT["HOME"]
+    passwd = "".join(f"kernel:x:{user}:{user}::{home}:/bin/sh\n" for user in users)
+    group = "".join(f"kernel:x:{user}:\n" for user in users)
+    with (
+        _data_file("root:x:0:0::/:/bin/false\n" + passwd) as passwd_file,
+        _data_file("root:x:0:\n" + group) as group_file,
+    ):
+        command = [
+            bwrap,
+            *_namespaces(),
+            *options,
+            *_mounts(passwd_file.fileno(), group_file.fileno(), tmp_bytes, python.folders),
+            *_environment(python),
+            *("--", python.executable, "-P", "-m", module),
         ]
-
-    def _namespaces(self) -> Sequence[str]:
-        both = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
-        both += ["--hostname", "sandbox", "--die-with-parent", "--new-session", "--as-pid-1"]
-        if self._user is None:
-            user = str(_USER_ID)
-            return [*both, "--unshare-user", "--disable-userns", "--uid", user, "--gid", user, "--cap-drop", "ALL"]
-        # Without a user namespace, the launcher can become a user of the host that owns nothing, and then root is gone.
-        capabilities = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
-        return [*both, "--cap-drop", "ALL", *(part for name in capabilities for part in ("--cap-add", name))]
-
-    def _environment(self) -> list[str]:
-        path = f"{Path(self._python.executable).parent}:/usr/bin:/bin"
-        variables = {**ENVIRONMENT, "PATH": path}
-        return ["--clearenv", *(part for name, value in variables.items() for part in ("--setenv", name, value))]
+        return Child(
+            lambda control: [*command, f"fd:{control}"],
+            descriptors=(passwd_file.fileno(), group_file.fileno()),
+            env={"PATH": "/usr/bin:/bin"},
+        )
 
 
-def _remedy(said: str) -> str:
+def capabilities(names: Sequence[str]) -> list[str]:
+    """Options that leave these capabilities and no others."""
+    return ["--cap-drop", "ALL", *(part for name in names for part in ("--cap-add", name))]
+
+
+def _namespaces() -> list[str]:
+    options = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
+    options += ["--hostname", "sandbox", "--die-with-parent", "--new-session", "--as-pid-1"]
+    if os.geteuid() != 0:
+        # With root there is none: so a kernel can become a user of the host that owns nothing, and root is gone.
+        options += ["--unshare-user", "--uid", str(USER_ID), "--gid", str(USER_ID)]
+    return options
+
+
+def _mounts(passwd: int, group: int, tmp_bytes: int, folders: Sequence[str]) -> list[str]:
+    return [
+        *_system_mounts(),
+        *("--perms", "0644", "--ro-bind-data", str(passwd), "/etc/passwd"),
+        *("--perms", "0644", "--ro-bind-data", str(group), "/etc/group"),
+        *("--proc", "/proc", "--dev", "/dev"),
+        *("--perms", "1777", "--size", str(_SHARED_MEMORY_MB * _MB), "--tmpfs", "/dev/shm"),  # noqa: S108
+        *("--remount-ro", "/dev"),
+        *("--perms", "1777", "--size", str(tmp_bytes), "--tmpfs", "/tmp"),  # noqa: S108
+        *(option for folder in folders for option in _shown(folder, folder)),
+        *_shown(str(INSIDE), f"{_INSIDE}/{INSIDE.name}"),
+        *("--remount-ro", "/", "--chdir", "/tmp"),  # noqa: S108
+    ]
+
+
+def _environment(python: Python) -> list[str]:
+    path = f"{Path(python.executable).parent}:/usr/bin:/bin"
+    variables = {**ENVIRONMENT, "PATH": path, "PYTHONPATH": _INSIDE}
+    return ["--clearenv", *(part for name, value in variables.items() for part in ("--setenv", name, value))]
+
+
+def remedy(said: str) -> str:
     """The command that mends what bubblewrap said."""
     for setting in ("kernel/unprivileged_userns_clone=1", "kernel/apparmor_restrict_unprivileged_userns=0"):
         name, wanted = setting.split("=")
@@ -152,9 +188,9 @@ def _shown(source: str, target: str) -> list[str]:
     return [*made, "--ro-bind", source, target]
 
 
-def _data_file(content: bytes) -> BinaryIO:
+def _data_file(content: str) -> BinaryIO:
     file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
-    file.write(content)
+    file.write(content.encode())
     file.flush()
     file.seek(0)
     return file

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolablate.sandbox.docker import BUILD_COMMAND, IMAGE, PYTHON
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
-from toolablate.sandbox.process import ENVIRONMENT, LAUNCHER, KernelProcess
+from toolablate.sandbox.process import ENVIRONMENT, INSIDE, KernelProcess
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -33,6 +33,18 @@ LABEL = "toolablate.kernel"
 _T = TypeVar("_T")
 
 
+class Docker:
+    """One container per kernel."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def new_process(self) -> KernelProcess:
+        return DockerProcess(self._limits)
+
+    async def close(self) -> None: ...
+
+
 class DockerProcess(KernelProcess):
     """The launcher, as process 1 of the container, fetches the listening sockets over one unix socket in a folder that
     is mounted read-only. When we are gone that socket ends, and with it the container."""
@@ -45,8 +57,7 @@ class DockerProcess(KernelProcess):
     async def _launch(self) -> socket.socket:
         share = Path(self.folder) / "share"
         share.mkdir(mode=0o755)
-        shutil.copy(LAUNCHER, share / "launcher.py")
-        (share / "launcher.py").chmod(0o444)
+        shutil.copytree(INSIDE, share / INSIDE.name)
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.setblocking(False)
             listener.bind(str(share / "start"))
@@ -80,7 +91,7 @@ class DockerProcess(KernelProcess):
         memory = (limits.memory_mb + _KERNEL_MB) * _MB
         return {
             "image": IMAGE,
-            "command": [PYTHON, "-P", f"{_SHARE}/launcher.py", f"{_SHARE}/start"],
+            "command": [PYTHON, "-P", "-m", "inside.start", f"{_SHARE}/start"],
             "user": _NOBODY,
             "network_mode": "none",
             "read_only": True,
@@ -93,7 +104,11 @@ class DockerProcess(KernelProcess):
             "memswap_limit": memory,
             "pids_limit": limits.processes,
             "ulimits": [Ulimit(name="core", soft=0, hard=0)],
-            "environment": {**ENVIRONMENT, "PATH": f"{Path(PYTHON).parent}:/usr/local/bin:/usr/bin:/bin"},
+            "environment": {
+                **ENVIRONMENT,
+                "PATH": f"{Path(PYTHON).parent}:/usr/local/bin:/usr/bin:/bin",
+                "PYTHONPATH": _SHARE,
+            },
             "hostname": "sandbox",
             "labels": {LABEL: "1"},
             "log_config": LogConfig(type="none"),

@@ -6,8 +6,21 @@ from pathlib import Path
 
 from toolablate.sandbox.child import Child
 from toolablate.sandbox.kernel import Limits
-from toolablate.sandbox.process import ENVIRONMENT, LAUNCHER, KernelProcess
+from toolablate.sandbox.process import ENVIRONMENT, INSIDE, KernelProcess
 from toolablate.sandbox.python import Python
+
+
+class Plain:
+    """One process per kernel, and nothing around it."""
+
+    def __init__(self, limits: Limits, python: Python) -> None:
+        self._limits = limits
+        self._python = python
+
+    def new_process(self) -> KernelProcess:
+        return PlainProcess(self._limits, self._python)
+
+    async def close(self) -> None: ...
 
 
 class PlainProcess(KernelProcess):
@@ -24,9 +37,9 @@ class PlainProcess(KernelProcess):
     async def _launch(self) -> socket.socket:
         bin_folder = Path(self._python.executable).parent
         own = {"HOME": self.work, "IPYTHONDIR": f"{self.folder}/ipython"}
-        own |= {"MPLCONFIGDIR": f"{self.folder}/matplotlib", "TMPDIR": self.folder}
+        own |= {"MPLCONFIGDIR": f"{self.folder}/matplotlib", "TMPDIR": self.folder, "PYTHONPATH": str(INSIDE.parent)}
         self._child = Child(
-            lambda control: [self._python.executable, "-P", str(LAUNCHER), f"fd:{control}"],
+            lambda control: [self._python.executable, "-P", "-m", "inside.start", f"fd:{control}"],
             env={**ENVIRONMENT, **own, "PATH": f"{bin_folder}:{os.environ.get('PATH', '/usr/bin:/bin')}"},
         )
         return self._child.control

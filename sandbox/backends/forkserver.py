@@ -1,0 +1,140 @@
+"""Kernels forked from a process in bubblewrap that has imported the scientific stack, each into own namespaces."""
+
+import asyncio
+import contextlib
+import itertools
+import os
+import random
+import socket
+from collections.abc import Iterator
+
+from toolablate.sandbox.backends.bubblewrap import (
+    FIRST_FREE_UID,
+    FREE_UIDS,
+    USER_ID,
+    capabilities,
+    remedy,
+    start_in_bubblewrap,
+)
+from toolablate.sandbox.child import Child, readable
+from toolablate.sandbox.kernel import KernelUnavailable, Limits
+from toolablate.sandbox.process import KernelProcess
+from toolablate.sandbox.python import Python
+
+_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+_SERVER_TMP_BYTES = 64_000_000
+_USERS = 4096
+"""How many ids of users the kernels of a server take in turn: each must be in its /etc/passwd."""
+
+_READY_SECONDS = 60.0
+_END_SECONDS = 5.0
+_FULL_SECONDS = 0.002
+
+
+class ForkServer:
+    """The parent of kernels: started with the first of them, and ended by `close`."""
+
+    def __init__(self, limits: Limits, python: Python) -> None:
+        self._limits = limits
+        self._python = python
+        self._users = _users()
+        self._child: Child | None = None
+        self._ready: asyncio.Task[None] | None = None
+
+    def new_process(self) -> KernelProcess:
+        return ForkedProcess(self._limits, self, next(self._users) if os.geteuid() == 0 else None)
+
+    async def fork(self) -> socket.socket:
+        """Forks a guardian, which waits for its request; gives our end of its control socket."""
+        await self._started()
+        assert self._child is not None
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            while True:
+                try:
+                    socket.send_fds(self._child.control, [b"kernel"], [theirs.fileno()])
+                except BlockingIOError:
+                    await asyncio.sleep(_FULL_SECONDS)
+                except OSError:
+                    ours.close()
+                    raise
+                else:
+                    break
+        ours.setblocking(False)
+        return ours
+
+    def error(self) -> str:
+        return self._child.error() if self._child else ""
+
+    async def close(self) -> None:
+        if self._ready is not None:
+            self._ready.cancel()
+            await asyncio.wait({self._ready})
+            self._ready = None
+        await self._end()
+
+    async def _started(self) -> None:
+        if self._child is not None and self._child.exited:
+            await self._end()
+            self._ready = None
+        if self._ready is None:
+            self._ready = asyncio.create_task(self._start())
+        await asyncio.shield(self._ready)
+
+    async def _start(self) -> None:
+        root = os.geteuid() == 0
+        self._child = start_in_bubblewrap(
+            self._python,
+            "inside.forkserver",
+            users=[next(self._users) for _ in range(_USERS)] if root else [USER_ID],
+            tmp_bytes=_SERVER_TMP_BYTES,
+            options=capabilities(_CAPABILITIES),
+        )
+        if not await readable(self._child.control, _READY_SECONDS) or not _says_ready(self._child.control):
+            said = self._child.error()
+            await self._end()
+            raise KernelUnavailable(
+                f"the fork server did not start: {said.splitlines()[-1] if said else 'it gave no sign of life'}",
+                hint=remedy(said) or said,
+                code="start_failed",
+            )
+
+    async def _end(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.control.close()
+            await child.end()
+
+
+def _users() -> Iterator[int]:
+    first = FIRST_FREE_UID + random.SystemRandom().randrange(FREE_UIDS - _USERS)
+    return itertools.cycle(range(first, first + _USERS))
+
+
+def _says_ready(control: socket.socket) -> bool:
+    with contextlib.suppress(OSError):
+        return bool(control.recv(64))
+    return False
+
+
+class ForkedProcess(KernelProcess):
+    def __init__(self, limits: Limits, server: ForkServer, user: int | None) -> None:
+        super().__init__(limits)
+        self._server = server
+        self._user = user
+
+    async def _launch(self) -> socket.socket:
+        return await self._server.fork()
+
+    async def _dispose(self) -> None:
+        if self._guardian >= 0:
+            await readable(self._guardian, _END_SECONDS)
+
+    def _start_error(self) -> str:
+        return self._server.error()
+
+    def remedy(self, said: str) -> str:
+        return remedy(said)
+
+    def _uid(self) -> int | None:
+        return self._user

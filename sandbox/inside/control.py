@@ -1,0 +1,36 @@
+"""The messages between the host and the guardian, over a SOCK_SEQPACKET socket.
+
+The host says: first the request (JSON), with the five listening sockets and what lets us join the control groups; then
+`interrupt`, or `file NAME` with a descriptor to copy from. The guardian says (JSON): `{"hello": true}` with a
+descriptor (pidfd) of itself, `{"placed": NAME, "error": TEXT}` after each file, and one report at the end,
+`{"code": EXIT_CODE, "over": LIMIT, "error": TEXT}`.
+"""
+
+import contextlib
+import json
+import os
+import socket
+from typing import Any
+
+CHANNELS = ("shell", "iopub", "stdin", "hb", "control")
+_MESSAGE_BYTES = 65_536
+_MOST_DESCRIPTORS = 16
+
+
+def receive(control: socket.socket) -> tuple[bytes, list[int]]:
+    """A message with its descriptors; an empty one when the host is gone."""
+    data, descriptors, _, _ = socket.recv_fds(control, _MESSAGE_BYTES, _MOST_DESCRIPTORS)
+    return data, descriptors
+
+
+def send(control: socket.socket, message: dict[str, Any], descriptors: tuple[int, ...] = ()) -> None:
+    """A host that is gone is noticed elsewhere."""
+    with contextlib.suppress(OSError):
+        socket.send_fds(control, [json.dumps(message).encode()], descriptors)
+
+
+def introduce(control: socket.socket) -> None:
+    """Sends a descriptor of ourselves, by which the host sees our end and, as we are process 1, that of all."""
+    ourselves = os.pidfd_open(os.getpid())
+    send(control, {"hello": True}, (ourselves,))
+    os.close(ourselves)

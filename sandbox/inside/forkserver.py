@@ -1,0 +1,74 @@
+"""Forks kernels from a process that has imported everything: `python -P -m inside.forkserver fd:N`.
+
+Over the socket N the host sends one message per kernel, with the descriptor of that kernel's control socket. The forked
+child reads the request itself: nothing that differs between kernels enters this process.
+"""
+
+import functools
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import traceback
+
+from . import system
+from .application import KernelApplication, prepared
+from .control import CHANNELS, introduce, receive, send
+from .guardian import ERROR_BYTES, guard
+from .isolation import isolate
+from .kernel import run_kernel
+from .preload import preload
+
+
+def main(descriptor: int) -> None:
+    server = socket.socket(fileno=descriptor)
+    sys.path.remove(os.environ.pop("PYTHONPATH"))
+    application = prepared()
+    preload(application.shell)
+    _require_fork_safety()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY)
+    send(server, {"ready": True})
+    while True:
+        message, descriptors = receive(server)
+        if not message:
+            return
+        system.unshare(system.NEW_PIDS)
+        if os.fork() == 0:
+            server.close()
+            os.close(own_pids)
+            _start(application, socket.socket(fileno=descriptors[0]))
+        system.enter(own_pids, system.NEW_PIDS)
+        os.close(descriptors[0])
+
+
+def _require_fork_safety() -> None:
+    tasks = os.listdir("/proc/self/task")  # noqa: PTH208
+    if len(tasks) > 1:
+        names = [thread.name for thread in threading.enumerate()]
+        raise RuntimeError(f"an imported package started threads ({names}), which a fork would lose")
+    gc.collect()
+    gc.freeze()
+
+
+def _start(application: KernelApplication, control: socket.socket) -> None:
+    try:
+        message, descriptors = receive(control)
+        request = json.loads(message)
+        listeners, groups = descriptors[: len(CHANNELS)], descriptors[len(CHANNELS) :]
+        introduce(control)
+        for group in groups:
+            os.write(group, b"0")
+            os.close(group)
+        isolate(request)
+        guard(control, request, listeners, functools.partial(run_kernel, lambda: application, request, listeners))
+    except BaseException:  # noqa: BLE001 - the host is told
+        send(control, {"code": 1, "over": "", "error": traceback.format_exc()[-ERROR_BYTES:]})
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1].removeprefix("fd:")))

@@ -1,0 +1,154 @@
+"""Process 1 of a sandbox: forks the kernel, places files, interrupts, watches, and reports how the kernel ended."""
+
+import contextlib
+import os
+import select
+import signal
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .control import receive, send
+from .system import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, become, prctl
+from .watch import Watch
+
+ERROR_BYTES = 8_000
+_COPIED_BYTES = 1 << 20
+
+Request = dict[str, Any]
+
+
+def guard(control: socket.socket, request: Request, listeners: list[int], run_kernel: Callable[[int], None]) -> None:
+    """Gives up root, forks `run_kernel` (which gets a descriptor to write an error of its start to, and closes it once
+    it stands), and guards it to its end. Does not return."""
+    # Before the fork, so that the kernel never has a moment in which it could read or trace its guardian.
+    become(request["uid"])
+    prctl(PR_SET_DUMPABLE, 0)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    error_reader, error_writer = os.pipe()
+    wake_reader, wake_writer = os.pipe()
+    _catch_child_exits(wake_writer)
+    kernel = os.fork()
+    if kernel == 0:
+        for descriptor in (error_reader, wake_reader, wake_writer, control.detach()):
+            os.close(descriptor)
+        run_kernel(error_writer)
+        os._exit(0)
+    for descriptor in (*listeners, error_writer):
+        os.close(descriptor)
+    _Guardian(kernel, control, wake_reader, error_reader, request).run()
+
+
+def _catch_child_exits(wake_writer: int) -> None:
+    os.set_blocking(wake_writer, False)
+    signal.set_wakeup_fd(wake_writer, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    # With Python's handlers gone, what the kernel sends to a guardian that is process 1 has no effect at all.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+class _Guardian:
+    def __init__(
+        self, kernel: int, control: socket.socket, wake_reader: int, error_reader: int, request: Request
+    ) -> None:
+        self._kernel = kernel
+        self._control = control
+        self._wake_reader = wake_reader
+        self._error_reader = error_reader
+        self._work = request["work"]
+        self._watch = Watch(request["limits"], request["counted"])
+
+    def run(self) -> None:
+        poll = select.poll()
+        for source in (self._control.fileno(), self._wake_reader, self._error_reader):
+            poll.register(source, select.POLLIN)
+        while True:
+            # By the clock and not by silence: who floods us with signals is watched all the same.
+            if over := self._watch.exceeded():
+                self._finish(None, over)
+            for source, event in poll.poll(self._watch.pause_ms):
+                if source == self._wake_reader:
+                    self._collect()
+                elif source == self._error_reader:
+                    poll.unregister(source)
+                    if not event & select.POLLIN:  # closed without a word: the kernel stands, and has run no code yet
+                        self._watch.begin()
+                else:
+                    self._obey()
+
+    def _collect(self) -> None:
+        """Reaps all children that ended; the end of the kernel is the end of all."""
+        os.read(self._wake_reader, 4096)
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            if pid == self._kernel:
+                over = "memory" if _out_of_memory() else ""
+                self._finish(os.waitstatus_to_exitcode(status), over, _read_error(self._error_reader))
+
+    def _obey(self) -> None:
+        try:
+            message, descriptors = receive(self._control)
+        except OSError:
+            message, descriptors = b"", []
+        command, _, argument = message.decode(errors="replace").partition(" ")
+        if command == "interrupt":
+            os.killpg(self._kernel, signal.SIGINT)
+        elif command == "file" and descriptors:
+            send(self._control, {"placed": argument, "error": self._place(argument, descriptors[0])})
+        else:
+            self._end()
+
+    def _place(self, name: str, source: int) -> str:
+        """Copies a file into the work folder; says what went wrong."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        try:
+            target = os.open(f"{self._work}/{name}", flags, 0o644)
+            try:
+                while chunk := os.read(source, _COPIED_BYTES):
+                    os.write(target, chunk)
+            finally:
+                os.close(target)
+        except OSError as error:
+            return error.strerror or str(error)
+        finally:
+            os.close(source)
+        return ""
+
+    def _finish(self, code: int | None, over: str, error: str = "") -> None:
+        send(self._control, {"code": code, "over": over, "error": error})
+        self._end()
+
+    def _end(self) -> None:
+        """Ends all that is ours. Where we are process 1 of a namespace, our own end is enough."""
+        if os.getpid() != 1:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._kernel, signal.SIGKILL)
+            while children := Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split():
+                for child in children:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(int(child), signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(-1, 0)
+        os._exit(0)
+
+
+def _read_error(error_reader: int) -> str:
+    os.set_blocking(error_reader, False)
+    with contextlib.suppress(BlockingIOError):
+        return os.read(error_reader, ERROR_BYTES).decode(errors="replace")
+    return ""
+
+
+def _out_of_memory() -> bool:
+    """Whether the kernel of the machine killed something of ours for memory, where our cgroup can be seen (Docker)."""
+    for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            counts = dict(line.split() for line in Path(path).read_text(encoding="ascii").splitlines())
+            return int(counts["oom_kill"]) > 0
+    return False

@@ -1,0 +1,50 @@
+"""What a forked kernel gets for its own: namespaces, and mounts in them."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from . import system
+from .system import BIND, NO_DEVICES, NO_PROGRAMS, NO_SETUID, READ_ONLY, RECURSIVE, REMOUNT
+
+_SHARED_MEMORY_BYTES = 64_000_000
+_READ_ONLY_IN_PROC = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
+_HIDDEN_IN_PROC = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kmsg")
+
+
+def isolate(request: dict[str, Any]) -> None:
+    """Called by process 1 of a new pid namespace, with the power to mount and to configure a network; afterwards there
+    is nothing left that another kernel could see or write."""
+    system.unshare(system.NEW_MOUNTS | system.NEW_NETWORK | system.NEW_IPC | system.NEW_HOSTNAME | system.NEW_CGROUP)
+    system.mount("", "/", "", system.PRIVATE | RECURSIVE)
+    limits = request["limits"]
+    _own_folder("/tmp", limits["file"], limits["files"])  # noqa: S108 - the sandbox's own
+    _own_folder("/dev/shm", _SHARED_MEMORY_BYTES, limits["files"])  # noqa: S108
+    _own_processes()
+    system.bring_up_loopback()
+    os.chdir("/tmp")  # noqa: S108
+    if request["uid"] is None:
+        _own_user()
+
+
+def _own_folder(path: str, size: int, files: int) -> None:
+    system.mount("tmpfs", path, "tmpfs", NO_SETUID | NO_DEVICES, f"size={size},nr_inodes={files},mode=1777")
+
+
+def _own_processes() -> None:
+    system.mount("proc", "/proc", "proc", NO_SETUID | NO_DEVICES | NO_PROGRAMS)
+    for path in _READ_ONLY_IN_PROC:
+        if os.access(path, os.W_OK):
+            system.mount(path, path, "", BIND)
+            system.mount("", path, "", BIND | REMOUNT | READ_ONLY | NO_SETUID | NO_DEVICES | NO_PROGRAMS)
+    for path in _HIDDEN_IN_PROC:
+        if os.access(path, os.R_OK):
+            system.mount("/dev/null", path, "", BIND)
+
+
+def _own_user() -> None:
+    """A user namespace that owns none of the other namespaces: what it grants, it grants over nothing."""
+    user, group = os.getuid(), os.getgid()
+    system.unshare(system.NEW_USER)
+    for name, content in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        Path("/proc/self", name).write_text(content, encoding="ascii")

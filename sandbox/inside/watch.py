@@ -1,0 +1,102 @@
+"""Adds up what all processes of a sandbox use: the system's own limits hold for each of them alone."""
+
+import contextlib
+import os
+import time
+
+_WATCH_SECONDS = 0.15
+_CONFIRMATIONS, _CONFIRM_SECONDS = 5, 0.01
+_IDLE_BYTES = 256_000_000
+"""The most that an idle kernel itself is taken to use."""
+
+_SLACK_BYTES = 64_000_000
+"""What a single kernel can fill without adding to its address space: stacks and arenas that are reserved already. It
+shall get its MemoryError before the watch takes it for too large."""
+
+_WRITABLE = ("/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
+
+
+class Watch:
+    """Only where we are process 1 of a namespace: there is no leaving it. `counted` names what the system counts for
+    all processes together already (`memory`, `files`), and is not looked at."""
+
+    def __init__(self, limits: dict[str, int], counted: list[str]) -> None:
+        self._looks = {"files": self._too_many_files, "memory": self._too_much_memory}
+        for name in counted:
+            self._looks.pop(name, None)
+        self._memory = limits["memory"] + _SLACK_BYTES
+        self._files = limits["files"]
+        self._due: float | None = None
+
+    def begin(self) -> None:
+        """What is used up to now is the kernel's own."""
+        if os.getpid() != 1 or not self._looks:
+            return
+        self._memory += min(_memory_used(), _IDLE_BYTES)
+        self._files += _files_used()
+        self._due = time.monotonic() + _WATCH_SECONDS
+
+    @property
+    def pause_ms(self) -> int | None:
+        return None if self._due is None else max(0, int((self._due - time.monotonic()) * 1000) + 1)
+
+    def exceeded(self) -> str:
+        """Which limit is exceeded: `memory`, `files` or none."""
+        if self._due is None or time.monotonic() < self._due:
+            return ""
+        self._due = time.monotonic() + _WATCH_SECONDS
+        return next((name for name, too_much in self._looks.items() if too_much()), "")
+
+    def _too_many_files(self) -> bool:
+        return _files_used() > self._files
+
+    def _too_much_memory(self) -> bool:
+        """Not by pages that forked processes share, nor by a child that is just about to become another program."""
+        if _memory_used() <= self._memory:
+            return False
+        for _ in range(_CONFIRMATIONS):
+            if _memory_used(exactly=True) <= self._memory:
+                return False
+            time.sleep(_CONFIRM_SECONDS)
+        return True
+
+
+def _files_used() -> int:
+    used = 0
+    for folder in _WRITABLE:
+        with contextlib.suppress(OSError):
+            status = os.statvfs(folder)
+            used += status.f_files - status.f_ffree
+    return used
+
+
+def _memory_used(*, exactly: bool = False) -> int:
+    """Of all processes but ourselves, bytes, without what lies in files of the system; shared pages count in part if
+    `exactly`, which takes longer, and once for each process otherwise."""
+    processes = [f"/proc/{name}" for name in _names("/proc") if name.isdigit() and name != "1"]
+    return sum((exactly and _proportional(process)) or _resident(process) for process in processes)
+
+
+def _proportional(process: str) -> int:
+    return _sum_of(f"{process}/smaps_rollup", (b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:"))
+
+
+def _resident(process: str) -> int:
+    fields = (b"RssAnon:", b"RssShmem:", b"VmSwap:")
+    if used := _sum_of(f"{process}/status", fields):
+        return used
+    # A process whose first thread has ended shows no memory there, and its other threads do.
+    return max((_sum_of(f"{process}/task/{task}/status", fields) for task in _names(f"{process}/task")), default=0)
+
+
+def _names(folder: str) -> list[str]:
+    with contextlib.suppress(OSError):
+        return os.listdir(folder)  # noqa: PTH208 - several times a second
+    return []
+
+
+def _sum_of(path: str, fields: tuple[bytes, ...]) -> int:
+    """In bytes; 0 for what has ended, or does not let us look."""
+    with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - several times a second
+        return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(fields))
+    return 0
