@@ -5,13 +5,11 @@ child reads the request itself: nothing that differs between kernels enters this
 """
 
 import functools
-import gc
 import json
 import os
 import signal
 import socket
 import sys
-import threading
 import traceback
 
 from . import system
@@ -20,7 +18,7 @@ from .control import CHANNELS, introduce, receive, send
 from .guardian import ERROR_BYTES, guard
 from .isolation import isolate
 from .kernel import run_kernel
-from .preload import preload
+from .preload import preload, settle_for_forks
 
 
 def main(descriptor: int) -> None:
@@ -28,7 +26,7 @@ def main(descriptor: int) -> None:
     sys.path.remove(os.environ.pop("PYTHONPATH"))
     application = prepared()
     preload(application.shell)
-    _require_fork_safety()
+    settle_for_forks()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY)
     send(server, {"ready": True})
@@ -43,15 +41,6 @@ def main(descriptor: int) -> None:
             _start(application, socket.socket(fileno=descriptors[0]))
         system.enter(own_pids, system.NEW_PIDS)
         os.close(descriptors[0])
-
-
-def _require_fork_safety() -> None:
-    tasks = os.listdir("/proc/self/task")  # noqa: PTH208
-    if len(tasks) > 1:
-        names = [thread.name for thread in threading.enumerate()]
-        raise RuntimeError(f"an imported package started threads ({names}), which a fork would lose")
-    gc.collect()
-    gc.freeze()
 
 
 def _start(application: KernelApplication, control: socket.socket) -> None:
