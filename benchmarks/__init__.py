@@ -2,6 +2,7 @@
 
 from toolablate.benchmarks.builtin import BUILTIN_CORPUS, BUILTIN_PLAYBOOK, builtin_questions
 from toolablate.benchmarks.prompt import render
+from toolablate.benchmarks.question_files import read_content
 from toolablate.benchmarks.questions import load_questions
 from toolablate.benchmarks.scoring import Scorer, scorer_for
 
@@ -11,6 +12,7 @@ __all__ = [
     "Scorer",
     "builtin_questions",
     "load_questions",
+    "read_content",
     "render",
     "scorer_for",
 ]

@@ -1,39 +1,48 @@
 """What the model is asked: the same words under every condition."""
 
+import json
+
 from toolablate.benchmarks.lettering import letters_for
 from toolablate.traces.records import Question
 
 SEVERAL = "several"
 
-_ENDINGS = {
+_WORDS = {
     "en": {
         "letter": 'End your reply with one line of the form "Answer: X", where X is the letter of the right choice.',
         "letters": 'End your reply with one line of the form "Answer: X, Y", with the letters of all right choices.',
         "number": 'End your reply with one line of the form "Answer: X", where X is a plain number.',
         "spans": 'End your reply with one line of the form "Answer: [...]", a JSON list of texts.',
+        "files": "Files of this question: {}. Code that you can run, if any, finds them in its working folder.",
     },
     "zh": {
         "letter": "请在回复的最后单独写一行“答案：X”，其中 X 是正确选项的字母。",
         "letters": "请在回复的最后单独写一行“答案：X, Y”，写出所有正确选项的字母。",
         "number": "请在回复的最后单独写一行“答案：X”，其中 X 是一个数字。",
         "spans": "请在回复的最后单独写一行“答案：[...]”，用 JSON 列表写出各项文字。",
+        "files": "本题的文件：{}。如果可以运行代码，代码能在其工作目录中找到这些文件。",
     },
 }
 
 
 def render(question: Question) -> str:
-    """The user message: prompt, lettered choices, and one line that says how to end the reply.
+    """The user message: prompt, lettered choices, the names of its files, and one line that says how to end the reply.
+
+    The files are named whether or not a condition's tools can read them, so that all conditions see the same question.
 
     That several choices are right is said where the target has several letters, or where the question's metadata
     hold `"several": true`; set that for all questions of a benchmark where the number of right choices would give
     something away.
     """
-    endings = _ENDINGS["zh" if question.language.lower().startswith("zh") else "en"]
+    words = _WORDS["zh" if question.language.lower().startswith("zh") else "en"]
     parts = [question.prompt.strip()]
     if question.choices:
         lettered = zip(letters_for(question), question.choices, strict=True)
         parts.append("\n".join(f"{letter}. {choice}" for letter, choice in lettered))
-    parts.append(endings[_form(question)])
+    if question.files:
+        names = (json.dumps(file.name, ensure_ascii=False) for file in question.files)
+        parts.append(words["files"].format(", ".join(names)))
+    parts.append(words[_form(question)])
     return "\n\n".join(parts)
 
 

@@ -12,6 +12,8 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from toolablate.benchmarks.lettering import LETTERS, letters_for
+from toolablate.benchmarks.line_error import LineError, shown
+from toolablate.benchmarks.question_files import FileFinder
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question
 
@@ -25,40 +27,35 @@ OTHER_NAMES = {
     "lang": "language",
     "question_id": "id",
     "label": SHORT_FORM,
+    "file": "files",
+    "attachments": "files",
 }
 TARGETS = 'a letter ("B"), letters (["A", "C"]), a number (12.5), or without choices a list of texts (["Paris"])'
 KINDS = "must be 'choice', 'number' or 'spans'"
-SHOWN_CHARS = 80
 
 
-class _LineError(ValueError):
-    """What is wrong with one line, without its place."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
-
-
-def load_questions(path: str | Path) -> tuple[Question, ...]:
+def load_questions(path: str | Path, *, folder: str | Path | None = None) -> tuple[Question, ...]:
     """Reads one question per line: a `Question` record, or one with `answer` in place of `target`.
 
     `answer` is a letter or a list of letters where the line has `choices`. Without choices it is a number, a text or a
     list of texts; capitals are refused there, since they look like letters of choices that were forgotten.
+    `files` are paths relative to `folder`, by default the question file's own; they are read for their digests.
     Blank lines and a byte order mark are passed over. Raises InputError that names the file, the line, the field,
     what was found and what is allowed.
     """
     path = Path(path)
+    files = FileFinder(path.parent if folder is None else Path(folder))
     questions: list[Question] = []
     seen: dict[str, int] = {}
     for number, line in _lines(path):
         try:
-            question = _question(line)
+            question = _question(line, files)
             if question.id in seen:
-                raise _LineError(
-                    f"the id {_shown(question.id)} is already taken by line {seen[question.id]}",
+                raise LineError(
+                    f"the id {shown(question.id)} is already taken by line {seen[question.id]}",
                     "Every question needs an id of its own.",
                 )
-        except _LineError as error:
+        except LineError as error:
             raise InputError(f"{path}:{number}: {error}", hint=error.hint, code="bad_question") from error
         seen[question.id] = number
         questions.append(question)
@@ -85,17 +82,19 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise InputError(f"{path}: cannot be read: {error.strerror}", code="unreadable") from error
 
 
-def _question(line: str) -> Question:
+def _question(line: str, files: FileFinder) -> Question:
     content = _object(line)
     for name in content:
         if name not in FIELDS:
-            raise _LineError(f"unknown field {_shown(name)}", _similar(name))
+            raise LineError(f"unknown field {shown(name)}", _similar(name))
     if SHORT_FORM in content:
         if "target" in content:
-            raise _LineError("both 'answer' and 'target' are given", "Keep one of them.")
+            raise LineError("both 'answer' and 'target' are given", "Keep one of them.")
         content["target"] = _target(content.pop(SHORT_FORM), bool(content.get("choices")))
     elif "target" not in content:
-        raise _LineError("the field 'answer' (or 'target') is missing", f"It is {TARGETS}.")
+        raise LineError("the field 'answer' (or 'target') is missing", f"It is {TARGETS}.")
+    if "files" in content:
+        content["files"] = [file.model_dump() for file in files.describe(content["files"])]
     try:
         question = Question.model_validate_json(json.dumps(content))
     except ValidationError as error:
@@ -110,15 +109,15 @@ def _object(line: str) -> dict[str, Any]:
             line, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_int=_int, parse_float=_float
         )
     except json.JSONDecodeError as error:
-        raise _LineError(f"broken JSON at column {error.colno}: {error.msg}", "One JSON object per line.") from error
+        raise LineError(f"broken JSON at column {error.colno}: {error.msg}", "One JSON object per line.") from error
     except RecursionError as error:
-        raise _LineError("the JSON is nested too deeply") from error
+        raise LineError("the JSON is nested too deeply") from error
     if not isinstance(content, dict):
-        raise _LineError(f"expected a JSON object, found {_shown(content)}", "One JSON object per line.")
+        raise LineError(f"expected a JSON object, found {shown(content)}", "One JSON object per line.")
     try:
         line.encode() if "\\u" not in line else json.dumps(content, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
-        raise _LineError("half of a surrogate pair (\\ud800 to \\udfff) stands alone", "It is no character.") from error
+        raise LineError("half of a surrogate pair (\\ud800 to \\udfff) stands alone", "It is no character.") from error
     return content
 
 
@@ -126,12 +125,12 @@ def _no_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
         twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise _LineError(f"the field {_shown(twice)} is given twice")
+        raise LineError(f"the field {shown(twice)} is given twice")
     return content
 
 
 def _no_constant(text: str) -> NoReturn:
-    raise _LineError(f"{text} is no number", "Allowed are finite numbers.")
+    raise LineError(f"{text} is no number", "Allowed are finite numbers.")
 
 
 def _int(text: str) -> int:
@@ -142,14 +141,14 @@ def _int(text: str) -> int:
 def _float(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise _LineError(f"the number {_shown(text)} is too large", "Allowed are numbers below 1.8e308.")
+        raise LineError(f"the number {shown(text)} is too large", "Allowed are numbers below 1.8e308.")
     return value
 
 
 def _target(answer: Any, has_choices: bool) -> dict[str, Any]:
     if not has_choices and _is_letters(answer):
-        raise _LineError(
-            f"the answer {_shown(answer)} is a letter, but the field 'choices' is missing",
+        raise LineError(
+            f"the answer {shown(answer)} is a letter, but the field 'choices' is missing",
             'For a capital that is a text write "target": {"kind": "spans", "spans": ["A"]}.',
         )
     if isinstance(answer, list) and answer and all(isinstance(item, str) for item in answer):
@@ -161,7 +160,7 @@ def _target(answer: Any, has_choices: bool) -> dict[str, Any]:
     if isinstance(answer, str):
         return {"kind": "spans", "spans": [answer]}
     hint = 'With choices it is a letter ("B") or letters (["A", "C"]).' if has_choices else f"It is {TARGETS}."
-    raise _LineError(f"'answer' cannot be {_shown(answer)}", hint)
+    raise LineError(f"'answer' cannot be {shown(answer)}", hint)
 
 
 def _is_letters(answer: Any) -> bool:
@@ -169,20 +168,20 @@ def _is_letters(answer: Any) -> bool:
     return bool(items) and all(isinstance(item, str) and len(item) == 1 and item in LETTERS for item in items)
 
 
-def _explained(error: ErrorDetails) -> _LineError:
+def _explained(error: ErrorDetails) -> LineError:
     field = _place(error["loc"])
     match error["type"]:
         case "missing":
-            return _LineError(f"the field {field} is missing")
+            return LineError(f"the field {field} is missing")
         case "extra_forbidden":
-            return _LineError(f"unknown field {field}")
+            return LineError(f"unknown field {field}")
         case "union_tag_not_found":
-            return _LineError(f"the field 'target.kind' is missing; {KINDS}")
+            return LineError(f"the field 'target.kind' is missing; {KINDS}")
         case "union_tag_invalid":
-            return _LineError(f"'target.kind' {KINDS}; found {_shown(error['input']['kind'])}")
+            return LineError(f"'target.kind' {KINDS}; found {shown(error['input']['kind'])}")
     rule = _rule(error)
     hint = f"The short form is 'answer': {TARGETS}." if field == "'target'" else ""
-    return _LineError(f"{field} {rule}; found {_shown(error['input'])}", hint)
+    return LineError(f"{field} {rule}; found {shown(error['input'])}", hint)
 
 
 def _rule(error: ErrorDetails) -> str:
@@ -217,30 +216,25 @@ def _place(loc: tuple[int | str, ...]) -> str:
 
 def _check(question: Question) -> None:
     if not question.id.isprintable() or question.id != question.id.strip():
-        raise _LineError(f"the id {_shown(question.id)} has blanks around it or characters that cannot be printed")
+        raise LineError(f"the id {shown(question.id)} has blanks around it or characters that cannot be printed")
     if len(question.choices) == 1 or len(question.choices) > len(LETTERS):
-        raise _LineError(f"'choices' has {len(question.choices)} items; allowed are 2 to {len(LETTERS)}")
+        raise LineError(f"'choices' has {len(question.choices)} items; allowed are 2 to {len(LETTERS)}")
     if question.target.kind != "choice":
         if question.choices:
-            raise _LineError(f"'choices' do not fit a target of kind '{question.target.kind}'")
+            raise LineError(f"'choices' do not fit a target of kind '{question.target.kind}'")
         return
     if not question.choices:
-        raise _LineError("a target of kind 'choice' needs the field 'choices'", "It is the list of the options' texts.")
+        raise LineError("a target of kind 'choice' needs the field 'choices'", "It is the list of the options' texts.")
     allowed = letters_for(question)
     for letter in question.target.letters:
         if letter not in allowed:
             spoken = f"{allowed[0]} to {allowed[-1]}, for its {len(question.choices)} choices"
-            raise _LineError(f"the answer {_shown(letter)} names no choice", f"Allowed is a letter from {spoken}.")
+            raise LineError(f"the answer {shown(letter)} names no choice", f"Allowed is a letter from {spoken}.")
     if len(set(question.target.letters)) < len(question.target.letters):
-        raise _LineError(f"the answer {_shown(list(question.target.letters))} names a letter twice")
+        raise LineError(f"the answer {shown(list(question.target.letters))} names a letter twice")
 
 
 def _similar(name: str) -> str:
     close = difflib.get_close_matches(name, FIELDS, n=1)
     guess = OTHER_NAMES.get(name.lower()) or (close[0] if close else "")
     return (f"Did you mean '{guess}'? " if guess else "") + f"Allowed are {', '.join(FIELDS)}."
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=True, default=str)
-    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."

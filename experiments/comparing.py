@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolablate.experiments.kernel_changes import changed_kernels
 from toolablate.traces.analysis import Comparison, Flip, GroupBy, Observation, compare, flips
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Run
@@ -13,13 +14,15 @@ from toolablate.traces.store import Store
 class Paired:
     """Ended trials to compare, the baseline's name and the order of the conditions.
 
-    `left_out` counts ended trials of the store that the chosen run did not call for.
+    `left_out` counts ended trials of the store that the chosen run did not call for; `warning` says what makes the
+    trials less alike than a comparison wants them, "" where nothing does.
     """
 
     observations: tuple[Observation, ...]
     baseline: str
     order: tuple[str, ...]
     left_out: int
+    warning: str
 
     def compare(self, *, by: GroupBy | None = None, seed: int = 0) -> list[Comparison]:
         return compare(self.observations, self.baseline, by=by, seed=seed, order=self.order)
@@ -37,8 +40,9 @@ def read_paired(path: Path, *, baseline: str | None = None, run: str = "latest",
         observations = observe(store, run=run, scorer=scorer)
         ended = sum(row.answered + row.budget + row.failed for row in store.counts())
         order = tuple(condition.name for condition in store.conditions())
-        name = baseline or _chosen(store, run).baseline
-    return Paired(tuple(observations), name, order, ended - len(observations))
+        chosen = _chosen(store, run)
+        warning = changed_kernels(store.environments(run=None if run == "all" else chosen.id))
+    return Paired(tuple(observations), baseline or chosen.baseline, order, ended - len(observations), warning)
 
 
 def observe(store: Store, *, run: str = "all", scorer: str | None = None) -> list[Observation]:

@@ -15,10 +15,11 @@ from urllib.parse import urlsplit
 
 from toolablate.agents import connect, read_api_key
 from toolablate.experiments.plan import Plan
+from toolablate.experiments.question_files import refuse_too_large
 from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import design
-from toolablate.experiments.world import needed, open_search, require_same_world, world_of
-from toolablate.sandbox import BACKENDS, open_sandbox
+from toolablate.experiments.world import UNPROTECTED, needed, open_search, require_same_world, try_backend, world_of
+from toolablate.sandbox import BACKENDS
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.records import OpenAIModel
 
@@ -78,12 +79,8 @@ def _python() -> Iterator[Finding]:
 async def _backends() -> list[Finding]:
     findings = []
     for name in BACKENDS:
-        sandbox = open_sandbox(name)
-        try:
-            availability = await sandbox.check()
-        finally:
-            await sandbox.close()
-        state: State = "missing" if not availability.works else "warning" if name == "none" else "ok"
+        availability = await try_backend(name)
+        state: State = "missing" if not availability.works else "warning" if name == UNPROTECTED else "ok"
         findings.append(Finding("sandbox", name, state, availability.detail, availability.remedy))
     return findings
 
@@ -141,6 +138,7 @@ def _plan(plan: Plan | None) -> Iterator[Finding]:
 def _look_at_questions(plan: Plan) -> str:
     found = design(plan)
     Scorers(plan.questions).names(found.questions)
+    refuse_too_large(plan, found)
     return f"{len(found.questions)} questions, {len(found.trials)} trials"
 
 

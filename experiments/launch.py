@@ -11,7 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from toolablate.agents import ModelSource, RetryPolicy, connect
+from toolablate.experiments.kernel_changes import changed_kernels, environments
 from toolablate.experiments.plan import Plan
+from toolablate.experiments.question_files import refuse_too_large
 from toolablate.experiments.runner import Setting, StopSwitch, Watcher, run_trials
 from toolablate.experiments.scoring import Scorers, score_unscored
 from toolablate.experiments.trials import Design, design
@@ -58,6 +60,7 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
         world=world_of(plan, planned.conditions),
     )
     require_same_world(store, run.world)
+    refuse_too_large(plan, planned)
     trials = [entry.trial for entry in planned.trials]
     async with AsyncExitStack() as stack:
         # All that can be refused comes before the store is opened for writing: a refused run leaves nothing there.
@@ -81,14 +84,18 @@ async def _open_setting(
     search = open_search(plan, planned.conditions)
     finished = finished_trials(Path(plan.store))
     left = [entry.condition for entry in planned.trials if entry.trial.id not in finished]
-    sandbox = await open_tried_sandbox(plan, left, stack)
+    tried = await open_tried_sandbox(plan, left, stack)
+    here = environment(tried, run.world)
+    if changed := changed_kernels([*environments(Path(plan.store)), here]):
+        watcher.warn(f"{changed}. To keep such trials apart, name another store (--store)")
     return Setting(
         sources={model.name: await stack.enter_async_context(_connected(model)) for model in planned.models},
-        resources=Resources(sandbox=sandbox, search=search),
+        resources=Resources(sandbox=tried.sandbox if tried else None, search=search),
         scorers=scorers,
-        environment=environment(sandbox, run.world),
+        environment=here,
         retry=RetryPolicy(attempts=plan.runner.attempts),
         watcher=watcher,
+        files_folder=plan.questions.files_folder,
         kernels=plan.runner.kernels,
     )
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from toolablate.benchmarks import BUILTIN_PLAYBOOK
 from toolablate.experiments.conditions import BUILT_IN, built_in_condition
 from toolablate.experiments.plan_errors import explain
-from toolablate.sandbox import Limits
+from toolablate.sandbox import BACKENDS, Limits
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Budget,
@@ -31,6 +31,10 @@ class _Section(BaseModel):
 
 def _named(value: object) -> object:
     return {"name": value} if isinstance(value, str) else value
+
+
+def _backend(value: object) -> object:
+    return {"backend": value} if isinstance(value, str) else value
 
 
 class ConditionEntry(_Section):
@@ -57,19 +61,39 @@ class ConditionEntry(_Section):
 
 
 class QuestionsSection(_Section):
-    """`file` is a JSONL of questions, or "builtin"; `scorer` and `unparsed` say how replies are scored."""
+    """`file` is a JSONL of questions, or "builtin"; `scorer` and `unparsed` say how replies are scored.
+
+    The files that questions bring lie in `folder`; "" stands for the folder of `file`.
+    """
 
     file: str = Field(min_length=1)
+    folder: str = ""
     limit: int | None = Field(default=None, gt=0)
     scorer: str | None = None
     unparsed: Literal["wrong", "exclude"] = "wrong"
 
+    @property
+    def files_folder(self) -> Path:
+        return Path(self.folder) if self.folder else Path(self.file).parent
+
 
 class SandboxSection(_Section):
-    """`backend` holds the code that models write; "none" runs it unprotected and is recorded in every trace."""
+    """`backend` holds the code that models write; "none" runs it unprotected and is recorded in every trace.
 
-    backend: Literal["bubblewrap", "docker", "none"] = "bubblewrap"
+    The default is the best of the backends, whether or not it works on this machine: what holds a plan's code must not
+    depend on where the plan is run.
+    """
+
+    backend: str = BACKENDS[0]
     limits: Limits = Limits()
+
+    @field_validator("backend")
+    @classmethod
+    def _backend_is_known(cls, backend: str) -> str:
+        if backend not in BACKENDS:
+            allowed = ", ".join(map(repr, BACKENDS))
+            raise ValueError(f"sandbox.backend: found {backend!r}, allowed is {allowed}")
+        return backend
 
     @field_validator("limits")
     @classmethod
@@ -115,7 +139,7 @@ class Plan(_Section):
     models: tuple[Model, ...] = Field(min_length=1)
     conditions: tuple[Annotated[ConditionEntry, BeforeValidator(_named)], ...] = Field(min_length=1)
     budget: Budget = Budget()
-    sandbox: SandboxSection = SandboxSection()
+    sandbox: Annotated[SandboxSection, BeforeValidator(_backend)] = SandboxSection()
     search: SearchSection | None = None
     runner: RunnerSection = RunnerSection()
 
@@ -199,7 +223,12 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
     return plan.model_copy(
         update={
             "store": anchor(plan.store),
-            "questions": plan.questions.model_copy(update={"file": anchor(plan.questions.file)}),
+            "questions": plan.questions.model_copy(
+                update={
+                    "file": anchor(plan.questions.file),
+                    "folder": plan.questions.folder and str(folder / plan.questions.folder),
+                }
+            ),
             "search": plan.search
             and plan.search.model_copy(update={"corpus": plan.search.corpus and anchor(plan.search.corpus)}),
             "models": tuple(_with_source(model, folder) for model in plan.models),

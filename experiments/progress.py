@@ -91,6 +91,9 @@ class RunProgress:
     def given_up(self, model: str, remaining: int, reason: str) -> None:
         self._notes.append(f"{model}: {remaining} trials left undone, {plain_text(reason)}")
 
+    def warn(self, text: str) -> None:
+        self._console.print(f"Warning: {text}", style="yellow", markup=False)
+
     def stopping(self) -> None:
         self._console.print(
             f"Stopping: {self._in_flight} trials in flight will end in their own time; Ctrl-C again to cancel them",

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Protocol
 
 from toolablate.agents import AgentResult, ModelSource, RetryPolicy, run_agent
 from toolablate.benchmarks import render
+from toolablate.experiments.question_files import work_files
 from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import PlannedTrial
 from toolablate.tools import Resources, open_toolset, resources_needed
@@ -39,6 +41,8 @@ class Watcher(Protocol):
 
     def given_up(self, model: str, remaining: int, reason: str) -> None: ...
 
+    def warn(self, text: str) -> None: ...
+
     def stopping(self) -> None: ...
 
 
@@ -52,6 +56,7 @@ class Setting:
     environment: Environment
     retry: RetryPolicy
     watcher: Watcher
+    files_folder: Path
     kernels: int = 4
 
 
@@ -163,7 +168,8 @@ async def _run_one(planned: PlannedTrial, setting: Setting, recorder: Recorder) 
 
 async def _play(planned: PlannedTrial, setting: Setting, session: TrialRecorder) -> AgentResult:
     model = setting.sources[planned.model.name].session(planned.question, planned.condition, planned.trial.repeat)
-    async with open_toolset(planned.condition.tools, setting.resources) as tools:
+    files = work_files(planned.question, setting.files_folder)
+    async with open_toolset(planned.condition.tools, setting.resources, files) as tools:
         return await run_agent(
             prompt=render(planned.question),
             model=model,

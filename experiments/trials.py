@@ -43,7 +43,7 @@ def design(plan: Plan) -> Design:
 
 def _questions(plan: Plan) -> tuple[Question, ...]:
     file = plan.questions.file
-    questions = builtin_questions() if file == "builtin" else load_questions(file)
+    questions = builtin_questions() if file == "builtin" else load_questions(file, folder=plan.questions.files_folder)
     return tuple(questions[: plan.questions.limit])
 
 

@@ -3,17 +3,20 @@
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 from toolablate.benchmarks import BUILTIN_CORPUS
 from toolablate.experiments.plan import Plan, SandboxSection, SearchSection, file_digest
-from toolablate.sandbox import Limits, Sandbox, open_sandbox
+from toolablate.sandbox import BACKENDS, Availability, Limits, Sandbox, open_sandbox
+from toolablate.sandbox.process import ENVIRONMENT
 from toolablate.tools import CorpusSearch, DdgsSearch, SearchProvider, resources_needed, tool_sources
 from toolablate.traces.errors import InputError, SandboxError
 from toolablate.traces.records import Condition, Environment
 from toolablate.traces.store import Store
+
+UNPROTECTED = "none"
 
 # Whatever can change what a trial gives; recorded in every trace.
 RECORDED_PACKAGES = (
@@ -90,7 +93,15 @@ def open_search(plan: Plan, conditions: Sequence[Condition]) -> SearchProvider |
     return CorpusSearch.from_file(_corpus(section))
 
 
-async def open_tried_sandbox(plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack) -> Sandbox | None:
+@dataclass(frozen=True, slots=True)
+class TriedSandbox:
+    """A sandbox that works, with what trying it has shown."""
+
+    sandbox: Sandbox
+    availability: Availability
+
+
+async def open_tried_sandbox(plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack) -> TriedSandbox | None:
     """Opens the plan's backend, if a condition needs one, and tries it before anything is spent on models.
 
     Raises SandboxError where it does not work; there is no falling back to another one.
@@ -103,19 +114,43 @@ async def open_tried_sandbox(plan: Plan, conditions: Sequence[Condition], stack:
     if not availability.works:
         raise SandboxError(
             f"the sandbox {plan.sandbox.backend!r} does not work here: {availability.detail}",
-            hint=f"to mend it: {availability.remedy or 'see toolablate doctor'}\n  Code that models write is not run"
-            ' unprotected unless the plan says so: [sandbox] backend = "none"',
+            hint=f"to mend it: {availability.remedy or 'see toolablate doctor'}\n  {await _others(sandbox.name)}"
+            '\n  Code that models write is not run unprotected unless the plan says so: sandbox = "none"',
             code="no_sandbox",
         )
-    return sandbox
+    return TriedSandbox(sandbox, availability)
 
 
-def environment(sandbox: Sandbox | None, world: Mapping[str, str]) -> Environment:
-    return Environment(
+async def try_backend(backend: str) -> Availability:
+    """Starts a kernel in a backend, and leaves nothing behind."""
+    sandbox = open_sandbox(backend)
+    try:
+        return await sandbox.check()
+    finally:
+        await sandbox.close()
+
+
+async def _others(backend: str) -> str:
+    protecting = [name for name in BACKENDS if name not in (backend, UNPROTECTED)]
+    working = [f'sandbox = "{name}"' for name in protecting if (await try_backend(name)).works]
+    return f"What works here, if the plan says so: {' or '.join(working)}" if working else "No other backend works here"
+
+
+def environment(tried: TriedSandbox | None, world: Mapping[str, str]) -> Environment:
+    shared = Environment(
         versions={"python": platform.python_version()} | {name: version(name) for name in RECORDED_PACKAGES},
-        sandbox=sandbox.name if sandbox else "",
-        sandbox_limits=asdict(sandbox.limits) if sandbox else {},
         search=world.get("search", ""),
+    )
+    if tried is None:
+        return shared
+    return shared.model_copy(
+        update={
+            "sandbox": tried.sandbox.name,
+            "sandbox_limits": asdict(tried.sandbox.limits),
+            "kernel_versions": dict(tried.availability.versions),
+            # Folders are no matter of results, and each backend has its own.
+            "kernel_environment": {name: value for name, value in ENVIRONMENT.items() if not value.startswith("/")},
+        }
     )
 
 

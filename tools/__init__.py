@@ -3,6 +3,7 @@
 from toolablate.tools.browser import FetchPolicy, Page, PageSource, PageUnreadableError, WebPages
 from toolablate.tools.corpus import Corpus, Document, load_corpus
 from toolablate.tools.function import FunctionTool, tool
+from toolablate.tools.python import FileSource
 from toolablate.tools.registry import TOOLSETS, Resources, open_toolset, resources_needed, tool_names, tool_sources
 from toolablate.tools.search import CorpusSearch, DdgsSearch, SearchProvider, SearchReply, SearchResult, ddgs_backends
 from toolablate.tools.tool import Tool, ToolResult
@@ -15,6 +16,7 @@ __all__ = [
     "DdgsSearch",
     "Document",
     "FetchPolicy",
+    "FileSource",
     "FunctionTool",
     "Page",
     "PageSource",

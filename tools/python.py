@@ -1,35 +1,49 @@
 """The `python` tool: one stateful kernel per trial, started at the first call."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 
 from pydantic import Field
 
-from toolablate.sandbox.kernel import CellResult, Kernel, Sandbox
+from toolablate.sandbox.kernel import CellResult, Kernel, Sandbox, WorkFile
 from toolablate.tools.tool import ToolResult
 from toolablate.tools.typed import Arguments, TypedTool
 from toolablate.traces.errors import InternalError
 from toolablate.traces.records import Artifact, clean_text
 
+UNPROTECTED = "none"
+
+FileSource = Callable[[], Awaitable[Sequence[WorkFile]]]
+"""Reads the files that a kernel is to find in its working folder; called when the kernel is started."""
+
 _DESCRIPTION = """\
 Runs Python code in a Jupyter kernel and returns what it prints, the value of its last expression, and errors.
-Variables, imports and functions are kept between calls. There is no network and no input(). A call may run for \
-{seconds:g} seconds. The standard library, numpy and scipy can be imported, and usually sympy, pandas and matplotlib."""
+Variables, imports and functions are kept between calls. Files that come with the question are in the working folder. \
+{network} no input(). A call may run for {seconds:g} seconds. The standard library, numpy and scipy can be imported, \
+and usually sympy, pandas and matplotlib. Magics and shell commands (!ls) work."""
+_NO_NETWORK = "There is no network, so nothing can be downloaded or installed (%pip, !pip), and"
+
+
+async def no_files() -> Sequence[WorkFile]:
+    return ()
 
 
 class PythonArguments(Arguments):
     code: str = Field(description="Python source code")
 
 
-def python_tool(sandbox: Sandbox) -> TypedTool[PythonArguments]:
-    """The tool for one trial. Its calls raise KernelUnavailable where no kernel can be had."""
-    session = _Session(sandbox)
-    description = _DESCRIPTION.format(seconds=sandbox.limits.cell_seconds)
+def python_tool(sandbox: Sandbox, files: FileSource = no_files) -> TypedTool[PythonArguments]:
+    """The tool for one trial. Its calls raise KernelUnavailable where no kernel can be had, and what `files` raises."""
+    session = _Session(sandbox, files)
+    network = "There is" if sandbox.name == UNPROTECTED else _NO_NETWORK
+    description = _DESCRIPTION.format(network=network, seconds=sandbox.limits.cell_seconds)
     return TypedTool("python", description, PythonArguments, session.run, close=session.close)
 
 
 class _Session:
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox: Sandbox, files: FileSource) -> None:
         self._sandbox = sandbox
+        self._files = files
         self._kernel: Kernel | None = None
         self._closed = False
         # First come, first served: calls of one turn run in the order in which the model wrote them.
@@ -44,7 +58,7 @@ class _Session:
         return _shown(cell)
 
     async def _start(self) -> Kernel:
-        self._kernel = kernel = await self._sandbox.start()
+        self._kernel = kernel = await self._sandbox.start(await self._files())
         if self._closed:
             await self.close()
             raise InternalError("a kernel was started while its trial ended")

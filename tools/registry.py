@@ -15,7 +15,7 @@ from toolablate.sandbox.kernel import Sandbox
 from toolablate.tools.browser import Browser, PageSource
 from toolablate.tools.function import FunctionTool
 from toolablate.tools.plain import one_line
-from toolablate.tools.python import python_tool
+from toolablate.tools.python import FileSource, no_files, python_tool
 from toolablate.tools.search import SearchProvider, search_tool
 from toolablate.tools.tool import Tool
 from toolablate.tools.toolset import Toolset, refuse_duplicates
@@ -44,8 +44,9 @@ class Resources:
 class _Opening:
     """One toolset while it is opened; its browser tools share their pages."""
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources, files: FileSource) -> None:
         self._resources = resources
+        self.files = files
 
     @property
     def sandbox(self) -> Sandbox:
@@ -70,19 +71,19 @@ class _Opening:
 
 
 _BUILT_IN: Mapping[str, tuple[Literal["sandbox", "search"], Callable[[_Opening], Tool]]] = {
-    "python": ("sandbox", lambda opening: python_tool(opening.sandbox)),
+    "python": ("sandbox", lambda opening: python_tool(opening.sandbox, opening.files)),
     "web_search": ("search", lambda opening: search_tool(opening.search)),
     "browser_open": ("search", lambda opening: opening.browser.open_tool()),
     "browser_find": ("search", lambda opening: opening.browser.find_tool()),
 }
 
 
-def open_toolset(uses: Sequence[ToolUse], resources: Resources) -> Toolset:
-    """Opens the tools of one trial; nothing is started before the first call.
+def open_toolset(uses: Sequence[ToolUse], resources: Resources, files: FileSource = no_files) -> Toolset:
+    """Opens the tools of one trial; nothing is started, and none of its `files` read, before the first call.
 
     Raises InputError for an unknown tool or option, a tool named twice, or a resource that the plan does not provide.
     """
-    opening = _Opening(resources)
+    opening = _Opening(resources, files)
     return Toolset([_open(use, opening) for use in _expanded(uses)])
 
 

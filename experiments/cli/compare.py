@@ -53,6 +53,8 @@ def command(
     if as_flips and (by or csv):
         raise InputError("--flips goes with neither --by nor --csv", code="usage")
     paired = read_paired(store, baseline=baseline, run=run, scorer=scorer)
+    if paired.warning:
+        Console(stderr=True).print(f"Warning: {paired.warning}", style="yellow", markup=False, soft_wrap=True)
     if as_flips:
         flips = paired.flips()
         if as_json:

@@ -26,7 +26,7 @@ def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) ->
     loaded = loaded.with_changes(store=store, limit=limit)
     console = Console(stderr=True)
     if loaded.sandbox.backend == "none":
-        console.print('Warning: sandbox "none": code that models write runs unprotected.', style="bold red")
+        console.print('Warning: sandbox = "none": code that models write runs unprotected.', style="bold red")
     with RunProgress(console) as progress:
         launched = launch(loaded, text, progress)
     if as_json:

@@ -16,7 +16,7 @@ from toolablate.traces.records.event import (
 )
 from toolablate.traces.records.message import Message, ToolRequest, ToolSpec, Usage
 from toolablate.traces.records.model import Model, OpenAIModel, Price, Sampling, ScriptedModel, SimulatedModel
-from toolablate.traces.records.question import ChoiceTarget, NumberTarget, Question, SpansTarget, Target
+from toolablate.traces.records.question import ChoiceTarget, NumberTarget, Question, QuestionFile, SpansTarget, Target
 from toolablate.traces.records.run import Run
 from toolablate.traces.records.score import Score, Verdict
 from toolablate.traces.records.trial import Environment, Outcome, Trace, Trial
@@ -42,6 +42,7 @@ __all__ = [
     "Outcome",
     "Price",
     "Question",
+    "QuestionFile",
     "Record",
     "Run",
     "Sampling",

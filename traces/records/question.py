@@ -2,7 +2,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
-from toolablate.traces.records._base import TaggedRecord, digest_json
+from toolablate.traces.records._base import Record, TaggedRecord, digest_json
 
 
 class _Target(TaggedRecord):
@@ -35,6 +35,19 @@ class SpansTarget(_Target):
 Target = Annotated[ChoiceTarget | NumberTarget | SpansTarget, Field(discriminator="kind")]
 
 
+class QuestionFile(Record):
+    """A file that comes with a question: whatever runs code finds it in its working folder as `name`.
+
+    `sha256` (64 hexadecimal digits) and `size` (bytes) say what it holds; `path` says where it was read, relative to
+    the folder of the question file, and is no part of what the file is.
+    """
+
+    name: str = Field(min_length=1)
+    path: str = ""
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    size: int = Field(ge=0)
+
+
 class Question(TaggedRecord):
     """One item. `source` says where it comes from; `cluster` groups questions that share a source text."""
 
@@ -43,6 +56,7 @@ class Question(TaggedRecord):
     prompt: str = Field(min_length=1)
     choices: tuple[str, ...] = ()
     target: Target
+    files: tuple[QuestionFile, ...] = ()
     domain: str = ""
     difficulty: str = ""
     language: str = "en"
@@ -56,7 +70,9 @@ class Question(TaggedRecord):
         """Digest of what a model is asked, 32 hexadecimal digits.
 
         Of the target only its form enters it, since the question says how to answer. After a mended answer key or
-        label the trials are the same, and are scored again, not run again.
+        label the trials are the same, and are scored again, not run again. Of a file its name and content enter it.
         """
         several = self.target.kind == "choice" and len(self.target.letters) > 1
-        return digest_json([super().identity(), self.target.kind, several])
+        files = tuple(file.model_copy(update={"path": ""}) for file in self.files)
+        content = Record.identity(self.model_copy(update={"files": files}))
+        return digest_json([content, self.target.kind, several])

@@ -26,12 +26,18 @@ class Trial(TaggedRecord):
 
 
 class Environment(Record):
-    """What a trial ran on: versions of software by name, how model-written code was held, and what search asked."""
+    """What a trial ran on: versions of software by name, how model-written code was held, and what search asked.
+
+    `kernel_versions` are those of Python and its packages inside the sandbox, `kernel_environment` the environment
+    variables that are fixed there.
+    """
 
     versions: dict[str, str] = Field(default_factory=dict)
     sandbox: str = ""
     search: str = ""
     sandbox_limits: dict[str, float] = Field(default_factory=dict)
+    kernel_versions: dict[str, str] = Field(default_factory=dict)
+    kernel_environment: dict[str, str] = Field(default_factory=dict)
 
 
 class Trace(TaggedRecord):

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from toolablate.traces.records import Environment, Model, Trace, Trial, Usage
+from toolablate.traces.store._observe import run_key
 from toolablate.traces.store._texts import TextReader, damaged
 
 MODEL: TypeAdapter[Model] = TypeAdapter(Model)
@@ -47,3 +48,18 @@ def read_trace(connection: sqlite3.Connection, row: Sequence[Any], reader: TextR
     except (ValidationError, TypeError) as error:
         detail = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise damaged(f"trace {row[0]} does not hold ({detail})") from None
+
+
+def read_environments(connection: sqlite3.Connection, run: str | None) -> tuple[Environment, ...]:
+    """Raises InputError for a run that is not there, StoreError for a damaged environment, sqlite3.Error."""
+    rows = connection.execute(
+        "SELECT traces.environment FROM trials JOIN traces ON traces.key = trials.current"
+        " WHERE ?1 IS NULL OR trials.key IN (SELECT trial FROM run_trials WHERE run = ?1)"
+        " GROUP BY traces.environment ORDER BY min(traces.key)",
+        (None if run is None else run_key(connection, run),),
+    ).fetchall()
+    reader = TextReader(connection)
+    try:
+        return tuple(Environment.model_validate(reader.json(key)) for (key,) in rows)
+    except ValidationError as error:
+        raise damaged(f"an environment does not hold ({error.errors()[0]['msg']})") from None

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Condition,
+    Environment,
     Model,
     Outcome,
     Question,
@@ -27,7 +28,7 @@ from toolablate.traces.store._labels import labels
 from toolablate.traces.store._observe import read_observations, read_scorers
 from toolablate.traces.store._open import open_reader
 from toolablate.traces.store._texts import TextReader, damaged
-from toolablate.traces.store._traces import MODEL, TRACE_QUERY, read_trace
+from toolablate.traces.store._traces import MODEL, TRACE_QUERY, read_environments, read_trace
 from toolablate.traces.store.failure import FailureCount
 from toolablate.traces.store.observation import Observation
 
@@ -109,6 +110,12 @@ class Store:
         there is no such run."""
         with reading(self.path):
             return read_failures(self._connection, run)
+
+    def environments(self, *, run: str | None = None) -> tuple[Environment, ...]:
+        """What the current traces ran on, each once. `run` keeps to the trials of one run; raises InputError where
+        there is no such run."""
+        with reading(self.path):
+            return read_environments(self._connection, run)
 
     def scorers(self) -> tuple[str, ...]:
         """The names of the scorers that have scored a trial."""

@@ -1,7 +1,7 @@
 """One trace, to be read from top to bottom."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Group, RenderableType
@@ -76,6 +76,8 @@ def _facts(
 ) -> Iterator[tuple[str, str]]:
     trial = trace.trial
     yield "question", question.id if question else trial.question
+    if question and question.files:
+        yield "files", ", ".join(f"{file.name} (SHA-256 {file.sha256[:12]}...)" for file in question.files)
     if question and question.domain:
         yield "domain", question.domain
     yield "model", model.name if model else trial.model
@@ -88,10 +90,16 @@ def _facts(
     # A run's surroundings are recorded with every trial, also with those that could reach neither.
     if environment.sandbox and _may_call(trace, condition, "python"):
         yield "sandbox", environment.sandbox
+        if environment.kernel_versions:
+            yield "kernel", _listed(environment.kernel_versions)
     if environment.search and _may_call(trace, condition, "search"):
         yield "search", environment.search
     if environment.versions:
-        yield "versions", ", ".join(f"{name} {version}" for name, version in environment.versions.items())
+        yield "versions", _listed(environment.versions)
+
+
+def _listed(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
 
 
 def _may_call(trace: Trace, condition: Condition | None, tool: str) -> bool:
