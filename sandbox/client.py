@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MESSAGE_BYTES = 8_000_000
 QUEUED_MESSAGES = 64
-_ASK_AGAIN_SECONDS = 1.0
+_PATIENCE_SECONDS = 1.0
 
 Message = dict[str, Any]
 
@@ -77,46 +77,27 @@ def answers(message: Message, request_id: str) -> bool:
 
 
 async def wait_until_ready(client: BoundedClient, process: KernelProcess, limits: Limits) -> None:
-    """Returns when the kernel has answered and our subscription to its output stands; raises `KernelUnavailable`."""
+    """Returns when our subscription to the kernel's output stands: requests are queued until it reads them, but what it
+    says before would be lost. Raises `KernelUnavailable`."""
     deadline = time.monotonic() + limits.start_seconds
-    answered = subscribed = False
-    asked_at = 0.0
     ended = asyncio.ensure_future(process.wait())
     try:
-        while not (answered and subscribed):
-            now = time.monotonic()
-            if now > deadline:
-                raise KernelUnavailable(
-                    f"the kernel gave no sign of life within {limits.start_seconds:g} s",
-                    hint="the machine may be overloaded: lower the concurrency or raise start_seconds",
-                    code="start_timeout",
-                    retryable=True,
-                )
-            if ended.done():
-                raise _start_failure(process)
-            if not asked_at or (now - asked_at > _ASK_AGAIN_SECONDS and answered):
-                client.kernel_info()
-                asked_at = now
-            channel = client.iopub_channel if answered else client.shell_channel
-            arrival = asyncio.ensure_future(next_message(channel, min(_ASK_AGAIN_SECONDS, deadline - now)))
+        while (now := time.monotonic()) < deadline:
+            arrival = asyncio.ensure_future(next_message(client.iopub_channel, min(_PATIENCE_SECONDS, deadline - now)))
             await asyncio.wait({arrival, ended}, return_when=asyncio.FIRST_COMPLETED)
             if not arrival.done():
                 arrival.cancel()
-                continue
+                raise process.start_failure()
             if arrival.result() is not None:
-                subscribed = answered
-                answered = True
+                return
+            client.kernel_info()  # a kernel that greets nobody says at least that it is busy
     except BadMessage as error:
         raise KernelUnavailable(f"the kernel does not speak the Jupyter protocol: {error}", code="protocol") from None
     finally:
         ended.cancel()
-
-
-def _start_failure(process: KernelProcess) -> KernelUnavailable:
-    ended = process.ended
-    reason = ended.error.strip() if ended and ended.error else ""
-    last = reason.splitlines()[-1] if reason else f"it ended ({ended.cause if ended else 'killed'})"
-    hint = process.remedy(last) or (reason if "\n" in reason else "")
-    if "No module named" in last:
-        hint = "pip install ipykernel in the Python environment that kernels run on"
-    return KernelUnavailable(f"the kernel did not start: {last}", hint=hint, code="start_failed")
+    raise KernelUnavailable(
+        f"the kernel gave no sign of life within {limits.start_seconds:g} s",
+        hint="the machine may be overloaded: lower the concurrency or raise start_seconds",
+        code="start_timeout",
+        retryable=True,
+    )

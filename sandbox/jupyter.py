@@ -1,13 +1,13 @@
 """A kernel that runs cells, on whatever process holds it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import zmq.asyncio
 
 from toolablate.sandbox.client import BoundedClient, connect, reconnect, wait_until_ready
 from toolablate.sandbox.execution import Execution
-from toolablate.sandbox.kernel import CellResult, KernelUnavailable, Limits
+from toolablate.sandbox.kernel import CellResult, KernelUnavailable, Limits, WorkFile
 from toolablate.sandbox.process import KernelProcess
 
 NO_INPUT = "[input() cannot be answered here: write the value into the code]"
@@ -36,6 +36,7 @@ class JupyterKernel:
         self._closed = False
         self._news = ""
         self._has_state = False
+        self._files: tuple[WorkFile, ...] = ()
 
     async def open(self) -> None:
         """Starts the kernel and waits until it answers; leaves nothing behind if it does not or if it is cancelled."""
@@ -44,9 +45,24 @@ class JupyterKernel:
             self._process = await self._launch()
             self._client = connect(self._process.connection, self._context)
             await wait_until_ready(self._client, self._process, self._limits)
+            await self._place_files()
         except BaseException:
             await self._discard()
             raise
+
+    async def give(self, files: Sequence[WorkFile]) -> None:
+        """Puts files into the work folder, and into that of every fresh kernel; raises `KernelUnavailable`."""
+        self._files = tuple(files)
+        await self._place_files()
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.ended is None
+
+    async def _place_files(self) -> None:
+        assert self._process is not None
+        for file in self._files:
+            await self._process.place(file)
 
     async def execute(self, code: str) -> CellResult:
         """Runs one cell; raises `KernelUnavailable` where a fresh kernel is needed and cannot be had, and `kernel_lost`
@@ -64,6 +80,7 @@ class JupyterKernel:
             try:
                 await execution.run(code.encode("utf-8", "replace").decode())
                 if execution.ended is not None:
+                    self._refuse_unstarted()
                     self._refuse_lost()
                     await self._discard()
                 elif execution.deaf:
@@ -104,6 +121,11 @@ class JupyterKernel:
             self._refuse_lost()
             await self._discard()  # the next cell starts a fresh one, and says so
             self._news = "[the kernel no longer answered and was replaced by a fresh one]\n"
+
+    def _refuse_unstarted(self) -> None:
+        assert self._process is not None
+        if self._process.ended is not None and self._process.ended.error and not self._process.ended.lost:
+            raise self._process.start_failure()
 
     def _refuse_lost(self) -> None:
         """Raises where the process ended and nobody inside can have ended it: that says nothing about the code."""

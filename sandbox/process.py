@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import socket
 import tempfile
 from abc import ABC, abstractmethod
@@ -28,6 +29,12 @@ ENVIRONMENT = {
     "MPLCONFIGDIR": "/tmp/.matplotlib",  # noqa: S108
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
+    "PIP_CONFIG_FILE": "/dev/null",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PIP_NO_COLOR": "1",
+    "PIP_NO_INDEX": "1",
+    "PIP_NO_INPUT": "1",
+    "PIP_RETRIES": "0",
     "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
     "TZ": "UTC",
@@ -78,6 +85,7 @@ class KernelProcess(ABC):
         self._control: socket.socket | None = None
         self._ended: asyncio.Future[Exit] | None = None
         self._placed: asyncio.Queue[str] = asyncio.Queue()
+        self._greeting = asyncio.Event()
         self._guardian = -1
 
     @abstractmethod
@@ -120,10 +128,11 @@ class KernelProcess(ABC):
     def ended(self) -> Exit | None:
         return self._ended.result() if self._ended and self._ended.done() else None
 
-    async def start(self) -> None:
+    async def start(self, key: str = "") -> None:
+        """Starts it; messages are signed with `key`, by default with one of its own. Raises `KernelUnavailable`."""
         self._ended = asyncio.get_running_loop().create_future()
         try:
-            self._sockets = KernelSockets()
+            self._sockets = KernelSockets(key)
             self._control = await self._launch()
             asyncio.get_running_loop().add_reader(self._control, self._read_control)
             self._sockets.hand_over(self._control, self._request())
@@ -178,6 +187,7 @@ class KernelProcess(ABC):
         message = json.loads(data) if data else {}
         if "hello" in message:
             self._guardian = descriptors[0]
+            self._greeting.set()
         elif "placed" in message:
             self._placed.put_nowait(message["error"])
         else:
@@ -204,11 +214,34 @@ class KernelProcess(ABC):
         assert self._ended is not None
         return await asyncio.shield(self._ended)
 
+    async def greeted(self) -> None:
+        """Returns when the guardian stands; raises `KernelUnavailable` where the sandbox could not be made."""
+        hello, end = asyncio.ensure_future(self._greeting.wait()), asyncio.ensure_future(self.wait())
+        try:
+            await asyncio.wait({hello, end}, return_when=asyncio.FIRST_COMPLETED)
+            if not hello.done():
+                raise self.start_failure()
+        finally:
+            hello.cancel()
+            end.cancel()
+
+    def start_failure(self) -> KernelUnavailable:
+        """Why a process that has ended never became a kernel."""
+        reason = self.ended.error.strip() if self.ended else ""
+        last = reason.splitlines()[-1] if reason else f"it ended ({self.ended.cause if self.ended else 'killed'})"
+        hint = self.remedy(last) or (reason if "\n" in reason else "")
+        if "No module named" in last:
+            hint = "pip install ipykernel in the Python environment that kernels run on"
+        return KernelUnavailable(f"the kernel did not start: {last}", hint=hint, code="start_failed")
+
     def interrupt(self) -> None:
-        """SIGINT to the kernel and the processes it started."""
+        self.send_signal(signal.SIGINT)
+
+    def send_signal(self, number: int) -> None:
+        """To the kernel and the processes it started."""
         if self._control is not None:
             with contextlib.suppress(OSError):
-                self._control.send(b"interrupt")
+                self._control.send(f"signal {number}".encode())
 
     async def close(self) -> None:
         """Ends everything. Safe to call twice, and goes through even if the caller is cancelled meanwhile."""

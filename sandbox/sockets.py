@@ -7,6 +7,7 @@ import secrets
 import shutil
 import socket
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,16 +30,30 @@ class Connection:
         return {"transport": "ipc", "ip": self.address, "key": self.key, "signature_scheme": "hmac-sha256", **ports}
 
 
+class PrivateFolder:
+    """A new folder (mode 0700), locked for as long as we live, so that `sweep` can tell whose host is gone."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self._lock = _locked(self.path)
+
+    def close(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
 class KernelSockets:
-    """A private folder (mode 0700) with five listening unix sockets, locked for as long as we live.
+    """A private folder with five listening unix sockets. `key` signs the messages, a fresh one by default.
 
     Clients may connect before the kernel exists: the kernel is handed the listening descriptors themselves.
     """
 
-    def __init__(self) -> None:
-        self.folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-        self._lock = _locked(self.folder)
-        self.connection = Connection(address=str(self.folder / "k"), key=secrets.token_hex(32))
+    def __init__(self, key: str = "") -> None:
+        self._private = PrivateFolder()
+        self.folder = self._private.path
+        self.connection = Connection(address=str(self.folder / "k"), key=key or secrets.token_hex(32))
         self._listeners: list[socket.socket] = []
         try:
             for number, _ in enumerate(CHANNELS, start=1):
@@ -51,9 +66,9 @@ class KernelSockets:
             self.close()
             raise
 
-    def hand_over(self, control: socket.socket, request: bytes) -> None:
-        """Sends the request with the listening sockets, and keeps none of them."""
-        socket.send_fds(control, [request], [listener.fileno() for listener in self._listeners])
+    def hand_over(self, control: socket.socket, request: bytes, others: Sequence[int] = ()) -> None:
+        """Sends the request with the listening sockets, of which it keeps none, and with other descriptors."""
+        socket.send_fds(control, [request], [*(listener.fileno() for listener in self._listeners), *others])
         self.release()
 
     def release(self) -> None:
@@ -63,10 +78,7 @@ class KernelSockets:
 
     def close(self) -> None:
         self.release()
-        shutil.rmtree(self.folder, ignore_errors=True)
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        self._private.close()
 
 
 def sweep() -> None:

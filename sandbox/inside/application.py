@@ -36,7 +36,7 @@ class GivenHeartbeat(Heartbeat):
 
     def __init__(self, context: "zmq.Context[Any]", address: tuple[str, str, int], listener: int) -> None:
         self._listener = listener
-        super().__init__(context, address)  # type: ignore[no-untyped-call]
+        super().__init__(context, address)
 
     def _try_bind_socket(self) -> None:
         self.socket.setsockopt(zmq.USE_FD, self._listener)
@@ -60,6 +60,7 @@ class KernelApplication(IPKernelApp):
             parent=self, session=self.session, log=self.log, profile_dir=self.profile_dir, user_ns=self.user_ns
         )
         self.init_shell()
+        assert self.shell is not None
         self.shell.history_manager.outputs = Forgetful()
         _import_from_the_work_folder()
         self.init_gui_pylab()
@@ -75,6 +76,7 @@ class KernelApplication(IPKernelApp):
         for name, port in ports.items():
             setattr(self, f"{name}_port", port)
         self._begin_session(connection)
+        assert self.profile_dir is not None
         Path(self.profile_dir.location).mkdir(parents=True, exist_ok=True)
         self.init_sockets()
         context: zmq.Context[Any] = zmq.Context()

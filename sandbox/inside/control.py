@@ -1,7 +1,7 @@
 """The messages between the host and the guardian, over a SOCK_SEQPACKET socket.
 
 The host says: first the request (JSON), with the five listening sockets and what lets us join the control groups; then
-`interrupt`, or `file NAME` with a descriptor to copy from. The guardian says (JSON): `{"hello": true}` with a
+`signal NUMBER`, or `file NAME` with a descriptor to copy from. The guardian says (JSON): `{"hello": true}` with a
 descriptor (pidfd) of itself, `{"placed": NAME, "error": TEXT}` after each file, and one report at the end,
 `{"code": EXIT_CODE, "over": LIMIT, "error": TEXT}`.
 """

@@ -97,8 +97,9 @@ class _Guardian:
         except OSError:
             message, descriptors = b"", []
         command, _, argument = message.decode(errors="replace").partition(" ")
-        if command == "interrupt":
-            os.killpg(self._kernel, signal.SIGINT)
+        if command == "signal":
+            with contextlib.suppress(OSError, ValueError):
+                os.killpg(self._kernel, int(argument))
         elif command == "file" and descriptors:
             send(self._control, {"placed": argument, "error": self._place(argument, descriptors[0])})
         else:

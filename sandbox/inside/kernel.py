@@ -31,7 +31,7 @@ def run_kernel(
         os.write(error_writer, traceback.format_exc()[-ERROR_BYTES:].encode(errors="replace"))
         os._exit(1)
     os.close(error_writer)
-    app.start()
+    app.start()  # type: ignore[no-untyped-call]
     os._exit(0)
 
 

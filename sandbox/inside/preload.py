@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 _MODULES = """
-    asyncio tornado.platform.asyncio faulthandler collections csv dataclasses datetime decimal fractions functools hashlib heapq html io itertools json math
+    faulthandler tornado.platform.asyncio
+    asyncio collections csv dataclasses datetime decimal fractions functools hashlib heapq html io itertools json math
     multiprocessing operator pickle random re sqlite3 statistics string subprocess textwrap typing unicodedata
     IPython.core.completer IPython.core.magics IPython.core.pylabtools IPython.display jedi
     numpy numpy.linalg numpy.fft numpy.polynomial
