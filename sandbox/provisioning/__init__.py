@@ -1,0 +1,10 @@
+"""Isolated kernels for any Jupyter client: jupyter_client's kernel provisioners, found by their entry points."""
+
+from toolablate.sandbox.provisioning.provisioners import (
+    BubblewrapProvisioner,
+    DockerProvisioner,
+    ForkserverProvisioner,
+    SandboxProvisioner,
+)
+
+__all__ = ["BubblewrapProvisioner", "DockerProvisioner", "ForkserverProvisioner", "SandboxProvisioner"]

@@ -1,0 +1,25 @@
+"""Addresses that stay the same while the kernels behind them change, as Jupyter's clients expect of a restart."""
+
+from pathlib import Path
+
+from toolablate.sandbox.sockets import CHANNELS, PrivateFolder
+
+
+class StableAddress:
+    """Links `{address}-1` to `{address}-5` in a private folder, to the sockets of whichever kernel lives now.
+
+    A client that is connected when its kernel ends tries the same path again until it leads to the next kernel.
+    """
+
+    def __init__(self) -> None:
+        self._folder = PrivateFolder()
+        self.address = str(self._folder.path / "k")
+
+    def lead_to(self, address: str) -> None:
+        for number, _ in enumerate(CHANNELS, start=1):
+            link = Path(f"{self.address}-{number}")
+            link.unlink(missing_ok=True)
+            link.symlink_to(f"{address}-{number}")
+
+    def close(self) -> None:
+        self._folder.close()

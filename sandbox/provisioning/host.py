@@ -1,0 +1,135 @@
+"""One thread with one event loop for all provisioned kernels of this process.
+
+A kernel process belongs to the loop that started it, and to its thread: bubblewrap ends when that thread does. A
+blocking `KernelManager` runs each of its coroutines on whatever loop it has at hand, so neither can be the caller's.
+"""
+
+import asyncio
+import atexit
+import contextlib
+import os
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from toolablate.sandbox.kernel import Limits
+from toolablate.sandbox.opening import open_backend
+from toolablate.sandbox.process import Backend, KernelProcess
+from toolablate.sandbox.sockets import sweep
+
+_AT_EXIT_SECONDS = 20.0
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What decides which backend holds a kernel; kernels with the same settings share it."""
+
+    backend: str
+    limits: Limits
+    python: str | None = None
+
+
+class KernelHost:
+    """Its coroutines run on its own loop: call them through `run`, from any other."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._opening = asyncio.Lock()
+        self._backends: dict[Settings, Backend] = {}
+        self._users: dict[Settings, int] = {}
+        self._processes: set[KernelProcess] = set()
+        threading.Thread(target=self._loop.run_forever, name="toolablate kernels", daemon=True).start()
+        atexit.register(self._close_at_exit)
+
+    async def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Awaits `work`; a caller that is cancelled meanwhile waits until `work` has put things in order."""
+        tasks: list[asyncio.Task[_T] | None] = []
+
+        async def tracked() -> _T:
+            tasks.append(asyncio.current_task())
+            return await work
+
+        result = asyncio.wrap_future(self._submit(tracked()))
+        try:
+            return await asyncio.shield(result)
+        except asyncio.CancelledError:
+            self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks if task])
+            await asyncio.wait({result})
+            with contextlib.suppress(BaseException):  # what became of it is nobody's business any more
+                result.result()
+            raise
+
+    def _submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    async def take(self, settings: Settings) -> None:
+        """Opens the backend for one user more; raises `KernelUnavailable`."""
+        async with self._opening:
+            if settings not in self._backends:
+                await asyncio.to_thread(sweep)
+                opened = await asyncio.to_thread(open_backend, settings.backend, settings.limits, settings.python)
+                self._backends[settings] = opened
+            self._users[settings] = self._users.get(settings, 0) + 1
+
+    async def give_back(self, settings: Settings) -> None:
+        """Closes the backend after its last user, whose kernel must have ended before."""
+        async with self._opening:
+            self._users[settings] -= 1
+            if not self._users[settings]:
+                del self._users[settings]
+                await self._backends.pop(settings).close()
+
+    async def start(self, settings: Settings) -> KernelProcess:
+        """A kernel on a backend that was taken; raises `KernelUnavailable`."""
+        process = self._backends[settings].new_process()
+        await process.start()
+        self._processes.add(process)
+        return process
+
+    async def interrupt(self, process: KernelProcess) -> None:
+        process.interrupt()
+
+    async def wait(self, process: KernelProcess) -> None:
+        await process.wait()
+
+    async def end(self, process: KernelProcess) -> None:
+        """Returns when nothing of it is left. Safe to call twice."""
+        if process in self._processes:
+            self._processes.discard(process)
+            await process.close()
+
+    def _close_at_exit(self) -> None:
+        with contextlib.suppress(Exception):  # the kernels end with us in any case; what is closed here are folders
+            self._submit(self._close_all()).result(_AT_EXIT_SECONDS)
+
+    async def _close_all(self) -> None:
+        await asyncio.gather(*(self.end(process) for process in tuple(self._processes)), return_exceptions=True)
+        await asyncio.gather(*(backend.close() for backend in self._backends.values()), return_exceptions=True)
+
+
+_lock = threading.Lock()
+_host: KernelHost | None = None
+
+
+def kernel_host() -> KernelHost:
+    """The one of this process, which lives as long as the process does."""
+    global _host
+    with _lock:
+        if _host is None:
+            _host = KernelHost()
+        return _host
+
+
+def _forget() -> None:
+    """A forked child has neither the thread nor any claim to the kernels of its parent."""
+    global _host, _lock
+    if _host is not None:
+        atexit.unregister(_host._close_at_exit)
+    _host, _lock = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget)
