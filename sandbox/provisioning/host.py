@@ -14,7 +14,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from toolablate.sandbox.kernel import Limits
+from toolablate.sandbox.kernel import KernelUnavailable, Limits
 from toolablate.sandbox.opening import open_backend
 from toolablate.sandbox.process import Backend, KernelProcess
 from toolablate.sandbox.sockets import sweep
@@ -83,15 +83,28 @@ class KernelHost:
                 del self._users[settings]
                 await self._backends.pop(settings).close()
 
-    async def start(self, settings: Settings) -> KernelProcess:
-        """A kernel on a backend that was taken; raises `KernelUnavailable`."""
+    async def start(self, settings: Settings, key: str) -> KernelProcess:
+        """A kernel on a backend that was taken, in a sandbox that stands; raises `KernelUnavailable`."""
         process = self._backends[settings].new_process()
-        await process.start()
+        await process.start(key)
         self._processes.add(process)
+        try:
+            await asyncio.wait_for(process.greeted(), settings.limits.start_seconds)
+        except TimeoutError:
+            await self.end(process)
+            raise KernelUnavailable(
+                f"the sandbox did not stand after {settings.limits.start_seconds:g} s",
+                hint="raise start_seconds, or wait until this machine is less busy",
+                code="start_timeout",
+                retryable=True,
+            ) from None
+        except BaseException:
+            await self.end(process)
+            raise
         return process
 
-    async def interrupt(self, process: KernelProcess) -> None:
-        process.interrupt()
+    async def send_signal(self, process: KernelProcess, number: int) -> None:
+        process.send_signal(number)
 
     async def wait(self, process: KernelProcess) -> None:
         await process.wait()

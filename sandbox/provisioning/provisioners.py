@@ -73,7 +73,7 @@ class SandboxProvisioner(KernelProvisionerBase):
         """Raises `ProvisioningError`, with the command that mends it where there is one; nothing is left then."""
         await self._end()
         try:
-            self._process = await kernel_host().run(self._start(self._settings()))
+            self._process = await kernel_host().run(self._start(self._settings(), self._key()))
             if self._address is None:
                 self._address = StableAddress()
             self._address.lead_to(self._process.connection.address)
@@ -105,15 +105,11 @@ class SandboxProvisioner(KernelProvisionerBase):
         return code
 
     async def send_signal(self, signum: int) -> None:
-        """SIGINT goes to the kernel and its children; SIGTERM and SIGKILL end the whole sandbox."""
-        if self._process is None:
-            return
-        if signum == signal.SIGINT:
-            await kernel_host().run(kernel_host().interrupt(self._process))
-        elif signum in (signal.SIGTERM, signal.SIGKILL):
+        """To the kernel and its children; SIGKILL ends the whole sandbox."""
+        if signum == signal.SIGKILL:
             await self.kill()
-        elif signum:
-            raise ProvisioningError(f"signal {signum} cannot be sent to a kernel in a sandbox", code="no_such_signal")
+        elif self._process is not None:
+            await kernel_host().run(kernel_host().send_signal(self._process, signum))
 
     async def kill(self, restart: bool = False) -> None:
         self._ending = True
@@ -121,7 +117,8 @@ class SandboxProvisioner(KernelProvisionerBase):
             await kernel_host().run(kernel_host().end(self._process))
 
     async def terminate(self, restart: bool = False) -> None:
-        await self.kill(restart=restart)
+        self._ending = True
+        await self.send_signal(signal.SIGTERM)
 
     async def shutdown_requested(self, restart: bool = False) -> None:
         self._ending = True
@@ -141,7 +138,7 @@ class SandboxProvisioner(KernelProvisionerBase):
         """The kernel ends with the process that started it, so there is nothing by which another could take it over."""
         return {**await super().get_provisioner_info(), "backend": self.backend}
 
-    async def _start(self, settings: Settings) -> KernelProcess:
+    async def _start(self, settings: Settings, key: str) -> KernelProcess:
         """Runs on the host's loop."""
         host = kernel_host()
         if self._taken != settings:
@@ -150,7 +147,7 @@ class SandboxProvisioner(KernelProvisionerBase):
                 await host.give_back(taken)
             await host.take(settings)
             self._taken = settings
-        return await host.start(settings)
+        return await host.start(settings, key)
 
     async def _end(self) -> None:
         """Returns when nothing of the present kernel is left."""
@@ -164,6 +161,14 @@ class SandboxProvisioner(KernelProvisionerBase):
 
     def _python(self) -> str | None:
         return None
+
+    def _key(self) -> str:
+        """The manager's, so that its clients outlive a restart and what a user configured holds; "" for a fresh one."""
+        key: bytes = self.parent.session.key if self.parent is not None else b""
+        try:
+            return key.decode()
+        except UnicodeDecodeError:
+            raise ProvisioningError("the key of the Jupyter session must be text (UTF-8)", code="bad_key") from None
 
     def _refuse_encryption(self) -> None:
         manager = self.parent
