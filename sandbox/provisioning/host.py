@@ -17,9 +17,12 @@ from typing import Any, TypeVar
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
 from toolablate.sandbox.opening import open_backend
 from toolablate.sandbox.process import Backend, KernelProcess
+from toolablate.sandbox.provisioning.addresses import StableAddress
+from toolablate.sandbox.provisioning.workers import LastingWorkers
 from toolablate.sandbox.sockets import sweep
 
 _AT_EXIT_SECONDS = 20.0
+_WORKERS = 8
 
 _T = TypeVar("_T")
 
@@ -38,10 +41,12 @@ class KernelHost:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(LastingWorkers(_WORKERS))
         self._opening = asyncio.Lock()
         self._backends: dict[Settings, Backend] = {}
         self._users: dict[Settings, int] = {}
         self._processes: set[KernelProcess] = set()
+        self._addresses: set[StableAddress] = set()
         threading.Thread(target=self._loop.run_forever, name="toolablate kernels", daemon=True).start()
         atexit.register(self._close_at_exit)
 
@@ -115,7 +120,18 @@ class KernelHost:
             self._processes.discard(process)
             await process.close()
 
+    def new_address(self) -> StableAddress:
+        address = StableAddress()
+        self._addresses.add(address)
+        return address
+
+    def close_address(self, address: StableAddress) -> None:
+        self._addresses.discard(address)
+        address.close()
+
     def _close_at_exit(self) -> None:
+        for address in tuple(self._addresses):
+            self.close_address(address)
         with contextlib.suppress(Exception):  # the kernels end with us in any case; what is closed here are folders
             self._submit(self._close_all()).result(_AT_EXIT_SECONDS)
 

@@ -75,7 +75,7 @@ class SandboxProvisioner(KernelProvisionerBase):
         try:
             self._process = await kernel_host().run(self._start(self._settings(), self._key()))
             if self._address is None:
-                self._address = StableAddress()
+                self._address = kernel_host().new_address()
             self._address.lead_to(self._process.connection.address)
         except BaseException as error:
             await self.cleanup()
@@ -131,7 +131,7 @@ class SandboxProvisioner(KernelProvisionerBase):
             taken, self._taken = self._taken, None
             await kernel_host().run(kernel_host().give_back(taken))
         if self._address is not None:
-            self._address.close()
+            kernel_host().close_address(self._address)
             self._address = None
 
     async def get_provisioner_info(self) -> dict[str, Any]:
@@ -184,7 +184,7 @@ class SandboxProvisioner(KernelProvisionerBase):
 
     def _tell_what_is_ignored(self, arguments: list[str] | None) -> None:
         if arguments:
-            self.log.warning("%s: the arguments %s do not reach an isolated kernel", self._name(), arguments)
+            self.log.info("%s: the arguments %s do not reach an isolated kernel", self._name(), arguments)
         if self.kernel_spec is not None and self.kernel_spec.env:
             names = ", ".join(sorted(self.kernel_spec.env))
             self.log.warning("%s: the variables %s do not reach an isolated kernel", self._name(), names)
