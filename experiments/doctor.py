@@ -20,6 +20,7 @@ from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import design
 from toolablate.experiments.world import UNPROTECTED, needed, open_search, require_same_world, try_backend, world_of
 from toolablate.sandbox import BACKENDS
+from toolablate.sandbox.cgroups import NoCgroups, find_cgroups, look_for_cgroups
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.records import OpenAIModel
 
@@ -44,7 +45,8 @@ class Finding:
 
 def examine(plan: Plan | None = None) -> list[Finding]:
     """Looks at the machine; with a plan, at what that plan needs as well. Starts a kernel in each backend."""
-    return [*_python(), *asyncio.run(_backends()), *_packages(), *_keys(plan), *_plan(plan)]
+    # Cgroups first: where this process has to move to make some, it may not have started others yet.
+    return [*_python(), *_cgroups(), *asyncio.run(_backends()), *_packages(), *_keys(plan), *_plan(plan)]
 
 
 def fit_to_run(findings: list[Finding], plan: Plan | None = None) -> bool:
@@ -74,6 +76,21 @@ def _python() -> Iterator[Finding]:
         f"{platform.python_version()} on {platform.system()} {platform.release()}",
         "" if supported else "install Python 3.11 or newer",
     )
+
+
+def _cgroups() -> Iterator[Finding]:
+    """What bounds the memory of a kernel's processes together."""
+    held = find_cgroups()
+    if held is not None:
+        limited = ", ".join(sorted(held.controllers))
+        yield Finding("system", "cgroups", "ok", f"version {held.version} limits {limited} of each kernel")
+        return
+    found = look_for_cgroups()
+    if isinstance(found, NoCgroups):
+        detail = f"none for kernels ({found.reason}); their memory is limited by rlimits and a watch"
+        yield Finding("system", "cgroups", "warning", detail, found.remedy)
+    else:
+        found.close()
 
 
 async def _backends() -> list[Finding]:

@@ -11,6 +11,9 @@ from toolablate.traces.store import Store
 
 SHOWN_CHANGES = 6
 
+# What computes. A kernel has a hundred packages more, which seldom matter.
+FIRST = frozenset({"python", "numpy", "scipy", "pandas", "sympy", "matplotlib"})
+
 
 def environments(store: Path) -> tuple[Environment, ...]:
     """What the trials in a store ran on; none where there is no store yet. Raises StoreError where it is none."""
@@ -28,7 +31,7 @@ def changed_kernels(ran_on: Sequence[Environment]) -> str:
             ("", [seen.kernel_versions for seen in ran_on if seen.kernel_versions]),
             ("variable ", [seen.kernel_environment for seen in ran_on if seen.kernel_environment]),
         )
-        for name in sorted({name for table in tables for name in table})
+        for name in sorted({name for table in tables for name in table}, key=lambda name: (name not in FIRST, name))
         if len(found := list(dict.fromkeys(table.get(name, "(none)") for table in tables))) > 1
     ]
     if not parts:

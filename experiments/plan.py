@@ -81,11 +81,12 @@ class SandboxSection(_Section):
     """`backend` holds the code that models write; "none" runs it unprotected and is recorded in every trace.
 
     The default is the best of the backends, whether or not it works on this machine: what holds a plan's code must not
-    depend on where the plan is run.
+    depend on where the plan is run. `pool` kernels are kept ready for the trials to come.
     """
 
     backend: str = BACKENDS[0]
     limits: Limits = Limits()
+    pool: int = Field(default=2, ge=0)
 
     @field_validator("backend")
     @classmethod

@@ -108,7 +108,7 @@ async def open_tried_sandbox(plan: Plan, conditions: Sequence[Condition], stack:
     """
     if "sandbox" not in needed(conditions):
         return None
-    sandbox = open_sandbox(plan.sandbox.backend, plan.sandbox.limits)
+    sandbox = open_sandbox(plan.sandbox.backend, plan.sandbox.limits, pool=plan.sandbox.pool)
     stack.push_async_callback(sandbox.close)
     availability = await sandbox.check()
     if not availability.works:

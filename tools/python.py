@@ -68,7 +68,7 @@ class _Session:
         self._closed = True
         kernel, self._kernel = self._kernel, None
         if kernel is not None:
-            await kernel.close()
+            self._sandbox.release(kernel)
 
 
 def _shown(cell: CellResult) -> ToolResult:

@@ -7,6 +7,7 @@ import pytest
 from tests.experiments.conftest import Cli, WritePlan
 from tests.experiments.plans import answered, call, outcomes
 
+from toolablate.sandbox import BACKENDS
 from toolablate.traces.store import Store
 
 
@@ -51,7 +52,7 @@ def test_a_trace_tells_what_was_run_and_how_it_was_held(good_plan: Path, cli: Cl
     assert shown.returncode == 0
     assert "print(x + 1)" in shown.stdout
     trace = json.loads(cli("show", store, listed[0]["trial"][:10], "--json").stdout)
-    assert trace["environment"]["sandbox"] == "bubblewrap"
+    assert trace["environment"]["sandbox"] == BACKENDS[0]
     assert trace["environment"]["sandbox_limits"]["memory_mb"] > 0
     assert "ipykernel" in trace["environment"]["versions"]
     kinds = [event["kind"] for event in trace["events"]]

@@ -7,6 +7,7 @@ import pytest
 from tests.experiments.conftest import Cli, WritePlan
 from tests.experiments.plans import answered, outcomes
 
+from toolablate.sandbox import BACKENDS
 from toolablate.traces.store import Store
 
 
@@ -78,7 +79,7 @@ def test_a_store_holds_one_world_only(good_plan: Path, cli: Cli, change: str) ->
     good_plan.write_text(text + change, encoding="utf-8")
     refused = cli("run", good_plan)
     assert refused.returncode == 2
-    assert "'bubblewrap'" in refused.stderr
+    assert repr(BACKENDS[0]) in refused.stderr
     assert "--store" in refused.stderr
 
 

@@ -14,7 +14,7 @@ from toolablate.traces.records import ToolRequest, ToolUse
 LIMITS = Limits(cell_seconds=2.0, grace_seconds=1.0, output_chars=2_000)
 
 
-@pytest.fixture(scope="module", params=["bubblewrap", "none"])
+@pytest.fixture(scope="module", params=["forkserver", "bubblewrap", "none"])
 def backend(request: pytest.FixtureRequest) -> str:
     availability = asyncio.run(_availability(request.param))
     if not availability.works:

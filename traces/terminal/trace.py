@@ -32,6 +32,7 @@ from toolablate.traces.terminal.plain import inert, one_line, plain_text
 
 MAX_CHARS = 4_000
 ROLE_STYLES = {"system": "magenta", "user": "cyan", "assistant": "green", "tool": "blue"}
+KERNEL_PACKAGES = ("python", "numpy", "scipy", "pandas", "sympy", "matplotlib")
 VERDICT_STYLES = {"correct": "bold green", "partial": "bold yellow", "wrong": "bold red"}
 
 
@@ -91,11 +92,17 @@ def _facts(
     if environment.sandbox and _may_call(trace, condition, "python"):
         yield "sandbox", environment.sandbox
         if environment.kernel_versions:
-            yield "kernel", _listed(environment.kernel_versions)
+            yield "kernel", _kernel(environment.kernel_versions)
     if environment.search and _may_call(trace, condition, "search"):
         yield "search", environment.search
     if environment.versions:
         yield "versions", _listed(environment.versions)
+
+
+def _kernel(versions: Mapping[str, str]) -> str:
+    shown = {name: versions[name] for name in KERNEL_PACKAGES if name in versions}
+    more = len(versions) - len(shown)
+    return _listed(shown) + (f" and {more} packages more (see --json)" if more else "")
 
 
 def _listed(versions: Mapping[str, str]) -> str:
