@@ -4,7 +4,14 @@ from toolablate.sandbox.provisioning.provisioners import (
     BubblewrapProvisioner,
     DockerProvisioner,
     ForkserverProvisioner,
+    ProvisioningError,
     SandboxProvisioner,
 )
 
-__all__ = ["BubblewrapProvisioner", "DockerProvisioner", "ForkserverProvisioner", "SandboxProvisioner"]
+__all__ = [
+    "BubblewrapProvisioner",
+    "DockerProvisioner",
+    "ForkserverProvisioner",
+    "ProvisioningError",
+    "SandboxProvisioner",
+]

@@ -183,8 +183,8 @@ class SandboxProvisioner(KernelProvisionerBase):
             )
 
     def _tell_what_is_ignored(self, arguments: list[str] | None) -> None:
-        if arguments:
-            self.log.info("%s: the arguments %s do not reach an isolated kernel", self._name(), arguments)
+        if options := [argument for argument in arguments or () if argument.startswith("-")]:
+            self.log.warning("%s: the options %s do not reach an isolated kernel", self._name(), options)
         if self.kernel_spec is not None and self.kernel_spec.env:
             names = ", ".join(sorted(self.kernel_spec.env))
             self.log.warning("%s: the variables %s do not reach an isolated kernel", self._name(), names)
