@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import time
 from abc import ABC, abstractmethod
@@ -14,6 +15,8 @@ from toolablate.sandbox import clearance
 _PERIOD_MICROSECONDS = 100_000
 _LEAST_QUOTA_MICROSECONDS = 1_000  # the kernel refuses less
 _TCP_SHARE = 8
+_NEARLY_BYTES = 1 << 20
+_MOST_BYTES, _MOST_PROCESSES, _MOST_CPUS = 1 << 60, 1 << 22, 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,15 @@ class Bounds:
     memory_bytes: int
     processes: int
     cpus: float | None = None
+
+    def __post_init__(self) -> None:
+        """Linux wraps numbers that are too large around, instead of refusing them."""
+        if not 0 < self.memory_bytes <= _MOST_BYTES:
+            raise ValueError(f"not a limit on memory: {self.memory_bytes} bytes")
+        if not 0 < self.processes <= _MOST_PROCESSES:
+            raise ValueError(f"not a limit on processes: {self.processes}")
+        if self.cpus is not None and not 0 < self.cpus <= _MOST_CPUS:
+            raise ValueError(f"not a limit on processors: {self.cpus}")
 
     @property
     def quota(self) -> int:
@@ -108,9 +120,9 @@ class Cgroup(ABC):
         return not left
 
     def discard(self) -> None:
-        """Removes it where nobody has joined it yet."""
+        """Removes it where there is nobody in it and no cgroup below it."""
         for folder in self.places:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(OSError):
                 folder.rmdir()
 
 
@@ -128,7 +140,11 @@ class VersionOne(Cgroup):
             _write(pids / "pids.max", bounds.processes)
         if bounds.cpus is not None and (cpu := self.folders.get("cpu")):
             _write(cpu / "cpu.cfs_period_us", _PERIOD_MICROSECONDS)
-            _write(cpu / "cpu.cfs_quota_us", bounds.quota)
+            try:
+                _write(cpu / "cpu.cfs_quota_us", bounds.quota)
+            except OSError as error:
+                if error.errno != errno.EINVAL:  # more than a cgroup around us may use: then that limit holds anyway
+                    raise
 
     def open_procs(self) -> list[int]:
         # A lone thread that moves itself spares the lock that is taken to move a process, 20 ms now and then.
@@ -136,7 +152,9 @@ class VersionOne(Cgroup):
 
     def oom_killed(self) -> bool:
         killed = _counter(self._memory / "memory.oom_control", "oom_kill")
-        full = any(_number(self._memory / f"memory.{kind}failcnt") for kind in ("", "memsw."))
+        limit, peak = _number(self._memory / "memory.limit_in_bytes"), self.memory_peak()
+        # By the peak, since Linux 6.18 no longer counts in `failcnt` how often the limit was reached.
+        full = limit is not None and peak is not None and peak >= limit - _NEARLY_BYTES
         return self._killed_for_memory or (killed > 0 and full)
 
     def memory_peak(self) -> int | None:

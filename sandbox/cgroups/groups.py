@@ -1,5 +1,6 @@
 """Where this process may make cgroups, and making them: below the one it lives in, so that its limits still hold."""
 
+import atexit
 import contextlib
 import fcntl
 import os
@@ -42,6 +43,7 @@ class Cgroups:
         self._kind = VersionOne if version == 1 else VersionTwo
         name = f"{_PREFIX}{secrets.token_hex(6)}"
         self._own = self._kind({controller: base / name for controller, base in bases.items()})
+        self._host = os.getpid()
         self._lock = -1
         self._make()
 
@@ -58,11 +60,12 @@ class Cgroups:
     def create(self, name: str, memory_bytes: int, processes: int, cpus: float | None = None) -> Cgroup:
         """A new, empty cgroup with these limits; `processes` counts threads as well, `cpus` may be a fraction.
 
-        Raises ValueError for a name that is no plain file name, FileExistsError for one that is taken, OSError where
-        the system refuses (too many cgroups, a limit that it does not take).
+        Raises ValueError for a name that is no plain file name or a limit that is none, FileExistsError for a name that
+        is taken, OSError where the system refuses (too many cgroups, no memory).
         """
         if not name or "/" in name or "\n" in name or name.startswith("."):
             raise ValueError(f"not a name for a cgroup: {name!r}")
+        bounds = Bounds(memory_bytes, processes, cpus)
         group = self._kind({controller: folder / name for controller, folder in self._own.folders.items()})
         try:
             _make_folders(group)
@@ -70,7 +73,7 @@ class Cgroups:
             self._make()
             _make_folders(group)
         try:
-            group.limit(Bounds(memory_bytes, processes, cpus))
+            group.limit(bounds)
         except OSError:
             group.discard()
             raise
@@ -78,9 +81,10 @@ class Cgroups:
 
     def close(self) -> None:
         """Removes our own cgroup where no kernel's is left in it; the next `create` makes it again."""
+        if os.getpid() != self._host:
+            return
         self._unlock()
-        for folder in self._own.places:
-            clearance.remove_empty(folder)
+        self._own.discard()
 
     def _make(self) -> None:
         """With a lock for as long as we live, or a forked child of ours: what is not locked is swept away by others."""
@@ -137,7 +141,10 @@ def find_cgroups() -> Cgroups | None:
     without processes can hand controllers on. Call it before starting any other process.
     """
     found = look_for_cgroups()
-    return found if isinstance(found, Cgroups) else None
+    if isinstance(found, NoCgroups):
+        return None
+    atexit.register(found.close)
+    return found
 
 
 os.register_at_fork(after_in_child=find_cgroups.cache_clear)
