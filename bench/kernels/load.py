@@ -6,7 +6,8 @@ process and all below it) nor a thread of the Linux kernel, with that of the chi
 processes that were killed without anybody reaping them (the rest of a pid namespace) are ours too.
 
 What process 1 has reaped is left out, since nobody can tell whose it was: short-lived foreign orphans thus count as
-ours. While Docker is measured its daemon, shims and containers are ours, all of them: nobody else may use it.
+ours, as do the kernels of others (of a test run, say) that begin and are killed between two readings. While Docker is
+measured its daemon, shims and containers are ours, all of them: nobody else may use it then.
 All of it in clock ticks (10 ms), so a single figure of a few ms means little and a median of many something.
 """
 
@@ -30,13 +31,14 @@ Key = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """`ticks` are its own and those of the children it has reaped."""
+    """`ticks` are its own, `reaped` those of the children it has reaped."""
 
     pid: int
     parent: int
     name: str
     started: int
     ticks: int
+    reaped: int
 
     @property
     def key(self) -> Key:
@@ -45,12 +47,12 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The machine at one moment; times in seconds. `foreign` has the ticks and the parent of each foreign process."""
+    """The machine at one moment; times in seconds."""
 
     at: float
     busy: float
     looking: float
-    foreign: Mapping[Key, tuple[int, int]]
+    foreign: Mapping[Key, Process]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class Meter:
         seen = processes()
         ours = self._ours(seen, docker=docker)
         foreign = {
-            each.key: (each.ticks, each.parent)
+            each.key: each
             for each in seen.values()
             if each.key not in ours and _KERNEL_THREADS not in (each.pid, each.parent)
         }
@@ -87,8 +89,8 @@ class Meter:
         return Reading(time.perf_counter(), busy, self._looking, foreign)
 
     async def rest(self, *, docker: bool = False) -> None:
-        """Returns when none of our processes has done or begun anything for a quarter of a second: what is stopped has
-        ended, and a pool is full again."""
+        """Returns when none of our processes has done or begun anything for a quarter of a second (what is stopped has
+        ended, a pool is full again), at the latest after `_LONGEST_REST`."""
         before, quiet = None, 0
         deadline = time.monotonic() + _LONGEST_REST
         while quiet < _LOOKS and time.monotonic() < deadline:
@@ -115,14 +117,31 @@ class Meter:
 
 def between(before: Reading, after: Reading) -> Load:
     """The CPU time used between two readings."""
-    foreign = sum(ticks for (pid, _), (ticks, _) in after.foreign.items() if pid != 1)
-    for key, (ticks, parent) in before.foreign.items():
-        reaped_by_process_1 = key not in after.foreign and parent == 1
-        if key[0] != 1 and not reaped_by_process_1:
-            foreign -= ticks
-    foreign_seconds = max(0.0, foreign * TICK)
-    ours = after.busy - before.busy - foreign_seconds - (after.looking - before.looking)
-    return Load(after.at - before.at, max(0.0, ours), foreign_seconds)
+    foreign = _foreign_ticks(before.foreign, after.foreign) * TICK
+    ours = after.busy - before.busy - foreign - (after.looking - before.looking)
+    return Load(after.at - before.at, max(0.0, ours), foreign)
+
+
+def _foreign_ticks(before: Mapping[Key, Process], after: Mapping[Key, Process]) -> int:
+    """What a process has reaped is new but for what was known of it before; and not even that need be there, for what
+    is killed with its pid namespace nobody reaps."""
+    inherited: dict[Key, int] = {}
+    keys = {each.pid: key for key, each in before.items()}
+    for key, each in before.items():
+        if key in after:
+            continue
+        heir = keys.get(each.parent)
+        while heir is not None and heir not in after:
+            heir = keys.get(before[heir].parent)
+        if heir is not None:
+            inherited[heir] = inherited.get(heir, 0) + each.ticks + each.reaped
+    total = 0
+    for key, each in after.items():
+        then = before.get(key)
+        total += each.ticks - (then.ticks if then else 0)
+        if each.pid != 1:
+            total += max(0, each.reaped - (then.reaped if then else 0) - inherited.get(key, 0))
+    return total
 
 
 def processes() -> dict[int, Process]:
@@ -156,8 +175,8 @@ def _parse(stat: bytes) -> Process:
     number, rest = stat.split(b" (", 1)
     name, fields = rest.rsplit(b") ", 1)
     values = fields.split()
-    ticks = sum(int(value) for value in values[11:15])
-    return Process(int(number), int(values[1]), name.decode(errors="replace"), int(values[19]), ticks)
+    own, reaped = (sum(int(value) for value in values[first : first + 2]) for first in (11, 13))
+    return Process(int(number), int(values[1]), name.decode(errors="replace"), int(values[19]), own, reaped)
 
 
 def _busy() -> float:

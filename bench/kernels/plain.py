@@ -39,7 +39,7 @@ class PlainWay:
         self.repeated = 0
         self._kind = kind
         self._ahead = ahead
-        self._folder = tempfile.TemporaryDirectory(prefix="bench-kernels-")
+        self._folder = tempfile.TemporaryDirectory(prefix="plain-")
         self._next: asyncio.Task[_PlainKernel] | None = None
         self._live: set[_PlainKernel] = set()
 

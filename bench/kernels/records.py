@@ -75,11 +75,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Where the time of a start, 1+1 and stop goes, seen from the host: the median ms of a call of one function."""
+    """One function on the way from a kernel's start to its end, seen from the host: it was first called `at_ms` after
+    the start, and all its `calls` for one kernel took `ms` (medians)."""
 
     way: str
     name: str
     calls: float
+    at_ms: float
     ms: float
 
 

@@ -38,7 +38,7 @@ async def run_row(way: Way, kernels: int, meter: Meter, say: Say) -> Row:
 
 
 def _census() -> dict[str, int]:
-    """What there is now of all that a kernel might leave."""
+    """What there is now of all that a kernel might leave. Mounts and cgroups are the whole machine's."""
     controllers = [line.split() for line in Path("/proc/cgroups").read_text(encoding="ascii").splitlines()[1:]]
     return {
         "processes": len(descendants(processes(), {os.getpid()})),

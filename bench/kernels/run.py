@@ -4,8 +4,9 @@ import argparse
 import asyncio
 import os
 import platform
-from collections.abc import Awaitable, Sequence
-from contextlib import AsyncExitStack
+import tempfile
+from collections.abc import Awaitable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
@@ -56,6 +57,7 @@ async def measure(options: argparse.Namespace, names: Sequence[str], say: Say) -
     meter, found, default = Meter(), _Findings(), _default(names)
     machine = await _machine(meter)
     async with AsyncExitStack() as stack:
+        stack.enter_context(_own_temporary_folder())
         ways = []
         for name in names:
             way = new_way(name, options.pool)
@@ -109,6 +111,17 @@ async def _run_programs(
     compared, taken = await measure_programs(ways, programs, options.workers, meter, say)
     found.programs += compared
     found.take(taken)
+
+
+@contextmanager
+def _own_temporary_folder() -> Iterator[None]:
+    """So that what is left in it is ours."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        before, tempfile.tempdir = tempfile.tempdir, folder
+        try:
+            yield
+        finally:
+            tempfile.tempdir = before
 
 
 def _default(names: Sequence[str]) -> str:

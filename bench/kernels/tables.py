@@ -56,8 +56,8 @@ def _tables(report: Report) -> Iterator[tuple[str, tuple[str, ...], list[tuple[s
     )
     yield (
         "Where the time goes, seen from the host",
-        ("way", "function", "calls per kernel", "ms"),
-        [(each.way, each.name, f"{each.calls:g}", f"{each.ms:.2f}") for each in report.steps],
+        ("way", "function", "calls", "begins at, ms", "takes, ms"),
+        [(each.way, each.name, f"{each.calls:g}", f"{each.at_ms:.2f}", f"{each.ms:.2f}") for each in report.steps],
     )
     yield (
         f"Aims for the default backend, {report.default}",

@@ -1,0 +1,84 @@
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bench_kernels.load import Key, Meter, Process, Reading, between, processes
+
+BUSY_SECONDS = 0.3
+SPIN = f"import time\nwhile time.process_time() < {BUSY_SECONDS}: pass\n"
+
+
+def test_what_a_child_of_ours_uses_is_ours_also_when_it_has_gone() -> None:
+    meter = Meter()
+    before = meter.read()
+    subprocess.run([sys.executable, "-c", SPIN], check=True)
+    assert between(before, meter.read()).ours >= BUSY_SECONDS - 0.05
+
+
+@pytest.fixture
+def stranger(tmp_path: Path) -> Iterator[Path]:
+    """Spins once its file is there, writes another one, and waits: an orphan, and so no descendant of ours."""
+    start, done = tmp_path / "start", tmp_path / "done"
+    program = (
+        f"import os, time, pathlib\nif os.fork(): os._exit(0)\nos.setsid()\nprint(os.getpid(), flush=True)\nos.close(1)\n"
+        f"while not pathlib.Path({str(start)!r}).exists(): time.sleep(0.01)\n{SPIN}"
+        f"pathlib.Path({str(done)!r}).touch()\ntime.sleep(60)"
+    )
+    said = subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE, text=True).stdout
+    yield tmp_path
+    os.kill(int(said), signal.SIGKILL)
+
+
+def test_what_a_stranger_uses_is_foreign(stranger: Path) -> None:
+    meter = Meter()
+    before = meter.read()
+    (stranger / "start").touch()
+    while not (stranger / "done").exists():
+        time.sleep(0.02)
+    assert between(before, meter.read()).foreign >= BUSY_SECONDS - 0.05
+
+
+def test_a_process_may_have_any_name(tmp_path: Path) -> None:
+    program = tmp_path / "a) R (1 2"
+    shutil.copy(shutil.which("sleep") or "/bin/sleep", program)
+    with subprocess.Popen([program, "60"]) as child:
+        seen = processes()[child.pid]
+        child.kill()
+    assert (seen.name, seen.parent) == (program.name, os.getpid())
+
+
+PARENT = Process(10, 1, "parent", started=0, ticks=5, reaped=100)
+CHILD = Process(11, 10, "child", started=0, ticks=70, reaped=0)
+INIT = Process(1, 0, "init", started=0, ticks=9, reaped=1000)
+
+
+def _after(process: Process, ticks: int, reaped: int) -> Process:
+    return Process(process.pid, process.parent, process.name, process.started, process.ticks + ticks, reaped)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "ticks"),
+    [
+        pytest.param([PARENT], [_after(PARENT, 3, 100)], 3, id="its own work"),
+        pytest.param([PARENT, CHILD], [_after(PARENT, 3, 100 + 72)], 5, id="a child is reaped"),
+        pytest.param([PARENT], [_after(PARENT, 0, 130)], 30, id="a child comes and goes"),
+        pytest.param([PARENT, CHILD], [_after(PARENT, 4, 100)], 4, id="a child is reaped by nobody"),
+        pytest.param([INIT, PARENT, CHILD], [_after(INIT, 2, 5000)], 2, id="a tree is reaped by process 1"),
+        pytest.param([PARENT], [PARENT, Process(10, 1, "later", 99, 6, 1)], 7, id="a number is used again"),
+        pytest.param([PARENT, CHILD], [], 0, id="all are gone"),
+    ],
+)
+def test_foreign_work(before: list[Process], after: list[Process], ticks: int) -> None:
+    def reading(at: float, seen: list[Process]) -> Reading:
+        foreign: dict[Key, Process] = {each.key: each for each in seen}
+        return Reading(at, busy=0.0, looking=0.0, foreign=foreign)
+
+    load = between(reading(0.0, before), reading(2.0, after))
+    assert load.foreign == pytest.approx(ticks / os.sysconf("SC_CLK_TCK"))
+    assert load.foreign_cores == pytest.approx(load.foreign / 2)
