@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import errno
 import fcntl
 import os
 import secrets
@@ -96,6 +97,8 @@ class Cgroups:
             if self._lock >= 0:
                 break
             time.sleep(_LOCK_SECONDS)
+        else:
+            raise OSError(errno.EBUSY, "another process keeps it locked", str(memory))
         for folder in self._own.places[:-1]:
             folder.mkdir(exist_ok=True)
         if self.version == 2:
