@@ -15,7 +15,7 @@ NOTHING = {"samples": 0, "rounds": 0, "live": 0, "steps": 0, "programs": 0, "row
 
 
 def benchmark(ways: str, env: dict[str, str] | None = None, **options: object) -> "subprocess.CompletedProcess[str]":
-    given = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+    given = [f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items()]
     command = [sys.executable, "-m", "bench.kernels", "--ways", ways, *given]
     return subprocess.run(
         command, cwd=ROOT, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=110, check=False
@@ -26,7 +26,7 @@ def benchmark(ways: str, env: dict[str, str] | None = None, **options: object) -
 def recorded(tmp_path: Path) -> Path:
     rows = [
         {
-            "question_id": name,
+            **{"question_id": name, "question": "?", "text": name, "table": "", "answer": "42", "answer_type": "span"},
             "direct": {"generated": [""]},
             "cot": {"generated": [""]},
             "pot": {"generated": [program]},
@@ -101,6 +101,15 @@ def test_a_way_that_does_not_work_is_a_failure_and_no_figure(tmp_path: Path) -> 
     assert {each["way"] for each in report["samples"]} == {"plain-ipc"}
     assert [each["way"] for each in report["failed"]] == ["docker", "docker+pool"]
     assert "FAILED  docker" in done.stdout
+
+
+def test_the_whole_example_is_run_as_its_readme_says(recorded: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    done = benchmark("plain-ipc", **NOTHING, **{"whole-example": True}, recorded=recorded, json=out)
+    assert done.returncode == 0, done.stdout + done.stderr
+    whole = json.loads(out.read_text(encoding="utf-8"))["whole_example"]
+    assert whole["programs"] == len(PROGRAMS)
+    assert "(3 programs)" in done.stdout
 
 
 def test_a_missing_file_of_programs_is_a_failure(tmp_path: Path) -> None:
