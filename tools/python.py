@@ -73,8 +73,10 @@ class _Session:
 
 def _shown(cell: CellResult) -> ToolResult:
     # What became of a stopped cell or a dead kernel is in its text: the sandbox says it, as the model is to read it.
+    # Shell commands write to a terminal, whose lines end in two characters.
+    text = clean_text(cell.text).replace("\r\n", "\n")
     return ToolResult(
-        output=clean_text(cell.text).rstrip("\n") or "(no output)",
+        output=text.rstrip("\n") or "(no output)",
         status="ok" if cell.status == "ok" else "error",
         error=_error(cell),
         truncated=cell.truncated,

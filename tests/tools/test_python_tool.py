@@ -6,15 +6,15 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.tools.conftest import Caller
 
-from toolablate.sandbox import Availability, Limits, Sandbox, open_sandbox
+from toolablate.sandbox import Availability, Limits, Sandbox, WorkFile, open_sandbox
 from toolablate.tools import Resources, Toolset, open_toolset
-from toolablate.traces.errors import SandboxError
+from toolablate.traces.errors import InputError, SandboxError
 from toolablate.traces.records import ToolRequest, ToolUse
 
 LIMITS = Limits(cell_seconds=2.0, grace_seconds=1.0, output_chars=2_000)
 
 
-@pytest.fixture(scope="module", params=["forkserver", "bubblewrap", "none"])
+@pytest.fixture(scope="module", params=["forkserver", "none"])
 def backend(request: pytest.FixtureRequest) -> str:
     availability = asyncio.run(_availability(request.param))
     if not availability.works:
@@ -83,7 +83,7 @@ async def test_a_kernel_that_dies_is_told_and_replaced(tools: Toolset, call: Cal
     dead = await call(tools, "python", code="import os; os._exit(3)")
     assert dead.status == "error"
     assert dead.error.startswith("died")
-    assert "variables, imports and files are gone" in dead.output
+    assert "are gone" in dead.output
     fresh = await call(tools, "python", code="z")
     assert fresh.error == "NameError"
 
@@ -106,6 +106,58 @@ async def test_trials_do_not_share_a_kernel(sandbox: Sandbox, call: Caller) -> N
     async with open_toolset(uses, resources) as one, open_toolset(uses, resources) as other:
         await call(one, "python", code="secret = 1")
         assert (await call(other, "python", code="secret")).error == "NameError"
+
+
+async def test_shell_commands_and_magics(tools: Toolset, call: Caller) -> None:
+    assert (await call(tools, "python", code="!printf 'a\\nb\\n'")).output == "a\nb"
+    await call(tools, "python", code="%%writefile part.py\nprint(6 * 7)")
+    assert (await call(tools, "python", code="%run part.py")).output == "42"
+    assert "per loop" in (await call(tools, "python", code="%timeit -n 1 -r 1 pass")).output
+
+
+@pytest.mark.parametrize("code", ["%pip install no-such-package", "!pip install no-such-package"])
+async def test_that_nothing_can_be_installed_is_said_shortly(tools: Toolset, call: Caller, code: str) -> None:
+    result = await call(tools, "python", code=code)
+    assert "No matching distribution" in result.output
+    assert "Retrying" not in result.output
+    assert len(result.output) < 400
+
+
+@pytest.mark.parametrize(("name", "network"), [("forkserver", False), ("docker", False), ("none", True)])
+def test_the_model_is_told_what_holds(name: str, network: bool) -> None:
+    (spec,) = open_toolset([ToolUse(name="python")], Resources(sandbox=open_sandbox(name, LIMITS))).specs
+    assert ("There is no network" in spec.description) is not network
+    for told in ("no input()", "for 2 seconds", "working folder", "!ls"):
+        assert told in spec.description
+
+
+async def test_files_are_read_when_the_kernel_starts_and_no_sooner(sandbox: Sandbox, call: Caller) -> None:
+    reads = []
+
+    async def read() -> list[WorkFile]:
+        reads.append(1)
+        return [WorkFile("a.txt", b"held\xff"), WorkFile("empty", b"")]
+
+    async with open_toolset([ToolUse(name="python")], Resources(sandbox=sandbox), read) as tools:
+        assert reads == []
+        seen = await call(tools, "python", code="import os; open('a.txt', 'rb').read(), sorted(os.listdir())")
+        assert seen.output == "(b'held\\xff', ['a.txt', 'empty'])"
+        await call(tools, "python", code="open('a.txt', 'w').write('mine')")
+        assert (await call(tools, "python", code="open('a.txt').read()")).output == "'mine'"
+        await call(tools, "python", code="os._exit(1)")
+        assert (await call(tools, "python", code="open('a.txt', 'rb').read()")).output == "b'held\\xff'"
+    assert len(reads) == 1
+    async with open_toolset([ToolUse(name="python")], Resources(sandbox=sandbox)) as tools:
+        assert (await call(tools, "python", code="import os; os.listdir()")).output == "[]"
+
+
+async def test_files_that_cannot_be_read_are_no_fault_of_the_code(sandbox: Sandbox, call: Caller) -> None:
+    async def read() -> list[WorkFile]:
+        raise InputError("data.csv was changed")
+
+    async with open_toolset([ToolUse(name="python")], Resources(sandbox=sandbox), read) as tools:
+        with pytest.raises(InputError, match="was changed"):
+            await call(tools, "python", code="1")
 
 
 async def test_a_kernel_that_cannot_start_is_an_error_of_the_sandbox(call: Caller) -> None:
