@@ -105,10 +105,8 @@ class _JupyterSandbox:
         import zmq.asyncio
 
         from toolablate.sandbox.jupyter import JupyterKernel
-        from toolablate.sandbox.sockets import sweep
 
         if self._context is None:
-            sweep()
             self._context = zmq.asyncio.Context()
             self._context.set(zmq.MAX_SOCKETS, 16_384)
         kernel = JupyterKernel(self._launch, self._context, self.limits, on_close=self._kernels.discard)

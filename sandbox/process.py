@@ -8,12 +8,14 @@ import signal
 import socket
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Coroutine, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from toolablate.sandbox.cgroups import Cgroup
 from toolablate.sandbox.kernel import KernelUnavailable, Limits, WorkFile
+from toolablate.sandbox.premises import Premises
 from toolablate.sandbox.seccomp import syscall_filter
 from toolablate.sandbox.sockets import Connection, KernelSockets
 
@@ -79,8 +81,10 @@ class KernelProcess(ABC):
     guarded = True
     """Whether code inside can do nothing to the guardian, so that an end without its report is not the code's doing."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, premises: Premises) -> None:
         self.limits = limits
+        self.premises = premises
+        self._cgroup: Cgroup | None = None
         self._sockets: KernelSockets | None = None
         self._control: socket.socket | None = None
         self._ended: asyncio.Future[Exit] | None = None
@@ -132,10 +136,12 @@ class KernelProcess(ABC):
         """Starts it; messages are signed with `key`, by default with one of its own. Raises `KernelUnavailable`."""
         self._ended = asyncio.get_running_loop().create_future()
         try:
-            self._sockets = KernelSockets(key)
+            self._sockets = KernelSockets(self.premises.folder, key)
+            self._cgroup = self._new_cgroup()
             self._control = await self._launch()
             asyncio.get_running_loop().add_reader(self._control, self._read_control)
-            self._sockets.hand_over(self._control, self._request())
+            with _open_doors(self._cgroup) as doors:
+                self._sockets.hand_over(self._control, self._request(), doors)
         except OSError as error:
             said = self._start_error()
             await self.close()
@@ -146,10 +152,16 @@ class KernelProcess(ABC):
             await self.close()
             raise
 
+    def _new_cgroup(self) -> Cgroup | None:
+        """That the kernel shall join, where the backend has not put it into one already."""
+        return None
+
     @property
     def counted(self) -> Sequence[str]:
-        """The limits that the system keeps for all processes of the kernel together: `memory`, `files`."""
-        return ()
+        """The limits that the system keeps for all processes of the kernel together: `memory`, `sockets`, `files`."""
+        if self._cgroup is None:
+            return ()
+        return ("memory", "sockets") if self.premises.counts_sockets else ("memory",)
 
     def _request(self) -> bytes:
         limits = self.limits
@@ -193,8 +205,16 @@ class KernelProcess(ABC):
         else:
             asyncio.get_running_loop().remove_reader(self._control)
             if not self._ended.done():
-                self._ended.set_result(_exit(message) if message else Exit(error=self._start_error(), lost=True))
+                self._ended.set_result(self._exit(message))
             self._placed.put_nowait("the kernel has ended")
+
+    def _exit(self, report: dict[str, Any]) -> Exit:
+        told = Exit(report["code"], report["over"], report["error"]) if report else Exit(lost=True)
+        if told.over or not (told.lost or told.code == -signal.SIGKILL):
+            return told
+        if self._cgroup is not None and self._cgroup.oom_killed():
+            return Exit(code=told.code, over="memory")
+        return replace(told, error=self._start_error()) if told.lost else told
 
     async def place(self, file: WorkFile) -> None:
         """Puts a file into the work folder; raises `KernelUnavailable` where it does not fit."""
@@ -258,8 +278,15 @@ class KernelProcess(ABC):
             if self._guardian >= 0:
                 os.close(self._guardian)
                 self._guardian = -1
+            await _unhindered(self._remove_cgroup())
             if self._sockets is not None:
                 self._sockets.close()
+
+    async def _remove_cgroup(self) -> None:
+        cgroup, self._cgroup = self._cgroup, None
+        if cgroup is not None:
+            with contextlib.suppress(TimeoutError):  # what hangs in a device is left to the keeper
+                await cgroup.remove()
 
 
 class Backend(Protocol):
@@ -274,8 +301,15 @@ class Backend(Protocol):
         ...
 
 
-def _exit(report: dict[str, Any]) -> Exit:
-    return Exit(code=report["code"], over=report["over"], error=report["error"])
+@contextlib.contextmanager
+def _open_doors(cgroup: Cgroup | None) -> Iterator[list[int]]:
+    """Descriptors through which the kernel joins its cgroup."""
+    doors = cgroup.open_procs() if cgroup else []
+    try:
+        yield doors
+    finally:
+        for door in doors:
+            os.close(door)
 
 
 async def _unhindered(work: Coroutine[Any, Any, None]) -> None:

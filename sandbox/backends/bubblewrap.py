@@ -10,8 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
+from toolablate.sandbox.cgroups import Cgroup
 from toolablate.sandbox.child import Child
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
+from toolablate.sandbox.premises import Premises
 from toolablate.sandbox.process import ENVIRONMENT, INSIDE, KernelProcess
 from toolablate.sandbox.python import Python
 
@@ -40,17 +42,19 @@ class Bubblewrap:
 
     def __init__(self, limits: Limits, python: Python) -> None:
         self._limits = limits
+        self._premises = Premises()
         self._python = python
 
     def new_process(self) -> KernelProcess:
-        return BubblewrapProcess(self._limits, self._python)
+        return BubblewrapProcess(self._limits, self._premises, self._python)
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        await self._premises.close()
 
 
 class BubblewrapProcess(KernelProcess):
-    def __init__(self, limits: Limits, python: Python) -> None:
-        super().__init__(limits)
+    def __init__(self, limits: Limits, premises: Premises, python: Python) -> None:
+        super().__init__(limits, premises)
         self._python = python
         self._child: Child | None = None
         self._user = fresh_user() if os.geteuid() == 0 else None
@@ -75,6 +79,9 @@ class BubblewrapProcess(KernelProcess):
 
     def remedy(self, said: str) -> str:
         return remedy(said)
+
+    def _new_cgroup(self) -> Cgroup | None:
+        return self.premises.new_cgroup(self.limits)
 
     def _uid(self) -> int | None:
         return self._user

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolablate.sandbox.docker import BUILD_COMMAND, IMAGE, PYTHON
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
+from toolablate.sandbox.premises import Premises
 from toolablate.sandbox.process import ENVIRONMENT, INSIDE, KernelProcess
 
 if TYPE_CHECKING:
@@ -38,19 +39,21 @@ class Docker:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._premises = Premises()
 
     def new_process(self) -> KernelProcess:
-        return DockerProcess(self._limits)
+        return DockerProcess(self._limits, self._premises)
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        await self._premises.close()
 
 
 class DockerProcess(KernelProcess):
     """The launcher, as process 1 of the container, fetches the listening sockets over one unix socket in a folder that
     is mounted read-only. When we are gone that socket ends, and with it the container."""
 
-    def __init__(self, limits: Limits) -> None:
-        super().__init__(limits)
+    def __init__(self, limits: Limits, premises: Premises) -> None:
+        super().__init__(limits, premises)
         self._client: DockerClient | None = None
         self._container: Container | None = None
 

@@ -6,7 +6,7 @@ import itertools
 import os
 import random
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from toolablate.sandbox.backends.bubblewrap import (
     FIRST_FREE_UID,
@@ -16,8 +16,10 @@ from toolablate.sandbox.backends.bubblewrap import (
     remedy,
     start_in_bubblewrap,
 )
+from toolablate.sandbox.cgroups import Cgroup
 from toolablate.sandbox.child import Child, readable
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
+from toolablate.sandbox.premises import Premises
 from toolablate.sandbox.process import KernelProcess
 from toolablate.sandbox.python import Python
 
@@ -36,13 +38,14 @@ class ForkServer:
 
     def __init__(self, limits: Limits, python: Python) -> None:
         self._limits = limits
+        self._premises = Premises()
         self._python = python
         self._users = _users()
         self._child: Child | None = None
         self._ready: asyncio.Task[None] | None = None
 
     def new_process(self) -> KernelProcess:
-        return ForkedProcess(self._limits, self, next(self._users) if os.geteuid() == 0 else None)
+        return ForkedProcess(self._limits, self._premises, self, next(self._users) if os.geteuid() == 0 else None)
 
     async def fork(self) -> socket.socket:
         """Forks a guardian, which waits for its request; gives our end of its control socket."""
@@ -72,6 +75,7 @@ class ForkServer:
             await asyncio.wait({self._ready})
             self._ready = None
         await self._end()
+        await self._premises.close()
 
     async def _started(self) -> None:
         if self._child is not None and self._child.exited:
@@ -118,8 +122,8 @@ def _says_ready(control: socket.socket) -> bool:
 
 
 class ForkedProcess(KernelProcess):
-    def __init__(self, limits: Limits, server: ForkServer, user: int | None) -> None:
-        super().__init__(limits)
+    def __init__(self, limits: Limits, premises: Premises, server: ForkServer, user: int | None) -> None:
+        super().__init__(limits, premises)
         self._server = server
         self._user = user
 
@@ -135,6 +139,13 @@ class ForkedProcess(KernelProcess):
 
     def remedy(self, said: str) -> str:
         return remedy(said)
+
+    def _new_cgroup(self) -> Cgroup | None:
+        return self.premises.new_cgroup(self.limits)
+
+    @property
+    def counted(self) -> Sequence[str]:
+        return ("files", *super().counted)
 
     def _uid(self) -> int | None:
         return self._user

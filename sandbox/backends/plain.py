@@ -6,6 +6,7 @@ from pathlib import Path
 
 from toolablate.sandbox.child import Child
 from toolablate.sandbox.kernel import Limits
+from toolablate.sandbox.premises import Premises
 from toolablate.sandbox.process import ENVIRONMENT, INSIDE, KernelProcess
 from toolablate.sandbox.python import Python
 
@@ -15,12 +16,14 @@ class Plain:
 
     def __init__(self, limits: Limits, python: Python) -> None:
         self._limits = limits
+        self._premises = Premises()
         self._python = python
 
     def new_process(self) -> KernelProcess:
-        return PlainProcess(self._limits, self._python)
+        return PlainProcess(self._limits, self._premises, self._python)
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        await self._premises.close()
 
 
 class PlainProcess(KernelProcess):
@@ -29,8 +32,8 @@ class PlainProcess(KernelProcess):
 
     guarded = False
 
-    def __init__(self, limits: Limits, python: Python) -> None:
-        super().__init__(limits)
+    def __init__(self, limits: Limits, premises: Premises, python: Python) -> None:
+        super().__init__(limits, premises)
         self._python = python
         self._child: Child | None = None
 

@@ -23,6 +23,7 @@ del sys.modules["debugpy"]
 from .control import CHANNELS
 from .messages import Forgetful, bound_streams, pack
 from .seeds import fix_seeds
+from .shell import Shell
 
 _OPTIONS = (
     "--HistoryManager.hist_file=:memory:",
@@ -57,7 +58,12 @@ class KernelApplication(IPKernelApp):
         BaseIPythonApplication.initialize(self, list(_OPTIONS))
         self.init_pdb()
         self.kernel = self.kernel_class.instance(  # type: ignore[attr-defined]
-            parent=self, session=self.session, log=self.log, profile_dir=self.profile_dir, user_ns=self.user_ns
+            parent=self,
+            session=self.session,
+            log=self.log,
+            profile_dir=self.profile_dir,
+            user_ns=self.user_ns,
+            shell_class=Shell,
         )
         self.init_shell()
         assert self.shell is not None

@@ -29,6 +29,13 @@ def send(control: socket.socket, message: dict[str, Any], descriptors: tuple[int
         socket.send_fds(control, [json.dumps(message).encode()], descriptors)
 
 
+def join(groups: list[int]) -> None:
+    """Joins the control groups whose open files these are."""
+    for group in groups:
+        os.write(group, b"0")
+        os.close(group)
+
+
 def introduce(control: socket.socket) -> None:
     """Sends a descriptor of ourselves, by which the host sees our end and, as we are process 1, that of all."""
     ourselves = os.pidfd_open(os.getpid())

@@ -14,7 +14,7 @@ import traceback
 
 from . import system
 from .application import KernelApplication, prepared
-from .control import CHANNELS, introduce, receive, send
+from .control import CHANNELS, introduce, join, receive, send
 from .guardian import ERROR_BYTES, guard
 from .isolation import isolate
 from .kernel import run_kernel
@@ -49,9 +49,7 @@ def _start(application: KernelApplication, control: socket.socket) -> None:
         request = json.loads(message)
         listeners, groups = descriptors[: len(CHANNELS)], descriptors[len(CHANNELS) :]
         introduce(control)
-        for group in groups:
-            os.write(group, b"0")
-            os.close(group)
+        join(groups)
         isolate(request)
         guard(control, request, listeners, functools.partial(run_kernel, lambda: application, request, listeners))
     except BaseException:  # noqa: BLE001 - the host is told

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 from .guardian import ERROR_BYTES
 from .system import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, filter_system_calls, prctl
 
+_LOCKED_BYTES = 65_536
+_QUEUED_SIGNALS = 1024
+
 if TYPE_CHECKING:
     from .application import KernelApplication
 
@@ -68,6 +71,12 @@ def _limit(limits: dict[str, int]) -> None:
         (resource.RLIMIT_FSIZE, limits["file"], limits["file"]),
         (resource.RLIMIT_NOFILE, limits["open_files"], limits["open_files"]),
         (resource.RLIMIT_NPROC, limits["processes"], limits["processes"]),
+        # What Linux itself keeps for a process, in part counted by user.
+        (resource.RLIMIT_MEMLOCK, _LOCKED_BYTES, _LOCKED_BYTES),
+        (resource.RLIMIT_MSGQUEUE, 0, 0),
+        (resource.RLIMIT_SIGPENDING, _QUEUED_SIGNALS, _QUEUED_SIGNALS),
+        (resource.RLIMIT_NICE, 0, 0),
+        (resource.RLIMIT_RTPRIO, 0, 0),
     ):
         ceiling = resource.getrlimit(kind)[1]
         if ceiling != resource.RLIM_INFINITY:

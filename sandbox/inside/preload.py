@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import re
+import sys
 import threading
 import warnings
 from pathlib import Path
@@ -23,11 +24,12 @@ _MODULES = """
 """.split()  # noqa: SIM905 - to be read and extended as a text
 
 _CELLS = (
-    "print('x')\n1 + 1",
+    "print('x')\ndisplay(1 + 1)",
     "1 / 0",
-    "import numpy as np\nnp.arange(3.0) @ np.arange(3.0)",
-    "import pandas as pd\npd.DataFrame({'a': [1, 2]})",
-    "import sympy\nsympy.solve(sympy.Symbol('x') ** 2 - 1)",
+    "import numpy as np\ndisplay(np.arange(3.0) @ np.arange(3.0))",
+    "import pandas as pd\ndisplay(pd.DataFrame({'a': [1, 2]}))",
+    "import sympy\ndisplay(sympy.solve(sympy.Symbol('x') ** 2 - 1))",
+    "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.title('x')\ndisplay(plt.gcf())\nplt.close('all')",
 )
 _COLLAPSE = 25  # MADV_COLLAPSE, since Linux 6.1
 _HUGE_PAGE = 1 << 21
@@ -45,11 +47,16 @@ def preload(shell: Any) -> None:
 
 
 def _run_cells(shell: Any) -> None:
+    """Leaves nothing of them in the shell."""
     shell.displayhook.pub_socket = shell.display_pub.pub_socket = _Nobody()
+    names = dict(shell.user_ns)
     for cell in _CELLS:
-        shell.run_cell(cell, store_history=True)
-    shell.reset(new_session=True)
-    shell.execution_count = 1
+        shell.run_cell(cell, store_history=False)
+    for name in shell.user_ns.keys() - names.keys():
+        del shell.user_ns[name]
+    shell.user_ns.update(names)
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        sys.__dict__.pop(name, None)
 
 
 class _Nobody:

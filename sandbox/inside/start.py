@@ -7,7 +7,7 @@ import socket
 import sys
 from typing import TYPE_CHECKING
 
-from .control import CHANNELS, introduce, receive
+from .control import CHANNELS, introduce, join, receive
 from .guardian import guard
 from .kernel import run_kernel
 
@@ -20,6 +20,7 @@ def main(address: str) -> None:
     message, descriptors = receive(control)
     request, listeners = json.loads(message), descriptors[: len(CHANNELS)]
     introduce(control)
+    join(descriptors[len(CHANNELS) :])
     guard(control, request, listeners, functools.partial(run_kernel, _application, request, listeners))
 
 

@@ -13,6 +13,9 @@ _SLACK_BYTES = 64_000_000
 """What a single kernel can fill without adding to its address space: stacks and arenas that are reserved already. It
 shall get its MemoryError before the watch takes it for too large."""
 
+_UNIX_SOCKET_BYTES = 212_992
+"""net.core.wmem_default of Linux; the filter of system calls refuses to raise it for a socket."""
+
 _WRITABLE = ("/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
 
 
@@ -24,7 +27,9 @@ class Watch:
         self._looks = {"files": self._too_many_files, "memory": self._too_much_memory}
         for name in counted:
             self._looks.pop(name, None)
+        self._looks["sockets"] = self._too_much_in_sockets
         self._memory = limits["memory"] + _SLACK_BYTES
+        self._in_sockets = limits["memory"]
         self._files = limits["files"]
         self._due: float | None = None
 
@@ -45,7 +50,12 @@ class Watch:
         if self._due is None or time.monotonic() < self._due:
             return ""
         self._due = time.monotonic() + _WATCH_SECONDS
-        return next((name for name, too_much in self._looks.items() if too_much()), "")
+        over = next((name for name, too_much in self._looks.items() if too_much()), "")
+        return "memory" if over == "sockets" else over
+
+    def _too_much_in_sockets(self) -> bool:
+        """Control groups of version 1 do not count all of it either."""
+        return _sockets_used() > self._in_sockets
 
     def _too_many_files(self) -> bool:
         return _files_used() > self._files
@@ -68,6 +78,23 @@ def _files_used() -> int:
             status = os.statvfs(folder)
             used += status.f_files - status.f_ffree
     return used
+
+
+def _sockets_used() -> int:
+    """What was sent and not yet read lies in no process, bytes: of TCP and UDP twice what is queued, for they round up;
+    of unix sockets the most that they can hold, since nothing tells how much it is."""
+    used = _UNIX_SOCKET_BYTES * max(0, len(_lines("/proc/net/unix")) - 1)
+    for protocol in ("tcp", "tcp6", "udp", "udp6"):
+        for line in _lines(f"/proc/net/{protocol}")[1:]:
+            sent, _, received = line.split()[4].partition(b":")
+            used += 2 * (int(sent, 16) + int(received, 16))
+    return used
+
+
+def _lines(path: str) -> list[bytes]:
+    with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - several times a second
+        return file.readlines()
+    return []
 
 
 def _memory_used(*, exactly: bool = False) -> int:

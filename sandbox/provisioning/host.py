@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
 from toolablate.sandbox.opening import open_backend
+from toolablate.sandbox.premises import Premises
 from toolablate.sandbox.process import Backend, KernelProcess
 from toolablate.sandbox.provisioning.addresses import StableAddress
 from toolablate.sandbox.provisioning.workers import LastingWorkers
-from toolablate.sandbox.sockets import sweep
 
 _AT_EXIT_SECONDS = 20.0
 _WORKERS = 8
@@ -47,6 +47,7 @@ class KernelHost:
         self._users: dict[Settings, int] = {}
         self._processes: set[KernelProcess] = set()
         self._addresses: set[StableAddress] = set()
+        self._premises = Premises()
         threading.Thread(target=self._loop.run_forever, name="toolablate kernels", daemon=True).start()
         atexit.register(self._close_at_exit)
 
@@ -75,7 +76,6 @@ class KernelHost:
         """Opens the backend for one user more; raises `KernelUnavailable`."""
         async with self._opening:
             if settings not in self._backends:
-                await asyncio.to_thread(sweep)
                 opened = await asyncio.to_thread(open_backend, settings.backend, settings.limits, settings.python)
                 self._backends[settings] = opened
             self._users[settings] = self._users.get(settings, 0) + 1
@@ -121,7 +121,7 @@ class KernelHost:
             await process.close()
 
     def new_address(self) -> StableAddress:
-        address = StableAddress()
+        address = StableAddress(self._premises.folder)
         self._addresses.add(address)
         return address
 
@@ -138,6 +138,7 @@ class KernelHost:
     async def _close_all(self) -> None:
         await asyncio.gather(*(self.end(process) for process in tuple(self._processes)), return_exceptions=True)
         await asyncio.gather(*(backend.close() for backend in self._backends.values()), return_exceptions=True)
+        await self._premises.close()
 
 
 _lock = threading.Lock()

@@ -47,6 +47,8 @@ def kill_from_outside(kernel: Kernel) -> None:
     process = kernel._process  # type: ignore[attr-defined]
     if hasattr(process, "_container"):
         process._container.kill()
+    elif hasattr(process, "_server"):
+        signal.pidfd_send_signal(process._guardian, signal.SIGKILL)
     else:
         outer = process._child._process.pid
         for guardian in Path(f"/proc/{outer}/task/{outer}/children").read_text().split():

@@ -109,7 +109,7 @@ async def test_cancelled_start_leaves_nothing(sandbox: Sandbox, start: Start) ->
         with pytest.raises(asyncio.CancelledError):
             await starting
     await sandbox.close()
-    assert traces()[0] == before[0]
+    assert traces()[0] <= before[0]
     if sandbox.name == "docker":
         assert not containers()
 
