@@ -19,10 +19,11 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def plain_text(value: object) -> str:
-    """Text as a person reads it: no escape codes, no lone surrogates; "" for what is no text."""
+    """Text as a person reads it: no escape codes, no ends of lines of a terminal, no lone surrogates; "" for what is no
+    text."""
     if not isinstance(value, str):
         return ""
-    return _LONE_SURROGATE.sub("\ufffd", _ESCAPES.sub("", value))
+    return _LONE_SURROGATE.sub("\ufffd", _ESCAPES.sub("", value)).replace("\r\n", "\n")
 
 
 @dataclass

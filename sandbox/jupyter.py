@@ -12,7 +12,7 @@ from toolablate.sandbox.process import KernelProcess
 
 NO_INPUT = "[input() cannot be answered here: write the value into the code]"
 REPLACED = "[the kernel was lost through no fault of the code; this cell runs in a fresh one]\n"
-FRESH_KERNEL = "[the next cell starts in a fresh kernel: variables, imports and files are gone]"
+FRESH_KERNEL = "[the next cell starts in a fresh kernel: variables, imports and files of earlier cells are gone]"
 
 
 class JupyterKernel:
