@@ -47,7 +47,7 @@ class KernelHost:
         self._users: dict[Settings, int] = {}
         self._processes: set[KernelProcess] = set()
         self._addresses: set[StableAddress] = set()
-        self._premises = Premises()
+        self._premises: Premises | None = None
         threading.Thread(target=self._loop.run_forever, name="toolablate kernels", daemon=True).start()
         atexit.register(self._close_at_exit)
 
@@ -120,25 +120,28 @@ class KernelHost:
             self._processes.discard(process)
             await process.close()
 
-    def new_address(self) -> StableAddress:
+    async def new_address(self) -> StableAddress:
+        if self._premises is None:
+            self._premises = Premises()
         address = StableAddress(self._premises.folder)
         self._addresses.add(address)
         return address
 
-    def close_address(self, address: StableAddress) -> None:
+    async def close_address(self, address: StableAddress) -> None:
         self._addresses.discard(address)
         address.close()
+        if not self._addresses and self._premises is not None:
+            premises, self._premises = self._premises, None
+            await premises.close()
 
     def _close_at_exit(self) -> None:
-        for address in tuple(self._addresses):
-            self.close_address(address)
-        with contextlib.suppress(Exception):  # the kernels end with us in any case; what is closed here are folders
+        with contextlib.suppress(Exception):  # the kernels end with us in any case, and the keeper clears up
             self._submit(self._close_all()).result(_AT_EXIT_SECONDS)
 
     async def _close_all(self) -> None:
         await asyncio.gather(*(self.end(process) for process in tuple(self._processes)), return_exceptions=True)
         await asyncio.gather(*(backend.close() for backend in self._backends.values()), return_exceptions=True)
-        await self._premises.close()
+        await asyncio.gather(*(self.close_address(address) for address in tuple(self._addresses)))
 
 
 _lock = threading.Lock()

@@ -75,7 +75,7 @@ class SandboxProvisioner(KernelProvisionerBase):
         try:
             self._process = await kernel_host().run(self._start(self._settings(), self._key()))
             if self._address is None:
-                self._address = kernel_host().new_address()
+                self._address = await kernel_host().run(kernel_host().new_address())
             self._address.lead_to(self._process.connection.address)
         except BaseException as error:
             await self.cleanup()
@@ -131,8 +131,8 @@ class SandboxProvisioner(KernelProvisionerBase):
             taken, self._taken = self._taken, None
             await kernel_host().run(kernel_host().give_back(taken))
         if self._address is not None:
-            kernel_host().close_address(self._address)
-            self._address = None
+            address, self._address = self._address, None
+            await kernel_host().run(kernel_host().close_address(address))
 
     async def get_provisioner_info(self) -> dict[str, Any]:
         """The kernel ends with the process that started it, so there is nothing by which another could take it over."""
