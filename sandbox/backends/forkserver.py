@@ -23,7 +23,7 @@ from toolablate.sandbox.premises import Premises
 from toolablate.sandbox.process import KernelProcess
 from toolablate.sandbox.python import Python
 
-_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_NET_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+_CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_NET_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 _SERVER_TMP_BYTES = 64_000_000
 _USERS = 4096
 """How many ids of users the kernels of a server take in turn: each must be in its /etc/passwd."""
@@ -89,7 +89,7 @@ class ForkServer:
         root = os.geteuid() == 0
         self._child = start_in_bubblewrap(
             self._python,
-            "inside.forkserver",
+            "inside.nursery",
             users=[next(self._users) for _ in range(_USERS)] if root else [USER_ID],
             tmp_bytes=_SERVER_TMP_BYTES,
             options=capabilities(_CAPABILITIES),

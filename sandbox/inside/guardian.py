@@ -1,6 +1,7 @@
 """Process 1 of a sandbox: forks the kernel, places files, interrupts, watches, and reports how the kernel ended."""
 
 import contextlib
+import json
 import os
 import select
 import signal
@@ -17,27 +18,27 @@ ERROR_BYTES = 8_000
 _COPIED_BYTES = 1 << 20
 
 Request = dict[str, Any]
+ForkKernel = Callable[[int, int], tuple[int, socket.socket | None]]
 
 
-def guard(control: socket.socket, request: Request, listeners: list[int], run_kernel: Callable[[int], None]) -> None:
-    """Gives up root, forks `run_kernel` (which gets a descriptor to write an error of its start to, and closes it once
-    it stands), and guards it to its end. Does not return."""
+def guard(control: socket.socket, request: Request, listeners: list[int], fork_kernel: ForkKernel) -> None:
+    """Gives up root, forks the kernel, and guards it to its end. Does not return.
+
+    `fork_kernel` gets both ends of a pipe: into the second an error of the kernel's start is written, and it is closed
+    once the kernel stands. It gives the kernel's process id and, where the kernel is no child of ours, a socket that
+    tells how it ended.
+    """
     # Before the fork, so that the kernel never has a moment in which it could read or trace its guardian.
     become(request["uid"])
     prctl(PR_SET_DUMPABLE, 0)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     error_reader, error_writer = os.pipe()
+    kernel, status = fork_kernel(error_reader, error_writer)
     wake_reader, wake_writer = os.pipe()
     _catch_child_exits(wake_writer)
-    kernel = os.fork()
-    if kernel == 0:
-        for descriptor in (error_reader, wake_reader, wake_writer, control.detach()):
-            os.close(descriptor)
-        run_kernel(error_writer)
-        os._exit(0)
     for descriptor in (*listeners, error_writer):
         os.close(descriptor)
-    _Guardian(kernel, control, wake_reader, error_reader, request).run()
+    _Guardian(kernel, status, control, wake_reader, error_reader, request).run()
 
 
 def _catch_child_exits(wake_writer: int) -> None:
@@ -50,9 +51,16 @@ def _catch_child_exits(wake_writer: int) -> None:
 
 class _Guardian:
     def __init__(
-        self, kernel: int, control: socket.socket, wake_reader: int, error_reader: int, request: Request
+        self,
+        kernel: int,
+        status: socket.socket | None,
+        control: socket.socket,
+        wake_reader: int,
+        error_reader: int,
+        request: Request,
     ) -> None:
         self._kernel = kernel
+        self._status = status
         self._control = control
         self._wake_reader = wake_reader
         self._error_reader = error_reader
@@ -61,25 +69,30 @@ class _Guardian:
 
     def run(self) -> None:
         poll = select.poll()
-        for source in (self._control.fileno(), self._wake_reader, self._error_reader):
+        sources = [self._control.fileno(), self._wake_reader, self._error_reader]
+        sources += [self._status.fileno()] if self._status else []
+        for source in sources:
             poll.register(source, select.POLLIN)
+        self._collect()  # what ended before we listened
         while True:
             # By the clock and not by silence: who floods us with signals is watched all the same.
             if over := self._watch.exceeded():
                 self._finish(None, over)
             for source, event in poll.poll(self._watch.pause_ms):
                 if source == self._wake_reader:
+                    os.read(self._wake_reader, 4096)
                     self._collect()
                 elif source == self._error_reader:
                     poll.unregister(source)
                     if not event & select.POLLIN:  # closed without a word: the kernel stands, and has run no code yet
                         self._watch.begin()
+                elif self._status is not None and source == self._status.fileno():
+                    self._kernel_ended(_told_code(self._status))
                 else:
                     self._obey()
 
     def _collect(self) -> None:
         """Reaps all children that ended; the end of the kernel is the end of all."""
-        os.read(self._wake_reader, 4096)
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -88,8 +101,10 @@ class _Guardian:
             if pid == 0:
                 return
             if pid == self._kernel:
-                over = "memory" if _out_of_memory() else ""
-                self._finish(os.waitstatus_to_exitcode(status), over, _read_error(self._error_reader))
+                self._kernel_ended(os.waitstatus_to_exitcode(status))
+
+    def _kernel_ended(self, code: int) -> None:
+        self._finish(code, "memory" if _out_of_memory() else "", _read_error(self._error_reader))
 
     def _obey(self) -> None:
         try:
@@ -137,6 +152,11 @@ class _Guardian:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(-1, 0)
         os._exit(0)
+
+
+def _told_code(status: socket.socket) -> int:
+    told, _ = receive(status)
+    return int(json.loads(told)["code"]) if told else -signal.SIGKILL
 
 
 def _read_error(error_reader: int) -> str:

@@ -2,29 +2,46 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 from . import system
 from .system import BIND, NO_DEVICES, NO_PROGRAMS, NO_SETUID, READ_ONLY, RECURSIVE, REMOUNT
 
+NAMESPACES = {
+    "pid": system.NEW_PIDS,
+    "mnt": system.NEW_MOUNTS,
+    "net": system.NEW_NETWORK,
+    "ipc": system.NEW_IPC,
+    "uts": system.NEW_HOSTNAME,
+    "cgroup": system.NEW_CGROUP,
+}
 _SHARED_MEMORY_BYTES = 64_000_000
 _READ_ONLY_IN_PROC = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
 _HIDDEN_IN_PROC = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kmsg")
 
 
-def isolate(request: dict[str, Any]) -> None:
+def isolate(limits: dict[str, int]) -> None:
     """Called by process 1 of a new pid namespace, with the power to mount and to configure a network; afterwards there
     is nothing left that another kernel could see or write."""
     system.unshare(system.NEW_MOUNTS | system.NEW_NETWORK | system.NEW_IPC | system.NEW_HOSTNAME | system.NEW_CGROUP)
     system.mount("", "/", "", system.PRIVATE | RECURSIVE)
-    limits = request["limits"]
     _own_folder("/tmp", limits["file"], limits["files"])  # noqa: S108 - the sandbox's own
     _own_folder("/dev/shm", _SHARED_MEMORY_BYTES, limits["files"])  # noqa: S108
     _own_processes()
     system.bring_up_loopback()
     os.chdir("/tmp")  # noqa: S108
-    if request["uid"] is None:
-        _own_user()
+
+
+def open_namespaces() -> list[int]:
+    """Descriptors of our own, in the order of `NAMESPACES`."""
+    return [os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in NAMESPACES]
+
+
+def enter_namespaces(opened: list[int]) -> None:
+    """All but that of the processes, which only a fork enters."""
+    for descriptor, kind in list(zip(opened, NAMESPACES.values(), strict=True))[1:]:
+        system.enter(descriptor, kind)
+    for descriptor in opened:
+        os.close(descriptor)
 
 
 def _own_folder(path: str, size: int, files: int) -> None:
@@ -42,7 +59,7 @@ def _own_processes() -> None:
             system.mount("/dev/null", path, "", BIND)
 
 
-def _own_user() -> None:
+def own_user() -> None:
     """A user namespace that owns none of the other namespaces: what it grants, it grants over nothing."""
     user, group = os.getuid(), os.getgid()
     system.unshare(system.NEW_USER)

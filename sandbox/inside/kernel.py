@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 
 
 def run_kernel(
-    application: Callable[[], "KernelApplication"], request: dict[str, Any], listeners: list[int], error_writer: int
+    application: Callable[[], "KernelApplication"],
+    request: dict[str, Any],
+    listeners: list[int],
+    error_writer: int,
+    settle: Callable[[], None] = lambda: None,
 ) -> None:
     """Settles, connects the application to its sockets, takes on its limits, and serves until it is told to stop."""
     try:
+        settle()
         _settle(request["work"])
         if program := bytes.fromhex(request["filter"]):
             filter_system_calls(program)

@@ -1,6 +1,5 @@
 """Starts one kernel: `python -P -m inside.start fd:N`, or `/path/of/socket` in place of `fd:N`."""
 
-import functools
 import json
 import os
 import socket
@@ -20,8 +19,20 @@ def main(address: str) -> None:
     message, descriptors = receive(control)
     request, listeners = json.loads(message), descriptors[: len(CHANNELS)]
     introduce(control)
-    join(descriptors[len(CHANNELS) :])
-    guard(control, request, listeners, functools.partial(run_kernel, _application, request, listeners))
+    groups = descriptors[len(CHANNELS) :]
+    join(groups)
+    for group in groups:
+        os.close(group)
+
+    def fork(error_reader: int, error_writer: int) -> tuple[int, None]:
+        pid = os.fork()
+        if pid == 0:
+            control.close()
+            os.close(error_reader)
+            run_kernel(_application, request, listeners, error_writer)
+        return pid, None
+
+    guard(control, request, listeners, fork)
 
 
 def _connect(address: str) -> socket.socket:
