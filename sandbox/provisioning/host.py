@@ -9,7 +9,7 @@ import atexit
 import contextlib
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -60,14 +60,11 @@ class KernelHost:
             return await work
 
         result = asyncio.wrap_future(self._submit(tracked()))
-        try:
-            return await asyncio.shield(result)
-        except asyncio.CancelledError:
-            self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks if task])
-            await asyncio.wait({result})
-            with contextlib.suppress(BaseException):  # what became of it is nobody's business any more
-                result.result()
-            raise
+        return await _to_its_end(result, lambda: self._loop.call_soon_threadsafe(_cancel, tasks))
+
+    async def finish(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Awaits `work`, which is not cancelled together with its caller: half an end is none."""
+        return await _to_its_end(asyncio.wrap_future(self._submit(work)))
 
     def _submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -76,9 +73,19 @@ class KernelHost:
         """Opens the backend for one user more; raises `KernelUnavailable`."""
         async with self._opening:
             if settings not in self._backends:
-                opened = await asyncio.to_thread(open_backend, settings.backend, settings.limits, settings.python)
-                self._backends[settings] = opened
+                self._backends[settings] = await self._open(settings)
             self._users[settings] = self._users.get(settings, 0) + 1
+
+    async def _open(self, settings: Settings) -> Backend:
+        opening = asyncio.ensure_future(
+            asyncio.to_thread(open_backend, settings.backend, settings.limits, settings.python)
+        )
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            with contextlib.suppress(KernelUnavailable):
+                await (await opening).close()
+            raise
 
     async def give_back(self, settings: Settings) -> None:
         """Closes the backend after its last user, whose kernel must have ended before."""
@@ -120,7 +127,7 @@ class KernelHost:
             self._processes.discard(process)
             await process.close()
 
-    async def new_address(self) -> StableAddress:
+    def new_address(self) -> StableAddress:
         if self._premises is None:
             self._premises = Premises()
         address = StableAddress(self._premises.folder)
@@ -142,6 +149,24 @@ class KernelHost:
         await asyncio.gather(*(self.end(process) for process in tuple(self._processes)), return_exceptions=True)
         await asyncio.gather(*(backend.close() for backend in self._backends.values()), return_exceptions=True)
         await asyncio.gather(*(self.close_address(address) for address in tuple(self._addresses)))
+
+
+def _cancel(tasks: list[asyncio.Task[_T] | None]) -> None:
+    for task in tasks:
+        if task is not None:
+            task.cancel()
+
+
+async def _to_its_end(result: asyncio.Future[_T], cancel: Callable[[], object] | None = None) -> _T:
+    try:
+        return await asyncio.shield(result)
+    except asyncio.CancelledError:
+        if cancel is not None and not result.done():
+            cancel()
+        await asyncio.wait({result})
+        with contextlib.suppress(BaseException):  # what became of it is nobody's business any more
+            result.result()
+        raise
 
 
 _lock = threading.Lock()

@@ -73,17 +73,15 @@ class SandboxProvisioner(KernelProvisionerBase):
         """Raises `ProvisioningError`, with the command that mends it where there is one; nothing is left then."""
         await self._end()
         try:
-            self._process = await kernel_host().run(self._start(self._settings(), self._key()))
-            if self._address is None:
-                self._address = await kernel_host().run(kernel_host().new_address())
-            self._address.lead_to(self._process.connection.address)
+            key = await kernel_host().run(self._start(self._settings(), self._key()))
         except BaseException as error:
             await self.cleanup()
             if isinstance(error, KernelUnavailable):
                 raise ProvisioningError(error.message, hint=error.hint, code=error.code) from error
             raise
+        assert self._address is not None
         self._ending = False
-        self.connection_info = _connection_info(Connection(self._address.address, self._process.connection.key))
+        self.connection_info = _connection_info(Connection(self._address.address, key))
         return self.connection_info
 
     async def poll(self) -> int | None:
@@ -114,7 +112,7 @@ class SandboxProvisioner(KernelProvisionerBase):
     async def kill(self, restart: bool = False) -> None:
         self._ending = True
         if self._process is not None:
-            await kernel_host().run(kernel_host().end(self._process))
+            await kernel_host().finish(kernel_host().end(self._process))
 
     async def terminate(self, restart: bool = False) -> None:
         self._ending = True
@@ -129,17 +127,17 @@ class SandboxProvisioner(KernelProvisionerBase):
             return
         if self._taken is not None:
             taken, self._taken = self._taken, None
-            await kernel_host().run(kernel_host().give_back(taken))
+            await kernel_host().finish(kernel_host().give_back(taken))
         if self._address is not None:
             address, self._address = self._address, None
-            await kernel_host().run(kernel_host().close_address(address))
+            await kernel_host().finish(kernel_host().close_address(address))
 
     async def get_provisioner_info(self) -> dict[str, Any]:
         """The kernel ends with the process that started it, so there is nothing by which another could take it over."""
         return {**await super().get_provisioner_info(), "backend": self.backend}
 
-    async def _start(self, settings: Settings, key: str) -> KernelProcess:
-        """Runs on the host's loop."""
+    async def _start(self, settings: Settings, key: str) -> str:
+        """Runs on the host's loop, where nothing can come between a start and our knowing of it. Gives the key."""
         host = kernel_host()
         if self._taken != settings:
             if self._taken is not None:
@@ -147,12 +145,16 @@ class SandboxProvisioner(KernelProvisionerBase):
                 await host.give_back(taken)
             await host.take(settings)
             self._taken = settings
-        return await host.start(settings, key)
+        if self._address is None:
+            self._address = host.new_address()
+        self._process = await host.start(settings, key)
+        self._address.lead_to(self._process.connection.address)
+        return self._process.connection.key
 
     async def _end(self) -> None:
         """Returns when nothing of the present kernel is left."""
         if self._process is not None:
-            await kernel_host().run(kernel_host().end(self._process))
+            await kernel_host().finish(kernel_host().end(self._process))
             self._process = None
 
     def _settings(self) -> Settings:
