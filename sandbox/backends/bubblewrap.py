@@ -60,13 +60,17 @@ class BubblewrapProcess(KernelProcess):
         self._user = fresh_user() if os.geteuid() == 0 else None
 
     async def _launch(self) -> socket.socket:
-        both = ("--disable-userns",) if self._user is None else ()
+        user = str(USER_ID)
+        if self._user is None:
+            options = ["--disable-userns", "--uid", user, "--gid", user, *capabilities(())]
+        else:
+            options = capabilities(("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"))
         self._child = start_in_bubblewrap(
             self._python,
             "inside.start",
             users=[self._user or USER_ID],
             tmp_bytes=self.limits.disk_mb * _MB,
-            options=[*both, *capabilities(() if self._user is None else ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP"))],
+            options=options,
         )
         return self._child.control
 
@@ -98,7 +102,7 @@ def start_in_bubblewrap(
     python: Python, module: str, *, users: Sequence[int], tmp_bytes: int, options: Sequence[str]
 ) -> Child:
     """Starts a module of ours in namespaces of its own, with a read-only system, and with `fd:N` for its control
-    socket as argument. Without root it runs as `USER_ID` of a user namespace. Raises `KernelUnavailable`, OSError."""
+    socket as argument. Without root it runs in a user namespace. Raises `KernelUnavailable`, OSError."""
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         raise KernelUnavailable("bubblewrap (bwrap) is not installed", hint=REMEDY_INSTALL, code="not_installed")
@@ -134,7 +138,7 @@ def _namespaces() -> list[str]:
     options += ["--hostname", "sandbox", "--die-with-parent", "--new-session", "--as-pid-1"]
     if os.geteuid() != 0:
         # With root there is none: so a kernel can become a user of the host that owns nothing, and root is gone.
-        options += ["--unshare-user", "--uid", str(USER_ID), "--gid", str(USER_ID)]
+        options += ["--unshare-user"]
     return options
 
 

@@ -24,6 +24,9 @@ from toolablate.sandbox.process import KernelProcess
 from toolablate.sandbox.python import Python
 
 _CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_NET_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
+_WITHOUT_ROOT = (*_CAPABILITIES, "CAP_SETFCAP")
+"""Without it Linux lets no child of the user namespace map its root."""
+
 _SERVER_TMP_BYTES = 64_000_000
 _USERS = 4096
 """How many ids of users the kernels of a server take in turn: each must be in its /etc/passwd."""
@@ -92,7 +95,8 @@ class ForkServer:
             "inside.nursery",
             users=[next(self._users) for _ in range(_USERS)] if root else [USER_ID],
             tmp_bytes=_SERVER_TMP_BYTES,
-            options=capabilities(_CAPABILITIES),
+            # As root of the user namespace: for any other id bubblewrap makes a second one, without power over the rest.
+            options=capabilities(_CAPABILITIES) if root else [*capabilities(_WITHOUT_ROOT), "--uid", "0", "--gid", "0"],
         )
         if not await readable(self._child.control, _READY_SECONDS) or not _says_ready(self._child.control):
             said = self._child.error()

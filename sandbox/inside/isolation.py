@@ -14,6 +14,7 @@ NAMESPACES = {
     "uts": system.NEW_HOSTNAME,
     "cgroup": system.NEW_CGROUP,
 }
+_USER_ID = 1000
 _SHARED_MEMORY_BYTES = 64_000_000
 _READ_ONLY_IN_PROC = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
 _HIDDEN_IN_PROC = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kmsg")
@@ -63,5 +64,9 @@ def own_user() -> None:
     """A user namespace that owns none of the other namespaces: what it grants, it grants over nothing."""
     user, group = os.getuid(), os.getgid()
     system.unshare(system.NEW_USER)
-    for name, content in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+    for name, content in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{_USER_ID} {user} 1"),
+        ("gid_map", f"{_USER_ID} {group} 1"),
+    ):
         Path("/proc/self", name).write_text(content, encoding="ascii")

@@ -6,7 +6,7 @@ import select
 import signal
 import socket
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import system
 from .control import CHANNELS, join, receive, send
@@ -113,7 +113,7 @@ def ask_for_kernel(
     """How a guardian gets its kernel: gives the kernel's process id in our namespace, and the socket that tells its
     end."""
 
-    def fork(_: int, error_writer: int) -> tuple[int, socket.socket]:
+    def fork(_error_reader: int, error_writer: int) -> tuple[int, socket.socket]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, zygote:
             given = [error_writer, *listeners, *groups, *namespaces, theirs.fileno()]
@@ -121,7 +121,7 @@ def ask_for_kernel(
         for descriptor in (*groups, *namespaces):
             os.close(descriptor)
         answer, _ = receive(ours)
-        told = json.loads(answer) if answer else {"error": "it has ended"}
+        told: dict[str, Any] = json.loads(answer) if answer else {"error": "it has ended"}
         if "error" in told:
             raise RuntimeError(f"no kernel could be forked: {told['error']}")
         return told["pid"], ours
