@@ -27,6 +27,9 @@ _CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_NET_ADMIN", "CAP_SETUID
 _WITHOUT_ROOT = (*_CAPABILITIES, "CAP_SETFCAP")
 """Without it Linux lets no child of the user namespace map its root."""
 
+_ROOT_OF_NAMESPACE = ("--uid", "0", "--gid", "0")
+"""For any other id bubblewrap makes a second user namespace, which has no power over the other namespaces."""
+
 _SERVER_TMP_BYTES = 64_000_000
 _USERS = 4096
 """How many ids of users the kernels of a server take in turn: each must be in its /etc/passwd."""
@@ -95,8 +98,7 @@ class ForkServer:
             "inside.nursery",
             users=[next(self._users) for _ in range(_USERS)] if root else [USER_ID],
             tmp_bytes=_SERVER_TMP_BYTES,
-            # As root of the user namespace: for any other id bubblewrap makes a second one, without power over the rest.
-            options=capabilities(_CAPABILITIES) if root else [*capabilities(_WITHOUT_ROOT), "--uid", "0", "--gid", "0"],
+            options=capabilities(_CAPABILITIES) if root else [*capabilities(_WITHOUT_ROOT), *_ROOT_OF_NAMESPACE],
         )
         if not await readable(self._child.control, _READY_SECONDS) or not _says_ready(self._child.control):
             said = self._child.error()

@@ -11,7 +11,7 @@ from typing import Any
 # The debugger is of no use to a program and costs a fifth of the start.
 sys.modules["debugpy"] = None  # type: ignore[assignment]
 
-import ipykernel.debugger  # finds that there is none
+import ipykernel.debugger  # noqa: F401 - finds that there is none
 import zmq
 from ipykernel.control import ControlThread
 from ipykernel.heartbeat import Heartbeat
