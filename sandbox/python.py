@@ -12,15 +12,17 @@ from pathlib import Path
 from toolablate.sandbox.kernel import KernelUnavailable
 
 _ASK = "import json,sys; print(json.dumps([sys.prefix,sys.exec_prefix,sys.base_prefix,sys.base_exec_prefix]))"
+_MAY_HOLD_SECRETS = ("pip.conf", "uv.toml")
 _ALREADY_THERE = ("/usr", "/bin", "/lib")
 
 
 @dataclass(frozen=True, slots=True)
 class Python:
-    """An interpreter and the folders that it needs to see."""
+    """An interpreter, the folders that it needs to see, and files in them that may hold a password (of an index)."""
 
     executable: str
     folders: tuple[str, ...]
+    secrets: tuple[str, ...] = ()
 
 
 @lru_cache
@@ -31,7 +33,9 @@ def find_python(executable: str | None) -> Python:
         prefixes = [sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix]
     else:
         prefixes = _ask(executable)
-    return Python(executable, _outermost({path for prefix in prefixes for path in (prefix, os.path.realpath(prefix))}))
+    paths = {path for prefix in prefixes for path in (prefix, os.path.realpath(prefix))}
+    files = sorted(f"{path}/{name}" for path in paths for name in _MAY_HOLD_SECRETS)
+    return Python(executable, _outermost(paths), tuple(file for file in files if Path(file).is_file()))
 
 
 def without_homes(python: Python) -> Python:

@@ -117,7 +117,7 @@ def start_in_bubblewrap(
             bwrap,
             *_namespaces(),
             *options,
-            *_mounts(passwd_file.fileno(), group_file.fileno(), tmp_bytes, python.folders),
+            *_mounts(passwd_file.fileno(), group_file.fileno(), tmp_bytes, python),
             *_environment(python),
             *("--", python.executable, "-P", "-m", module),
         ]
@@ -142,7 +142,7 @@ def _namespaces() -> list[str]:
     return options
 
 
-def _mounts(passwd: int, group: int, tmp_bytes: int, folders: Sequence[str]) -> list[str]:
+def _mounts(passwd: int, group: int, tmp_bytes: int, python: Python) -> list[str]:
     return [
         *_system_mounts(),
         *("--perms", "0644", "--ro-bind-data", str(passwd), "/etc/passwd"),
@@ -151,7 +151,8 @@ def _mounts(passwd: int, group: int, tmp_bytes: int, folders: Sequence[str]) -> 
         *("--perms", "1777", "--size", str(_SHARED_MEMORY_MB * _MB), "--tmpfs", "/dev/shm"),  # noqa: S108
         *("--remount-ro", "/dev"),
         *("--perms", "1777", "--size", str(tmp_bytes), "--tmpfs", "/tmp"),  # noqa: S108
-        *(option for folder in folders for option in _shown(folder, folder)),
+        *(option for folder in python.folders for option in _shown(folder, folder)),
+        *(option for file in python.secrets for option in ("--ro-bind", "/dev/null", file)),
         *_shown(str(INSIDE), f"{_INSIDE}/{INSIDE.name}"),
         *("--remount-ro", "/", "--chdir", "/tmp"),  # noqa: S108
     ]

@@ -199,6 +199,31 @@ async def test_bad_python_is_named(python: str) -> None:
     await sandbox.close()
 
 
+@pytest.fixture
+def index_with_password() -> Iterator[Path]:
+    file = Path(sys.prefix, "uv.toml")
+    file.write_text('index-url = "https://me:hunter2@index.example/"', encoding="utf-8")
+    find_python.cache_clear()
+    yield file
+    file.unlink()
+    find_python.cache_clear()
+
+
+@in_one_loop
+@pytest.mark.parametrize("backend", ["forkserver", "bubblewrap"])
+async def test_password_of_a_package_index_is_hidden(backend: str, index_with_password: Path, start: Start) -> None:
+    sandbox = open_sandbox(backend)
+    try:
+        kernel = await start(sandbox)
+        listed = await kernel.execute("import os, sys; 'uv.toml' in os.listdir(sys.prefix)")
+        read = await kernel.execute("open(f'{sys.prefix}/uv.toml').read()")
+    finally:
+        await sandbox.close()
+    assert listed.text == "True\n"
+    assert "hunter2" not in read.text
+    assert read.text == "''\n" or "Permission denied" in read.text
+
+
 @in_one_loop
 @pytest.mark.parametrize("home", ["{prefix}", "{prefix}/inner", "/"])
 async def test_environment_that_shows_a_home_is_refused(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
