@@ -6,7 +6,7 @@ process and all below it) nor a thread of the Linux kernel, with that of the chi
 processes that were killed without anybody reaping them (the rest of a pid namespace) are ours too.
 
 What process 1 has reaped is left out, since nobody can tell whose it was: short-lived foreign orphans thus count as
-ours, as do the kernels of others (of a test run, say) that begin and are killed between two readings. While Docker is
+ours, as do the kernels of others (of a test run, say) that begin and are killed between two looks. While Docker is
 measured its daemon, shims and containers are ours, all of them: nobody else may use it then.
 All of it in clock ticks (10 ms), so a single figure of a few ms means little and a median of many something.
 """
@@ -14,7 +14,8 @@ All of it in clock ticks (10 ms), so a single figure of a few ms means little an
 import asyncio
 import os
 import time
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +23,9 @@ TICK = 1 / os.sysconf("SC_CLK_TCK")
 _KERNEL_THREADS = 2
 _DAEMONS = ("dockerd", "containerd", "containerd-shim", "runc", "docker-proxy", "docker-init")
 _LOOK_SECONDS = 0.05
-_LOOKS = 5
-_LONGEST_REST = 20.0
+_LOOKS = 6
+_IDLE_TICKS = 3
+_LONGEST_REST = 10.0
 
 Key = tuple[int, int]
 """A process for ever: its number and the tick at which it started."""
@@ -47,12 +49,12 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The machine at one moment; times in seconds."""
+    """CPU seconds up to one moment: of the machine, of foreign processes, and what looking at them has cost."""
 
     at: float
     busy: float
+    foreign: float
     looking: float
-    foreign: Mapping[Key, Process]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,62 +71,63 @@ class Load:
 
 
 class Meter:
-    """Reads the load. What the reading itself costs is known and taken off again."""
+    """Looks at all processes now and then, and adds up what foreign ones have done since the last look."""
 
     def __init__(self) -> None:
+        self.hurried = 0
         self._looking = 0.0
-        self._known_as_ours: set[Key] = set()
+        self._foreign_ticks = 0
+        self._seen: Mapping[Key, Process] = {}
+        self._family: set[Key] = set()
+        self._ours: set[Key] = set()
 
     def read(self, *, docker: bool = False) -> Reading:
-        started = time.thread_time()
-        seen = processes()
-        ours = self._ours(seen, docker=docker)
-        foreign = {
-            each.key: each
-            for each in seen.values()
-            if each.key not in ours and _KERNEL_THREADS not in (each.pid, each.parent)
-        }
-        busy = _busy()
-        self._looking += time.thread_time() - started
-        return Reading(time.perf_counter(), busy, self._looking, foreign)
+        self._look(docker=docker)
+        return Reading(time.perf_counter(), _busy(), self._foreign_ticks * TICK, self._looking)
 
     async def rest(self, *, docker: bool = False) -> None:
-        """Returns when none of our processes has done or begun anything for a quarter of a second (what is stopped has
-        ended, a pool is full again), at the latest after `_LONGEST_REST`."""
-        before, quiet = None, 0
+        """Returns when none of our processes has begun, ended or done much for a quarter of a second: what is stopped
+        has ended, a pool is full again. After `_LONGEST_REST` it goes on anyway, and counts that in `hurried`."""
+        looks: deque[Mapping[Key, int]] = deque(maxlen=_LOOKS)
         deadline = time.monotonic() + _LONGEST_REST
-        while quiet < _LOOKS and time.monotonic() < deadline:
+        while not idle(looks):
+            if time.monotonic() > deadline:
+                self.hurried += 1
+                return
             await asyncio.sleep(_LOOK_SECONDS)
-            started = time.thread_time()
-            seen = processes()
-            ours = self._ours(seen, docker=docker)
-            now = {each.key: each.ticks for each in seen.values() if each.key in ours and each.pid != os.getpid()}
-            quiet = quiet + 1 if now == before else 0
-            before = now
-            self._looking += time.thread_time() - started
+            self._look(docker=docker)
+            looks.append({key: self._seen[key].ticks for key in self._ours if key[0] != os.getpid()})
 
-    def _ours(self, seen: Mapping[int, Process], *, docker: bool) -> set[Key]:
-        roots = {each.pid for each in seen.values() if each.pid == os.getpid() or each.key in self._known_as_ours}
-        below = descendants(seen, roots)
-        keys = {seen[pid].key for pid in below}
+    def _look(self, *, docker: bool) -> None:
+        started = time.thread_time()
+        seen = processes()
         # A process of ours whose parent has gone is ours still.
-        self._known_as_ours = keys
-        if docker:
-            daemons = {each.pid for each in seen.values() if each.name.startswith(_DAEMONS)}
-            keys = keys | {seen[pid].key for pid in descendants(seen, daemons)}
-        return keys
+        self._family = _tree(
+            seen, {pid for pid, each in seen.items() if pid == os.getpid() or each.key in self._family}
+        )
+        daemons = {pid for pid, each in seen.items() if docker and each.name.startswith(_DAEMONS)}
+        self._ours = self._family | _tree(seen, daemons)
+        now = {each.key: each for each in seen.values()}
+        if self._seen:
+            foreign = now.keys() - self._ours - {key for key, each in now.items() if _is_kernel_thread(each)}
+            self._foreign_ticks += foreign_ticks(self._seen, now, foreign)
+        self._seen = now
+        self._looking += time.thread_time() - started
 
 
 def between(before: Reading, after: Reading) -> Load:
-    """The CPU time used between two readings."""
-    foreign = _foreign_ticks(before.foreign, after.foreign) * TICK
+    """The CPU time used between two readings of one meter."""
+    foreign = after.foreign - before.foreign
     ours = after.busy - before.busy - foreign - (after.looking - before.looking)
     return Load(after.at - before.at, max(0.0, ours), foreign)
 
 
-def _foreign_ticks(before: Mapping[Key, Process], after: Mapping[Key, Process]) -> int:
-    """What a process has reaped is new but for what was known of it before; and not even that need be there, for what
-    is killed with its pid namespace nobody reaps."""
+def foreign_ticks(before: Mapping[Key, Process], after: Mapping[Key, Process], foreign: Set[Key]) -> int:
+    """What the foreign ones have done between two looks, with what they reaped.
+
+    What a process has reaped is new but for what was known of it before; and not even that need be there, for what is
+    killed with its pid namespace nobody reaps.
+    """
     inherited: dict[Key, int] = {}
     keys = {each.pid: key for key, each in before.items()}
     for key, each in before.items():
@@ -136,12 +139,28 @@ def _foreign_ticks(before: Mapping[Key, Process], after: Mapping[Key, Process]) 
         if heir is not None:
             inherited[heir] = inherited.get(heir, 0) + each.ticks + each.reaped
     total = 0
-    for key, each in after.items():
-        then = before.get(key)
-        total += each.ticks - (then.ticks if then else 0)
-        if each.pid != 1:
-            total += max(0, each.reaped - (then.reaped if then else 0) - inherited.get(key, 0))
+    for key in foreign:
+        now, then = after[key], before.get(key)
+        total += now.ticks - (then.ticks if then else 0)
+        if now.pid != 1:
+            total += max(0, now.reaped - (then.reaped if then else 0) - inherited.get(key, 0))
     return total
+
+
+def idle(looks: Sequence[Mapping[Key, int]]) -> bool:
+    """The same processes over all looks, and none of them has done much: idle kernels and their guardians wake up too,
+    each now and then, and there may be many."""
+    if len(looks) < _LOOKS or any(look.keys() != looks[0].keys() for look in looks):
+        return False
+    return all(ticks - looks[0][key] <= _IDLE_TICKS for key, ticks in looks[-1].items())
+
+
+def _tree(seen: Mapping[int, Process], roots: set[int]) -> set[Key]:
+    return {seen[pid].key for pid in descendants(seen, roots)}
+
+
+def _is_kernel_thread(process: Process) -> bool:
+    return _KERNEL_THREADS in (process.pid, process.parent)
 
 
 def processes() -> dict[int, Process]:

@@ -1,27 +1,30 @@
-"""Memory of idle kernels: PSS, in which a page that n processes share counts 1/n for each.
+"""Idle kernels: the CPU time they use, and their memory as PSS (a page that n processes share counts 1/n for each).
 
-A kernel tells its own number and its pid namespace, by which it is found among the processes of this machine. Above it
-in the tree, what belongs to one kernel alone is its guard (guardian, bwrap, containerd-shim), what stands above several
-is shared (the fork server); Docker's daemons are shared as well. What a kernel started itself counts with it.
+A kernel tells its own number and its pid namespace, by which it is found among the processes of this machine; what it
+started itself counts with it. What shares its namespace, and what stands above those in the tree of processes but above
+no other kernel, is its guard (guardian, bwrap, containerd-shim). All other processes of ours are shared (fork server),
+and so are Docker's daemons.
 """
 
 import asyncio
+import contextlib
 import os
 import random
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from toolablate.sandbox import KernelUnavailable
 
-from .latency import Say, loaded
-from .load import Meter, Process, descendants, processes
+from .latency import Say
+from .load import Meter, Process, between, descendants, processes
 from .records import Failed, Measure, Sample
 from .ways import LiveKernel, Way, answering, failure, new_way, uses_docker
 
 _MB = 1_000_000
 _AT_ONCE = 4
+_IDLE_SECONDS = 3.0
 _WHO = "import os; print(os.getpid(), os.readlink('/proc/self/ns/pid'))"
+_Figures = list[tuple[Measure, float]]
 _DOCKER_DAEMONS = ("dockerd", "containerd")
 
 
@@ -38,14 +41,14 @@ async def measure_memory(names: Sequence[str], live: int, meter: Meter, say: Say
             say(f"memory  {name} FAILED: {failed.reason}")
         else:
             found += taken
-            say(f"memory  {name}: " + "  ".join(f"{each.measure} {each.value:.1f} MB" for each in taken[-3:]))
+            say(f"memory  {name}: " + "  ".join(f"{each.measure} {each.value:.1f}" for each in taken[-4:]))
         finally:
             await way.close()
     return found
 
 
 async def memory_of(way: Way, live: int, meter: Meter) -> list[Sample]:
-    """One sample of each kernel, one of the guards per kernel, one of what is shared."""
+    """One sample of each kernel, one of the guards per kernel, of what is shared, and of what idling costs."""
     kernels: list[LiveKernel] = []
     gate = asyncio.Semaphore(_AT_ONCE)
 
@@ -59,54 +62,70 @@ async def memory_of(way: Way, live: int, meter: Meter) -> list[Sample]:
             return reply.text.strip()
 
     try:
-        async with loaded(meter, way) as load:
-            told = await asyncio.gather(*(begin() for _ in range(live)))
-        figures = _weigh(told, docker=uses_docker([way.name]))
-        return [Sample(way.name, measure, value, load[0].foreign_cores, live) for measure, value in figures]
+        told = await asyncio.gather(*(begin() for _ in range(live)))
+        docker = uses_docker([way.name])
+        await meter.rest(docker=docker)
+        before = meter.read(docker=docker)
+        await asyncio.sleep(_IDLE_SECONDS)
+        load = between(before, meter.read(docker=docker))
+        figures: _Figures = [*_weigh(told, docker=docker), ("idle", load.ours / load.seconds * 1000 / live)]
+        return [Sample(way.name, measure, value, load.foreign_cores, live) for measure, value in figures]
     finally:
         await asyncio.gather(*(kernel.stop() for kernel in kernels))
 
 
-def _weigh(told: Sequence[str], *, docker: bool) -> list[tuple[Measure, float]]:
+def _weigh(told: Sequence[str], *, docker: bool) -> _Figures:
     seen = processes()
-    kernels = _find(told, seen)
-    guards, shared = _above(kernels, seen)
+    inside = _namespaces(seen)
+    kernels = _find(told, inside)
+    own = [descendants(seen, {kernel}) for kernel in kernels]
+    guards = _guards(kernels, seen, inside)
+    shared = descendants(seen, {os.getpid()}) - guards - set().union(*own) - {os.getpid()}
     if docker:
         shared |= {each.pid for each in seen.values() if each.name in _DOCKER_DAEMONS}
-    guards -= shared
-    figures: list[tuple[Measure, float]] = [
-        ("pss_kernel", sum(_pss(pid) for pid in descendants(seen, {kernel}))) for kernel in kernels
+    return [
+        *(("pss_kernel", sum(map(_pss, processes_of_it))) for processes_of_it in own),
+        ("pss_guard", sum(map(_pss, guards)) / len(kernels)),
+        ("pss_shared", sum(map(_pss, shared))),
     ]
-    figures.append(("pss_guard", sum(map(_pss, guards)) / len(kernels)))
-    return [*figures, ("pss_shared", sum(map(_pss, shared)))]
 
 
-def _find(told: Sequence[str], seen: Mapping[int, Process]) -> list[int]:
+def _namespaces(seen: Mapping[int, Process]) -> dict[int, str]:
+    """The pid namespace of each process that lets us look."""
+    found = {}
+    for pid in seen:
+        with contextlib.suppress(OSError):
+            found[pid] = str(Path(f"/proc/{pid}/ns/pid").readlink())
+    return found
+
+
+def _find(told: Sequence[str], inside: Mapping[int, str]) -> list[int]:
     """The processes that called themselves so."""
     known: dict[str, int] = {}
-    for pid in seen:
-        try:
+    for pid, namespace in inside.items():
+        with contextlib.suppress(OSError):
             status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
-            namespace = Path(f"/proc/{pid}/ns/pid").readlink()
-        except (OSError, ValueError):
-            continue
-        inside = next(line for line in status.splitlines() if line.startswith("NSpid:")).split()[-1]
-        known[f"{inside} {namespace}"] = pid
+            number = next(line for line in status.splitlines() if line.startswith("NSpid:")).split()[-1]
+            known[f"{number} {namespace}"] = pid
     missing = [name for name in told if name not in known]
     if missing:
         raise RuntimeError(f"{len(missing)} of {len(told)} kernels cannot be found in /proc (that needs root)")
     return [known[name] for name in told]
 
 
-def _above(kernels: Sequence[int], seen: Mapping[int, Process]) -> tuple[set[int], set[int]]:
-    """The processes above one kernel alone, and those above several; neither ourselves nor process 1."""
-    counts: Counter[int] = Counter()
+def _guards(kernels: Sequence[int], seen: Mapping[int, Process], inside: Mapping[int, str]) -> set[int]:
+    """What is there for one kernel alone, itself and its children apart."""
+    ours = inside.get(os.getpid())
+    served: dict[int, set[int]] = {}
     for kernel in kernels:
-        pid = seen[kernel].parent
-        while pid > 1 and pid != os.getpid() and pid in seen:
-            counts[pid] += 1
-            pid = seen[pid].parent
-    return {pid for pid, n in counts.items() if n == 1}, {pid for pid, n in counts.items() if n > 1}
+        members = {kernel} | {pid for pid, space in inside.items() if space == inside[kernel] != ours}
+        for member in members:
+            pid = member
+            while pid > 1 and pid != os.getpid() and pid in seen:
+                served.setdefault(pid, set()).add(kernel)
+                pid = seen[pid].parent
+    below = descendants(seen, set(kernels))
+    return {pid for pid, kernels_served in served.items() if len(kernels_served) == 1 and pid not in below}
 
 
 def _pss(pid: int) -> float:

@@ -18,6 +18,7 @@ Measure = Literal[
     "pss_kernel",  # MB of one idle kernel
     "pss_guard",  # MB, per kernel, of the processes that belong to one kernel alone
     "pss_shared",  # MB of the processes that all kernels of a way share
+    "idle",  # CPU ms per second of one idle kernel with its guard, of all that is not foreign divided by the kernels
     "programs",  # TAT-QA programs per second, one kernel each
 ]
 

@@ -73,6 +73,7 @@ async def measure(options: argparse.Namespace, names: Sequence[str], say: Say) -
     if options.whole_example:
         work = run_whole_example(options.recorded, meter, say)
         found.whole_example = await found.attempt("the whole example", default, work)
+    machine["rests cut short"] = str(meter.hurried)
     return Report(
         machine,
         default,

@@ -32,11 +32,7 @@ def print_report(report: Report, console: Console) -> None:
 def _tables(report: Report) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
     yield "Latency, ms", _LATENCY, list(_latency_rows(report))
     yield "Kernels per second", ("way", "at once", "bare", "with imports", "foreign"), list(_rate_rows(report))
-    yield (
-        "Idle kernels, MB (PSS)",
-        ("way", "live", "kernel", "its guard", "shared", "all, per kernel"),
-        list(_memory_rows(report)),
-    )
+    yield "Idle kernels, MB (PSS)", _IDLE, list(_idle_rows(report))
     yield f"TAT-QA programs, one kernel each ({_PROGRAMS_NOTE})", _PROGRAMS, list(_program_rows(report))
     yield (
         "In a row",
@@ -108,18 +104,21 @@ def _rate_rows(report: Report) -> Iterator[tuple[str, ...]]:
 _RATES: tuple[Measure, ...] = ("rate", "rate_imports")
 
 
-def _memory_rows(report: Report) -> Iterator[tuple[str, ...]]:
+def _idle_rows(report: Report) -> Iterator[tuple[str, ...]]:
     for way in _ways(report, "pss_kernel"):
         live = next(each.many for each in report.samples if (each.way, each.measure) == (way, "pss_kernel"))
-        kernel, guard, shared = (report.of(way, measure, live) for measure in _MEMORY)
+        kernel, guard, shared, cpu = (report.of(way, measure, live) for measure in _IDLE_MEASURES)
         assert kernel is not None
         assert guard is not None
         assert shared is not None
+        assert cpu is not None
         each = kernel.median + guard.median + shared.median / live
-        yield way, str(live), _spread(kernel), f"{guard.median:.1f}", f"{shared.median:.1f}", f"{each:.1f}"
+        figures = (guard.median, shared.median, each, cpu.median)
+        yield way, str(live), _spread(kernel), *(f"{figure:.1f}" for figure in figures)
 
 
-_MEMORY: tuple[Measure, ...] = ("pss_kernel", "pss_guard", "pss_shared")
+_IDLE = ("way", "live", "kernel", "its guard", "shared", "all, per kernel", "CPU of each, ms per s")
+_IDLE_MEASURES: tuple[Measure, ...] = ("pss_kernel", "pss_guard", "pss_shared", "idle")
 
 
 def _program_rows(report: Report) -> Iterator[tuple[str, ...]]:

@@ -45,15 +45,16 @@ def test_every_part_of_it_runs(recorded: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     report = json.loads(out.read_text(encoding="utf-8"))
     latency = {"first", "imports", "stop", "during_stop", "cpu", "cpu_imports"}
-    memory = {"pss_kernel", "pss_guard", "pss_shared"}
+    memory = {"pss_kernel", "pss_guard", "pss_shared", "idle"}
     assert _measures(report) == {
         "plain-tcp": latency | memory | {"rate", "rate_imports", "programs"},
         "forkserver": latency | memory | {"rate", "rate_imports", "programs"},
         "forkserver+pool": latency,
     }
     assert sum(each["measure"] == "pss_kernel" for each in report["samples"]) == 4
-    shared = {each["way"]: each["value"] for each in report["samples"] if each["measure"] == "pss_shared"}
-    assert shared["plain-tcp"] == 0 < shared["forkserver"]
+    for measure in ("pss_guard", "pss_shared"):
+        weight = {each["way"]: each["value"] for each in report["samples"] if each["measure"] == measure}
+        assert weight["plain-tcp"] == 0 < weight["forkserver"]
     (row,) = report["rows"]
     assert row["kernels"] == 2
     assert not {"processes", "descriptors", "files"} & set(row["left"])
@@ -71,7 +72,7 @@ def test_every_part_of_it_runs(recorded: Path, tmp_path: Path) -> None:
 def _measures(report: dict[str, Any]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for sample in report["samples"]:
-        assert sample["value"] > 0 or sample["measure"] in ("cpu", "cpu_imports", "pss_guard", "pss_shared")
+        assert sample["value"] > 0 or sample["measure"] in ("cpu", "cpu_imports", "pss_guard", "pss_shared", "idle")
         found.setdefault(sample["way"], set()).add(sample["measure"])
     return found
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench_kernels.load import Key, Meter, Process, Reading, between, processes
+from bench_kernels.load import Key, Meter, Process, Reading, between, foreign_ticks, idle, processes
 
 BUSY_SECONDS = 0.3
 SPIN = f"import time\nwhile time.process_time() < {BUSY_SECONDS}: pass\n"
@@ -75,10 +75,37 @@ def _after(process: Process, ticks: int, reaped: int) -> Process:
     ],
 )
 def test_foreign_work(before: list[Process], after: list[Process], ticks: int) -> None:
-    def reading(at: float, seen: list[Process]) -> Reading:
-        foreign: dict[Key, Process] = {each.key: each for each in seen}
-        return Reading(at, busy=0.0, looking=0.0, foreign=foreign)
+    now = {each.key: each for each in after}
+    assert foreign_ticks({each.key: each for each in before}, now, now.keys()) == ticks
 
-    load = between(reading(0.0, before), reading(2.0, after))
-    assert load.foreign == pytest.approx(ticks / os.sysconf("SC_CLK_TCK"))
-    assert load.foreign_cores == pytest.approx(load.foreign / 2)
+
+def test_what_is_ours_is_not_foreign() -> None:
+    before, after = {each.key: each for each in (PARENT, CHILD)}, {PARENT.key: _after(PARENT, 3, 170), INIT.key: INIT}
+    assert foreign_ticks(before, after, {INIT.key}) == INIT.ticks
+
+
+def test_a_load_is_what_lies_between_two_readings() -> None:
+    before, after = Reading(1.0, 10.0, 2.0, 0.5), Reading(3.0, 13.0, 3.0, 0.75)
+    load = between(before, after)
+    assert (load.ours, load.foreign, load.foreign_cores) == (1.75, 1.0, 0.5)
+
+
+A, B = (1, 0), (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("looks", "idle_now"),
+    [
+        pytest.param([{A: 5, B: 5}] * 6, True, id="nothing happens"),
+        pytest.param([{A: 5}] * 5, False, id="not looked for long enough"),
+        pytest.param([{A: 5 + each // 3} for each in range(6)], True, id="a wake-up now and then"),
+        pytest.param([{A: 5 + each // 3, B: 5 + each // 2} for each in range(6)], True, id="wake-ups of several"),
+        pytest.param([{A: 5 + each} for each in range(6)], False, id="work"),
+        pytest.param([{A: 5, B: 5 + each} for each in range(6)], False, id="work by one of them"),
+        pytest.param([{A: 5, B: 5}] * 5 + [{A: 5}], False, id="one has just ended"),
+        pytest.param([{A: 5}] * 5 + [{A: 5, B: 0}], False, id="one has just begun"),
+        pytest.param([{A: 5}] * 5 + [{B: 5}], False, id="one has replaced another"),
+    ],
+)
+def test_when_our_processes_are_idle(looks: list[dict[Key, int]], idle_now: bool) -> None:
+    assert idle(looks) is idle_now
