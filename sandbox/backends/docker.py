@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import itertools
 import os
+import random
 import shutil
 import socket
 import time
@@ -20,7 +22,15 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 _MB = 1_000_000
-_NOBODY = "65534:65534"
+# Users of services that come and go (systemd, "Users, Groups, UIDs and GIDs"): there also where a daemon without root
+# has no more than 65,536 to give. Kernels that shared one would share what Linux counts by user.
+_FIRST_USER, _LAST_USER = 61_184, 65_519
+_MASKED = (
+    *("acpi", "asound", "kcore", "keys", "kmsg", "latency_stats", "sched_debug", "scsi", "timer_list", "timer_stats"),
+    "pressure",
+)
+"""Docker's own list, and what anybody may write to."""
+
 _SHARE = "/run/toolablate"
 _SHARED_MEMORY_MB = 64
 _KERNEL_MB = 256
@@ -40,9 +50,11 @@ class Docker:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._premises = Premises()
+        first = random.SystemRandom().randrange(_FIRST_USER, _LAST_USER)
+        self._users = itertools.cycle([*range(first, _LAST_USER + 1), *range(_FIRST_USER, first)])
 
     def new_process(self) -> KernelProcess:
-        return DockerProcess(self._limits, self._premises)
+        return DockerProcess(self._limits, self._premises, next(self._users))
 
     async def close(self) -> None:
         await self._premises.close()
@@ -52,8 +64,9 @@ class DockerProcess(KernelProcess):
     """The launcher, as process 1 of the container, fetches the listening sockets over one unix socket in a folder that
     is mounted read-only. When we are gone that socket ends, and with it the container."""
 
-    def __init__(self, limits: Limits, premises: Premises) -> None:
+    def __init__(self, limits: Limits, premises: Premises, user: int) -> None:
         super().__init__(limits, premises)
+        self._user = user
         self._client: DockerClient | None = None
         self._container: Container | None = None
 
@@ -61,6 +74,8 @@ class DockerProcess(KernelProcess):
         share = Path(self.folder) / "share"
         share.mkdir(mode=0o755)
         shutil.copytree(INSIDE, share / INSIDE.name)
+        people = f"root:x:0:0::/:/bin/false\nkernel:x:{self._user}:{self._user}::{self.work}:/bin/sh\n"
+        (share / "passwd").write_text(people, encoding="ascii")
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.setblocking(False)
             listener.bind(str(share / "start"))
@@ -68,7 +83,9 @@ class DockerProcess(KernelProcess):
             share.chmod(0o755)
             listener.listen(1)
             await _in_thread(lambda: self._run_container(share))
-            return await self._accept(listener)
+            control = await self._accept(listener)
+        (share / "start").unlink()
+        return control
 
     def _run_container(self, share: Path) -> None:
         import docker
@@ -77,7 +94,9 @@ class DockerProcess(KernelProcess):
         _knock()
         try:
             self._client = docker.from_env(timeout=_API_SECONDS)
-            self._container = self._client.containers.create(**self._options(share))
+            # Not `containers.create`: it takes neither paths to hide, nor a no to the proxies of our configuration.
+            created = self._client.api.create_container(**self._options(share), host_config=self._isolation(share))
+            self._container = self._client.containers.get(created["Id"])
             self._container.start()
         except ImageNotFound:
             raise KernelUnavailable(f"the image {IMAGE} is not there", hint=BUILD_COMMAND, code="no_image") from None
@@ -88,35 +107,43 @@ class DockerProcess(KernelProcess):
             raise _no_daemon(error) from error
 
     def _options(self, share: Path) -> dict[str, Any]:
-        from docker.types import LogConfig, Mount, Ulimit
-
-        limits = self.limits
-        memory = (limits.memory_mb + _KERNEL_MB) * _MB
+        path = f"{Path(PYTHON).parent}:/usr/local/bin:/usr/bin:/bin"
         return {
             "image": IMAGE,
             "command": [PYTHON, "-P", "-m", "inside.start", f"{_SHARE}/start"],
-            "user": _NOBODY,
-            "network_mode": "none",
-            "read_only": True,
-            "cap_drop": ["ALL"],
-            "security_opt": ["no-new-privileges"],
-            "mounts": [Mount(_SHARE, str(share), type="bind", read_only=True)],
-            "tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb * _MB},nr_inodes={limits.files}"},  # noqa: S108
-            "shm_size": _SHARED_MEMORY_MB * _MB,
-            "mem_limit": memory,
-            "memswap_limit": memory,
-            "pids_limit": limits.processes,
-            "ulimits": [Ulimit(name="core", soft=0, hard=0)],
-            "environment": {
-                **ENVIRONMENT,
-                "PATH": f"{Path(PYTHON).parent}:/usr/local/bin:/usr/bin:/bin",
-                "PYTHONPATH": _SHARE,
-            },
+            "user": f"{self._user}:{self._user}",
+            "environment": {**ENVIRONMENT, "PATH": path, "PYTHONPATH": _SHARE},
             "hostname": "sandbox",
             "labels": {LABEL: "1"},
-            "log_config": LogConfig(type="none"),
-            "auto_remove": True,
+            "use_config_proxy": False,
         }
+
+    def _isolation(self, share: Path) -> dict[str, Any]:
+        from docker.types import HostConfig, LogConfig, Mount, Ulimit
+
+        assert self._client is not None
+        limits = self.limits
+        memory = (limits.memory_mb + _KERNEL_MB) * _MB
+        folders = {_SHARE: share, "/etc/passwd": share / "passwd"}
+        config = HostConfig(
+            version=self._client.api.api_version,
+            network_mode="none",
+            ipc_mode="private",
+            cgroupns="private",
+            read_only=True,
+            cap_drop=["ALL"],
+            security_opt=["no-new-privileges"],
+            mounts=[Mount(target, str(source), type="bind", read_only=True) for target, source in folders.items()],
+            tmpfs={"/tmp": f"rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb * _MB},nr_inodes={limits.files}"},  # noqa: S108
+            shm_size=_SHARED_MEMORY_MB * _MB,
+            mem_limit=memory,
+            memswap_limit=memory,
+            pids_limit=limits.processes,
+            ulimits=[Ulimit(name="core", soft=0, hard=0)],
+            log_config=LogConfig(type="none"),
+            auto_remove=True,
+        )
+        return {**config, "MaskedPaths": [*(f"/proc/{name}" for name in _MASKED), "/sys/firmware"]}
 
     async def _accept(self, listener: socket.socket) -> socket.socket:
         loop = asyncio.get_running_loop()
