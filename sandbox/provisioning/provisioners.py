@@ -78,6 +78,8 @@ class SandboxProvisioner(KernelProvisionerBase):
             await self.cleanup()
             if isinstance(error, KernelUnavailable):
                 raise ProvisioningError(error.message, hint=error.hint, code=error.code) from error
+            if isinstance(error, OSError):
+                raise ProvisioningError(f"the sandbox could not be made: {error}", code="start_failed") from error
             raise
         assert self._address is not None
         self._ending = False

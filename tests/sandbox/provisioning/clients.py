@@ -48,6 +48,15 @@ def connected(manager: KernelManager) -> BlockingKernelClient:
     return client
 
 
+def existing(connection_file: str) -> BlockingKernelClient:
+    """Connected to a kernel that somebody else started."""
+    client = BlockingKernelClient(connection_file=connection_file)
+    client.load_connection_file()
+    client.start_channels(hb=False)  # which takes a machine that is busy for a second for a dead kernel
+    client.wait_for_ready(timeout=ANSWER_SECONDS)
+    return client
+
+
 def printed(client: BlockingKernelClient, code: str) -> str:
     """What a cell prints, or the name of its error."""
     shown: list[str] = []

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -138,6 +139,16 @@ def test_missing_bubblewrap_is_named_with_its_remedy(monkeypatch: pytest.MonkeyP
     with pytest.raises(ProvisioningError, match=r"not installed\n  apt-get install bubblewrap"):
         manager.start_kernel()
     assert left_behind("bubblewrap", home) == []
+
+
+@any_isolating
+def test_temporary_folder_that_is_none(backend: str, monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    manager = KernelManager(kernel_name=installed(backend))
+    monkeypatch.setattr(tempfile, "tempdir", str(home / "missing"))
+    with pytest.raises(ProvisioningError, match="missing"):
+        manager.start_kernel()
+    assert not manager.has_kernel
+    assert descendants(os.getpid()) == set()
 
 
 @pytest.mark.parametrize("backend", ["bubblewrap", "forkserver"])

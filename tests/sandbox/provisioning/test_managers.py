@@ -7,7 +7,6 @@ import signal
 from pathlib import Path
 
 import pytest
-from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.ioloop import AsyncIOLoopKernelManager
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.multikernelmanager import AsyncMultiKernelManager
@@ -17,6 +16,7 @@ from tests.sandbox.provisioning.clients import (
     connected,
     descendants,
     descriptors,
+    existing,
     installed,
     left_behind,
     printed,
@@ -86,10 +86,7 @@ def test_another_client_finds_the_kernel_by_its_connection_file(backend: str, ho
         assert content["key"] == manager.session.key.decode()
         assert content["kernel_name"] == name_of(backend)
         assert Path(manager.connection_file).stat().st_mode & 0o077 == 0
-        other = BlockingKernelClient(connection_file=manager.connection_file)
-        other.load_connection_file()
-        other.start_channels()
-        other.wait_for_ready(timeout=ANSWER_SECONDS)
+        other = existing(manager.connection_file)
         assert printed(other, "print('found')") == "found"
         other.stop_channels()
     finally:

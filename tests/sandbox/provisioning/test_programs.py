@@ -1,22 +1,23 @@
 """Isolated kernels in whole programs: those of Jupyter, and those that end in whatever way."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 from tests.sandbox.conftest import require
 from tests.sandbox.provisioning.clients import (
-    ANSWER_SECONDS,
     any_isolating,
     connected,
     containers,
     descendants,
+    existing,
     installed,
     left_behind,
     printed,
@@ -28,6 +29,18 @@ from toolablate.sandbox.kernelspecs import name_of
 from toolablate.sandbox.provisioning import ProvisioningError
 
 BIN = Path(sys.executable).parent
+
+
+@contextlib.contextmanager
+def ending(program: "subprocess.Popen[str]") -> Iterator["subprocess.Popen[str]"]:
+    """A test that fails leaves no program to the next one."""
+    with program:
+        try:
+            yield program
+        except BaseException:
+            program.kill()
+            raise
+
 
 HOST = """
 import sys, time
@@ -57,7 +70,7 @@ def test_program_that_never_shuts_its_kernel_down(backend: str, home: Path) -> N
 @any_isolating
 def test_kernels_end_with_a_killed_program(backend: str, home: Path) -> None:
     command = [sys.executable, "-c", HOST, installed(backend), "1000"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+    with ending(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)) as program:
         assert program.stdout is not None
         assert program.stderr is not None
         if program.stdout.readline() != "ready\n":
@@ -80,15 +93,12 @@ def test_programs_of_jupyter(backend: str, home: Path) -> None:
     if backend == "docker" and "Docker" in run.stderr:
         require(backend, ProvisioningError(run.stderr, code="no_daemon"))
     assert (run.returncode, run.stdout, run.stderr) == (0, "42\n", "")
-    with subprocess.Popen([BIN / "jupyter", "kernel", "--kernel", name], stderr=subprocess.PIPE, text=True) as program:
+    with ending(
+        subprocess.Popen([BIN / "jupyter", "kernel", "--kernel", name], stderr=subprocess.PIPE, text=True)
+    ) as program:
         assert program.stderr is not None
-        said = ""
-        while "Connection file: " not in said:
-            said = program.stderr.readline()
-        client = BlockingKernelClient(connection_file=said.split("Connection file: ")[1].strip())
-        client.load_connection_file()
-        client.start_channels()
-        client.wait_for_ready(timeout=ANSWER_SECONDS)
+        said = next(line for line in program.stderr if "Connection file: " in line)
+        client = existing(said.split("Connection file: ")[1].strip())
         assert printed(client, "print('found')") == "found"
         client.stop_channels()
         program.send_signal(signal.SIGTERM)
