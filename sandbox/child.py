@@ -59,15 +59,15 @@ class Child:
     def exited(self) -> bool:
         return self._process.poll() is not None
 
-    async def end(self) -> None:
-        """Waits until it is gone; it ends by itself when the control socket is closed, and is killed if it does not."""
-        try:
-            descriptor = os.pidfd_open(self._process.pid)
-        except ProcessLookupError:
+    async def end(self, patience: float = _END_SECONDS) -> None:
+        """Waits until it is gone; it ends by itself when the control socket is closed, and is killed if it does not
+        within `patience` seconds. Safe to call twice."""
+        if self.exited:
             self._stderr.close()
             return
+        descriptor = os.pidfd_open(self._process.pid)  # ours to reap, so its number is still its own
         try:
-            if not await readable(descriptor, _END_SECONDS):
+            if not await readable(descriptor, patience):
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(self._process.pid, signal.SIGKILL)
                 await readable(descriptor, _END_SECONDS)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 import zmq.asyncio
 
@@ -116,7 +117,8 @@ class JupyterKernel:
         assert self._process is not None
         reconnect(self._client)
         try:
-            await wait_until_ready(self._client, self._process, self._limits)
+            patience = replace(self._limits, start_seconds=self._limits.grace_seconds)
+            await wait_until_ready(self._client, self._process, patience)
         except KernelUnavailable:
             self._refuse_lost()
             await self._discard()  # the next cell starts a fresh one, and says so

@@ -303,8 +303,8 @@ class Backend(Protocol):
 
 @contextlib.contextmanager
 def _open_doors(cgroup: Cgroup | None) -> Iterator[list[int]]:
-    """Descriptors through which the kernel joins its cgroup."""
-    doors = cgroup.open_procs() if cgroup else []
+    """Descriptors through which the kernel joins its cgroup, and the file that counts who was killed for memory."""
+    doors = [*cgroup.open_procs(), cgroup.open_kills()] if cgroup else []
     try:
         yield doors
     finally:

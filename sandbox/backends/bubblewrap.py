@@ -70,7 +70,7 @@ class BubblewrapProcess(KernelProcess):
             "inside.start",
             users=[self._user or USER_ID],
             tmp_bytes=self.limits.disk_mb * _MB,
-            options=options,
+            options=[*options, *_without_pressure()],
         )
         return self._child.control
 
@@ -92,6 +92,12 @@ class BubblewrapProcess(KernelProcess):
 
     def _process_limit(self) -> int:
         return super()._process_limit() + (_own_tasks() if self._user is None and not _counts_by_namespace() else 0)
+
+
+def _without_pressure() -> tuple[str, ...]:
+    """Anybody may write there, and have the machine's kernel watch."""
+    path = "/proc/pressure"
+    return ("--tmpfs", path, "--remount-ro", path) if Path(path).exists() else ()
 
 
 def fresh_user() -> int:
@@ -116,8 +122,8 @@ def start_in_bubblewrap(
         command = [
             bwrap,
             *_namespaces(),
-            *options,
             *_mounts(passwd_file.fileno(), group_file.fileno(), tmp_bytes, python),
+            *options,
             *_environment(python),
             *("--", python.executable, "-P", "-m", module),
         ]

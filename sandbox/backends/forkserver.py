@@ -113,7 +113,7 @@ class ForkServer:
         child, self._child = self._child, None
         if child is not None:
             child.control.close()
-            await child.end()
+            await child.end(patience=0.0)  # whoever forked a kernel has closed it: there is nothing to wait for
 
 
 def _users() -> Iterator[int]:

@@ -78,6 +78,10 @@ class Cgroup(ABC):
         """
 
     @abstractmethod
+    def open_kills(self) -> int:
+        """A descriptor of the file whose line `oom_kill N` counts the processes that were killed for memory."""
+
+    @abstractmethod
     def oom_killed(self) -> bool:
         """Whether a process was killed since the cgroup's own limit on memory was reached; not where one was killed
         because the machine, or a cgroup around us, ran out of memory. Still known after `remove`."""
@@ -150,6 +154,9 @@ class VersionOne(Cgroup):
         # A lone thread that moves itself spares the lock that is taken to move a process, 20 ms now and then.
         return _opened([folder / "tasks" for folder in self.places])
 
+    def open_kills(self) -> int:
+        return os.open(self._memory / "memory.oom_control", os.O_RDONLY | os.O_CLOEXEC)
+
     def oom_killed(self) -> bool:
         killed = _counter(self._memory / "memory.oom_control", "oom_kill")
         limit, peak = _number(self._memory / "memory.limit_in_bytes"), self.memory_peak()
@@ -177,6 +184,9 @@ class VersionTwo(Cgroup):
 
     def open_procs(self) -> list[int]:
         return _opened([self._memory / "cgroup.procs"])
+
+    def open_kills(self) -> int:
+        return os.open(self._memory / "memory.events", os.O_RDONLY | os.O_CLOEXEC)
 
     def oom_killed(self) -> bool:
         killed = _counter(self._memory / "memory.events", "oom_kill")

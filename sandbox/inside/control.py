@@ -1,6 +1,6 @@
 """The messages between the host and the guardian, over a SOCK_SEQPACKET socket.
 
-The host says: first the request (JSON), with the five listening sockets and what lets us join the control groups; then
+The host says: first the request (JSON) with the descriptors of `Given`; then
 `signal NUMBER`, or `file NAME` with a descriptor to copy from. The guardian says (JSON): `{"hello": true}` with a
 descriptor (pidfd) of itself, `{"placed": NAME, "error": TEXT}` after each file, and one report at the end,
 `{"code": EXIT_CODE, "over": LIMIT, "error": TEXT}`.
@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import socket
-from typing import Any
+from typing import Any, NamedTuple
 
 CHANNELS = ("shell", "iopub", "stdin", "hb", "control")
 _MESSAGE_BYTES = 65_536
@@ -27,6 +27,23 @@ def send(control: socket.socket, message: dict[str, Any], descriptors: tuple[int
     """A host that is gone is noticed elsewhere."""
     with contextlib.suppress(OSError):
         socket.send_fds(control, [json.dumps(message).encode()], descriptors)
+
+
+class Given(NamedTuple):
+    """The request, as it came and as read, with its descriptors: the five listening sockets, the doors to the control
+    groups, and a file that tells whether one of ours was killed for memory."""
+
+    message: bytes
+    request: dict[str, Any]
+    listeners: list[int]
+    groups: list[int]
+    kills: int | None
+
+
+def receive_request(control: socket.socket) -> Given:
+    message, descriptors = receive(control)
+    listeners, groups = descriptors[: len(CHANNELS)], descriptors[len(CHANNELS) :]
+    return Given(message, json.loads(message), listeners, groups[:-1], groups[-1] if groups else None)
 
 
 def join(groups: list[int]) -> None:

@@ -8,20 +8,18 @@ import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from .control import receive, send
+from .control import Given, receive, send
 from .system import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, become, prctl
 from .watch import Watch
 
 ERROR_BYTES = 8_000
 _COPIED_BYTES = 1 << 20
 
-Request = dict[str, Any]
 ForkKernel = Callable[[int, int], tuple[int, socket.socket | None]]
 
 
-def guard(control: socket.socket, request: Request, listeners: list[int], fork_kernel: ForkKernel) -> None:
+def guard(control: socket.socket, given: Given, fork_kernel: ForkKernel) -> None:
     """Gives up root, forks the kernel, and guards it to its end. Does not return.
 
     `fork_kernel` gets both ends of a pipe: into the second an error of the kernel's start is written, and it is closed
@@ -29,16 +27,16 @@ def guard(control: socket.socket, request: Request, listeners: list[int], fork_k
     tells how it ended.
     """
     # Before the fork, so that the kernel never has a moment in which it could read or trace its guardian.
-    become(request["uid"])
+    become(given.request["uid"])
     prctl(PR_SET_DUMPABLE, 0)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     error_reader, error_writer = os.pipe()
     kernel, status = fork_kernel(error_reader, error_writer)
     wake_reader, wake_writer = os.pipe()
     _catch_child_exits(wake_writer)
-    for descriptor in (*listeners, error_writer):
+    for descriptor in (*given.listeners, error_writer):
         os.close(descriptor)
-    _Guardian(kernel, status, control, wake_reader, error_reader, request).run()
+    _Guardian(kernel, status, control, wake_reader, error_reader, given).run()
 
 
 def _catch_child_exits(wake_writer: int) -> None:
@@ -57,15 +55,15 @@ class _Guardian:
         control: socket.socket,
         wake_reader: int,
         error_reader: int,
-        request: Request,
+        given: Given,
     ) -> None:
         self._kernel = kernel
         self._status = status
         self._control = control
         self._wake_reader = wake_reader
         self._error_reader = error_reader
-        self._work = request["work"]
-        self._watch = Watch(request["limits"], request["counted"])
+        self._work = given.request["work"]
+        self._watch = Watch(given.request["limits"], given.request["counted"], given.kills)
 
     def run(self) -> None:
         poll = select.poll()

@@ -17,6 +17,9 @@ NAMESPACES = {
 _USER_ID = 1000
 _SHARED_MEMORY_BYTES = 64_000_000
 _READ_ONLY_IN_PROC = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
+_PRESSURE = "/proc/pressure"
+"""Anybody may write there, and have the machine's kernel watch."""
+
 _HIDDEN_IN_PROC = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kmsg")
 
 
@@ -28,6 +31,7 @@ def isolate(limits: dict[str, int]) -> None:
     _own_folder("/tmp", limits["file"], limits["files"])  # noqa: S108 - the sandbox's own
     _own_folder("/dev/shm", _SHARED_MEMORY_BYTES, limits["files"])  # noqa: S108
     _own_processes()
+    system.mount("devpts", "/dev/pts", "devpts", NO_SETUID | NO_PROGRAMS, "newinstance,ptmxmode=0666,mode=620")
     system.bring_up_loopback()
     os.chdir("/tmp")  # noqa: S108
 
@@ -58,6 +62,8 @@ def _own_processes() -> None:
     for path in _HIDDEN_IN_PROC:
         if os.access(path, os.R_OK):
             system.mount("/dev/null", path, "", BIND)
+    if Path(_PRESSURE).exists():
+        system.mount("tmpfs", _PRESSURE, "tmpfs", READ_ONLY | NO_SETUID | NO_DEVICES | NO_PROGRAMS)
 
 
 def own_user() -> None:

@@ -5,7 +5,6 @@ process is small, so that the guardians which it forks are; the kernels themselv
 Neither reads anything that differs between kernels: the forked guardian reads its request itself.
 """
 
-import json
 import os
 import select
 import signal
@@ -14,7 +13,7 @@ import sys
 import traceback
 
 from . import system
-from .control import CHANNELS, introduce, join, receive, send
+from .control import introduce, join, receive, receive_request, send
 from .guardian import ERROR_BYTES, guard
 from .isolation import isolate, open_namespaces
 from .zygote import ask_for_kernel, breed
@@ -63,13 +62,11 @@ def _start_zygote(server: socket.socket) -> socket.socket:
 
 def _guard(control: socket.socket, zygote: socket.socket) -> None:
     try:
-        message, descriptors = receive(control)
-        request = json.loads(message)
-        listeners, groups = descriptors[: len(CHANNELS)], descriptors[len(CHANNELS) :]
+        given = receive_request(control)
         introduce(control)
-        join(groups)
-        isolate(request["limits"])
-        guard(control, request, listeners, ask_for_kernel(zygote, message, listeners, groups, open_namespaces()))
+        join(given.groups)
+        isolate(given.request["limits"])
+        guard(control, given, ask_for_kernel(zygote, given, open_namespaces()))
     except BaseException:  # noqa: BLE001 - the host is told
         send(control, {"code": 1, "over": "", "error": traceback.format_exc()[-ERROR_BYTES:]})
     os._exit(1)

@@ -1,12 +1,11 @@
 """Starts one kernel: `python -P -m inside.start fd:N`, or `/path/of/socket` in place of `fd:N`."""
 
-import json
 import os
 import socket
 import sys
 from typing import TYPE_CHECKING
 
-from .control import CHANNELS, introduce, join, receive
+from .control import introduce, join, receive_request
 from .guardian import guard
 from .kernel import run_kernel
 
@@ -16,23 +15,22 @@ if TYPE_CHECKING:
 
 def main(address: str) -> None:
     control = _connect(address)
-    message, descriptors = receive(control)
-    request, listeners = json.loads(message), descriptors[: len(CHANNELS)]
+    given = receive_request(control)
     introduce(control)
-    groups = descriptors[len(CHANNELS) :]
-    join(groups)
-    for group in groups:
+    join(given.groups)
+    for group in given.groups:
         os.close(group)
 
     def fork(error_reader: int, error_writer: int) -> tuple[int, None]:
         pid = os.fork()
         if pid == 0:
             control.close()
-            os.close(error_reader)
-            run_kernel(_application, request, listeners, error_writer)
+            for descriptor in (error_reader, *([] if given.kills is None else [given.kills])):
+                os.close(descriptor)
+            run_kernel(_application, given.request, given.listeners, error_writer)
         return pid, None
 
-    guard(control, request, listeners, fork)
+    guard(control, given, fork)
 
 
 def _connect(address: str) -> socket.socket:

@@ -16,18 +16,27 @@ shall get its MemoryError before the watch takes it for too large."""
 _UNIX_SOCKET_BYTES = 212_992
 """net.core.wmem_default of Linux; the filter of system calls refuses to raise it for a socket."""
 
+_FEW_SOCKETS = 32
+"""No more are not looked at one by one, for which Linux goes through tables of the whole machine."""
+
 _WRITABLE = ("/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
 
 
 class Watch:
     """Only where we are process 1 of a namespace: there is no leaving it. `counted` names what the system counts for
-    all processes together already (`memory`, `files`), and is not looked at."""
+    all processes together already (`memory`, `sockets`, `files`), and is not looked at. Where that is memory, Linux
+    kills one of them, and what is left is ended: `kills` is the open file that counts it."""
 
-    def __init__(self, limits: dict[str, int], counted: list[str]) -> None:
-        self._looks = {"files": self._too_many_files, "memory": self._too_much_memory}
-        for name in counted:
-            self._looks.pop(name, None)
-        self._looks["sockets"] = self._too_much_in_sockets
+    def __init__(self, limits: dict[str, int], counted: list[str], kills: int | None) -> None:
+        self._kills = kills
+        looks = {
+            "files": self._too_many_files,
+            "memory": self._too_much_memory,
+            "sockets": self._too_much_in_sockets,
+        }
+        self._looks = {name: look for name, look in looks.items() if name not in counted}
+        if kills is not None:
+            self._looks["memory"] = self._killed_for_memory
         self._memory = limits["memory"] + _SLACK_BYTES
         self._in_sockets = limits["memory"]
         self._files = limits["files"]
@@ -57,6 +66,11 @@ class Watch:
         """Control groups of version 1 do not count all of it either."""
         return _sockets_used() > self._in_sockets
 
+    def _killed_for_memory(self) -> bool:
+        assert self._kills is not None
+        lines = os.pread(self._kills, 4096, 0).splitlines()
+        return any(line.startswith(b"oom_kill ") and int(line.split()[1]) > 0 for line in lines)
+
     def _too_many_files(self) -> bool:
         return _files_used() > self._files
 
@@ -83,12 +97,18 @@ def _files_used() -> int:
 def _sockets_used() -> int:
     """What was sent and not yet read lies in no process, bytes: of TCP and UDP twice what is queued, for they round up;
     of unix sockets the most that they can hold, since nothing tells how much it is."""
+    if _sockets_open() <= _FEW_SOCKETS:
+        return 0
     used = _UNIX_SOCKET_BYTES * max(0, len(_lines("/proc/net/unix")) - 1)
     for protocol in ("tcp", "tcp6", "udp", "udp6"):
         for line in _lines(f"/proc/net/{protocol}")[1:]:
             sent, _, received = line.split()[4].partition(b":")
             used += 2 * (int(sent, 16) + int(received, 16))
     return used
+
+
+def _sockets_open() -> int:
+    return max((int(line.split()[2]) for line in _lines("/proc/net/sockstat")[:1]), default=0)
 
 
 def _lines(path: str) -> list[bytes]:

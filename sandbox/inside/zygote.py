@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import system
-from .control import CHANNELS, join, receive, send
+from .control import CHANNELS, Given, join, receive, send
 from .isolation import NAMESPACES, enter_namespaces, own_user
 from .kernel import run_kernel
 
@@ -107,18 +107,16 @@ def _settle_in(uid: int | None, groups: list[int], namespaces: list[int]) -> Non
     system.become(uid)
 
 
-def ask_for_kernel(
-    zygote: socket.socket, request: bytes, listeners: list[int], groups: list[int], namespaces: list[int]
-) -> "ForkKernel":
+def ask_for_kernel(zygote: socket.socket, given: Given, namespaces: list[int]) -> "ForkKernel":
     """How a guardian gets its kernel: gives the kernel's process id in our namespace, and the socket that tells its
     end."""
 
     def fork(_error_reader: int, error_writer: int) -> tuple[int, socket.socket]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, zygote:
-            given = [error_writer, *listeners, *groups, *namespaces, theirs.fileno()]
-            socket.send_fds(zygote, [request], given)
-        for descriptor in (*groups, *namespaces):
+            descriptors = [error_writer, *given.listeners, *given.groups, *namespaces, theirs.fileno()]
+            socket.send_fds(zygote, [given.message], descriptors)
+        for descriptor in (*given.groups, *namespaces):
             os.close(descriptor)
         answer, _ = receive(ours)
         told: dict[str, Any] = json.loads(answer) if answer else {"error": "it has ended"}
