@@ -3,11 +3,12 @@
 # make lint    ruff, mypy --strict and import-linter
 # make check   lint and test
 #
+# make bench-kernels  how long a fresh kernel takes, beside a plain ipykernel: on a quiet machine, a quarter of an hour
 # make docker-image   the kernel image of the Docker backend; IMAGE_OPTIONS=--offline where no registry can be reached
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint check docker-image bubblewrap clean
+.PHONY: demo test lint check bench-kernels docker-image bubblewrap clean
 
 demo: | bubblewrap .venv/demo.installed
 	@$(BIN)/toolablate run examples/demo/plan.toml
@@ -22,6 +23,9 @@ lint: .venv/dev.installed
 	$(BIN)/lint-imports
 
 check: lint test
+
+bench-kernels: | bubblewrap .venv/dev.installed
+	@$(BIN)/python -m bench.kernels $(BENCH_OPTIONS)
 
 docker-image: .venv/demo.installed
 	$(BIN)/python -m toolablate.sandbox.docker.build $(IMAGE_OPTIONS)
