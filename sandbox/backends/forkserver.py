@@ -31,7 +31,7 @@ _ROOT_OF_NAMESPACE = ("--uid", "0", "--gid", "0")
 """For any other id bubblewrap makes a second user namespace, which has no power over the other namespaces."""
 
 _SERVER_TMP_BYTES = 64_000_000
-_USERS = 4096
+_USERS = 1024
 """How many ids of users the kernels of a server take in turn: each must be in its /etc/passwd."""
 
 _READY_SECONDS = 60.0

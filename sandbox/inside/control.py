@@ -47,7 +47,7 @@ def receive_request(control: socket.socket) -> Given:
 
 
 def join(groups: list[int]) -> None:
-    """Joins the control groups whose open files these are; they stay open."""
+    """Joins the control groups whose open files these are; they stay open, and no kernel may get them."""
     for group in groups:
         os.write(group, b"0")
 

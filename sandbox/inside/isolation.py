@@ -56,7 +56,7 @@ def _own_folder(path: str, size: int, files: int) -> None:
 def _own_processes() -> None:
     system.mount("proc", "/proc", "proc", NO_SETUID | NO_DEVICES | NO_PROGRAMS)
     for path in _READ_ONLY_IN_PROC:
-        if os.access(path, os.W_OK):
+        if Path(path).exists():
             system.mount(path, path, "", BIND)
             system.mount("", path, "", BIND | REMOUNT | READ_ONLY | NO_SETUID | NO_DEVICES | NO_PROGRAMS)
     for path in _HIDDEN_IN_PROC:

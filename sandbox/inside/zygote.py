@@ -101,6 +101,8 @@ class _Zygote:
 
 def _settle_in(uid: int | None, groups: list[int], namespaces: list[int]) -> None:
     join(groups)
+    for group in groups:
+        os.close(group)
     enter_namespaces(namespaces)
     if uid is None:
         own_user()
