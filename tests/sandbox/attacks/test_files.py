@@ -49,7 +49,7 @@ async def test_bytes_are_bounded(jail: Kernel, folder: str, fill: str) -> None:
     ids=["files", "folders", "symbolic links", "hard links", "named pipes", "deep folders", "attributes"],
 )
 async def test_number_of_files_is_bounded(jail_with: OpenKernel, folder: str, fill: str) -> None:
-    kernel = await jail_with(files=2_000, cell_seconds=5.0)
+    kernel = await jail_with(files=2_000, cell_seconds=10.0)
     result = await kernel.execute(f"import os\nfolder = {folder!r}\n{fill}")
     # A path of 2,000 names takes IPython longer to ask for than the cell has, where it may tell of its failure.
     assert (result.status, result.error) in {("died", "files"), ("error", "OSError"), ("died", "time")}

@@ -86,7 +86,7 @@ async def test_guardian_ends_what_is_stuck_after_all_signals(jail_with: OpenKern
         ("if os.fork(): os._exit(0)\ntime.sleep(60)", {"exit"}),
         ("libc.syscall({'x86_64': 60, 'aarch64': 93}[os.uname().machine], 0)", {"time", "exit"}),
         ("signal.setitimer(signal.ITIMER_REAL, 0.1); time.sleep(60)", {"signal 14"}),
-        ("resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass", {"time", "signal 9"}),
+        ("resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass", {"time", "signal 9", "timeout"}),
         (
             "resource.setrlimit(resource.RLIMIT_AS, (0, 0)); x = bytes(10**8)",
             {"MemoryError", "signal 11", "signal 6", "exit"},
