@@ -1,5 +1,5 @@
 # make demo    the main job, with no key and no network
-# make test    the tests
+# make test    the tests; TESTS=tests/sandbox for those of a room
 # make lint    ruff, mypy --strict and import-linter
 # make check   lint and test
 #
@@ -14,7 +14,7 @@ demo: | bubblewrap .venv/demo.installed
 	@$(BIN)/toolablate run examples/demo/plan.toml
 
 test: | bubblewrap .venv/dev.installed
-	$(BIN)/pytest
+	$(BIN)/pytest $(TESTS)
 
 lint: .venv/dev.installed
 	$(BIN)/ruff check .

@@ -89,26 +89,48 @@ async def shared_jail(request: pytest.FixtureRequest) -> AsyncIterator[Kernel]:
         yield await started(opened)
 
 
+class Sandboxes:
+    """One for each backend and set of limits, for all tests of a module: a fork server takes seconds to start."""
+
+    def __init__(self) -> None:
+        self._opened: dict[tuple[str, Limits], Sandbox] = {}
+
+    def get(self, backend: str, **changes: float) -> Sandbox:
+        limits = dataclasses.replace(QUICK, **changes)  # type: ignore[arg-type]
+        return self._opened.setdefault((backend, limits), open_sandbox(backend, limits))
+
+    async def close(self) -> None:
+        for sandbox in self._opened.values():
+            await sandbox.close()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def sandboxes() -> AsyncIterator[Sandboxes]:
+    opened = Sandboxes()
+    yield opened
+    await opened.close()
+
+
 @pytest_asyncio.fixture(loop_scope="module")
-async def with_limits(any_backend: str) -> AsyncIterator[OpenKernel]:
-    """Starts a kernel whose limits differ from the quick ones in the named ways."""
-    async for open_kernel in _opener(any_backend):
+async def with_limits(any_backend: str, sandboxes: Sandboxes) -> AsyncIterator[OpenKernel]:
+    """Starts kernels whose limits differ from the quick ones in the named ways; they are closed after the test."""
+    async for open_kernel in _opener(any_backend, sandboxes):
         yield open_kernel
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def jail_with(isolating_backend: str) -> AsyncIterator[OpenKernel]:
-    async for open_kernel in _opener(isolating_backend):
+async def jail_with(isolating_backend: str, sandboxes: Sandboxes) -> AsyncIterator[OpenKernel]:
+    async for open_kernel in _opener(isolating_backend, sandboxes):
         yield open_kernel
 
 
-async def _opener(backend: str) -> AsyncIterator[OpenKernel]:
-    opened: list[Sandbox] = []
+async def _opener(backend: str, sandboxes: Sandboxes) -> AsyncIterator[OpenKernel]:
+    kernels: list[Kernel] = []
 
     async def open_kernel(**changes: float) -> Kernel:
-        opened.append(open_sandbox(backend, dataclasses.replace(QUICK, **changes)))
-        return await started(opened[-1])
+        kernels.append(await started(sandboxes.get(backend, **changes)))
+        return kernels[-1]
 
     yield open_kernel
-    for sandbox in opened:
-        await sandbox.close()
+    for kernel in kernels:
+        await kernel.close()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-IN_A_ROW = {"forkserver": 2_000, "bubblewrap": 100, "docker": 20}
+IN_A_ROW = {"forkserver": 2_000, "bubblewrap": 30, "docker": 5}
 AT_ONCE = 50
 
 HOST = """
