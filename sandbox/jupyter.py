@@ -9,7 +9,7 @@ import zmq.asyncio
 from toolablate.sandbox.client import BoundedClient, connect, reconnect, wait_until_ready
 from toolablate.sandbox.execution import Execution
 from toolablate.sandbox.kernel import CellResult, KernelUnavailable, Limits, WorkFile
-from toolablate.sandbox.process import KernelProcess
+from toolablate.sandbox.process import Exit, KernelProcess
 
 NO_INPUT = "[input() cannot be answered here: write the value into the code]"
 REPLACED = "[the kernel was lost through no fault of the code; this cell runs in a fresh one]\n"
@@ -86,7 +86,8 @@ class JupyterKernel:
                     await self._discard()
                 elif execution.deaf:
                     execution.output.truncated = True
-                    await self._listen_again()
+                    if not await self._listen_again():
+                        execution.ended = Exit()
             except BaseException:
                 await self._discard()
                 raise
@@ -112,7 +113,8 @@ class JupyterKernel:
         if self._client is None:
             await self.open()
 
-    async def _listen_again(self) -> None:
+    async def _listen_again(self) -> bool:
+        """False where the kernel no longer answers and is gone now."""
         assert self._client is not None
         assert self._process is not None
         reconnect(self._client)
@@ -121,11 +123,13 @@ class JupyterKernel:
             await wait_until_ready(self._client, self._process, patience)
         except KernelUnavailable:
             self._refuse_lost()
-            await self._discard()  # the next cell starts a fresh one, and says so
-            self._news = "[the kernel no longer answered and was replaced by a fresh one]\n"
+            await self._discard()
+            return False
+        return True
 
     def _refuse_unstarted(self) -> None:
-        assert self._process is not None
+        if self._process is None:
+            raise KernelUnavailable("the kernel was closed while a cell ran", code="closed")
         if self._process.ended is not None and self._process.ended.error and not self._process.ended.lost:
             raise self._process.start_failure()
 

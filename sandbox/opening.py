@@ -45,6 +45,7 @@ class _JupyterSandbox:
         self._ready: deque[JupyterKernel] = deque()
         self._work: set[asyncio.Task[None]] = set()
         self._filling = 0
+        self._closing = False
 
     async def check(self) -> Availability:
         """Starts a kernel, lets it reckon, asks what it has, and closes it."""
@@ -62,6 +63,8 @@ class _JupyterSandbox:
         return Availability(works=True, detail=_DETAILS[self.name], versions=_versions(packages.text))
 
     async def start(self, files: Sequence[WorkFile] = ()) -> Kernel:
+        if self._closing:
+            raise _closed()
         kernel = self._take_ready() or await self._new_kernel()
         self._refill()
         if files:
@@ -84,7 +87,7 @@ class _JupyterSandbox:
         return None
 
     def _refill(self) -> None:
-        while len(self._ready) + self._filling < self._pool:
+        while not self._closing and len(self._ready) + self._filling < self._pool:
             self._filling += 1
             self._do(self._add_ready())
 
@@ -113,17 +116,27 @@ class _JupyterSandbox:
         self._kernels.add(kernel)
         try:
             await kernel.open()
-        except BaseException:
+        except BaseException as error:
             self._kernels.discard(kernel)
+            task = asyncio.current_task()
+            if self._closing and not (task and task.cancelling()):
+                raise _closed() from error
             raise
         return kernel
 
     async def close(self) -> None:
         """Closes all its kernels."""
-        self._pool = 0
+        self._closing = True
+        try:
+            await self._close()
+        finally:
+            self._closing = False
+
+    async def _close(self) -> None:
         for task in self._work:
             task.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
+        self._ready.clear()
         await asyncio.gather(*(kernel.close() for kernel in tuple(self._kernels)))
         if self._backend is not None:
             await self._backend.close()
@@ -134,10 +147,21 @@ class _JupyterSandbox:
 
     async def _launch(self) -> "KernelProcess":
         if self._backend is None:
-            self._backend = open_backend(self.name, self.limits, self._python)
+            from toolablate.sandbox.process import system_hint
+
+            try:
+                self._backend = open_backend(self.name, self.limits, self._python)
+            except OSError as error:
+                raise KernelUnavailable(
+                    f"no kernel can be started: {error}", hint=system_hint(error), code="start_failed"
+                ) from error
         process = self._backend.new_process()
         await process.start()
         return process
+
+
+def _closed() -> KernelUnavailable:
+    return KernelUnavailable("the sandbox was closed", code="closed")
 
 
 _LIST_PACKAGES = """

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import json
 import os
 import signal
@@ -142,11 +143,13 @@ class KernelProcess(ABC):
             asyncio.get_running_loop().add_reader(self._control, self._read_control)
             with _open_doors(self._cgroup) as doors:
                 self._sockets.hand_over(self._control, self._request(), doors)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             said = self._start_error()
             await self.close()
             raise KernelUnavailable(
-                f"the kernel could not be started: {said or error}", hint=self.remedy(said), code="start_failed"
+                f"the kernel could not be started: {said or error}",
+                hint=self.remedy(said) or system_hint(error),
+                code="start_failed",
             ) from error
         except BaseException:
             await self.close()
@@ -171,6 +174,7 @@ class KernelProcess(ABC):
                 "uid": self._uid(),
                 "work": self.work,
                 "counted": list(self.counted),
+                "shown": self._shown_below_own_folders(),
                 "filter": (syscall_filter() or b"").hex() if self.guarded else "",
                 "output_chars": limits.output_chars + 1,  # one more, so that the client sees that there was more
                 "limits": {
@@ -183,6 +187,10 @@ class KernelProcess(ABC):
                 },
             }
         ).encode()
+
+    def _shown_below_own_folders(self) -> list[str]:
+        """What the kernel must see in spite of folders of its own that would hide it."""
+        return []
 
     def _process_limit(self) -> int:
         return self.limits.processes
@@ -249,9 +257,7 @@ class KernelProcess(ABC):
         """Why a process that has ended never became a kernel."""
         reason = self.ended.error.strip() if self.ended else ""
         last = reason.splitlines()[-1] if reason else f"it ended ({self.ended.cause if self.ended else 'killed'})"
-        hint = self.remedy(last) or (reason if "\n" in reason else "")
-        if "No module named" in last:
-            hint = "pip install ipykernel in the Python environment that kernels run on"
+        hint = start_hint(reason, self.remedy(last))
         return KernelUnavailable(f"the kernel did not start: {last}", hint=hint, code="start_failed")
 
     def interrupt(self) -> None:
@@ -299,6 +305,24 @@ class Backend(Protocol):
     async def close(self) -> None:
         """Ends what the processes shared; they must have been closed before."""
         ...
+
+
+def start_hint(said: str, remedy: str) -> str:
+    """What to do about what was said at a failed start: the remedy, if one is known, or all of it."""
+    if "No module named 'ipykernel'" in said:
+        return "pip install ipykernel in the Python environment that kernels run on"
+    return remedy or (said if "\n" in said else "")
+
+
+def system_hint(error: Exception) -> str:
+    """What to do where this machine refuses what a host process needs for its kernels."""
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return "too many files are open: raise the limit (ulimit -n 4096), or lower the concurrency"
+    if "path too long" in str(error):
+        return f"{tempfile.gettempdir()} is too long for a socket in it: set TMPDIR to a shorter path"
+    if isinstance(error, OSError):
+        return f"sockets of kernels lie in {tempfile.gettempdir()}: make room there, or set TMPDIR to another folder"
+    return ""
 
 
 @contextlib.contextmanager

@@ -18,11 +18,17 @@ _ALREADY_THERE = ("/usr", "/bin", "/lib")
 
 @dataclass(frozen=True, slots=True)
 class Python:
-    """An interpreter, the folders that it needs to see, and files in them that may hold a password (of an index)."""
+    """An interpreter, its prefixes, and the folders that it needs to see."""
 
     executable: str
     folders: tuple[str, ...]
-    secrets: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The files in these folders, as they are now, that may hold the password of a package index."""
+        files = (f"{prefix}/{name}" for prefix in self.prefixes for name in _MAY_HOLD_SECRETS)
+        return tuple(file for file in files if Path(file).is_file())
 
 
 @lru_cache
@@ -34,8 +40,7 @@ def find_python(executable: str | None) -> Python:
     else:
         prefixes = _ask(executable)
     paths = {path for prefix in prefixes for path in (prefix, os.path.realpath(prefix))}
-    files = sorted(f"{path}/{name}" for path in paths for name in _MAY_HOLD_SECRETS)
-    return Python(executable, _outermost(paths), tuple(file for file in files if Path(file).is_file()))
+    return Python(executable, _outermost(paths), tuple(sorted(paths)))
 
 
 def without_homes(python: Python) -> Python:

@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import os
 import random
+import signal
 import socket
 from collections.abc import Iterator, Sequence
 
@@ -20,7 +21,7 @@ from toolablate.sandbox.cgroups import Cgroup
 from toolablate.sandbox.child import Child, readable
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
 from toolablate.sandbox.premises import Premises
-from toolablate.sandbox.process import KernelProcess
+from toolablate.sandbox.process import KernelProcess, start_hint
 from toolablate.sandbox.python import Python
 
 _CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_NET_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
@@ -56,6 +57,15 @@ class ForkServer:
     async def fork(self) -> socket.socket:
         """Forks a guardian, which waits for its request; gives our end of its control socket."""
         await self._started()
+        try:
+            return await self._ask()
+        except OSError:  # it has just ended
+            await self._end()
+            self._ready = None
+        await self._started()
+        return await self._ask()
+
+    async def _ask(self) -> socket.socket:
         assert self._child is not None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
@@ -72,6 +82,11 @@ class ForkServer:
         ours.setblocking(False)
         return ours
 
+    @property
+    def below_own_folders(self) -> list[str]:
+        """Folders of the Python environment that lie where each kernel gets a folder of its own."""
+        return [folder for folder in self._python.folders if folder.startswith(("/tmp/", "/dev/shm/"))]  # noqa: S108
+
     def error(self) -> str:
         return self._child.error() if self._child else ""
 
@@ -87,7 +102,7 @@ class ForkServer:
         if self._child is not None and self._child.exited:
             await self._end()
             self._ready = None
-        if self._ready is None:
+        if self._ready is None or (self._ready.done() and (self._ready.cancelled() or self._ready.exception())):
             self._ready = asyncio.create_task(self._start())
         await asyncio.shield(self._ready)
 
@@ -103,10 +118,16 @@ class ForkServer:
         if not await readable(self._child.control, _READY_SECONDS) or not _says_ready(self._child.control):
             said = self._child.error()
             await self._end()
+            if said:
+                last = said.splitlines()[-1]
+                raise KernelUnavailable(
+                    f"the fork server did not start: {last}", hint=start_hint(said, remedy(last)), code="start_failed"
+                )
             raise KernelUnavailable(
-                f"the fork server did not start: {said.splitlines()[-1] if said else 'it gave no sign of life'}",
-                hint=remedy(said) or said,
-                code="start_failed",
+                f"the fork server gave no sign of life within {_READY_SECONDS:g} s",
+                hint="the machine may be overloaded: lower the concurrency",
+                code="start_timeout",
+                retryable=True,
             )
 
     async def _end(self) -> None:
@@ -137,7 +158,8 @@ class ForkedProcess(KernelProcess):
         return await self._server.fork()
 
     async def _dispose(self) -> None:
-        if self._guardian >= 0:
+        if self._guardian >= 0 and not await readable(self._guardian, _END_SECONDS):
+            signal.pidfd_send_signal(self._guardian, signal.SIGKILL)
             await readable(self._guardian, _END_SECONDS)
 
     def _start_error(self) -> str:
@@ -152,6 +174,9 @@ class ForkedProcess(KernelProcess):
     @property
     def counted(self) -> Sequence[str]:
         return ("files", *super().counted)
+
+    def _shown_below_own_folders(self) -> list[str]:
+        return self._server.below_own_folders
 
     def _uid(self) -> int | None:
         return self._user

@@ -4,6 +4,7 @@
 
 import os
 import sys
+import tempfile
 import uuid
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,8 @@ class KernelApplication(IPKernelApp):
     def prepare(self) -> None:
         """All that does not differ between kernels. Starts no thread and opens no descriptor that a fork must not
         share."""
+        # Found by trying otherwise, in the first cell, which a full folder would make fail.
+        tempfile.tempdir = os.environ.get("TMPDIR", "/tmp")  # noqa: S108
         BaseIPythonApplication.initialize(self, list(_OPTIONS))
         self.init_pdb()
         self.kernel = self.kernel_class.instance(  # type: ignore[attr-defined]

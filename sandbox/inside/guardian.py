@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 from collections.abc import Callable
@@ -85,7 +86,7 @@ class _Guardian:
                     if not event & select.POLLIN:  # closed without a word: the kernel stands, and has run no code yet
                         self._watch.begin()
                 elif self._status is not None and source == self._status.fileno():
-                    self._kernel_ended(_told_code(self._status))
+                    self._zygote_told()
                 else:
                     self._obey()
 
@@ -104,6 +105,13 @@ class _Guardian:
     def _kernel_ended(self, code: int) -> None:
         self._finish(code, "memory" if _out_of_memory() else "", _read_error(self._error_reader))
 
+    def _zygote_told(self) -> None:
+        assert self._status is not None
+        told, _ = receive(self._status)
+        if not told:  # it has ended itself, and nobody knows how the kernel did
+            self._end()
+        self._kernel_ended(json.loads(told)["code"])
+
     def _obey(self) -> None:
         try:
             message, descriptors = receive(self._control)
@@ -119,19 +127,17 @@ class _Guardian:
             self._end()
 
     def _place(self, name: str, source: int) -> str:
-        """Copies a file into the work folder; says what went wrong."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        try:
-            target = os.open(f"{self._work}/{name}", flags, 0o644)
+        """Copies a file into the work folder, whole or not at all; says what went wrong."""
+        path = Path(self._work, name)
+        with open(source, "rb") as given:
             try:
-                while chunk := os.read(source, _COPIED_BYTES):
-                    os.write(target, chunk)
-            finally:
-                os.close(target)
-        except OSError as error:
-            return error.strerror or str(error)
-        finally:
-            os.close(source)
+                with path.open("xb") as target:
+                    shutil.copyfileobj(given, target, _COPIED_BYTES)
+            except FileExistsError as error:
+                return str(error.strerror)
+            except OSError as error:
+                path.unlink(missing_ok=True)
+                return error.strerror or str(error)
         return ""
 
     def _finish(self, code: int | None, over: str, error: str = "") -> None:
@@ -150,11 +156,6 @@ class _Guardian:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(-1, 0)
         os._exit(0)
-
-
-def _told_code(status: socket.socket) -> int:
-    told, _ = receive(status)
-    return int(json.loads(told)["code"]) if told else -signal.SIGKILL
 
 
 def _read_error(error_reader: int) -> str:

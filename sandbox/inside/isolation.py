@@ -23,15 +23,20 @@ _PRESSURE = "/proc/pressure"
 _HIDDEN_IN_PROC = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kmsg")
 
 
-def isolate(limits: dict[str, int]) -> None:
+def isolate(limits: dict[str, int], shown: list[str]) -> None:
     """Called by process 1 of a new pid namespace, with the power to mount and to configure a network; afterwards there
-    is nothing left that another kernel could see or write."""
+    is nothing left that another kernel could see or write. `shown` are folders below its own that it shall see."""
     system.unshare(system.NEW_MOUNTS | system.NEW_NETWORK | system.NEW_IPC | system.NEW_HOSTNAME | system.NEW_CGROUP)
     system.mount("", "/", "", system.PRIVATE | RECURSIVE)
+    kept = {path: os.open(path, os.O_PATH) for path in shown}
     _own_folder("/tmp", limits["file"], limits["files"])  # noqa: S108 - the sandbox's own
     _own_folder("/dev/shm", _SHARED_MEMORY_BYTES, limits["files"])  # noqa: S108
+    for path, folder in kept.items():
+        Path(path).mkdir(parents=True, exist_ok=True)
+        system.mount(f"/proc/self/fd/{folder}", path, "", BIND | RECURSIVE)
+        os.close(folder)
     _own_processes()
-    system.mount("devpts", "/dev/pts", "devpts", NO_SETUID | NO_PROGRAMS, "newinstance,ptmxmode=0666,mode=620")
+    system.mount("devpts", "/dev/pts", "devpts", NO_SETUID | NO_PROGRAMS, "newinstance,ptmxmode=0666,mode=620,max=64")
     system.bring_up_loopback()
     os.chdir("/tmp")  # noqa: S108
 

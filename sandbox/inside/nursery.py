@@ -6,6 +6,7 @@ Neither reads anything that differs between kernels: the forked guardian reads i
 """
 
 import os
+import resource
 import select
 import signal
 import socket
@@ -22,6 +23,8 @@ from .zygote import ask_for_kernel, breed
 def main(descriptor: int) -> None:
     server = socket.socket(fileno=descriptor)
     sys.path.remove(os.environ.pop("PYTHONPATH"))
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # one for each live kernel
     zygote = _start_zygote(server)
     own_pids = os.open("/proc/self/ns/pid", os.O_RDONLY)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -33,6 +36,8 @@ def main(descriptor: int) -> None:
         message, descriptors = receive(server)
         if not message:
             return
+        if not descriptors:  # there was none free for it; whoever waits for an answer sees the end
+            continue
         with socket.socket(fileno=descriptors[0]) as control:
             try:
                 system.unshare(system.NEW_PIDS)
@@ -65,7 +70,7 @@ def _guard(control: socket.socket, zygote: socket.socket) -> None:
         given = receive_request(control)
         introduce(control)
         join(given.groups)
-        isolate(given.request["limits"])
+        isolate(given.request["limits"], given.request["shown"])
         guard(control, given, ask_for_kernel(zygote, given, open_namespaces()))
     except BaseException:  # noqa: BLE001 - the host is told
         send(control, {"code": 1, "over": "", "error": traceback.format_exc()[-ERROR_BYTES:]})

@@ -41,8 +41,10 @@ def preload(shell: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in _MODULES:
-            with contextlib.suppress(ImportError):
+            # One that is missing, or broken, is so for the cell that imports it as well.
+            with contextlib.suppress(Exception, SystemExit):
                 importlib.import_module(name)
+            _require_one_thread(f"importing {name} starts")
         _run_cells(shell)
 
 
@@ -66,13 +68,17 @@ class _Nobody:
 
 
 def settle_for_forks() -> None:
-    """Keeps what is here now out of the collector's way, and makes a fork cheap; raises RuntimeError for threads."""
-    if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
-        names = [thread.name for thread in threading.enumerate()]
-        raise RuntimeError(f"an imported package started threads ({names}), which a fork would lose")
+    """Keeps what is here now out of the collector's way, and makes a fork cheap; exits where there are threads."""
+    _require_one_thread("an imported package started")
     gc.collect()
     gc.freeze()
     _gather_in_huge_pages()
+
+
+def _require_one_thread(who: str) -> None:
+    if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
+        names = [thread.name for thread in threading.enumerate()][1:]
+        raise SystemExit(f"{who} threads {names}, which no fork keeps: use the backend bubblewrap")
 
 
 def _gather_in_huge_pages() -> None:

@@ -58,6 +58,10 @@ class _Zygote:
                     self._fork(message, descriptors)
 
     def _fork(self, message: bytes, descriptors: list[int]) -> None:
+        if len(descriptors) < 2 + len(CHANNELS) + len(NAMESPACES):  # there were none free for all of them
+            for descriptor in descriptors:
+                os.close(descriptor)
+            return
         status, pids = socket.socket(fileno=descriptors.pop()), descriptors[-len(NAMESPACES)]
         try:
             system.enter(pids, system.NEW_PIDS)
