@@ -151,7 +151,7 @@ def _spawn(arguments: list[str], descriptors: list[int]) -> "subprocess.Popen[by
 
 
 def _locked(folder: Path) -> int:
-    """Tells the sweep for what dead hosts have left (`sockets.sweep`) that we live, until we do not."""
+    """Tells the sweep for what dead hosts have left (`premises._sweep`) that we live, until we do not."""
     descriptor = os.open(folder / "new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     (folder / "new").rename(folder / "lock")

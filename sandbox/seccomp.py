@@ -37,14 +37,22 @@ _LEASES = (1024, 1026, 1031)
 """F_SETLEASE and F_NOTIFY act on those who write the file, on the host too; F_SETPIPE_SZ is memory without an owner."""
 
 _HUGE_PAGES = 0x4_0000
+_SHARED_ANONYMOUS = 0x21
+"""MAP_ANONYMOUS, and the bit that MAP_SHARED and MAP_SHARED_VALIDATE have in common."""
+
 _GUARDIAN = 1
 _ON_A_PROCESS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 """Their first argument is a process. The guardian has the user of those it guards, who could else take its CPU time,
 files or turn from it."""
 
 
-def syscall_filter(machine: str = "") -> bytes | None:
-    """The filter for this machine, an array of `struct sock_filter`; None for one whose numbers are not known."""
+def syscall_filter(machine: str = "", *, shared_anonymous: bool = True) -> bytes | None:
+    """The filter for this machine, an array of `struct sock_filter`; None for one whose numbers are not known.
+
+    Without `shared_anonymous`, mapping memory that is shared and of no file fails with ENOMEM: once given back by
+    madvise it still exists, and shows in no process, which only a cgroup can count. The same by way of /dev/zero
+    remains, since no filter can tell which file is mapped.
+    """
     machine = machine or platform.machine()
     if machine not in MACHINES:
         return None
@@ -55,7 +63,10 @@ def syscall_filter(machine: str = "") -> bytes | None:
         _fail(errno.ENOSYS),
         _instruction(_LOAD, _NUMBER),
     ]
-    for name, conditions in _conditions().items():
+    conditions_by_name = _conditions()
+    if not shared_anonymous:
+        conditions_by_name["mmap"] += _unless_all_set(3, _SHARED_ANONYMOUS, errno.ENOMEM)
+    for name, conditions in conditions_by_name.items():
         body = [*conditions, _allow()]
         program += [_instruction(_JUMP_IF_EQUAL, calls.pop(name), no=len(body)), *body]
     for number in sorted(calls.values()):
@@ -109,6 +120,10 @@ def _never(argument: int, values: tuple[int, ...], error: int) -> list[bytes]:
 
 def _unless_set(argument: int, bits: int, error: int) -> list[bytes]:
     return [*_load(argument), _instruction(_JUMP_IF_SET, bits, no=1), _fail(error)]
+
+
+def _unless_all_set(argument: int, bits: int, error: int) -> list[bytes]:
+    return [*_load(argument), _instruction(_AND, bits), _instruction(_JUMP_IF_EQUAL, bits, no=1), _fail(error)]
 
 
 def _where(argument: int, value: int, conditions: list[bytes]) -> list[bytes]:

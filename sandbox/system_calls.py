@@ -3,7 +3,9 @@
 What Python, its scientific packages, threads, subprocesses and package installers use. All others are left out: those
 that administrate, trace, or reach far into the machine's kernel; those that allot memory no process is charged for
 (memfd_create, System V and POSIX queues, vmsplice, io_setup); those that use up what one user of the host has only so
-many of (inotify_init); and flock and sync, by which a reader acts on the host's own files.
+many of (inotify_init); and flock and sync, by which a reader acts on the host's own files. So does a read lock by
+fcntl, which remains: SQLite cannot do without, and no filter can tell whose file a descriptor stands for. Who writes to
+a file that sandboxes are shown (the host's Python and its packages) should not rely on locks of this kind.
 """
 
 _TABLE = """
