@@ -19,7 +19,7 @@ from toolablate.experiments.question_files import refuse_too_large
 from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import design
 from toolablate.experiments.world import UNPROTECTED, needed, open_search, require_same_world, try_backend, world_of
-from toolablate.sandbox import BACKENDS
+from toolablate.sandbox import BACKENDS, Limits
 from toolablate.sandbox.cgroups import NoCgroups, find_cgroups, look_for_cgroups
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.records import OpenAIModel
@@ -46,7 +46,14 @@ class Finding:
 def examine(plan: Plan | None = None) -> list[Finding]:
     """Looks at the machine; with a plan, at what that plan needs as well. Starts a kernel in each backend."""
     # Cgroups first: where this process has to move to make some, it may not have started others yet.
-    return [*_python(), *_cgroups(), *asyncio.run(_backends()), *_packages(), *_keys(plan), *_plan(plan)]
+    return [
+        *_python(),
+        *_cgroups(),
+        *asyncio.run(_backends(plan.sandbox.limits if plan else Limits())),
+        *_packages(),
+        *_keys(plan),
+        *_plan(plan),
+    ]
 
 
 def fit_to_run(findings: list[Finding], plan: Plan | None = None) -> bool:
@@ -93,10 +100,10 @@ def _cgroups() -> Iterator[Finding]:
         found.close()
 
 
-async def _backends() -> list[Finding]:
+async def _backends(limits: Limits) -> list[Finding]:
     findings = []
     for name in BACKENDS:
-        availability = await try_backend(name)
+        availability = await try_backend(name, limits)
         state: State = "missing" if not availability.works else "warning" if name == UNPROTECTED else "ok"
         findings.append(Finding("sandbox", name, state, availability.detail, availability.remedy))
     return findings

@@ -86,7 +86,7 @@ class SandboxSection(_Section):
 
     backend: str = BACKENDS[0]
     limits: Limits = Limits()
-    pool: int = Field(default=2, ge=0)
+    pool: int = Field(default=2, ge=0, le=64)
 
     @field_validator("backend")
     @classmethod

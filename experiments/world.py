@@ -114,26 +114,30 @@ async def open_tried_sandbox(plan: Plan, conditions: Sequence[Condition], stack:
     if not availability.works:
         raise SandboxError(
             f"the sandbox {plan.sandbox.backend!r} does not work here: {availability.detail}",
-            hint=f"to mend it: {availability.remedy or 'see toolablate doctor'}\n  {await _others(sandbox.name)}"
+            hint=f"to mend it: {availability.remedy or 'see toolablate doctor'}\n  {await _others(sandbox)}"
             '\n  Code that models write is not run unprotected unless the plan says so: sandbox = "none"',
             code="no_sandbox",
         )
     return TriedSandbox(sandbox, availability)
 
 
-async def try_backend(backend: str) -> Availability:
+async def try_backend(backend: str, limits: Limits) -> Availability:
     """Starts a kernel in a backend, and leaves nothing behind."""
-    sandbox = open_sandbox(backend)
+    sandbox = open_sandbox(backend, limits)
     try:
         return await sandbox.check()
     finally:
         await sandbox.close()
 
 
-async def _others(backend: str) -> str:
-    protecting = [name for name in BACKENDS if name not in (backend, UNPROTECTED)]
-    working = [f'sandbox = "{name}"' for name in protecting if (await try_backend(name)).works]
-    return f"What works here, if the plan says so: {' or '.join(working)}" if working else "No other backend works here"
+async def _others(failed: Sandbox) -> str:
+    protecting = [name for name in BACKENDS if name not in (failed.name, UNPROTECTED)]
+    working = [f'sandbox = "{name}"' for name in protecting if (await try_backend(name, failed.limits)).works]
+    if working:
+        return f"What works here, if the plan says so: {' or '.join(working)}"
+    if failed.limits != Limits() and (await try_backend(failed.name, Limits())).works:
+        return f"With the usual limits {failed.name} works here: look at sandbox.limits in the plan"
+    return "No other backend works here"
 
 
 def environment(tried: TriedSandbox | None, world: Mapping[str, str]) -> Environment:

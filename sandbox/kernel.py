@@ -11,7 +11,8 @@ class Limits:
 
     Sizes in MB (10**6 bytes), times in seconds; `output_chars` and `output_messages` per cell. `memory_mb` is what the
     code may add to a kernel that stands idle, in one process (MemoryError) and in all together (the kernel dies);
-    `processes` counts threads as well, `files` those in all folders that can be written. After `cell_seconds` the cell
+    `cpu_seconds` is of each process, `processes` counts threads as well, `disk_mb` and `files` are of `/tmp`, where the
+    work folder is. After `cell_seconds` the cell
     is interrupted, and `grace_seconds` later the kernel is killed.
     """
 

@@ -166,6 +166,11 @@ class KernelProcess(ABC):
             return ()
         return ("memory", "sockets") if self.premises.counts_sockets else ("memory",)
 
+    @property
+    def counts_shared_memory(self) -> bool:
+        """Whether a cgroup counts what no process shows."""
+        return self._cgroup is not None
+
     def _request(self) -> bytes:
         limits = self.limits
         return json.dumps(
@@ -175,7 +180,9 @@ class KernelProcess(ABC):
                 "work": self.work,
                 "counted": list(self.counted),
                 "shown": self._shown_below_own_folders(),
-                "filter": (syscall_filter() or b"").hex() if self.guarded else "",
+                "filter": (syscall_filter(shared_anonymous=self.counts_shared_memory) or b"").hex()
+                if self.guarded
+                else "",
                 "output_chars": limits.output_chars + 1,  # one more, so that the client sees that there was more
                 "limits": {
                     "memory": limits.memory_mb * _MB,
@@ -206,7 +213,7 @@ class KernelProcess(ABC):
             data, descriptors = b"", []
         message = json.loads(data) if data else {}
         if "hello" in message:
-            self._guardian = descriptors[0]
+            self._guardian = descriptors[0] if descriptors else -1  # there was none free for it
             self._greeting.set()
         elif "placed" in message:
             self._placed.put_nowait(message["error"])

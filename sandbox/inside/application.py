@@ -5,6 +5,7 @@
 import os
 import sys
 import tempfile
+import threading
 import uuid
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import ipykernel.debugger  # noqa: F401 - finds that there is none
 import zmq
 from ipykernel.control import ControlThread
 from ipykernel.heartbeat import Heartbeat
+from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from IPython.core.application import BaseIPythonApplication
 from zmq.eventloop.zmqstream import ZMQStream
@@ -46,6 +48,22 @@ class GivenHeartbeat(Heartbeat):
         self.socket.bind(f"ipc://{self.ip}-{self.port}")
 
 
+class _NoSubshells:
+    """Stands where ipykernel looks for the thread that serves subshells: it asks that one which thread is the main one,
+    for every cell that awaits something."""
+
+    parent_thread = threading.main_thread()
+
+    def __bool__(self) -> bool:
+        return False
+
+
+class Kernel(IPythonKernel):
+    @property
+    def _supports_kernel_subshells(self) -> bool:
+        return False
+
+
 class KernelApplication(IPKernelApp):
     """A kernel on sockets that somebody else bound: it needs no folder and no network of its own.
 
@@ -61,13 +79,14 @@ class KernelApplication(IPKernelApp):
         tempfile.tempdir = os.environ.get("TMPDIR", "/tmp")  # noqa: S108
         BaseIPythonApplication.initialize(self, list(_OPTIONS))
         self.init_pdb()
-        self.kernel = self.kernel_class.instance(  # type: ignore[attr-defined]
+        self.kernel = Kernel.instance(
             parent=self,
             session=self.session,
             log=self.log,
             profile_dir=self.profile_dir,
             user_ns=self.user_ns,
             shell_class=Shell,
+            shell_channel_thread=_NoSubshells(),
         )
         self.init_shell()
         assert self.shell is not None

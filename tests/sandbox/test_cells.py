@@ -23,6 +23,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
         ("float('nan')", "ok", "nan\n"),
         ("from IPython.display import display; display(1); display(2)", "ok", "1\n2\n"),
         ("print('\\0')", "ok", "\0\n"),
+        ("import asyncio\nawait asyncio.sleep(0.01, 7)", "ok", "7\n"),
+        ("async def g():\n  return 8\nprint(await g())", "ok", "8\n"),
         ("code = '\ud800'", "ok", ""),
     ],
 )
