@@ -18,6 +18,11 @@ _KERNEL_MB = 256
 _numbers = itertools.count(1)
 
 
+def memory_bytes(limits: Limits) -> int:
+    """The most that all processes and files of a kernel may take together, whoever counts it."""
+    return (limits.memory_mb + limits.disk_mb + _KERNEL_MB) * _MB
+
+
 class Premises:
     """Of one open backend. Nothing that is in them outlives the host process."""
 
@@ -40,8 +45,7 @@ class Premises:
         """For one kernel; None where this machine lets us make none."""
         if self._cgroups is None:
             return None
-        memory = (limits.memory_mb + limits.disk_mb + _KERNEL_MB) * _MB
-        return self._cgroups.create(f"kernel-{next(_numbers)}", memory, limits.processes)
+        return self._cgroups.create(f"kernel-{next(_numbers)}", memory_bytes(limits), limits.processes)
 
     async def close(self) -> None:
         await self._keeper.close()

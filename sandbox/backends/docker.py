@@ -3,19 +3,21 @@
 import asyncio
 import contextlib
 import itertools
+import json
 import os
 import random
 import shutil
 import socket
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from toolablate.sandbox.docker import BUILD_COMMAND, IMAGE, PYTHON
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
-from toolablate.sandbox.premises import Premises
-from toolablate.sandbox.process import ENVIRONMENT, INSIDE, KernelProcess
+from toolablate.sandbox.premises import Premises, memory_bytes
+from toolablate.sandbox.process import ENVIRONMENT, INSIDE, Exit, KernelProcess
 
 if TYPE_CHECKING:
     from docker import DockerClient
@@ -33,12 +35,11 @@ _MASKED = (
 
 _SHARE = "/run/toolablate"
 _SHARED_MEMORY_MB = 64
-_KERNEL_MB = 256
-"""What Python, ipykernel and the guardian take themselves, on top of what the limits grant to the code."""
-
 _API_SECONDS = 60
 _LOOK_SECONDS = 1.0
 _REMOVED_SECONDS = 15.0
+_RECENT_SECONDS = 10
+_EVENTS_SECONDS = 5
 LABEL = "toolablate.kernel"
 
 _T = TypeVar("_T")
@@ -60,15 +61,37 @@ class Docker:
         await self._premises.close()
 
 
+_ours: "weakref.WeakSet[socket.socket]" = weakref.WeakSet()
+"""What keeps containers alive. A child that we fork must not hold it: they would outlive us with that child."""
+
+
+def _let_go() -> None:
+    for held in tuple(_ours):
+        held.close()
+
+
+os.register_at_fork(after_in_child=_let_go)
+
+
 class DockerProcess(KernelProcess):
     """The launcher, as process 1 of the container, fetches the listening sockets over one unix socket in a folder that
-    is mounted read-only. When we are gone that socket ends, and with it the container."""
+    is mounted read-only. When we are gone that socket ends, and with it the container.
+
+    The guardian lies in the memory limit of what it guards: where Linux kills it for what the code did, only Docker can
+    tell.
+    """
 
     def __init__(self, limits: Limits, premises: Premises, user: int) -> None:
         super().__init__(limits, premises)
         self._user = user
         self._client: DockerClient | None = None
         self._container: Container | None = None
+        self._asking: asyncio.Task[None] | None = None
+        self._guardian_oom_killed = False
+
+    @property
+    def counts_shared_memory(self) -> bool:
+        return True  # the container's own cgroup
 
     async def _launch(self) -> socket.socket:
         share = Path(self.folder) / "share"
@@ -77,6 +100,7 @@ class DockerProcess(KernelProcess):
         people = f"root:x:0:0::/:/bin/false\nkernel:x:{self._user}:{self._user}::{self.work}:/bin/sh\n"
         (share / "passwd").write_text(people, encoding="ascii")
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            _ours.add(listener)
             listener.setblocking(False)
             listener.bind(str(share / "start"))
             (share / "start").chmod(0o666)
@@ -123,7 +147,7 @@ class DockerProcess(KernelProcess):
 
         assert self._client is not None
         limits = self.limits
-        memory = (limits.memory_mb + _KERNEL_MB) * _MB
+        memory = memory_bytes(limits)
         folders = {_SHARE: share, "/etc/passwd": share / "passwd"}
         config = HostConfig(
             version=self._client.api.api_version,
@@ -151,6 +175,7 @@ class DockerProcess(KernelProcess):
         while time.monotonic() < deadline:
             with contextlib.suppress(TimeoutError):
                 control, _ = await asyncio.wait_for(loop.sock_accept(listener), _LOOK_SECONDS)
+                _ours.add(control)
                 control.setblocking(False)
                 return control
             if not await _in_thread(self._container_lives):
@@ -171,7 +196,21 @@ class DockerProcess(KernelProcess):
             return False
         return bool(self._container.status in ("created", "running"))
 
+    def _read_control(self) -> None:
+        assert self._control is not None
+        if self._asking is None and self._guardian_is_silent():
+            asyncio.get_running_loop().remove_reader(self._control)
+            self._asking = asyncio.get_running_loop().create_task(self._ask_for_cause())
+        else:
+            super()._read_control()
+
+    def _exit(self, report: dict[str, Any]) -> Exit:
+        told = super()._exit(report)
+        return Exit(over="memory") if told.lost and self._guardian_oom_killed else told
+
     async def _dispose(self) -> None:
+        if self._asking is not None:
+            await asyncio.wait({self._asking})
         await _in_thread(self._remove)
 
     def _remove(self) -> None:
@@ -192,6 +231,40 @@ class DockerProcess(KernelProcess):
         finally:
             self._client.close()
             self._client = self._container = None
+
+    def _guardian_is_silent(self) -> bool:
+        """Whether it is gone without a report."""
+        assert self._control is not None
+        try:
+            return not self._control.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    async def _ask_for_cause(self) -> None:
+        self._guardian_oom_killed = await _in_thread(self._ran_out_of_memory)
+        if self._control is not None:
+            super()._read_control()
+
+    def _ran_out_of_memory(self) -> bool:
+        """Asked of Docker's events: the container removes itself, and its state goes with it."""
+        from requests import RequestException
+
+        if self._client is None or self._container is None:
+            return False
+        api, now = self._client.api, int(time.time())
+        wanted: dict[str, str | int] = {
+            "filters": json.dumps({"container": [self._container.id], "event": ["oom"]}),
+            "since": now - _RECENT_SECONDS,
+            "until": now + 1,  # it may be told a moment after the end
+        }
+        try:
+            # Not by `api.events`, which would wait for ever for a daemon that hangs.
+            said = api.get(f"{api.base_url}/v{api.api_version}/events", params=wanted, timeout=_EVENTS_SECONDS)
+        except RequestException:
+            return False
+        return said.ok and bool(said.content.strip())
 
     def _start_error(self) -> str:
         return ""

@@ -16,16 +16,22 @@ shall get its MemoryError before the watch takes it for too large."""
 _UNIX_SOCKET_BYTES = 212_992
 """net.core.wmem_default of Linux; the filter of system calls refuses to raise it for a socket."""
 
+_UNIX_DATAGRAMS = 11
+"""One more than net.unix.max_dgram_qlen: so many wait in a receiver, each from a sender of its own that is gone."""
+
 _FEW_SOCKETS = 32
 """No more are not looked at one by one, for which Linux goes through tables of the whole machine."""
 
 _WRITABLE = ("/tmp", "/dev/shm")  # noqa: S108 - the sandbox's own
 
+_TERMINALS = 64
+"""All sandboxes of a machine together have 3,072 (kernel.pty.max without the host's reserve)."""
+
 
 class Watch:
     """Only where we are process 1 of a namespace: there is no leaving it. `counted` names what the system counts for
-    all processes together already (`memory`, `sockets`, `files`), and is not looked at. Where that is memory, Linux
-    kills one of them, and what is left is ended: `kills` is the open file that counts it."""
+    all processes together already (`memory`, `sockets`, `files`, `terminals`), and is not looked at. Where that is
+    memory, Linux kills one of them, and what is left is ended: `kills` is the open file that counts it."""
 
     def __init__(self, limits: dict[str, int], counted: list[str], kills: int | None) -> None:
         self._kills = kills
@@ -33,6 +39,7 @@ class Watch:
             "files": self._too_many_files,
             "memory": self._too_much_memory,
             "sockets": self._too_much_in_sockets,
+            "terminals": _too_many_terminals,
         }
         self._looks = {name: look for name, look in looks.items() if name not in counted}
         if kills is not None:
@@ -60,7 +67,7 @@ class Watch:
             return ""
         self._due = time.monotonic() + _WATCH_SECONDS
         over = next((name for name, too_much in self._looks.items() if too_much()), "")
-        return "memory" if over == "sockets" else over
+        return {"sockets": "memory", "terminals": "files"}.get(over, over)
 
     def _too_much_in_sockets(self) -> bool:
         """Control groups of version 1 do not count all of it either."""
@@ -85,6 +92,11 @@ class Watch:
         return True
 
 
+def _too_many_terminals() -> bool:
+    """By their names: one whose master is closed while its other end is kept open has none, and is not seen."""
+    return len(_names("/dev/pts")) > _TERMINALS + 1  # ptmx lies there, too
+
+
 def _files_used() -> int:
     used = 0
     for folder in _WRITABLE:
@@ -99,7 +111,8 @@ def _sockets_used() -> int:
     of unix sockets the most that they can hold, since nothing tells how much it is."""
     if _sockets_open() <= _FEW_SOCKETS:
         return 0
-    used = _UNIX_SOCKET_BYTES * max(0, len(_lines("/proc/net/unix")) - 1)
+    types = [line.split(maxsplit=5)[4] for line in _lines("/proc/net/unix")[1:]]
+    used = _UNIX_SOCKET_BYTES * (len(types) + (_UNIX_DATAGRAMS - 1) * types.count(b"0002"))
     for protocol in ("tcp", "tcp6", "udp", "udp6"):
         for line in _lines(f"/proc/net/{protocol}")[1:]:
             sent, _, received = line.split()[4].partition(b":")

@@ -32,6 +32,14 @@ async def test_number_is_bounded(jail_with: OpenKernel, code: str) -> None:
     assert (await kernel.execute("6 * 7")).text == "42\n"
 
 
+async def test_terminals_are_bounded(jail_with: OpenKernel) -> None:
+    kernel, other = await jail_with(), await jail_with()
+    take = "import os, time\nn = 0\ntry:\n while n < 200: os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY); n += 1\n"
+    result = await kernel.execute(f"{take}except OSError: pass\ntime.sleep(2)\nprint(n)")
+    assert (result.status, result.error) == ("died", "files") or int(result.text) <= 64
+    assert (await other.execute("!echo 42")).text.split() == ["42"]
+
+
 async def test_fork_bomb_is_bounded(jail_with: OpenKernel) -> None:
     kernel = await jail_with()
     bomb = "bomb() { bomb | bomb & }; bomb"
@@ -96,6 +104,13 @@ async def test_memory_of_all_processes_is_bounded(jail_with: OpenKernel, before:
     assert (await kernel.execute("6 * 7")).text == "42\n"
 
 
+async def test_files_leave_to_memory_what_is_its(jail_with: OpenKernel) -> None:
+    kernel = await jail_with(memory_mb=100, disk_mb=300)
+    files = "for n in range(29): open(f'/tmp/{n}', 'wb').write(bytes(10_000_000))\n"
+    result = await kernel.execute(files + "kept = b'x' * 80_000_000\nprint('fits')")
+    assert (result.status, result.text) == ("ok", "fits\n")
+
+
 async def test_memory_that_processes_share_counts_once(jail_with: OpenKernel) -> None:
     kernel = await jail_with(memory_mb=200)
     code = """
@@ -125,7 +140,9 @@ async def test_guardian_that_is_flooded_with_signals_watches_on(jail_with: OpenK
 HIDDEN = """
 import ctypes, mmap, os, resource, signal, socket, time
 libc = ctypes.CDLL(None, use_errno=True)
-counter = mmap.mmap(-1, 8 * 64)
+with open("/dev/shm/counter", "w+b") as file:
+    file.write(bytes(8 * 64)); file.flush()
+    counter = mmap.mmap(file.fileno(), 8 * 64)
 def add(n, place):
     counter[8 * place:8 * place + 8] = (int.from_bytes(counter[8 * place:8 * place + 8], "little") + n).to_bytes(8, "little")
 def total(): return sum(int.from_bytes(counter[8 * i:8 * i + 8], "little") for i in range(64)) // 10**6
@@ -168,6 +185,18 @@ def hoard(place):
                 while True: add(end.send(bytes(60_000)), place)
             except BlockingIOError: pass
             end.detach()
+"""
+DATAGRAMS_OF_THE_DEAD = """
+def hoard(place):
+    for n in range(100):
+        receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        receiver.bind(f"\\0{place}-{n}")
+        receiver.detach()
+        for _ in range(20):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+                sender.setblocking(False)
+                try: add(sender.sendto(bytes(200_000), f"\\0{place}-{n}"), place)
+                except BlockingIOError: break
 """
 TCP_SOCKETS = """
 def hoard(place):
@@ -261,6 +290,7 @@ def hoard(place):
         for name, code in {
             "pipes": PIPES,
             "unix sockets": UNIX_SOCKETS,
+            "datagrams of the dead": DATAGRAMS_OF_THE_DEAD,
             "tcp sockets": TCP_SOCKETS,
             "datagrams": DATAGRAMS,
             "gifted pages": GIFTED_PAGES,

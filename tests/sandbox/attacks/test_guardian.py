@@ -102,6 +102,30 @@ async def test_kernel_that_ends_itself_is_replaced(jail_with: OpenKernel, code: 
     assert (await kernel.execute("6 * 7")).text.endswith("42\n")
 
 
+PAGES_OF_NOBODY = """
+import mmap, os, time
+for _ in range(4):
+    if os.fork() == 0: break
+held = []
+for _ in range(200):
+    try: held.append(mmap.mmap(-1, 16 << 20))
+    except OSError: break
+    for _ in range(64):
+        held[-1].write(bytes(1 << 18))
+        held[-1].madvise(mmap.MADV_DONTNEED)
+time.sleep(60)
+"""
+
+
+async def test_guardian_that_dies_of_what_it_guards_is_no_accident(jail_with: OpenKernel) -> None:
+    kernel = await jail_with(memory_mb=100)
+    await kernel.execute("import os, sys; open('/proc/self/oom_score_adj', 'w').write('0')")
+    result = await kernel.execute(f"os.execv(sys.executable, [sys.executable, '-I', '-S', '-c', {PAGES_OF_NOBODY!r}])")
+    assert result.status == "died"
+    assert result.error in {"memory", "time"}  # time: where no cgroup counts, there are no such mappings
+    assert (await kernel.execute("6 * 7")).text == "42\n"
+
+
 async def test_daemon_does_not_outlive_its_kernel(jail_with: OpenKernel) -> None:
     kernel = await jail_with()
     mark = f"9{os.getpid()}{id(kernel) % 1000}"
