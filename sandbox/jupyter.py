@@ -11,6 +11,8 @@ from toolablate.sandbox.execution import Execution
 from toolablate.sandbox.kernel import CellResult, KernelUnavailable, Limits, WorkFile
 from toolablate.sandbox.process import Exit, KernelProcess
 
+NO_NETWORK = "[there is no network here]"
+_NO_NAMES = "Temporary failure in name resolution"
 NO_INPUT = "[input() cannot be answered here: write the value into the code]"
 REPLACED = "[the kernel was lost through no fault of the code; this cell runs in a fresh one]\n"
 FRESH_KERNEL = "[the next cell starts in a fresh kernel: variables, imports and files of earlier cells are gone]"
@@ -78,6 +80,7 @@ class JupyterKernel:
             assert self._client is not None
             assert self._process is not None
             execution = Execution(self._client, self._process, self._limits)
+            guarded = self._process.guarded
             try:
                 await execution.run(code.encode("utf-8", "replace").decode())
                 if execution.ended is not None:
@@ -93,7 +96,7 @@ class JupyterKernel:
                 raise
             self._has_state = execution.ended is None and self._client is not None
             news, self._news = self._news, ""
-            return _result(execution, self._limits, news)
+            return _result(execution, self._limits, news, guarded=guarded)
 
     async def close(self) -> None:
         """Ends the kernel; when it returns, no process, socket or folder of it is left."""
@@ -156,7 +159,7 @@ class JupyterKernel:
             await process.close()
 
 
-def _result(execution: Execution, limits: Limits, news: str) -> CellResult:
+def _result(execution: Execution, limits: Limits, news: str, *, guarded: bool) -> CellResult:
     output = execution.output
     error = output.error or execution.failed
     note = ""
@@ -168,6 +171,10 @@ def _result(execution: Execution, limits: Limits, news: str) -> CellResult:
         note = f"[interrupted after {limits.cell_seconds:g} s; the kernel and its variables live on]"
     elif error == "StdinNotImplementedError":
         note = NO_INPUT
+    elif error == "MemoryError":
+        note = f"[the code may use {limits.memory_mb} MB of memory]"
+    elif guarded and _NO_NAMES in output.text():
+        note = NO_NETWORK
     return CellResult(
         status="died" if execution.ended else "timeout" if execution.overtime else "error" if error else "ok",
         text=news + output.text(note),

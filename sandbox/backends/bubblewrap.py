@@ -177,6 +177,10 @@ def remedy(said: str) -> str:
         path = Path("/proc/sys") / name
         if os.geteuid() != 0 and path.exists() and path.read_text(encoding="ascii").strip() != wanted:
             return f"sysctl -w {name.replace('/', '.')}={wanted}"
+    if "unprivileged_userns_clone" in said:
+        return "sysctl -w kernel.unprivileged_userns_clone=1"
+    if "uid map" in said:
+        return "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (where AppArmor restricts user namespaces)"
     if "Unknown option" in said:
         return f"bubblewrap >= 0.8 is needed: {REMEDY_INSTALL}"
     if "namespace" in said or "Operation not permitted" in said:

@@ -104,3 +104,15 @@ async def test_environment_is_fixed(shared_kernel: Kernel) -> None:
 
 async def test_help_is_shown(shared_kernel: Kernel) -> None:
     assert "Return the number of items" in (await shared_kernel.execute("len?")).text
+
+
+@pytest.mark.parametrize(
+    ("code", "note"),
+    [
+        ("import socket; socket.getaddrinfo('example.org', 80)", "[there is no network here]"),
+        ("x = bytearray(10**12)", "[the code may use 400 MB of memory]"),
+    ],
+    ids=["network", "memory"],
+)
+async def test_what_the_sandbox_does_not_have_is_said(shared_jail: Kernel, code: str, note: str) -> None:
+    assert (await shared_jail.execute(code)).text.endswith(note)
