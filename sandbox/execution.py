@@ -1,14 +1,15 @@
 """One execute request, from sending to its end."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from toolablate.sandbox.cell import CellOutput
-from toolablate.sandbox.client import BadMessage, BoundedClient, Message, answers, next_message
+from toolablate.sandbox.client import BadMessage, BoundedClient, Message
 from toolablate.sandbox.kernel import Limits
 from toolablate.sandbox.process import Exit, KernelProcess
+from toolablate.sandbox.zmtp import ConnectionEnded
 
-_FOREVER = 86_400.0
 _SILENCE_SECONDS = 1.0
 """How long, once the reply is there, no output may come before its end counts as lost: floods lose messages."""
 
@@ -30,9 +31,11 @@ class Execution:
         self._limits = limits
         self._request = ""
         self._leaving = False
+        self._cut_off = False
+        self._idle = asyncio.Event()
 
     async def run(self, code: str) -> None:
-        self._request = self._client.execute(code, allow_stdin=False)
+        self._request = self._client.execute(code)
         reply = asyncio.ensure_future(self._read_reply())
         output = asyncio.ensure_future(self._read_output())
         end = asyncio.ensure_future(self._process.wait())
@@ -51,7 +54,7 @@ class Execution:
     @property
     def deaf(self) -> bool:
         """A message beyond all bounds ends the connection, and nothing that comes after it is heard."""
-        return self.ended is None and not self.output.idle
+        return self.ended is None and (self._cut_off or not self.output.idle)
 
     async def _until_replied(self, reply: "asyncio.Future[None]", end: "asyncio.Future[Exit]") -> None:
         if await _any_of(reply, end, seconds=self._limits.cell_seconds):
@@ -72,31 +75,42 @@ class Execution:
                 return
 
     async def _read_reply(self) -> None:
-        while True:
-            message = await self._next(self._client.shell_channel)
-            if message is None or message["header"].get("msg_type") != "execute_reply":
-                continue
-            content = message["content"]
-            self._take_payloads(content.get("payload"))
-            if content.get("status") != "ok":
-                self.failed = str(content.get("ename") or "Error")[:200]
-                self.output.take("error", content)
-            return
+        try:
+            while not await self._take_reply():
+                pass
+        except ConnectionEnded:
+            self._cut_off = True
+            await self._idle.wait()  # the kernel says on the other channel as well when it is through
+
+    async def _take_reply(self) -> bool:
+        message = await self._next(self._client.next_reply)
+        if message is None or message.kind != "execute_reply":
+            return False
+        self._take_payloads(message.content.get("payload"))
+        if message.content.get("status") != "ok":
+            self.failed = str(message.content.get("ename") or "Error")[:200]
+            self.output.take("error", message.content)
+        return True
 
     async def _read_output(self) -> None:
-        while not self.output.idle:
-            if message := await self._next(self._client.iopub_channel):
-                self.output.take(message["header"].get("msg_type"), message["content"])
+        try:
+            while not self.output.idle:
+                if message := await self._next(self._client.next_output):
+                    self.output.take(message.kind, message.content)
+        except ConnectionEnded:
+            self._cut_off = True
+        else:
+            self._idle.set()
 
-    async def _next(self, channel: Any) -> Message | None:
+    async def _next(self, receive: Callable[[], Awaitable[Message | None]]) -> Message | None:
         # A flood is always ready to be read: without this nothing else would ever run.
         await asyncio.sleep(0)
         try:
-            message = await next_message(channel, _FOREVER)
+            message = await receive()
         except BadMessage:
             self.output.truncated = True
             return None
-        return message if message and answers(message, self._request) else None
+        return message if message and message.request_id == self._request else None
 
     def _take_payloads(self, payloads: object) -> None:
         """`obj?` shows its text, and `exit()` announces itself, in the reply."""

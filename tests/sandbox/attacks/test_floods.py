@@ -1,6 +1,8 @@
 """Cells that put out without end: what is kept is bounded, here and inside, and the kernel lives or is replaced."""
 
+import asyncio
 import resource
+import time
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -95,3 +97,80 @@ async def test_error_shows_after_a_flood(jail: Kernel) -> None:
     result = await jail.execute("print('x' * 10**5)\nraise ValueError('the reason')")
     assert (result.status, result.error, result.truncated) == ("error", "ValueError", True)
     assert "ValueError: the reason" in result.text
+
+
+RAW = """
+import json, os, socket, struct, time
+def frame(body, flags=0): return bytes([flags | 2]) + struct.pack(">Q", len(body)) + body
+def wire(frames): return b"".join(frame(body, n < len(frames) - 1) for n, body in enumerate(frames))
+def message(header, content):
+    s = get_ipython().kernel.session
+    parts = [header, json.dumps(get_ipython().kernel.get_parent()["header"], default=str).encode(), b"{}", content]
+    return wire([b"x", b"<IDS|MSG>", s.sign(parts), *parts])
+def flood(data, count=1):
+    found = 0
+    for n in map(int, os.listdir("/proc/self/fd")):
+        try:
+            s = socket.socket(fileno=os.dup(n))
+            s.getpeername()
+            if not str(s.getsockname()).endswith("-2"):
+                continue
+        except OSError:
+            continue
+        found += 1
+        s.settimeout(3)
+        try:
+            for _ in range(count): s.sendall(data)
+        except OSError:
+            pass
+    assert found, "no connection"
+"""
+"""Writes to the connection itself what no library would."""
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "flood(frame(b'x' * 4_000_000, 1), 400)",
+        "flood(frame(b'x' * 100_000, 1), 16_000)",
+        "flood(b'\\x01\\x00' * 3_000_000 + b'\\x00\\x00')",
+        "flood(b'\\x00\\x00' * 3_000_000)",
+        "flood(b'\\x02' + struct.pack('>Q', 2**62) + b'x' * 10**6, 1_000)",
+        "flood(b'\\x04\\x07\\x04PING\\x00\\x00' * 100_000, 100)",
+        "flood(message(b'{\"msg_type\": \"stream\", \"a\": [' + b'\"2020-01-01T00:00:00Z\",' * 330_000 + b'1]}', b'{}'), 64)",
+        "flood(message(b'{\"msg_type\": \"stream\"}', b'{\"text\": [' + b'[],' * 2_500_000 + b'1]}'), 64)",
+        "flood(message(b'{\"msg_type\": \"stream\"}', b'{\"text\": [' + b'1.5,' * 1_900_000 + b'1]}'), 64)",
+        "flood(message(b'{\"msg_type\": \"stream\"}', b'{\"text\": ' + b'[' * 7_000_000 + b'}'), 64)",
+    ],
+    ids=["endless message", "endless small frames", "empty frames", "empty messages", "giant frame", "pings", "dates", "lists",
+         "numbers", "deep"],
+)  # fmt: skip
+async def test_flood_of_a_connection_burdens_neither_memory_nor_other_kernels(
+    jail_with: OpenKernel, attack: str
+) -> None:
+    limits = {"cell_seconds": 10.0, "memory_mb": 600}
+    kernel, other = await jail_with(**limits), await jail_with(**limits)
+    before = peak_mb()
+    watch = asyncio.ensure_future(longest_stall())
+    cell = asyncio.ensure_future(kernel.execute(RAW + attack))
+    while not cell.done():
+        assert (await other.execute("6 * 7")).text == "42\n"
+        await asyncio.sleep(0.1)
+    watch.cancel()
+    result = await cell
+    assert result.status in ("ok", "timeout", "died"), result
+    assert (await kernel.execute("'alive'")).text.endswith("'alive'\n")
+    assert peak_mb() - before < HOST_MB
+    assert await watch < 2.0
+
+
+async def longest_stall() -> float:
+    """How many seconds, until it is cancelled, this loop once did nothing else."""
+    longest = 0.0
+    try:
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(0.01)
+            longest = max(longest, time.monotonic() - before)
+    except asyncio.CancelledError:
+        return longest
