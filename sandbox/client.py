@@ -128,7 +128,7 @@ class BoundedClient:
         return f"{self._connection.address}-{CHANNELS.index(channel) + 1}"
 
 
-def connect(connection: Connection, context: object = None) -> BoundedClient:  # noqa: ARG001 - callers still pass one
+def connect(connection: Connection) -> BoundedClient:
     """Opens both channels, without waiting for the kernel."""
     return BoundedClient(connection)
 

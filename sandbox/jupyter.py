@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
-import zmq.asyncio
-
 from toolablate.sandbox.client import BoundedClient, connect, reconnect, wait_until_ready
 from toolablate.sandbox.execution import Execution
 from toolablate.sandbox.kernel import CellResult, KernelUnavailable, Limits, WorkFile
@@ -24,13 +22,11 @@ class JupyterKernel:
     def __init__(
         self,
         launch: Callable[[], Awaitable[KernelProcess]],
-        context: zmq.asyncio.Context,
         limits: Limits,
         *,
         on_close: Callable[["JupyterKernel"], None] = lambda _: None,
     ) -> None:
         self._launch = launch
-        self._context = context
         self._limits = limits
         self._on_close = on_close
         self._process: KernelProcess | None = None
@@ -46,7 +42,7 @@ class JupyterKernel:
         try:
             self._has_state = False
             self._process = await self._launch()
-            self._client = connect(self._process.connection, self._context)
+            self._client = connect(self._process.connection)
             await wait_until_ready(self._client, self._process, self._limits)
             await self._place_files()
         except BaseException:

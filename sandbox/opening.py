@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 from toolablate.sandbox.kernel import Availability, Kernel, KernelUnavailable, Limits, Sandbox, WorkFile
 
 if TYPE_CHECKING:
-    import zmq.asyncio
-
     from toolablate.sandbox.jupyter import JupyterKernel
     from toolablate.sandbox.process import Backend, KernelProcess
 
@@ -40,7 +38,6 @@ class _JupyterSandbox:
         self._python = python
         self._pool = pool
         self._backend: Backend | None = None
-        self._context: zmq.asyncio.Context | None = None
         self._kernels: set[JupyterKernel] = set()
         self._ready: deque[JupyterKernel] = deque()
         self._work: set[asyncio.Task[None]] = set()
@@ -105,14 +102,9 @@ class _JupyterSandbox:
         task.add_done_callback(self._work.discard)
 
     async def _new_kernel(self) -> "JupyterKernel":
-        import zmq.asyncio
-
         from toolablate.sandbox.jupyter import JupyterKernel
 
-        if self._context is None:
-            self._context = zmq.asyncio.Context()
-            self._context.set(zmq.MAX_SOCKETS, 16_384)
-        kernel = JupyterKernel(self._launch, self._context, self.limits, on_close=self._kernels.discard)
+        kernel = JupyterKernel(self._launch, self.limits, on_close=self._kernels.discard)
         self._kernels.add(kernel)
         try:
             await kernel.open()
@@ -141,9 +133,6 @@ class _JupyterSandbox:
         if self._backend is not None:
             await self._backend.close()
             self._backend = None
-        if self._context is not None:
-            self._context.destroy(linger=0)
-            self._context = None
 
     async def _launch(self) -> "KernelProcess":
         if self._backend is None:
