@@ -18,8 +18,8 @@ from toolablate.sandbox.zmtp import ConnectionEnded, ZmtpConnection
 HEADER_BYTES = 64_000
 """What each of a message's headers may have."""
 
-CONTENT_PARTS = 250_000
-"""How many objects and lists a content may have, about: decoded, each takes fifty times its bytes."""
+CONTENT_PARTS = 500_000
+"""How many values a content may have, about: decoded, each can take thirty times its bytes."""
 
 _DELIMITER = b"<IDS|MSG>"
 _PROTOCOL = "5.3"
@@ -99,7 +99,7 @@ class BoundedClient:
             raise BadMessage("it has not all parts, or too large ones")
         if not hmac.compare_digest(signature, self._sign(parts)):
             raise BadMessage("its signature is wrong")
-        if content.count(b"[") + content.count(b"{") > CONTENT_PARTS:
+        if sum(map(content.count, (b"[", b"{", b","))) > CONTENT_PARTS:
             raise BadMessage("its content has too many parts")
         header, parent = _decode_object(headers[0]), _decode_object(headers[1])
         return Message(header.get("msg_type"), parent.get("msg_id"), _decode_object(content))
