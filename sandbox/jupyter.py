@@ -109,6 +109,8 @@ class JupyterKernel:
                 raise
             self._news = f"[the kernel died before this cell ({ended.cause}); the cell ran in a fresh one]\n"
             await self._discard()
+        if self._client is not None and self._client.ended and not await self._listen_again():
+            self._news = "[the kernel no longer answered; the cell ran in a fresh one]\n"
         if self._client is None:
             await self.open()
 

@@ -138,7 +138,7 @@ class DockerProcess(KernelProcess):
             "user": f"{self._user}:{self._user}",
             "environment": {**ENVIRONMENT, "PATH": path, "PYTHONPATH": _SHARE},
             "hostname": "sandbox",
-            "labels": {LABEL: "1"},
+            "labels": {LABEL: str(os.getpid())},
             "use_config_proxy": False,
         }
 

@@ -64,13 +64,17 @@ def alive(processes: set[int]) -> bool:
     return any(Path(f"/proc/{pid}").exists() for pid in processes)
 
 
-def containers() -> set[str]:
+def containers(host: int = 0) -> set[str]:
+    """Of that host process, by default of ours."""
     import docker
 
     client = docker.from_env()
     try:
         return {
-            container.id or "" for container in client.containers.list(all=True, filters={"label": "toolablate.kernel"})
+            container.id or ""
+            for container in client.containers.list(
+                all=True, filters={"label": f"toolablate.kernel={host or os.getpid()}"}
+            )
         }
     finally:
         client.close()
@@ -137,7 +141,7 @@ async def test_kernels_end_with_a_killed_host(any_backend: str, sandbox: Sandbox
     host.kill()
     await host.wait()
     while (  # noqa: ASYNC110 - nobody could tell us
-        alive(left) or entries(folder) or (any_backend == "docker" and containers())
+        alive(left) or entries(folder) or (any_backend == "docker" and containers(host.pid))
     ):
         await asyncio.sleep(0.05)  # the test's own time limit ends this
 
