@@ -48,13 +48,13 @@ class _JupyterSandbox:
         """Starts a kernel, lets it reckon, asks what it has, and closes it."""
         try:
             kernel = await self.start()
+            try:
+                result = await kernel.execute("6 * 7")
+                packages = await kernel.execute(_LIST_PACKAGES)
+            finally:
+                await kernel.close()
         except KernelUnavailable as unavailable:
             return Availability(works=False, detail=unavailable.message, remedy=unavailable.hint)
-        try:
-            result = await kernel.execute("6 * 7")
-            packages = await kernel.execute(_LIST_PACKAGES)
-        finally:
-            await kernel.close()
         if result.status != "ok" or result.text.strip() != "42":
             return Availability(works=False, detail=f"a kernel started, and 6 * 7 gave {result.text[:200]!r}")
         return Availability(works=True, detail=_DETAILS[self.name], versions=_versions(packages.text))
