@@ -36,11 +36,6 @@ class Premises:
         """A private folder (mode 0700)."""
         return self._keeper.folder
 
-    @property
-    def counts_sockets(self) -> bool:
-        """Whether the cgroups count what lies in sockets, too."""
-        return self._cgroups is not None and self._cgroups.version == 2
-
     def new_cgroup(self, limits: Limits) -> Cgroup | None:
         """For one kernel; None where this machine lets us make none."""
         if self._cgroups is None:

@@ -161,10 +161,9 @@ class KernelProcess(ABC):
 
     @property
     def counted(self) -> Sequence[str]:
-        """The limits that the system keeps for all processes of the kernel together: `memory`, `sockets`, `files`."""
-        if self._cgroup is None:
-            return ()
-        return ("memory", "sockets") if self.premises.counts_sockets else ("memory",)
+        """The limits that the system keeps for all processes of the kernel together: `memory`, `files`. Never what lies
+        in sockets: cgroups of version 1 do not count all of it."""
+        return () if self._cgroup is None else ("memory",)
 
     @property
     def counts_shared_memory(self) -> bool:
