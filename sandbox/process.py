@@ -95,7 +95,7 @@ class KernelProcess(ABC):
 
     @abstractmethod
     async def _launch(self) -> socket.socket:
-        """Starts the launcher and gives our end of its control socket (non-blocking, SOCK_SEQPACKET)."""
+        """Starts the guardian and gives our end of its control socket (non-blocking, SOCK_SEQPACKET)."""
 
     @abstractmethod
     async def _dispose(self) -> None:

@@ -74,7 +74,7 @@ os.register_at_fork(after_in_child=_let_go)
 
 
 class DockerProcess(KernelProcess):
-    """The launcher, as process 1 of the container, fetches the listening sockets over one unix socket in a folder that
+    """The guardian, as process 1 of the container, fetches the listening sockets over one unix socket in a folder that
     is mounted read-only. When we are gone that socket ends, and with it the container.
 
     The guardian lies in the memory limit of what it guards: where Linux kills it for what the code did, only Docker can

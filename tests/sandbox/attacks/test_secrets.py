@@ -110,7 +110,7 @@ async def test_environment_holds_what_we_gave_it_and_no_more(jail: Kernel) -> No
 
 @pytest.mark.parametrize(
     "path",
-    ["/etc/shadow", "/etc/ssh", "/etc/machine-id", "/var/lib/dpkg/lock", "/root/.bashrc", "/home", "/var/log/journal",
+    ["/etc/shadow", "/etc/ssh", "/etc/machine-id", "/var/lib/dpkg/lock", str(Path("~root/.bashrc").expanduser()), "/home", "/var/log/journal",
      "/dev/kmsg", "/dev/mem", "/dev/sda", "/dev/vda", "/dev/kvm", "/dev/fuse", "/dev/net/tun", "/dev/vsock", "/dev/loop0",
      "/proc/kcore", "/proc/kmsg", "/proc/1/mem", "/proc/1/environ", "/proc/1/maps", "/proc/1/fd/0", "/proc/1/task/1/environ",
      "/proc/1/io", "/proc/1/stack", "/proc/1/auxv", "/proc/vmallocinfo", "/sys/kernel/debug", "/sys/kernel/security",
