@@ -57,11 +57,13 @@ class ForkServer:
     async def fork(self) -> socket.socket:
         """Forks a guardian, which waits for its request; gives our end of its control socket."""
         await self._started()
+        asked = self._child
         try:
             return await self._ask()
-        except OSError:  # it has just ended
-            await self._end()
-            self._ready = None
+        except OSError:  # it has just ended; somebody else may have started another one meanwhile
+            if self._child is asked:
+                self._ready = None
+                await self._end()
         await self._started()
         return await self._ask()
 
