@@ -4,11 +4,12 @@
 # make check   lint and test
 #
 # make bench-kernels  how long a fresh kernel takes, beside a plain ipykernel: on a quiet machine, a quarter of an hour
+# make bench-web, bench-corpus, bench-extraction  the archive, the corpus and reading pages, beside what one would use instead: some minutes each
 # make docker-image   the kernel image of the Docker backend; IMAGE_OPTIONS=--offline where no registry can be reached
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint check bench-kernels docker-image bubblewrap clean
+.PHONY: demo test lint check bench-kernels bench-web bench-corpus bench-extraction docker-image bubblewrap clean
 
 demo: | bubblewrap .venv/demo.installed
 	@$(BIN)/toolablate run examples/demo/plan.toml
@@ -26,6 +27,9 @@ check: lint test
 
 bench-kernels: | bubblewrap .venv/dev.installed
 	@$(BIN)/python -m bench.kernels $(BENCH_OPTIONS)
+
+bench-web bench-corpus bench-extraction: .venv/dev.installed
+	@$(BIN)/python -m $(subst -,.,$@) $(BENCH_OPTIONS)
 
 docker-image: .venv/demo.installed
 	$(BIN)/python -m toolablate.sandbox.docker.build $(IMAGE_OPTIONS)

@@ -165,6 +165,8 @@ class TrialSession:
                 error=clean_text(result.error),
                 truncated=result.truncated,
                 artifacts=result.artifacts,
+                lookup=result.lookup,
+                markers=result.markers,
             )
         )
         return output

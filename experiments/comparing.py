@@ -4,7 +4,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolablate.experiments.kernel_changes import changed_kernels
-from toolablate.traces.analysis import Comparison, Flip, GroupBy, Observation, compare, flips
+from toolablate.traces.analysis import (
+    Comparison,
+    Flip,
+    GroupBy,
+    MissDifference,
+    MissRate,
+    Observation,
+    compare,
+    flips,
+    miss_differences,
+    miss_rates,
+)
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Run
 from toolablate.traces.store import Store
@@ -29,6 +40,12 @@ class Paired:
 
     def flips(self) -> list[Flip]:
         return flips(self.observations, self.baseline, order=self.order)
+
+    def miss_rates(self) -> list[MissRate]:
+        return miss_rates(self.observations, self.order)
+
+    def miss_differences(self, *, seed: int = 0) -> list[MissDifference]:
+        return miss_differences(self.observations, self.order, seed=seed)
 
 
 def read_paired(path: Path, *, baseline: str | None = None, run: str = "latest", scorer: str | None = None) -> Paired:

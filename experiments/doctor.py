@@ -4,43 +4,29 @@ import asyncio
 import importlib
 import os
 import platform
-import socket
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Literal
-from urllib.parse import urlsplit
 
 from toolablate.agents import connect, read_api_key
+from toolablate.experiments.doctor_web import listening, web_findings
+from toolablate.experiments.finding import Finding, State
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.question_files import refuse_too_large
 from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import design
-from toolablate.experiments.world import UNPROTECTED, needed, open_search, require_same_world, try_backend, world_of
+from toolablate.experiments.world import UNPROTECTED, needed, require_same_world, try_backend, world_of
 from toolablate.sandbox import BACKENDS, Limits
 from toolablate.sandbox.cgroups import NoCgroups, find_cgroups, look_for_cgroups
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.records import OpenAIModel
 
-State = Literal["ok", "missing", "warning"]
-
 PACKAGES = (
-    "toolablate", "langgraph", "openai", "jupyter-client", "ipykernel", "docker", "ddgs", "trafilatura", "pydantic",
+    "toolablate", "langgraph", "openai", "jupyter-client", "ipykernel", "docker", "pydantic", "ddgs", "httpx2",
+    "trafilatura", "resiliparse", "pypdfium2", "tantivy", "fastwarc",
 )  # fmt: skip
 KERNEL_PACKAGES = ("numpy", "scipy", "pandas", "sympy", "matplotlib")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at; `remedy` is the command or step that mends it."""
-
-    topic: str
-    name: str
-    state: State
-    detail: str
-    remedy: str = ""
 
 
 def examine(plan: Plan | None = None) -> list[Finding]:
@@ -51,8 +37,10 @@ def examine(plan: Plan | None = None) -> list[Finding]:
         *_cgroups(),
         *asyncio.run(_backends(plan.sandbox.limits if plan else Limits())),
         *_packages(),
+        *(_client(plan) if plan and plan.mcp else ()),
         *_keys(plan),
         *_plan(plan),
+        *(web_findings(plan) if plan else ()),
     ]
 
 
@@ -127,6 +115,19 @@ def _packages() -> Iterator[Finding]:
             )
 
 
+def _client(plan: Plan) -> Iterator[Finding]:
+    """An extra, which only those need who ask servers of tools; what lacks it is told of each server as well."""
+    try:
+        importlib.import_module("mcp")
+        yield Finding("package", "mcp", "ok", f"{version('mcp')}, asks servers of tools")
+    except ImportError:
+        replays = plan.web.mode == "replay"
+        detail = (
+            "not installed; a replay needs none" if replays else "not installed, so no server of tools can be asked"
+        )
+        yield Finding("package", "mcp", "warning", detail, "pip install 'toolablate[mcp]'")
+
+
 def _keys(plan: Plan | None) -> Iterator[Finding]:
     """Says only whether a key is set and can be sent; its value goes nowhere."""
     if plan is None:
@@ -156,7 +157,7 @@ def _plan(plan: Plan | None) -> Iterator[Finding]:
         except ToolablateError as error:
             yield Finding("plan", topic, "missing", error.message, error.hint)
     for endpoint in sorted({model.endpoint for model in plan.models if isinstance(model, OpenAIModel)}):
-        yield _endpoint(endpoint)
+        yield listening(endpoint, "plan")
 
 
 def _look_at_questions(plan: Plan) -> str:
@@ -168,7 +169,6 @@ def _look_at_questions(plan: Plan) -> str:
 
 def _look_at_tools(plan: Plan) -> str:
     conditions = plan.resolved_conditions()
-    open_search(plan, conditions)
     require_same_world(Path(plan.store), world_of(plan, conditions))
     return f"those of {len(conditions)} conditions can be had"
 
@@ -180,14 +180,3 @@ def _look_at_models(plan: Plan) -> str:
 
     asyncio.run(connect_all())
     return f"{len(plan.models)} can be set up"
-
-
-def _endpoint(endpoint: str) -> Finding:
-    """Whether something listens there; no request is sent, since that may cost money."""
-    parts = urlsplit(endpoint)
-    try:
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        with socket.create_connection((parts.hostname or "", port), timeout=5):
-            return Finding("plan", endpoint, "ok", "something listens there (no request was sent)")
-    except (OSError, ValueError) as error:
-        return Finding("plan", endpoint, "missing", f"nothing answers: {error}", "start the server, or mend `endpoint`")

@@ -17,15 +17,18 @@ from toolablate.experiments.question_files import refuse_too_large
 from toolablate.experiments.runner import Setting, StopSwitch, Watcher, run_trials
 from toolablate.experiments.scoring import Scorers, score_unscored
 from toolablate.experiments.trials import Design, design
+from toolablate.experiments.web import open_web
 from toolablate.experiments.world import (
+    bring_up_to_date,
     environment,
     finished_trials,
-    open_search,
+    needed,
     open_tried_sandbox,
     require_same_world,
+    servers_needed,
     world_of,
 )
-from toolablate.tools import Resources
+from toolablate.tools import Resources, open_toolset
 from toolablate.traces.records import Model, Run
 from toolablate.traces.store import Recorder
 
@@ -59,6 +62,7 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
         scorers=scorers.names(planned.questions),
         world=world_of(plan, planned.conditions),
     )
+    bring_up_to_date(store)
     require_same_world(store, run.world)
     refuse_too_large(plan, planned)
     trials = [entry.trial for entry in planned.trials]
@@ -81,21 +85,29 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
 async def _open_setting(
     plan: Plan, planned: Design, scorers: Scorers, watcher: Watcher, run: Run, stack: AsyncExitStack
 ) -> Setting:
-    search = open_search(plan, planned.conditions)
     finished = finished_trials(Path(plan.store))
-    left = [entry.condition for entry in planned.trials if entry.trial.id not in finished]
+    missing = {entry.trial.condition for entry in planned.trials if entry.trial.id not in finished}
+    left = [condition for condition in planned.conditions if condition.identity() in missing]
+    web = await open_web(plan, needed(left), stack, servers=servers_needed(left), tell=watcher.tell)
+    for warning in web.warnings:
+        watcher.warn(warning)
     tried = await open_tried_sandbox(plan, left, stack)
     here = environment(tried, run.world)
+    resources = Resources(tried.sandbox if tried else None, web.search, web.pages, web.mcp)
+    for condition in left:
+        # Only a server that has been listed knows its tools; nothing is started by this.
+        open_toolset(condition.tools, resources, interventions=condition.interventions)
     if changed := changed_kernels([*environments(Path(plan.store)), here]):
         watcher.warn(f"{changed}. To keep such trials apart, name another store (--store)")
     return Setting(
         sources={model.name: await stack.enter_async_context(_connected(model)) for model in planned.models},
-        resources=Resources(sandbox=tried.sandbox if tried else None, search=search),
+        resources=resources,
         scorers=scorers,
         environment=here,
         retry=RetryPolicy(attempts=plan.runner.attempts),
         watcher=watcher,
         files_folder=plan.questions.files_folder,
+        web=plan.web,
         kernels=plan.runner.kernels,
     )
 

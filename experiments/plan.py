@@ -6,16 +6,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from toolablate.benchmarks import BUILTIN_PLAYBOOK
 from toolablate.experiments.conditions import BUILT_IN, built_in_condition
 from toolablate.experiments.plan_errors import explain
+from toolablate.experiments.plan_web import McpSection, SearchSection, Section, WebSection
 from toolablate.sandbox import BACKENDS, Limits
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Budget,
     Condition,
+    InterventionUse,
     Model,
     OpenAIModel,
     ScriptedModel,
@@ -23,10 +25,6 @@ from toolablate.traces.records import (
     ToolUse,
     digest_text,
 )
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def _named(value: object) -> object:
@@ -37,7 +35,7 @@ def _backend(value: object) -> object:
     return {"backend": value} if isinstance(value, str) else value
 
 
-class ConditionEntry(_Section):
+class ConditionEntry(Section):
     """A condition in a plan: the name of a built-in one, or a table.
 
     `base` names the built-in condition that it starts from; what else is given replaces that part. A table that bears
@@ -49,6 +47,7 @@ class ConditionEntry(_Section):
     prompt: str | None = None
     tools: tuple[Annotated[ToolUse, BeforeValidator(_named)], ...] | None = None
     tool_choice: Literal["auto", "none", "required"] | None = None
+    interventions: tuple[Annotated[InterventionUse, BeforeValidator(_named)], ...] | None = None
     budget: Budget | None = None
 
     def resolve(self, default_budget: Budget) -> Condition:
@@ -60,7 +59,7 @@ class ConditionEntry(_Section):
         return Condition.model_validate({**start.model_dump(), **changes, "name": self.name, "budget": budget})
 
 
-class QuestionsSection(_Section):
+class QuestionsSection(Section):
     """`file` is a JSONL of questions, or "builtin"; `scorer` and `unparsed` say how replies are scored.
 
     The files that questions bring lie in `folder`; "" stands for the folder of `file`.
@@ -77,7 +76,7 @@ class QuestionsSection(_Section):
         return Path(self.folder) if self.folder else Path(self.file).parent
 
 
-class SandboxSection(_Section):
+class SandboxSection(Section):
     """`backend` holds the code that models write; "none" runs it unprotected and is recorded in every trace.
 
     The default is the best of the backends, whether or not it works on this machine: what holds a plan's code must not
@@ -105,30 +104,14 @@ class SandboxSection(_Section):
         return limits
 
 
-class SearchSection(_Section):
-    """`corpus`: offline, over a JSONL of documents or "builtin"; `ddgs`: live, with one pinned backend."""
-
-    provider: Literal["corpus", "ddgs"]
-    corpus: str = ""
-    backend: str = "duckduckgo"
-
-    @model_validator(mode="after")
-    def _corpus_is_named(self) -> Self:
-        if self.provider == "corpus" and not self.corpus:
-            raise ValueError(
-                'search.corpus: missing; name a JSONL of documents, or "builtin" for the toy corpus of the demo'
-            )
-        return self
-
-
-class RunnerSection(_Section):
+class RunnerSection(Section):
     """`kernels` is how many trials with a kernel may run at once; `attempts` how often a failing call is made."""
 
     kernels: int = Field(default=4, gt=0)
     attempts: int = Field(default=4, gt=0)
 
 
-class Plan(_Section):
+class Plan(Section):
     """A validated plan. Paths in it are absolute, or "builtin"."""
 
     name: str = Field(min_length=1, pattern=r"^[\w.-]+$")
@@ -142,6 +125,8 @@ class Plan(_Section):
     budget: Budget = Budget()
     sandbox: Annotated[SandboxSection, BeforeValidator(_backend)] = SandboxSection()
     search: SearchSection | None = None
+    web: WebSection = WebSection()
+    mcp: tuple[McpSection, ...] = ()
     runner: RunnerSection = RunnerSection()
 
     @model_validator(mode="after")
@@ -149,6 +134,7 @@ class Plan(_Section):
         for key, names in (
             ("models", [model.name for model in self.models]),
             ("conditions", [entry.name for entry in self.conditions]),
+            ("mcp", [server.name for server in self.mcp]),
         ):
             twice = {name for name in names if names.count(name) > 1}
             if twice:
@@ -232,6 +218,11 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
             ),
             "search": plan.search
             and plan.search.model_copy(update={"corpus": plan.search.corpus and anchor(plan.search.corpus)}),
+            "web": plan.web.model_copy(update={"archive": plan.web.archive and str(folder / plan.web.archive)}),
+            "mcp": tuple(
+                server.model_copy(update={"folder": str(folder / server.folder)}) if server.command else server
+                for server in plan.mcp
+            ),
             "models": tuple(_with_source(model, folder) for model in plan.models),
         }
     )

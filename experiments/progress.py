@@ -91,6 +91,9 @@ class RunProgress:
     def given_up(self, model: str, remaining: int, reason: str) -> None:
         self._notes.append(f"{model}: {remaining} trials left undone, {plain_text(reason)}")
 
+    def tell(self, text: str) -> None:
+        self._console.print(text, markup=False)
+
     def warn(self, text: str) -> None:
         self._console.print(f"Warning: {text}", style="yellow", markup=False)
 

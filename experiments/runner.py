@@ -12,6 +12,8 @@ from typing import Protocol
 
 from toolablate.agents import AgentResult, ModelSource, RetryPolicy, run_agent
 from toolablate.benchmarks import render
+from toolablate.experiments.guarding import guard_for
+from toolablate.experiments.plan_web import WebSection
 from toolablate.experiments.question_files import work_files
 from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import PlannedTrial
@@ -41,6 +43,8 @@ class Watcher(Protocol):
 
     def given_up(self, model: str, remaining: int, reason: str) -> None: ...
 
+    def tell(self, text: str) -> None: ...
+
     def warn(self, text: str) -> None: ...
 
     def stopping(self) -> None: ...
@@ -57,6 +61,7 @@ class Setting:
     retry: RetryPolicy
     watcher: Watcher
     files_folder: Path
+    web: WebSection
     kernels: int = 4
 
 
@@ -169,7 +174,11 @@ async def _run_one(planned: PlannedTrial, setting: Setting, recorder: Recorder) 
 async def _play(planned: PlannedTrial, setting: Setting, session: TrialRecorder) -> AgentResult:
     model = setting.sources[planned.model.name].session(planned.question, planned.condition, planned.trial.repeat)
     files = work_files(planned.question, setting.files_folder)
-    async with open_toolset(planned.condition.tools, setting.resources, files) as tools:
+    guard = guard_for(planned.question, setting.web)
+    opened = open_toolset(
+        planned.condition.tools, setting.resources, files, guard=guard, interventions=planned.condition.interventions
+    )
+    async with opened as tools:
         return await run_agent(
             prompt=render(planned.question),
             model=model,

@@ -13,7 +13,7 @@ from rich.text import Text
 from toolablate.experiments.comparing import read_paired
 from toolablate.experiments.launch import Launched
 from toolablate.traces.store import Store
-from toolablate.traces.terminal import comparison_table, failures_view
+from toolablate.traces.terminal import comparison_table, failures_view, misses_view
 
 
 def summary_json(launched: Launched) -> str:
@@ -25,6 +25,8 @@ def print_summary(launched: Launched, console: Console) -> None:
     paired = read_paired(launched.store, run=launched.run)
     if any(seen.condition == paired.baseline for seen in paired.observations):
         console.print(comparison_table(paired.compare()))
+        if (misses := misses_view(paired.miss_rates(), paired.miss_differences())) is not None:
+            console.print(misses)
     else:
         console.print(f"Nothing to compare yet: no trial of the baseline, {paired.baseline}, has ended", markup=False)
     if launched.missing:

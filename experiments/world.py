@@ -1,20 +1,20 @@
-"""What the tools of all trials stand on: the sandbox and the search, the same for every condition."""
+"""What the tools of all trials stand on: the sandbox and the web, the same for every condition."""
 
 import platform
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from toolablate.benchmarks import BUILTIN_CORPUS
-from toolablate.experiments.plan import Plan, SandboxSection, SearchSection, file_digest
+from toolablate.experiments.plan import Plan, SandboxSection
+from toolablate.experiments.web_world import web_world
 from toolablate.sandbox import BACKENDS, Availability, Limits, Sandbox, open_sandbox
 from toolablate.sandbox.process import ENVIRONMENT
-from toolablate.tools import CorpusSearch, DdgsSearch, SearchProvider, resources_needed, tool_sources
-from toolablate.traces.errors import InputError, SandboxError
+from toolablate.tools import mcp_servers_needed, open_interventions, resources_needed, tool_sources
+from toolablate.traces.errors import InputError, SandboxError, StoreError
 from toolablate.traces.records import Condition, Environment
-from toolablate.traces.store import Store
+from toolablate.traces.store import Recorder, Store
 
 UNPROTECTED = "none"
 
@@ -29,25 +29,43 @@ RECORDED_PACKAGES = (
     "ddgs",
     "primp",
     "trafilatura",
+    "resiliparse",
+    "lxml",
+    "pypdfium2",
+    "tantivy",
+    "google-re2",
+    "ada-url",
+    "mcp",
 )
 
 
 def needed(conditions: Sequence[Condition]) -> frozenset[str]:
-    """What the conditions' tools stand on, of `sandbox` and `search`. Raises InputError for a tool that is unknown."""
+    """What the conditions' tools stand on, of `sandbox`, `search`, `pages` and `mcp`.
+
+    Raises InputError for a tool that is unknown.
+    """
     return frozenset[str]().union(*(resources_needed(condition.tools) for condition in conditions))
 
 
+def servers_needed(conditions: Sequence[Condition]) -> tuple[str, ...]:
+    """Names of the MCP servers whose tools the conditions use. Raises InputError as `needed` does."""
+    return tuple(dict.fromkeys(name for condition in conditions for name in mcp_servers_needed(condition.tools)))
+
+
 def world_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
-    """What the trials stand on, by name. Raises InputError for a tool, search or corpus that cannot be had."""
+    """What the trials stand on, by name.
+
+    Raises InputError for a tool, an intervention, a search, a corpus or an archive that cannot be had.
+    """
     parts = needed(conditions)
+    for condition in conditions:
+        open_interventions(condition.interventions)
     world = {
         f"tool {name}": digest for condition in conditions for name, digest in tool_sources(condition.tools).items()
     }
     if "sandbox" in parts:
         world["sandbox"] = _sandbox_name(plan.sandbox)
-    if "search" in parts:
-        world["search"] = _search_name(plan)
-    return world
+    return world | web_world(plan, parts)
 
 
 def _sandbox_name(section: SandboxSection) -> str:
@@ -63,6 +81,17 @@ def finished_trials(store: Path) -> frozenset[str]:
         return frozenset()
     with Store(store) as opened:
         return opened.finished_trials()
+
+
+def bring_up_to_date(store: Path) -> None:
+    """Rewrites a store that an older toolablate has left; leaves any other, and none, as it is. Raises StoreError."""
+    try:
+        finished_trials(store)
+    except StoreError as error:
+        if error.code != "older_version":
+            raise
+        with Recorder(store):
+            pass
 
 
 def require_same_world(store: Path, world: dict[str, str]) -> None:
@@ -81,16 +110,6 @@ def require_same_world(store: Path, world: dict[str, str]) -> None:
                 hint="trials of different worlds cannot be compared: name another store (--store), or change it back",
                 code="other_world",
             )
-
-
-def open_search(plan: Plan, conditions: Sequence[Condition]) -> SearchProvider | None:
-    """The plan's search, if a condition needs one. Raises InputError, for a corpus with the line that is wrong."""
-    if "search" not in needed(conditions):
-        return None
-    section = _search_section(plan)
-    if section.provider == "ddgs":
-        return DdgsSearch(section.backend)
-    return CorpusSearch.from_file(_corpus(section))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +161,7 @@ async def _others(failed: Sandbox) -> str:
 
 def environment(tried: TriedSandbox | None, world: Mapping[str, str]) -> Environment:
     shared = Environment(
-        versions={"python": platform.python_version()} | {name: version(name) for name in RECORDED_PACKAGES},
-        search=world.get("search", ""),
+        versions=_versions(), search="; ".join(world[part] for part in ("search", "web") if part in world)
     )
     if tried is None:
         return shared
@@ -158,23 +176,10 @@ def environment(tried: TriedSandbox | None, world: Mapping[str, str]) -> Environ
     )
 
 
-def _search_section(plan: Plan) -> SearchSection:
-    if plan.search is None:
-        raise InputError(
-            "a condition uses search, and the plan has no table [search]",
-            hint='provider = "ddgs" searches live; provider = "corpus", corpus = "documents.jsonl" offline',
-            code="no_search",
-        )
-    return plan.search
-
-
-def _corpus(section: SearchSection) -> Path:
-    return BUILTIN_CORPUS if section.corpus == "builtin" else Path(section.corpus)
-
-
-def _search_name(plan: Plan) -> str:
-    section = _search_section(plan)
-    if section.provider == "ddgs":
-        return f"ddgs/{section.backend}"
-    name = "builtin" if section.corpus == "builtin" else "corpus"
-    return f"{name}/{file_digest(_corpus(section), 'search.corpus')[:12]}"
+def _versions() -> dict[str, str]:
+    """Of the packages that are there; some are extras."""
+    found = {"python": platform.python_version()}
+    for name in RECORDED_PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found

@@ -1,36 +1,94 @@
-"""What a condition can hand to an agent: python, search, a browser, and functions of one's own."""
+"""What a condition can hand to an agent: python, search, a browser, MCP servers, and functions of one's own."""
 
-from toolablate.tools.browser import FetchPolicy, Page, PageSource, PageUnreadableError, WebPages
-from toolablate.tools.corpus import Corpus, Document, load_corpus
+from toolablate.tools.archive import Archive, create_overlay, open_archive
+from toolablate.tools.browser import Page, PageSource, PageUnreadableError
+from toolablate.tools.corpus import Corpus, CorpusPages, CorpusSearch, Document, corpus_digest, open_corpus
+from toolablate.tools.extraction import ExtractionOptions, ExtractionWorker, extract
 from toolablate.tools.function import FunctionTool, tool
+from toolablate.tools.guards.guard import Guard, Guards, Inspection, NoGuard
+from toolablate.tools.guards.leaks import LeakGuard
+from toolablate.tools.guards.markers import InstructionGuard
+from toolablate.tools.interventions import INTERVENTIONS, Intervention, open_interventions
+from toolablate.tools.mcp import HttpAddress, McpServer, StdioAddress
 from toolablate.tools.python import FileSource
-from toolablate.tools.registry import TOOLSETS, Resources, open_toolset, resources_needed, tool_names, tool_sources
-from toolablate.tools.search import CorpusSearch, DdgsSearch, SearchProvider, SearchReply, SearchResult, ddgs_backends
+from toolablate.tools.recorded import Mode, RecordedCalls, RecordedHops, RecordedSearch, WebPages
+from toolablate.tools.registry import (
+    TOOLSETS,
+    Resources,
+    mcp_servers_needed,
+    open_toolset,
+    resources_needed,
+    tool_names,
+    tool_sources,
+)
+from toolablate.tools.search import (
+    PROVIDERS,
+    DdgsSearch,
+    Found,
+    LiveSearch,
+    SearchProvider,
+    SearchQuery,
+    SearchSource,
+    ddgs_backends,
+    open_provider,
+)
 from toolablate.tools.tool import Tool, ToolResult
 from toolablate.tools.toolset import Toolset
+from toolablate.tools.web import FetchError, LiveHops, WebPolicy
 
 __all__ = [
+    "INTERVENTIONS",
+    "PROVIDERS",
     "TOOLSETS",
+    "Archive",
     "Corpus",
+    "CorpusPages",
     "CorpusSearch",
     "DdgsSearch",
     "Document",
-    "FetchPolicy",
+    "ExtractionOptions",
+    "ExtractionWorker",
+    "FetchError",
     "FileSource",
+    "Found",
     "FunctionTool",
+    "Guard",
+    "Guards",
+    "HttpAddress",
+    "Inspection",
+    "InstructionGuard",
+    "Intervention",
+    "LeakGuard",
+    "LiveHops",
+    "LiveSearch",
+    "McpServer",
+    "Mode",
+    "NoGuard",
     "Page",
     "PageSource",
     "PageUnreadableError",
+    "RecordedCalls",
+    "RecordedHops",
+    "RecordedSearch",
     "Resources",
     "SearchProvider",
-    "SearchReply",
-    "SearchResult",
+    "SearchQuery",
+    "SearchSource",
+    "StdioAddress",
     "Tool",
     "ToolResult",
     "Toolset",
     "WebPages",
+    "WebPolicy",
+    "corpus_digest",
+    "create_overlay",
     "ddgs_backends",
-    "load_corpus",
+    "extract",
+    "mcp_servers_needed",
+    "open_archive",
+    "open_corpus",
+    "open_interventions",
+    "open_provider",
     "open_toolset",
     "resources_needed",
     "tool",

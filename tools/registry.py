@@ -1,52 +1,66 @@
-"""From the tools that a condition names to tools that are open for one trial."""
+"""From the tools that a condition names to tools that are open for one trial.
 
-import importlib
-import inspect
+A plan can name a built-in tool, a toolset that stands for several, `mcp:SERVER` for all tools of an MCP server or
+`mcp:SERVER/TOOL` for one, a tool that a package registers, and a function of one's own as `package.module:function`.
+
+`browser.search`, `browser.open` and `browser.find` (together: `gpt-oss`) are `web_search`, `browser_open` and
+`browser_find` under the names that the gpt-oss models were trained with, those of arguments too. They are for servers
+of such models: OpenAI's own API takes no names with a dot and refuses the request.
+"""
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
-from typing import Literal
-
-from pydantic import BaseModel, ValidationError
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, NoReturn
 
 from toolablate.sandbox.kernel import Sandbox
 from toolablate.tools.browser import Browser, PageSource
-from toolablate.tools.function import FunctionTool
+from toolablate.tools.browser.gpt_oss import gpt_oss_find_tool, gpt_oss_open_tool
+from toolablate.tools.guards.guard import Guard, NoGuard
+from toolablate.tools.guards.guarded import GuardedTool
+from toolablate.tools.interventions import Setting, open_interventions
+from toolablate.tools.mcp import McpServer
+from toolablate.tools.own import function_tool, options_of, registered, source_digest
 from toolablate.tools.plain import one_line
 from toolablate.tools.python import FileSource, no_files, python_tool
-from toolablate.tools.search import SearchProvider, search_tool
+from toolablate.tools.search import SearchSource, gpt_oss_search_tool, search_tool
 from toolablate.tools.tool import Tool
 from toolablate.tools.toolset import Toolset, refuse_duplicates
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import ToolUse, digest_text
+from toolablate.traces.records import InterventionUse, ToolUse
 
-ENTRY_POINTS = "toolablate.tools"
-"""The entry point group in which a package names tools of its own; each is a function decorated with `@tool`."""
+Resource = Literal["sandbox", "search", "pages", "mcp"]
 
 TOOLSETS: Mapping[str, tuple[str, ...]] = {
     "search": ("web_search", "browser_open", "browser_find"),
     "all": ("python", "web_search", "browser_open", "browser_find"),
+    "gpt-oss": ("browser.search", "browser.open", "browser.find"),
 }
 """Names that stand for several tools."""
+
+_MCP = "mcp:"
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What the tools of all trials share. `pages` is where the browser reads; by default the search provider's own."""
+    """What the tools of all trials share: where searches are asked, where pages are read, and the MCP servers by
+    name, which have been listed."""
 
     sandbox: Sandbox | None = None
-    search: SearchProvider | None = None
+    search: SearchSource | None = None
     pages: PageSource | None = None
+    mcp: Mapping[str, McpServer] = field(default_factory=dict)
 
 
 class _Opening:
-    """One toolset while it is opened; its browser tools share their pages."""
+    """One toolset while it is opened; its browser tools share their pages, and a server's tools their connection."""
 
-    def __init__(self, resources: Resources, files: FileSource) -> None:
+    def __init__(self, uses: Sequence[ToolUse], resources: Resources, files: FileSource, guard: Guard) -> None:
+        self._uses = uses
         self._resources = resources
         self.files = files
+        self.guard = guard
+        self._of_servers: dict[str, Iterator[Tool]] = {}
 
     @property
     def sandbox(self) -> Sandbox:
@@ -55,41 +69,83 @@ class _Opening:
         return self._resources.sandbox
 
     @property
-    def search(self) -> SearchProvider:
+    def search(self) -> SearchSource:
         if self._resources.search is None:
-            raise _missing("web_search", "a search provider", 'a table [search] with provider = "corpus" or "ddgs"')
+            raise _missing("web_search", "a search provider", 'a table [search], such as provider = "corpus"')
         return self._resources.search
 
     @cached_property
     def browser(self) -> Browser:
-        pages = self._resources.pages
-        if pages is None and self._resources.search is not None:
-            pages = self._resources.search.pages
-        if pages is None:
-            raise _missing("browser_open", "pages", 'a table [search] with provider = "corpus" or "ddgs"')
-        return Browser(pages)
+        if self._resources.pages is None:
+            raise _missing("browser_open", "pages", 'a table [web], or [search] with provider = "corpus"')
+        return Browser(self._resources.pages, self.guard)
+
+    def of_server(self, use: ToolUse) -> Sequence[Tool]:
+        """The tools that one use of an MCP server names."""
+        name, tool = _server_and_tool(use)
+        server = self._resources.mcp.get(name)
+        if server is None:
+            there_are = f"there are {', '.join(self._resources.mcp)}; " if self._resources.mcp else ""
+            raise InputError(
+                f"tools: {one_line(use.name, 120)!r}: mcp names no server {one_line(name, 80)!r}",
+                hint=f'{there_are}put into the plan a table [[mcp]] with name = "{one_line(name, 80)}"',
+                code="missing_resource",
+            )
+        if tool is None:
+            return [GuardedTool(each, self.guard) for each in server.open(None)]
+        if name not in self._of_servers:
+            self._of_servers[name] = iter(server.open(self._named_of(name)))
+        return [GuardedTool(next(self._of_servers[name]), self.guard)]
+
+    def _named_of(self, server: str) -> list[str]:
+        named = (_server_and_tool(use) for use in self._uses if use.name.startswith(_MCP))
+        return [tool for name, tool in named if name == server and tool is not None]
 
 
-_BUILT_IN: Mapping[str, tuple[Literal["sandbox", "search"], Callable[[_Opening], Tool]]] = {
+_BUILT_IN: Mapping[str, tuple[Resource, Callable[[_Opening], Tool]]] = {
     "python": ("sandbox", lambda opening: python_tool(opening.sandbox, opening.files)),
-    "web_search": ("search", lambda opening: search_tool(opening.search)),
-    "browser_open": ("search", lambda opening: opening.browser.open_tool()),
-    "browser_find": ("search", lambda opening: opening.browser.find_tool()),
+    "web_search": ("search", lambda opening: search_tool(opening.search, opening.guard)),
+    "browser_open": ("pages", lambda opening: opening.browser.open_tool()),
+    "browser_find": ("pages", lambda opening: opening.browser.find_tool()),
+    "browser.search": ("search", lambda opening: gpt_oss_search_tool(opening.search, opening.guard)),
+    "browser.open": ("pages", lambda opening: gpt_oss_open_tool(opening.browser)),
+    "browser.find": ("pages", lambda opening: gpt_oss_find_tool(opening.browser)),
 }
 
 
-def open_toolset(uses: Sequence[ToolUse], resources: Resources, files: FileSource = no_files) -> Toolset:
+def open_toolset(
+    uses: Sequence[ToolUse],
+    resources: Resources,
+    files: FileSource = no_files,
+    guard: Guard | None = None,
+    interventions: Sequence[InterventionUse] = (),
+) -> Toolset:
     """Opens the tools of one trial; nothing is started, and none of its `files` read, before the first call.
 
-    Raises InputError for an unknown tool or option, a tool named twice, or a resource that the plan does not provide.
+    `guard` looks at what comes from outside. Raises InputError for an unknown tool, intervention or option, a tool
+    named twice, or a resource that the plan does not provide.
     """
-    opening = _Opening(resources, files)
-    return Toolset([_open(use, opening) for use in _expanded(uses)])
+    expanded = list(_expanded(uses))
+    opening = _Opening(expanded, resources, files, guard or NoGuard())
+    tools: list[Tool] = []
+    outside: list[str] = []
+    for use in expanded:
+        opened = _open(use, opening)
+        tools += opened
+        if _resource(use) not in (None, "sandbox"):
+            outside += [tool.spec.name for tool in opened]
+    return Toolset(tools, open_interventions(interventions, Setting(tuple(outside))))
 
 
-def resources_needed(uses: Sequence[ToolUse]) -> frozenset[Literal["sandbox", "search"]]:
-    """Which parts of `Resources` the tools cannot do without. Raises InputError as `open_toolset` does."""
-    return frozenset(_BUILT_IN[use.name][0] for use in _checked(uses) if use.name in _BUILT_IN)
+def resources_needed(uses: Sequence[ToolUse]) -> frozenset[Resource]:
+    """Which parts of `Resources` the tools cannot do without. Raises InputError as `open_toolset` does, except for what
+    only an MCP server knows."""
+    return frozenset(resource for use in _checked(uses) if (resource := _resource(use)))
+
+
+def mcp_servers_needed(uses: Sequence[ToolUse]) -> tuple[str, ...]:
+    """The names of the MCP servers whose tools are named, in order. Raises InputError as `resources_needed` does."""
+    return tuple(dict.fromkeys(_server_and_tool(use)[0] for use in _checked(uses) if _resource(use) == "mcp"))
 
 
 def tool_sources(uses: Sequence[ToolUse]) -> dict[str, str]:
@@ -97,24 +153,19 @@ def tool_sources(uses: Sequence[ToolUse]) -> dict[str, str]:
 
     What such a module imports is not looked at. Raises InputError where a tool has no source text.
     """
-    return {use.name: _source_digest(use.name) for use in _checked(uses) if use.name not in _BUILT_IN}
-
-
-def _source_digest(name: str) -> str:
-    function = _function_tool(name).function
-    try:
-        return digest_text(Path(inspect.getsourcefile(function) or "").read_text(encoding="utf-8"))
-    except (OSError, TypeError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"tools: the source of {name!r} cannot be read: {error}",
-            hint="define it in a module file, so that a change of it can be told",
-            code="no_source",
-        ) from None
+    return {use.name: source_digest(use.name) for use in _checked(uses) if _resource(use) is None}
 
 
 def tool_names() -> tuple[str, ...]:
-    """Every name that a plan can use, apart from `package.module:function`."""
-    return (*_BUILT_IN, *TOOLSETS, *sorted(_registered()))
+    """Every name that a plan can use, apart from `mcp:SERVER` and `package.module:function`."""
+    return (*_BUILT_IN, *TOOLSETS, *sorted(registered().keys() - _BUILT_IN.keys() - TOOLSETS.keys()))
+
+
+def _resource(use: ToolUse) -> Resource | None:
+    """The part of `Resources` that the tool is made of; None for functions of the user's own."""
+    if use.name in _BUILT_IN:
+        return _BUILT_IN[use.name][0]
+    return "mcp" if use.name.startswith(_MCP) else None
 
 
 def _checked(uses: Sequence[ToolUse]) -> list[ToolUse]:
@@ -124,12 +175,18 @@ def _checked(uses: Sequence[ToolUse]) -> list[ToolUse]:
 
 
 def _checked_name(use: ToolUse) -> str:
-    if use.name in _BUILT_IN:
-        _refuse_options(use)
-        return use.name
-    function = _function_tool(use.name)
-    _options(use, function)
-    return function.name
+    match _resource(use):
+        case None:
+            _refuse_unknown(use.name)
+            function = function_tool(use.name)
+            options_of(use, function)
+            return function.name
+        case "mcp":
+            _refuse_options(use)
+            _server_and_tool(use)
+        case _:
+            _refuse_options(use)
+    return use.name
 
 
 def _expanded(uses: Sequence[ToolUse]) -> Iterator[ToolUse]:
@@ -142,12 +199,21 @@ def _expanded(uses: Sequence[ToolUse]) -> Iterator[ToolUse]:
             yield from (ToolUse(name=name) for name in names)
 
 
-def _open(use: ToolUse, opening: _Opening) -> Tool:
+def _open(use: ToolUse, opening: _Opening) -> Sequence[Tool]:
+    _checked_name(use)
     if use.name in _BUILT_IN:
-        _refuse_options(use)
-        return _BUILT_IN[use.name][1](opening)
-    function = _function_tool(use.name)
-    return function.open(_options(use, function))
+        return [_BUILT_IN[use.name][1](opening)]
+    if use.name.startswith(_MCP):
+        return opening.of_server(use)
+    function = function_tool(use.name)
+    return [function.open(options_of(use, function))]
+
+
+def _server_and_tool(use: ToolUse) -> tuple[str, str | None]:
+    server, slash, tool = use.name.removeprefix(_MCP).partition("/")
+    if not server or (slash and not tool):
+        _unknown(use.name)
+    return server, tool or None
 
 
 def _refuse_options(use: ToolUse) -> None:
@@ -157,65 +223,19 @@ def _refuse_options(use: ToolUse) -> None:
         )
 
 
-def _options(use: ToolUse, function: FunctionTool[..., object]) -> BaseModel:
-    try:
-        return function.options.model_validate(use.options)
-    except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
-        allowed = ", ".join(str(field.alias) for field in function.options.model_fields.values()) or "none"
-        found = "" if detail["type"] == "missing" else f", found {one_line(repr(detail['input']), 60)}"
-        raise InputError(
-            f"tools: options of {use.name!r}: {'.'.join(map(str, detail['loc']))}: {detail['msg']}{found}",
-            hint=f"its options, the keyword-only parameters of the function: {allowed}",
-            code="unknown_option" if detail["type"] == "extra_forbidden" else "bad_option",
-        ) from None
+def _refuse_unknown(name: str) -> None:
+    module, _, attribute = name.partition(":")
+    if name not in registered() and not (module and attribute):
+        _unknown(name)
 
 
-def _function_tool(name: str) -> FunctionTool[..., object]:
-    loaded = _load(name)
-    if not isinstance(loaded, FunctionTool):
-        raise InputError(
-            f"tools: {name!r} is no tool but a {type(loaded).__name__}",
-            hint="decorate the function with @toolablate.tools.tool",
-            code="bad_tool",
-        )
-    return loaded
-
-
-@lru_cache
-def _registered() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=ENTRY_POINTS) if point.name not in _BUILT_IN}
-
-
-def _load(name: str) -> object:
-    point = _registered().get(name)
-    module, colon, attribute = (point.value if point else name).partition(":")
-    if not (module and colon and attribute):
-        raise InputError(
-            f"tools: there is no tool {one_line(name, 80)!r}",
-            hint=f"there are {', '.join(tool_names())}; a function of your own is named as package.module:function",
-            code="unknown_tool",
-        )
-    found: object = _import(module, name)
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise InputError(f"tools: {name!r}: there is no {part!r} in {module!r}", code="unknown_tool")
-        found = getattr(found, part)
-    return found
-
-
-def _import(module: str, name: str) -> object:
-    try:
-        return importlib.import_module(module)
-    except InputError:
-        raise
-    except Exception as error:
-        absent = isinstance(error, ModuleNotFoundError) and error.name == module.split(".")[0]
-        raise InputError(
-            f"tools: {name!r}: cannot import {module!r}: {type(error).__name__}: {error}",
-            hint="modules are looked for in the environment and in the plan's folder" if absent else "",
-            code="unknown_tool",
-        ) from error
+def _unknown(name: str) -> NoReturn:
+    raise InputError(
+        f"tools: there is no tool {one_line(name, 80)!r}",
+        hint=f"there are {', '.join(tool_names())}; a function of your own is named as package.module:function,"
+        " tools of an MCP server as mcp:SERVER or mcp:SERVER/TOOL",
+        code="unknown_tool",
+    )
 
 
 def _missing(tool: str, what: str, remedy: str) -> InputError:

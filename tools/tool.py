@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from pydantic import JsonValue
 
-from toolablate.traces.records import Artifact, ToolSpec
+from toolablate.traces.records import Artifact, Lookup, Marker, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,8 @@ class ToolResult:
     error: str = ""
     truncated: bool = False
     artifacts: tuple[Artifact, ...] = ()
+    lookup: Lookup | None = None
+    markers: tuple[Marker, ...] = ()
 
 
 class Tool(Protocol):

@@ -7,6 +7,7 @@ from typing import Self
 
 from toolablate.sandbox.kernel import KernelUnavailable
 from toolablate.tools.arguments import InvalidArgumentsError, parse_arguments
+from toolablate.tools.interventions import Intervention
 from toolablate.tools.plain import one_line
 from toolablate.tools.tool import Tool, ToolResult
 from toolablate.tools.typed import invalid_call
@@ -20,7 +21,8 @@ def refuse_duplicates(names: Sequence[str]) -> None:
     if twice is not None:
         raise InputError(
             f"tools: {twice!r} is named twice",
-            hint="`all` holds `python` and `search`; `search` holds `web_search`, `browser_open`, `browser_find`",
+            hint="`all` holds `python` and `search`; `search` holds `web_search`, `browser_open`, `browser_find`;"
+            " `mcp:SERVER` holds all tools of that server",
             code="duplicate_tool",
         )
 
@@ -28,12 +30,13 @@ def refuse_duplicates(names: Sequence[str]) -> None:
 class Toolset:
     """The tools of one trial, in order. An async context manager that closes them all.
 
-    Raises InputError where two tools have one name.
+    The interventions change, one after the other, what a call returns. Raises InputError where two tools have one name.
     """
 
-    def __init__(self, tools: Sequence[Tool] = ()) -> None:
+    def __init__(self, tools: Sequence[Tool] = (), interventions: Sequence[Intervention] = ()) -> None:
         refuse_duplicates([tool.spec.name for tool in tools])
         self._tools = {tool.spec.name: tool for tool in tools}
+        self._interventions = tuple(interventions)
         self._closed = False
 
     @property
@@ -41,12 +44,18 @@ class Toolset:
         return tuple(tool.spec for tool in self._tools.values())
 
     async def call(self, request: ToolRequest) -> ToolResult:
-        """Calls a tool. What the model got wrong is a result with status `invalid`.
+        """Calls a tool; the result is what the model is to be shown. What the model got wrong has the status `invalid`.
 
         Raises ToolError or SandboxError where infrastructure failed.
         """
         if self._closed:
             raise InternalError(f"the tool {request.name!r} was called after its trial had ended")
+        result = await self._call(request)
+        for intervention in self._interventions:
+            result = await intervention.apply(request, result)
+        return result
+
+    async def _call(self, request: ToolRequest) -> ToolResult:
         tool = self._tools.get(request.name)
         if tool is None:
             return ToolResult(output=self._unknown(request.name), status="invalid", error="unknown_tool")

@@ -42,13 +42,14 @@ def command(
 
     Per model and condition: the score, the difference in points and relative, a 95 % interval from a paired bootstrap
     over questions, a p-value from a sign-flip permutation test, right->wrong and wrong->right counts, tokens and cost.
+    Where a replayed web had gaps, or gave answers away, also how often, and whether the conditions differ in that.
     """
     from rich.console import Console
 
     from toolablate.experiments.comparing import read_paired
     from toolablate.traces.analysis import comparisons_csv, comparisons_json, flips_json
     from toolablate.traces.errors import InputError
-    from toolablate.traces.terminal import comparison_table, flips_table
+    from toolablate.traces.terminal import comparison_table, flips_table, misses_view
 
     if as_flips and (by or csv):
         raise InputError("--flips goes with neither --by nor --csv", code="usage")
@@ -68,11 +69,14 @@ def command(
             csv.write_text(comparisons_csv(comparisons), encoding="utf-8")
         except OSError as error:
             raise InputError(f"--csv: cannot write {csv}: {error.strerror}", code="unwritable") from None
+    rates, differences = paired.miss_rates(), paired.miss_differences(seed=seed)
     if as_json:
-        click.echo(comparisons_json(comparisons))
+        click.echo(comparisons_json(comparisons, rates, differences))
         return
     console = Console()
     console.print(comparison_table(comparisons))
+    if (misses := misses_view(rates, differences)) is not None:
+        console.print(misses)
     if paired.left_out:
         note = f"The store holds {paired.left_out} more trials, which this run did not call for: see --run"
         console.print(note, soft_wrap=True)

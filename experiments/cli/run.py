@@ -27,8 +27,13 @@ def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) ->
     console = Console(stderr=True)
     if loaded.sandbox.backend == "none":
         console.print('Warning: sandbox = "none": code that models write runs unprotected.', style="bold red")
-    with RunProgress(console) as progress:
-        launched = launch(loaded, text, progress)
+    try:
+        with RunProgress(console) as progress:
+            launched = launch(loaded, text, progress)
+    except KeyboardInterrupt:
+        # While trials run, Ctrl-C is the run's own matter; this is before them or after.
+        console.print("Stopped; what was finished is kept, and the same command goes on from there.")
+        raise SystemExit(1) from None
     if as_json:
         click.echo(summary_json(launched))
     else:

@@ -14,7 +14,7 @@ from toolablate.agents.simulated.evidence import Finding, support
 from toolablate.benchmarks.extraction.choices import read_letters
 from toolablate.benchmarks.extraction.numbers import read_number
 from toolablate.sandbox import Limits, Sandbox, open_sandbox
-from toolablate.tools import Corpus, CorpusSearch, Document, Resources, open_toolset
+from toolablate.tools import CorpusPages, CorpusSearch, LiveSearch, Resources, open_corpus, open_toolset
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
@@ -125,6 +125,14 @@ async def test_a_misleading_number_becomes_the_answer(tmp_path: Path, sandbox: S
     assert read_number(played.answer.text).value == ("7.7",)
 
 
+def library_of(folder: Path, title: str, text: str) -> Resources:
+    """A corpus of one document, to search and to read."""
+    document = {"id": "d1", "url": "https://example.org/d1", "title": title, "text": text}
+    (folder / "library.jsonl").write_text(json.dumps(document), encoding="utf-8")
+    corpus = open_corpus(folder / "library.jsonl", cache=folder / "cache")
+    return Resources(search=LiveSearch(CorpusSearch(corpus)), pages=CorpusPages(corpus))
+
+
 @pytest.mark.parametrize(
     ("page", "expected"),
     [
@@ -133,13 +141,11 @@ async def test_a_misleading_number_becomes_the_answer(tmp_path: Path, sandbox: S
     ],
 )
 async def test_a_real_search_moves_the_belief_only_by_what_it_says(tmp_path: Path, page: str, expected: str) -> None:
-    url = "https://example.org/sum"
-    corpus = CorpusSearch(Corpus((Document(id="d1", url=url, title="On the sum", text=page),)))
-    model = source(sure(), tmp_path, play_of(queries=["sum tend series"]))
+    library = library_of(tmp_path, "On the sum", page)
     opened = set()
     for seed in range(6):
         model = source(sure(seed=seed), tmp_path, play_of(queries=["sum tend series"]))
-        played = await run(model, SERIES, "search", Resources(search=corpus))
+        played = await run(model, SERIES, "search", library)
         assert letter(played.answer.text) == expected
         called = [event.call.name for event in played.of("tool_call")]
         assert called[0] == "web_search"
@@ -150,7 +156,8 @@ async def test_a_real_search_moves_the_belief_only_by_what_it_says(tmp_path: Pat
 
 async def test_a_search_that_only_repeats_the_query_says_nothing(tmp_path: Path) -> None:
     model = source(sure(), tmp_path, play_of(queries=["does the sum oscillates"]))
-    async with open_toolset((ToolUse(name="web_search"),), Resources(search=CorpusSearch(Corpus(())))) as tools:
+    library = library_of(tmp_path, "Bread", "Flour, water, salt and patience.")
+    async with open_toolset((ToolUse(name="web_search"),), library) as tools:
         played = await play_with(model.session(SERIES, condition(), 0), tools)
     assert "oscillates" in played.of("tool_call")[0].output
     assert letter(played.answer.text) == "A"

@@ -3,15 +3,29 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.experiments.library import Library
 from tests.experiments.plans import answered, call
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 WritePlan = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Indexes of documents are kept among the tests' files, one for all tests of a process."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture
+def library() -> Iterator[Library]:
+    """A site with a search server in front of it, on this machine."""
+    with Library().running() as running:
+        yield running
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """A plan that is run again after something about it has changed, and what is refused."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,13 @@ def test_a_mended_key_reaches_the_conditions_that_the_plan_leaves_out_for_now(
     good_plan.write_text(whole, encoding="utf-8")
     assert json.loads(cli("run", good_plan, "--json").stdout)["done_before"] == 4
     assert outcomes(store)["q2", "python"] == ("answered", "correct")
+
+
+def test_a_store_that_an_older_version_has_left_is_brought_up_to_date(good_plan: Path, cli: Cli, store: Path) -> None:
+    assert cli("run", good_plan).returncode == 0
+    with closing(sqlite3.connect(store)) as older:
+        older.executescript("DROP TABLE lookups; DROP TABLE markers; PRAGMA user_version = 1")
+    assert "older version" in cli("compare", store).stderr
+    again = json.loads(cli("run", good_plan, "--json").stdout)
+    assert (again["done_before"], again["missing"]) == (4, 0)
+    assert cli("verify", store).returncode == 0

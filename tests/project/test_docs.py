@@ -4,6 +4,7 @@ import json
 import os
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from types import UnionType
 from typing import get_args
@@ -13,7 +14,7 @@ import pytest
 from pydantic import BaseModel
 
 from toolablate.benchmarks import load_questions
-from toolablate.experiments.cli import COMMANDS, group
+from toolablate.experiments.cli import group
 from toolablate.experiments.plan import Plan, load_plan
 from toolablate.tools import FunctionTool
 from toolablate.traces.records import Question
@@ -33,35 +34,48 @@ def blocks(page: str, language: str) -> list[str]:
     return [body for found, body in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")) if found == language]
 
 
+def completed(plan: str) -> str:
+    """A plan of which a document shows only a part."""
+    conditions = "" if "conditions" in plan else 'conditions = ["none"]\n'
+    return conditions + (plan if "[[models]]" in plan else plan + QUESTIONS_AND_MODEL)
+
+
 def models_in(annotation: object) -> list[type[BaseModel]]:
     """The plan's sections: a model, or a model or None; lists of entries are no sections."""
     options = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
     return [option for option in options if isinstance(option, type) and issubclass(option, BaseModel)]
 
 
-def test_the_help_pages_are_those_of_the_commands() -> None:
-    """After changing a command, run this with UPDATE_DOCS=1."""
-    pages = ["# Commands\n"]
-    context = click.Context(group, info_name="toolablate", terminal_width=100)
-    pages.append(f"```text\n{group.get_help(context)}\n```\n")
-    for name in COMMANDS:
+def help_pages(group: click.Group, context: click.Context) -> Iterator[str]:
+    for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
         inner = click.Context(command, parent=context, info_name=name, terminal_width=100)
-        pages.append(f"## {name}\n\n```text\n{command.get_help(inner)}\n```\n")
+        title = inner.command_path.removeprefix("toolablate ")
+        yield f"## {title}\n\n```text\n{command.get_help(inner)}\n```\n"
+        if isinstance(command, click.Group):
+            yield from help_pages(command, inner)
+
+
+def test_the_help_pages_are_those_of_the_commands() -> None:
+    """After changing a command, run this with UPDATE_DOCS=1."""
+    pages = ["# Commands\n"]
+    context = click.Context(group, info_name="toolablate", terminal_width=100, **group.context_settings)
+    pages.append(f"```text\n{group.get_help(context)}\n```\n")
+    pages += help_pages(group, context)
     page = ROOT / "docs/cli.md"
     if os.environ.get("UPDATE_DOCS"):
         page.write_text("\n".join(pages), encoding="utf-8")
     assert page.read_text(encoding="utf-8") == "\n".join(pages)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/plans.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/plans.md", "docs/web.md"])
 def test_every_plan_in_the_documents_is_valid(page: str, tmp_path: Path) -> None:
     examples = blocks(page, "toml")
     assert examples
     for number, text in enumerate(examples):
         path = tmp_path / f"plan{number}.toml"
-        path.write_text(text if "[[models]]" in text else text + QUESTIONS_AND_MODEL, encoding="utf-8")
+        path.write_text(completed(text), encoding="utf-8")
         plan, _ = load_plan(path)
         assert plan.resolved_conditions()
 

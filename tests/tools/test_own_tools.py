@@ -2,13 +2,12 @@
 
 import sys
 from collections.abc import Iterator
-from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
 
-from toolablate.tools import Resources, open_toolset, registry, tool_names
+from toolablate.tools import Resources, open_toolset, own, resources_needed, tool_names
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ToolRequest, ToolUse
 
@@ -64,10 +63,19 @@ def test_a_wrong_name_or_option_is_one_clear_error(
     assert said in str(refused.value)
 
 
-async def test_a_package_can_register_a_tool(own_module: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("loud", f"{own_module}:shout", registry.ENTRY_POINTS)
-    monkeypatch.setattr(registry, "_registered", lambda: {"loud": point})
-    assert "loud" in tool_names()
-    async with open_toolset([ToolUse(name="loud")], Resources()) as tools:
-        result = await tools.call(ToolRequest(id="1", name="shout", arguments="hey"))
+async def test_a_package_can_register_a_tool(own_module: str, tmp_path: Path) -> None:
+    about = tmp_path / "loud_package-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: loud-package\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(
+        f"[toolablate.tools]\nloud = {own_module}:shout\npython = {own_module}:shout\n"
+    )
+    own.registered.cache_clear()
+    try:
+        assert tool_names().count("loud") == tool_names().count("python") == 1
+        assert resources_needed([ToolUse(name="python"), ToolUse(name="loud")]) == {"sandbox"}
+        async with open_toolset([ToolUse(name="loud")], Resources()) as tools:
+            result = await tools.call(ToolRequest(id="1", name="shout", arguments="hey"))
+    finally:
+        own.registered.cache_clear()
     assert result.output == "HEY!"

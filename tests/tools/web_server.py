@@ -47,19 +47,20 @@ class WebServer:
     """`pages` maps a path to a reply; what is asked for is kept in `requests`, as path and headers."""
 
     port: int = 0
+    address: str = "127.0.0.1"
     pages: dict[str, bytes | Drip] = field(default_factory=dict)
     requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
     @property
     def host(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"[{self.address}]:{self.port}" if ":" in self.address else f"{self.address}:{self.port}"
 
     def url(self, path: str) -> str:
         return f"http://{self.host}{path}"
 
     @asynccontextmanager
     async def running(self, tls: ssl.SSLContext | None = None) -> AsyncIterator["WebServer"]:
-        server = await asyncio.start_server(self._answer, "127.0.0.1", 0, ssl=tls)
+        server = await asyncio.start_server(self._answer, self.address, self.port, ssl=tls)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self

@@ -122,7 +122,7 @@ async def test_a_newer_version_is_refused_and_left_alone(tmp_path: Path, opener:
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     before = _contents(tmp_path)
-    with pytest.raises(StoreError, match=r"version is 99, this one knows up to 1(.|\n)*Upgrade") as caught:
+    with pytest.raises(StoreError, match=r"version is 99, this one knows up to 2(.|\n)*Upgrade") as caught:
         opener(path)
     assert caught.value.code == "newer_version"
     assert _contents(tmp_path) == before

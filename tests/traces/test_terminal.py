@@ -27,6 +27,7 @@ from toolablate.traces.records import (
     Artifact,
     Event,
     Failure,
+    Lookup,
     Message,
     ModelCall,
     ModelReply,
@@ -366,3 +367,9 @@ def test_a_report_of_damage_lists_it_inertly() -> None:
     assert page.count("damaged  text") == 50
     assert "30 more" in page
     assert "80 problems" in page
+
+
+def test_what_a_policy_said_is_shown_beside_the_miss() -> None:
+    lookup = Lookup(kind="page", key="k", miss="blocked_by_policy", reason="http://10.0.0.1/: \x1b[31mnot public")
+    call = ToolCall(at=0, call=ToolRequest(id="1", name="browser_open", arguments="{}"), output="Error", lookup=lookup)
+    assert "[missed: blocked by policy; http://10.0.0.1/: not public]" in shown(trace_view(a_trace(call)))

@@ -62,6 +62,7 @@ DAMAGES = {
     "start edited": ("UPDATE traces SET started_at = 'yesterday' WHERE key = 1", "attempt 1", "no valid trace"),
     "digest edited": ("UPDATE traces SET digest = NULL WHERE key = 1", "attempt 1", "digest"),
     "environment moved": ("UPDATE traces SET environment = 1 WHERE key = 1", "attempt 1", ""),
+    "lookups invented": ("INSERT INTO lookups VALUES (1, 'not_in_archive', 2)", "attempt 1", "counts of lookups"),
     "event deleted": ("DELETE FROM events WHERE trace = 1 AND seq = 2", "attempt 1", "event 2 is missing"),
     "last event deleted": ("DELETE FROM events WHERE trace = 1 AND kind = 'answer'", "attempt 1", "events where"),
     "event kind": ("UPDATE events SET kind = 'answer' WHERE trace = 1 AND seq = 0", "attempt 1", "digest"),

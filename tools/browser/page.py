@@ -1,4 +1,4 @@
-"""A page as text in numbered lines, and where pages come from."""
+"""A page as text in numbered lines with numbered links, and where pages come from."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Protocol
 
 from toolablate.tools.plain import plain_text
-from toolablate.traces.records import digest_text
+from toolablate.traces.records import Link, Lookup, digest_text
 
 LINE_CHARS = 160
 
@@ -16,23 +16,30 @@ LINE_CHARS = 160
 class PageUnreadableError(Exception):
     """A page that cannot be shown, which a model may be told; `code` is a stable word (`http_404`)."""
 
-    def __init__(self, message: str, *, code: str) -> None:
+    def __init__(self, message: str, *, code: str, lookup: Lookup | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
+        self.lookup = lookup
 
 
 @dataclass(frozen=True)
 class Page:
-    """A page's text as lines, counted from 0; a line that ends a paragraph ends in `\\n`."""
+    """A page's text as lines, counted from 0; a line that ends a paragraph ends in `\\n`.
+
+    `links` are spans of `text`, numbered by their place in the tuple. `lookup` is how it was found.
+    """
 
     url: str
     title: str
     lines: tuple[str, ...]
+    links: tuple[Link, ...] = ()
+    lookup: Lookup | None = None
 
     @classmethod
-    def of(cls, url: str, title: str, text: str) -> "Page":
-        return cls(url, title, tuple(_wrapped(plain_text(text))))
+    def of(cls, url: str, title: str, text: str, links: tuple[Link, ...] = (), lookup: Lookup | None = None) -> "Page":
+        """Where `text` has links it is plain text already (see `plain_text`) and has no newline at its ends."""
+        return cls(url, title, tuple(_wrapped(text if links else plain_text(text))), links, lookup)
 
     @cached_property
     def id(self) -> str:
@@ -47,14 +54,40 @@ class Page:
         """The number of the line that holds the character at `offset` of the text."""
         return bisect_right(self._starts, offset) - 1
 
+    def links_of_line(self, number: int) -> Iterator[tuple[int, int, int]]:
+        """The links with text on that line, from left to right: the link's number, and where in the line its text
+        begins and ends. What lies within another link already, or outside of the text, is left out."""
+        line_start = self._starts[number]
+        line_end = line_start + len(self.lines[number])
+        position = line_start
+        order, starts = self._link_order
+        for index in range(max(bisect_right(starts, line_start) - 1, 0), len(order)):
+            if starts[index] >= line_end:
+                break
+            link = self.links[order[index]]
+            start, end = max(link.start, position), min(link.end, line_end)
+            if start < end:
+                yield order[index], start - line_start, end - line_start
+                position = end
+
     @cached_property
     def _starts(self) -> list[int]:
-        return list(accumulate((len(line) for line in self.lines[:-1]), initial=0))
+        return list(accumulate(map(len, self.lines[:-1]), initial=0))
+
+    @cached_property
+    def _link_order(self) -> tuple[list[int], list[int]]:
+        """Numbers of the links in the order in which they begin, and where they begin."""
+        starts = [link.start for link in self.links]
+        order = sorted(range(len(starts)), key=starts.__getitem__)
+        return order, [starts[number] for number in order]
 
 
 def _wrapped(text: str) -> Iterator[str]:
     """Lines of at most LINE_CHARS whose concatenation is the text; cut behind a blank where there is one."""
     for paragraph in text.strip("\n").split("\n"):
+        if len(paragraph) <= LINE_CHARS:
+            yield paragraph + "\n"
+            continue
         start = 0
         while len(paragraph) - start > LINE_CHARS:
             blank = paragraph.rfind(" ", start + 1, start + LINE_CHARS)
@@ -68,5 +101,5 @@ class PageSource(Protocol):
     """Reads pages for all trials of a run; keeps no state that a trial could notice."""
 
     async def read(self, url: str) -> Page:
-        """Raises PageUnreadableError; its `url` is where the page was found in the end, after redirects."""
+        """Raises PageUnreadableError; the page's `url` is where it was found in the end, after redirects."""
         ...

@@ -1,27 +1,36 @@
 """The tools `browser_open` and `browser_find`: pages as numbered lines, told apart by an explicit id."""
 
-import re
-from collections.abc import Iterator
+import asyncio
+from dataclasses import dataclass, replace
 
 from pydantic import Field
 
+from toolablate.tools.browser.find import PATTERN_CHARS, PatternError
 from toolablate.tools.browser.page import Page, PageSource, PageUnreadableError
+from toolablate.tools.browser.view import matches, window
+from toolablate.tools.guards.guard import Guard, Inspection, NoGuard
+from toolablate.tools.misses import MISS_MESSAGES, told
 from toolablate.tools.plain import one_line
 from toolablate.tools.tool import ToolResult
 from toolablate.tools.typed import Arguments, TypedTool, invalid_call
-
-MAX_CHARS = 10_000
-MAX_MATCHES = 20
+from toolablate.traces.records import Lookup, Marker, digest_json
 
 _OPEN = (
-    "Opens a web page as text with numbered lines: by its url, or by the page_id of a page that was opened before."
-    " Long pages are shown in parts; go on with page_id and line."
+    "Opens a web page as text with numbered lines: by its url; by the page_id of a page that was opened before; or,"
+    " with page_id and link, the page that a link of that page leads to. Links are shown as 【number†text】, or"
+    " 【number†text†host】 where they lead to another host. Long pages are shown in parts; go on with page_id and line."
 )
-_FIND = "Finds text, regardless of case, in a page that was opened before, and shows the lines that hold it."
+_FIND = (
+    "Finds text, regardless of case, in a page that was opened before, and shows the lines that hold it. With regex the"
+    " pattern is a regular expression in RE2 syntax."
+)
+
+_LARGE_CHARS = 200_000
 
 
 class OpenArguments(Arguments):
     url: str | None = Field(default=None, description="Address of the page")
+    link: int | None = Field(default=None, ge=0, description="Number of a link of the page with that page_id")
     page_id: str | None = Field(default=None, description="Id of a page that was opened before")
     line: int = Field(default=0, ge=0, description="First line to show; lines count from 0")
     num_lines: int | None = Field(default=None, ge=1, description="How many lines to show; as many as fit by default")
@@ -29,95 +38,130 @@ class OpenArguments(Arguments):
 
 class FindArguments(Arguments):
     page_id: str = Field(description="Id of a page that was opened before")
-    pattern: str = Field(min_length=1, max_length=200, description="Text to look for")
+    pattern: str = Field(min_length=1, max_length=PATTERN_CHARS, description="Text to look for")
+    regex: bool = Field(default=False, description="Whether the pattern is a regular expression")
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    page: Page
+    markers: tuple[Marker, ...]
+
+
+class _RefusedError(Exception):
+    """A call that ends in this result instead of a page."""
+
+    def __init__(self, result: ToolResult) -> None:
+        super().__init__(result.output)
+        self.result = result
 
 
 class Browser:
     """The pages that one trial has opened. Each call names its page: there is no current one."""
 
-    def __init__(self, source: PageSource) -> None:
+    def __init__(self, source: PageSource, guard: Guard | None = None) -> None:
         self._source = source
-        self._pages: dict[str, Page] = {}
+        self._guard = guard or NoGuard()
+        self._opened: dict[str, _Opened] = {}
 
-    def open_tool(self) -> TypedTool[OpenArguments]:
-        tool: TypedTool[OpenArguments] = TypedTool("browser_open", _OPEN, OpenArguments, self._open)
-        self._open_spec = tool.spec
+    def open_tool(self, name: str = "browser_open") -> TypedTool[OpenArguments]:
+        async def run(arguments: OpenArguments) -> ToolResult:
+            mistake = _mistake(arguments)
+            return invalid_call(tool.spec, mistake) if mistake else await self.open(arguments)
+
+        tool: TypedTool[OpenArguments] = TypedTool(name, _OPEN, OpenArguments, run)
         return tool
 
-    def find_tool(self) -> TypedTool[FindArguments]:
-        return TypedTool("browser_find", _FIND, FindArguments, self._find)
+    def find_tool(self, name: str = "browser_find") -> TypedTool[FindArguments]:
+        return TypedTool(name, _FIND, FindArguments, self.find)
 
-    async def _open(self, arguments: OpenArguments) -> ToolResult:
-        if (arguments.url is None) == (arguments.page_id is None):
-            return invalid_call(self._open_spec, "give either url or page_id")
-        if arguments.page_id is not None:
-            page = self._pages.get(arguments.page_id)
-            if page is None:
-                return self._not_open(arguments.page_id)
-        else:
-            try:
-                page = await self._source.read(arguments.url or "")
-            except PageUnreadableError as error:
-                return ToolResult(output=f"Error: {error.message}", status="error", error=error.code)
-            # The page as it was first read stays, so that line numbers keep their meaning within a trial.
-            page = self._pages.setdefault(page.id, page)
-        return _view(page, arguments.line, arguments.num_lines)
+    async def open(self, arguments: OpenArguments) -> ToolResult:
+        lookup = None
+        try:
+            if arguments.url is not None:
+                opened, lookup = await self._read(arguments.url)
+            else:
+                opened = self._page(arguments.page_id or "")
+                if arguments.link is not None:
+                    opened, lookup = await self._read(_target(opened.page, arguments.link))
+        except _RefusedError as refused:
+            return refused.result
+        shown = window(opened.page, arguments.line, arguments.num_lines)
+        return replace(shown, lookup=lookup, markers=opened.markers)
 
-    async def _find(self, arguments: FindArguments) -> ToolResult:
-        page = self._pages.get(arguments.page_id)
-        return _matches(page, arguments.pattern) if page else self._not_open(arguments.page_id)
+    async def find(self, arguments: FindArguments) -> ToolResult:
+        try:
+            opened = self._page(arguments.page_id)
+            # Off the event loop, since a model can write a pattern that takes seconds on a large page.
+            found = await asyncio.to_thread(matches, opened.page, arguments.pattern, regex=arguments.regex)
+        except _RefusedError as refused:
+            return refused.result
+        except PatternError as error:
+            return ToolResult(output=f"Error: {error}.", status="error", error="bad_pattern")
+        return replace(found, markers=opened.markers)
 
-    def _not_open(self, page_id: str) -> ToolResult:
-        opened = ", ".join(sorted(self._pages)) or "none"
-        return ToolResult(
-            output=f"Error: no page {one_line(page_id, 40)!r} was opened. Opened pages: {opened}.",
+    async def _read(self, url: str) -> tuple[_Opened, Lookup | None]:
+        # Before anything is asked of the web: the address alone may be reason enough.
+        by_address = self._guard.inspect(url, "")
+        if by_address.blocked:
+            raise _blocked(by_address, url, Lookup(kind="page", key=digest_json(["page", url])))
+        try:
+            page = await self._source.read(url)
+        except PageUnreadableError as error:
+            output = told(error.message)
+            raise _RefusedError(
+                ToolResult(output=output, status="error", error=error.code, lookup=error.lookup)
+            ) from None
+        inspection = await self._inspected(page)
+        if inspection.blocked:
+            raise _blocked(
+                inspection, page.url, page.lookup or Lookup(kind="page", key=digest_json(["page", page.url]))
+            )
+        # The page as it was first read stays, so that line numbers keep their meaning within a trial.
+        return self._opened.setdefault(page.id, _Opened(page, inspection.markers)), page.lookup
+
+    async def _inspected(self, page: Page) -> Inspection:
+        if len(page.text) < _LARGE_CHARS:
+            return self._guard.inspect(page.url, page.text)
+        # A large page that nearly matches everywhere would hold up all other trials for a second or more.
+        return await asyncio.to_thread(self._guard.inspect, page.url, page.text)
+
+    def _page(self, page_id: str) -> _Opened:
+        opened = self._opened.get(page_id)
+        if opened is None:
+            there_are = ", ".join(sorted(self._opened)) or "none"
+            said = f"no page {one_line(page_id, 40)!r} was opened. Opened pages: {there_are}"
+            raise _refused("no_such_page", said)
+        return opened
+
+
+def _mistake(arguments: OpenArguments) -> str:
+    """What is wrong with a call whose arguments are each right; empty where nothing is."""
+    if arguments.link is not None and (arguments.page_id is None or arguments.url is not None):
+        return "link needs the page_id of the page that shows it, and no url"
+    if (arguments.url is None) == (arguments.page_id is None):
+        return "give either url or page_id"
+    return ""
+
+
+def _target(page: Page, link: int) -> str:
+    if link < len(page.links):
+        return page.links[link].url
+    there_are = f"has links 0-{len(page.links) - 1}" if page.links else "has no links"
+    raise _refused("no_such_link", f"there is no link {link}; page {page.id} {there_are}")
+
+
+def _refused(code: str, said: str) -> _RefusedError:
+    return _RefusedError(ToolResult(output=f"Error: {said}.", status="error", error=code))
+
+
+def _blocked(inspection: Inspection, url: str, lookup: Lookup) -> _RefusedError:
+    return _RefusedError(
+        ToolResult(
+            output=told(MISS_MESSAGES["blocked_by_policy"]),
             status="error",
-            error="no_such_page",
+            error="blocked_by_policy",
+            lookup=lookup.model_copy(update={"miss": "blocked_by_policy"}),
+            markers=inspection.markers_at(one_line(url, 2_000)),
         )
-
-
-def _heading(page: Page) -> str:
-    return f"[{page.id}] {page.title} ({page.url})"
-
-
-def _view(page: Page, first: int, count: int | None) -> ToolResult:
-    total = len(page.lines)
-    if first >= total:
-        return ToolResult(
-            output=f"Error: there is no line {first}; {_heading(page)} has lines 0-{total - 1}.",
-            status="error",
-            error="no_such_line",
-        )
-    shown: list[str] = []
-    room = MAX_CHARS
-    for number in range(first, min(total, first + count) if count else total):
-        line = _numbered(page, number)
-        room -= len(line) + 1
-        if room < 0:
-            break
-        shown.append(line)
-    last = first + len(shown) - 1
-    output = "\n".join((_heading(page), f"lines {first}-{last} of {total}", *shown))
-    return ToolResult(output=output, truncated=last + 1 < total)
-
-
-def _numbered(page: Page, number: int) -> str:
-    return f"L{number}: {page.lines[number].rstrip()}"
-
-
-def _matches(page: Page, pattern: str) -> ToolResult:
-    words = pattern.split()
-    numbers = sorted(set(_lines_with(page, words))) if words else []
-    if not numbers:
-        return ToolResult(output=f"No match for {one_line(pattern, 200)!r} in {_heading(page)}.")
-    count = f"{len(numbers)} {'line' if len(numbers) == 1 else 'lines'} with {one_line(pattern, 200)!r}"
-    if len(numbers) > MAX_MATCHES:
-        count += f", the first {MAX_MATCHES} of them"
-    lines = (_numbered(page, number) for number in numbers[:MAX_MATCHES])
-    return ToolResult(output="\n".join((_heading(page), count, *lines)), truncated=len(numbers) > MAX_MATCHES)
-
-
-def _lines_with(page: Page, words: list[str]) -> Iterator[int]:
-    """Lines in which a match begins. A blank in the pattern stands for any, since lines may be wrapped there."""
-    expression = re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE)
-    return (page.line_at(match.start()) for match in expression.finditer(page.text))
+    )

@@ -1,17 +1,26 @@
-"""Searching: what a provider is, and the two that are built in."""
+"""Searching: what a provider is, those that ask a service, and the tool."""
 
-from toolablate.tools.search.corpus import CorpusSearch
 from toolablate.tools.search.ddgs import DdgsSearch, ddgs_backends
-from toolablate.tools.search.provider import SearchProvider, SearchReply, SearchResult, SearchStatus
-from toolablate.tools.search.tool import search_tool
+from toolablate.tools.search.lookup import Found, LiveSearch, SearchSource, search_key
+from toolablate.tools.search.opening import PROVIDERS, open_provider, provider_identity
+from toolablate.tools.search.provider import Searched, SearchProvider, SearchQuery
+from toolablate.tools.search.rest import RestSearch
+from toolablate.tools.search.tool import gpt_oss_search_tool, search_tool
 
 __all__ = [
-    "CorpusSearch",
+    "PROVIDERS",
     "DdgsSearch",
+    "Found",
+    "LiveSearch",
+    "RestSearch",
     "SearchProvider",
-    "SearchReply",
-    "SearchResult",
-    "SearchStatus",
+    "SearchQuery",
+    "SearchSource",
+    "Searched",
     "ddgs_backends",
+    "gpt_oss_search_tool",
+    "open_provider",
+    "provider_identity",
+    "search_key",
     "search_tool",
 ]

@@ -6,20 +6,24 @@ not know the one that was named, and reports a refused request (403, 429) or one
 
 import asyncio
 import re
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
 
-from toolablate.tools.search.provider import SearchReply, SearchResult, SearchStatus
+from pydantic import JsonValue
+
+from toolablate.tools.search.commands import without_commands
+from toolablate.tools.search.engine_client import EngineClient
+from toolablate.tools.search.envelope import Finding, Ranking, ranked, raw_digest
+from toolablate.tools.search.lookup import normal_query
+from toolablate.tools.search.provider import Searched, SearchQuery
 from toolablate.traces.errors import InputError
+from toolablate.traces.records import SearchReply, SearchStatus, clean_text
 
-if TYPE_CHECKING:
-    from toolablate.tools.browser.web import WebPages
-
-# Pages that say so with status 200. DuckDuckGo's own word for it is "anomaly".
-_ROBOT_CHECK = re.compile(
-    r"anomaly-modal|captcha|unusual traffic|are you a robot|not a robot|challenge-platform", re.IGNORECASE
-)
+_SAFESEARCH = "moderate"
+# DuckDuckGo and Brave send `!g` to another site.
+_COMMANDS = "!"
 
 
 def ddgs_backends() -> tuple[str, ...]:
@@ -29,11 +33,17 @@ def ddgs_backends() -> tuple[str, ...]:
     return tuple(sorted(ENGINES["text"]))
 
 
+def ddgs_identity(backend: str, region: str, endpoint: str = "") -> tuple[str, Mapping[str, JsonValue]]:
+    """Name and parameters of a search by ddgs, without ddgs."""
+    parameters: dict[str, JsonValue] = {"region": region, "safesearch": _SAFESEARCH}
+    return f"ddgs/{backend}", {"endpoint": endpoint, **parameters} if endpoint else parameters
+
+
 class DdgsSearch:
     """Search by one pinned engine of ddgs, in its own order; at most one page of its results.
 
-    `endpoint` puts another address in place of the engine's own (a mirror, a test). Raises InputError for a backend
-    that the installed ddgs does not have.
+    It cannot search by date: `before` leaves out only what comes with a date. `endpoint` puts another address in place
+    of the engine's own (a mirror, a test). Raises InputError for a backend that the installed ddgs does not have.
     """
 
     def __init__(
@@ -58,79 +68,67 @@ class DdgsSearch:
         self._region = region
         self._timeout_seconds = timeout_seconds
         self._endpoint = endpoint
-        self.name = f"ddgs/{backend}"
+        self.name, self.parameters = ddgs_identity(backend, region, endpoint or "")
 
-    @cached_property
-    def pages(self) -> "WebPages":
-        from toolablate.tools.browser.web import WebPages
+    async def search(self, asked: SearchQuery) -> Searched:
+        return await asyncio.to_thread(self._search, asked)
 
-        return WebPages()
-
-    async def search(self, query: str, max_results: int) -> SearchReply:
-        return await asyncio.to_thread(self._search, query, max_results)
-
-    def _search(self, query: str, max_results: int) -> SearchReply:
+    def _search(self, asked: SearchQuery) -> Searched:
         from ddgs.engines import ENGINES
         from ddgs.exceptions import RatelimitException, TimeoutException
 
         # A new one each time: engines hold cookies and results, which one search must not hand to the next.
         engine: Any = ENGINES["text"][self._backend](timeout=self._timeout_seconds)
-        engine.http_client = watched = _WatchedClient(engine.http_client, self._endpoint)
+        engine.http_client = client = EngineClient(engine.http_client, self._endpoint)
+        query = without_commands(normal_query(clean_text(asked.query)), _COMMANDS)
         try:
-            found = engine.search(query, region=self._region, safesearch="moderate")
+            found = engine.search(query, region=self._region, safesearch=_SAFESEARCH) or []
+            findings = [_finding(result) for result in found]
         except TimeoutException as error:
-            return self._failed(query, "timeout", str(error))
+            return self._searched(asked, client, "timeout", str(error))
         except RatelimitException as error:
-            return self._failed(query, "rate_limited", str(error))
+            return self._searched(asked, client, "rate_limited", str(error))
         except Exception as error:  # noqa: BLE001 - engines parse foreign pages and raise whatever the parser raises
             # A refusal comes first: what an engine cannot parse is mostly the page that refuses.
-            status, detail = watched.verdict()
+            status, detail = client.verdict(asked.query)
             if status in ("empty", "error"):
                 status, detail = "error", f"{type(error).__name__}: {error}"
-            return self._failed(query, status, detail)
-        results = _results(found or [], max_results)
-        if results:
-            return SearchReply(query, self.name, "ok", results)
-        status, detail = watched.verdict()
-        return SearchReply(query, self.name, status, detail=detail)
+            return self._searched(asked, client, status, detail)
+        return self._read(asked, client, findings)
 
-    def _failed(self, query: str, status: SearchStatus, detail: str) -> SearchReply:
-        return SearchReply(query, self.name, status, detail=detail)
+    def _read(self, asked: SearchQuery, client: EngineClient, findings: list[Finding]) -> Searched:
+        ranking = ranked(findings, asked, datetime.now(UTC))
+        if ranking.results:
+            return self._searched(asked, client, "ok", ranking=ranking)
+        if ranking.left_out:
+            return self._searched(asked, client, "empty", f"{ranking.left_out} left out by date")
+        status, detail = client.verdict(asked.query)
+        return self._searched(asked, client, status, detail)
+
+    def _searched(
+        self,
+        asked: SearchQuery,
+        client: EngineClient,
+        status: SearchStatus,
+        detail: str = "",
+        *,
+        ranking: Ranking | None = None,
+    ) -> Searched:
+        raw = client.replies[-1].content if client.replies else b""
+        reply = SearchReply(
+            query=clean_text(asked.query),
+            parameters=dict(self.parameters),
+            fetched_at=datetime.now(UTC),
+            provider=self.name,
+            engine=self._backend,
+            client_version=f"ddgs {version('ddgs')}",
+            status=status,
+            results=ranking.results if ranking else (),
+            detail=clean_text(detail),
+            raw_digest=raw_digest(raw),
+        )
+        return Searched(reply, raw)
 
 
-def _results(found: list[Any], max_results: int) -> tuple[SearchResult, ...]:
-    first_by_url: dict[str, Any] = {result.href: result for result in reversed(found) if result.href}
-    kept: list[Any] = [result for result in found if first_by_url.get(result.href) is result][:max_results]
-    return tuple(SearchResult(rank, each.title, each.href, each.body) for rank, each in enumerate(kept, 1))
-
-
-@dataclass(slots=True)
-class _WatchedClient:
-    """Stands before the engine's HTTP client and remembers the reply, which the engine throws away unless it is 200."""
-
-    inner: Any
-    endpoint: str | None
-    responses: list[tuple[int, str]] = field(default_factory=list)
-
-    @property
-    def client(self) -> Any:
-        return self.inner.client
-
-    def request(self, method: str, url: str, **kwargs: Any) -> Any:
-        response = self.inner.request(method, self.endpoint or url, **kwargs)
-        self.responses.append((response.status_code, response.text))
-        return response
-
-    def verdict(self) -> tuple[SearchStatus, str]:
-        """Why there are no results, by the first reply that is no page, or else by the last one."""
-        if not self.responses:
-            return "error", "the engine sent no request"
-        code, text = next((reply for reply in self.responses if reply[0] != 200), self.responses[-1])
-        if code == 200 and not text.strip():
-            return "error", "an empty page"
-        if code == 200:
-            return ("blocked", "a robot check") if _ROBOT_CHECK.search(text) else ("empty", "")
-        if code == 429:
-            return "rate_limited", "HTTP 429"
-        # DuckDuckGo answers 202 to whom it takes for a robot.
-        return ("blocked" if code in (202, 401, 403) else "error"), f"HTTP {code}"
+def _finding(result: Any) -> Finding:
+    return Finding(str(result.href or ""), str(result.title or ""), str(result.body or ""))

@@ -1,46 +1,45 @@
-"""What a search provider is, and what it replies."""
+"""What a search provider is."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from datetime import date
+from typing import Protocol
 
-from toolablate.tools.browser.page import PageSource
+from pydantic import JsonValue
 
-SearchStatus = Literal["ok", "empty", "blocked", "rate_limited", "timeout", "error"]
-
-
-@dataclass(frozen=True, slots=True)
-class SearchResult:
-    """One result; `rank` counts from 1. All text is as the provider gave it: data, not to be trusted."""
-
-    rank: int
-    title: str
-    url: str
-    snippet: str
-    published: str = ""
+from toolablate.traces.records import SearchReply
 
 
 @dataclass(frozen=True, slots=True)
-class SearchReply:
-    """What came of one search. `detail` says more about a status that is neither `ok` nor `empty`."""
+class SearchQuery:
+    """What a model asks for. `before` leaves out what is known to have been published on that day or later."""
 
     query: str
-    provider: str
-    status: SearchStatus
-    results: tuple[SearchResult, ...] = ()
-    detail: str = ""
+    max_results: int = 10
+    before: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The envelope of one search, and the body of the reply that it was read from (empty where there was none)."""
+
+    reply: SearchReply
+    raw: bytes = b""
 
 
 class SearchProvider(Protocol):
     """Searches for all trials of a run at once; keeps no state between searches."""
 
     @property
-    def name(self) -> str: ...
-
-    @property
-    def pages(self) -> PageSource:
-        """Where the pages that it finds are read."""
+    def name(self) -> str:
+        """Provider and engine: `brave`, `ddgs/duckduckgo`."""
         ...
 
-    async def search(self, query: str, max_results: int) -> SearchReply:
-        """Replies in every case; a search that failed is a reply with a status, never an empty one."""
+    @property
+    def parameters(self) -> Mapping[str, JsonValue]:
+        """Whatever else decides what is found (region, language, instance), without any key."""
+        ...
+
+    async def search(self, asked: SearchQuery) -> Searched:
+        """Replies in every case; a search that failed is an envelope with a status, never an empty one."""
         ...

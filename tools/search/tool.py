@@ -1,14 +1,23 @@
 """The `web_search` tool."""
 
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
 from typing import Annotated
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
+from toolablate.tools.guards.guard import Guard
+from toolablate.tools.marks import without_marks
+from toolablate.tools.misses import told
 from toolablate.tools.plain import one_line
-from toolablate.tools.search.provider import SearchProvider, SearchReply, SearchResult
+from toolablate.tools.search.lookup import Found, SearchSource, normal_query
+from toolablate.tools.search.provider import SearchQuery
 from toolablate.tools.tool import ToolResult
 from toolablate.tools.typed import Arguments, TypedTool
 from toolablate.traces.errors import ToolError
+from toolablate.traces.records import Marker, SearchReply, SearchResult
 
 _DESCRIPTION = "Searches the web and returns titles, addresses and short extracts of pages."
 _TITLE_CHARS = 200
@@ -19,8 +28,18 @@ _HINTS = {
     "blocked": "the service took us for a robot; wait, use another backend, or search a corpus",
     "rate_limited": "fewer requests at once, another backend, or search a corpus",
     "timeout": "the service did not answer in time",
-    "error": "the service answered with something that is no list of results",
+    "error": "the service cannot be reached, or answers with no list of results: look at the plan's table [search]",
 }
+_LASTING_HINT = "it would say so again; look at the provider, its endpoint and its key in the plan's table [search]"
+
+
+def _day(value: object) -> date | None:
+    """Only what looks like a day: pydantic would take a number in quotes for seconds since 1970."""
+    if value is None:
+        return None
+    if isinstance(value, str) and re.fullmatch(r"\d{4}-\d{2}-\d{2}", value, re.ASCII):
+        return date.fromisoformat(value)
+    raise ValueError("must be a day, written as YYYY-MM-DD")
 
 
 class SearchArguments(Arguments):
@@ -28,37 +47,99 @@ class SearchArguments(Arguments):
         description="What to search for"
     )
     max_results: int = Field(default=10, ge=1, le=50, description="How many results to return")
+    before: Annotated[date | None, BeforeValidator(_day)] = Field(
+        default=None, description="Leaves out what is known to have been published on this day or later: YYYY-MM-DD"
+    )
 
 
-def search_tool(provider: SearchProvider) -> TypedTool[SearchArguments]:
-    """The tool for one trial. Raises ToolError where the search failed: that must not look as if nothing existed."""
+class GptOssSearchArguments(Arguments):
+    query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)] = Field(
+        description="What to search for"
+    )
+    topn: int = Field(default=10, ge=1, le=50, description="How many results to return")
+
+
+def gpt_oss_search_tool(source: SearchSource, guard: Guard) -> TypedTool[GptOssSearchArguments]:
+    """The same under the names that the gpt-oss models know."""
+    tool = search_tool(source, guard, "browser.search")
+
+    async def run(arguments: GptOssSearchArguments) -> ToolResult:
+        return await tool.call({"query": arguments.query, "max_results": arguments.topn})
+
+    return TypedTool(tool.spec.name, _DESCRIPTION, GptOssSearchArguments, run)
+
+
+def search_tool(source: SearchSource, guard: Guard, name: str = "web_search") -> TypedTool[SearchArguments]:
+    """The tool for one trial. Raises ToolError where the search failed: that must not look as if nothing existed.
+
+    What the guard blocks is left out without a word, since a model that was told of it would learn where to look.
+    """
 
     async def run(arguments: SearchArguments) -> ToolResult:
-        reply = await provider.search(arguments.query, arguments.max_results)
-        if reply.status not in ("ok", "empty"):
-            raise ToolError(
-                f"web_search: {reply.provider} {reply.status}: {one_line(reply.detail, 300)}",
-                hint=_HINTS[reply.status],
-                code=reply.status,
-                retryable=True,
-            )
-        return ToolResult(output=_shown(reply, arguments.max_results))
+        query = normal_query(arguments.query)
+        found = await source.find(SearchQuery(query, arguments.max_results, arguments.before))
+        if found.reply is None:
+            return _missed(found)
+        if found.reply.status not in ("ok", "empty"):
+            raise _failure(found.reply, name)
+        results, markers = _inspected(found.reply.results[: arguments.max_results], guard)
+        return ToolResult(output=_listed(query, results), lookup=found.lookup, markers=markers)
 
-    return TypedTool("web_search", _DESCRIPTION, SearchArguments, run)
-
-
-def _shown(reply: SearchReply, limit: int) -> str:
-    query = one_line(reply.query, 200)
-    if not reply.results:
-        return f"No results for {query!r}."
-    return "\n".join((f"Results for {query!r}:", *map(_result, reply.results[:limit])))
+    return TypedTool(name, _DESCRIPTION, SearchArguments, run)
 
 
-def _result(result: SearchResult) -> str:
-    published = f" ({one_line(result.published, 40)})" if result.published else ""
-    title = one_line(result.title, _TITLE_CHARS) or "(no title)"
-    return (
-        f"{result.rank}. {title}{published}\n"
-        f"    {one_line(result.url, _URL_CHARS)}\n"
-        f"    {one_line(result.snippet, _SNIPPET_CHARS)}"
+def _missed(found: Found) -> ToolResult:
+    return ToolResult(told(found.message), status="error", error=found.lookup.miss or "error", lookup=found.lookup)
+
+
+def _failure(reply: SearchReply, tool: str) -> ToolError:
+    return ToolError(
+        f"{tool}: {reply.provider} {reply.status}: {one_line(reply.detail, 300)}",
+        hint=_LASTING_HINT if reply.lasting else _HINTS[reply.status],
+        code=reply.status,
+        retryable=not reply.lasting,
+        retry_after=reply.retry_after,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A result as a model is shown it."""
+
+    title: str
+    published: str
+    url: str
+    snippet: str
+
+    @classmethod
+    def of(cls, result: SearchResult) -> "_Shown":
+        return cls(
+            title=without_marks(one_line(result.title, _TITLE_CHARS)) or "(no title)",
+            published=f" ({one_line(result.published_at, 40)[:10]})" if result.published_at else "",
+            url=without_marks(one_line(result.url, _URL_CHARS)),
+            snippet=without_marks(one_line(result.snippet, _SNIPPET_CHARS)),
+        )
+
+
+def _inspected(results: Iterable[SearchResult], guard: Guard) -> tuple[list[_Shown], tuple[Marker, ...]]:
+    """What is not blocked, and what was noticed in what is shown of all of them: no model sees the rest."""
+    kept: list[_Shown] = []
+    markers: list[Marker] = []
+    for result in results:
+        shown = _Shown.of(result)
+        inspection = guard.inspect(result.url, f"{shown.title}\n{shown.snippet}")
+        markers.extend(inspection.markers_at(shown.url))
+        if not inspection.blocked:
+            kept.append(shown)
+    return kept, tuple(markers)
+
+
+def _listed(query: str, results: list[_Shown]) -> str:
+    asked = one_line(query, 200)
+    if not results:
+        return f"No results for {asked!r}."
+    lines = (
+        f"{rank}. {shown.title}{shown.published}\n    {shown.url}\n    {shown.snippet}"
+        for rank, shown in enumerate(results, start=1)
+    )
+    return "\n".join((f"Results for {asked!r}:", *lines))

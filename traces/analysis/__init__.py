@@ -3,6 +3,7 @@
 from toolablate.traces.analysis.compare import GroupBy, compare
 from toolablate.traces.analysis.comparison import Comparison, comparisons_csv, comparisons_json
 from toolablate.traces.analysis.flips import Flip, flips, flips_json
+from toolablate.traces.analysis.misses import MissDifference, MissRate, miss_differences, miss_rates
 from toolablate.traces.analysis.pairing import Direction
 from toolablate.traces.analysis.statistics import bootstrap_interval, sign_flip_p
 from toolablate.traces.store import Observation
@@ -12,6 +13,8 @@ __all__ = [
     "Direction",
     "Flip",
     "GroupBy",
+    "MissDifference",
+    "MissRate",
     "Observation",
     "bootstrap_interval",
     "compare",
@@ -19,5 +22,7 @@ __all__ = [
     "comparisons_json",
     "flips",
     "flips_json",
+    "miss_differences",
+    "miss_rates",
     "sign_flip_p",
 ]

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from toolablate.traces.analysis.misses import MissDifference, MissRate
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -65,9 +67,16 @@ class Comparison:
     cost_usd: float | None
 
 
-def comparisons_json(comparisons: Iterable[Comparison]) -> str:
-    """`{"comparisons": [...]}` with the fields of `Comparison`; what is unknown is null."""
-    return json.dumps({"comparisons": [asdict(row) for row in comparisons]}, ensure_ascii=False, indent=2)
+def comparisons_json(
+    comparisons: Iterable[Comparison], rates: Iterable[MissRate] = (), differences: Iterable[MissDifference] = ()
+) -> str:
+    """`{"comparisons": [...], "misses": {"rates": [...], "differences": [...]}}` with the fields of the records; what
+    is unknown is null."""
+    content = {
+        "comparisons": [asdict(row) for row in comparisons],
+        "misses": {"rates": [asdict(row) for row in rates], "differences": [asdict(row) for row in differences]},
+    }
+    return json.dumps(content, ensure_ascii=False, indent=2)
 
 
 def comparisons_csv(comparisons: Sequence[Comparison]) -> str:

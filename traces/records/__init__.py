@@ -1,10 +1,10 @@
 """The frozen, versioned records: what reaches disk, and nothing that acts."""
 
 from toolablate.traces.records._base import Record, TaggedRecord, canonical_json, clean_text, digest_json, digest_text
-from toolablate.traces.records.condition import Budget, Condition, ToolUse
+from toolablate.traces.records.artifact import Artifact
+from toolablate.traces.records.condition import Budget, Condition, InterventionUse, ToolUse
 from toolablate.traces.records.event import (
     Answer,
-    Artifact,
     Event,
     Failure,
     FinishReason,
@@ -20,6 +20,19 @@ from toolablate.traces.records.question import ChoiceTarget, NumberTarget, Quest
 from toolablate.traces.records.run import Run
 from toolablate.traces.records.score import Score, Verdict
 from toolablate.traces.records.trial import Environment, Outcome, Trace, Trial
+from toolablate.traces.records.web import (
+    FetchFailure,
+    Link,
+    Lookup,
+    Marker,
+    MarkerKind,
+    MissKind,
+    PageText,
+    SearchReply,
+    SearchResult,
+    SearchStatus,
+    ToolReply,
+)
 
 __all__ = [
     "Answer",
@@ -30,9 +43,16 @@ __all__ = [
     "Environment",
     "Event",
     "Failure",
+    "FetchFailure",
     "FinishReason",
+    "InterventionUse",
     "Limit",
+    "Link",
+    "Lookup",
+    "Marker",
+    "MarkerKind",
     "Message",
+    "MissKind",
     "Model",
     "ModelCall",
     "ModelReply",
@@ -40,6 +60,7 @@ __all__ = [
     "NumberTarget",
     "OpenAIModel",
     "Outcome",
+    "PageText",
     "Price",
     "Question",
     "QuestionFile",
@@ -48,11 +69,15 @@ __all__ = [
     "Sampling",
     "Score",
     "ScriptedModel",
+    "SearchReply",
+    "SearchResult",
+    "SearchStatus",
     "SimulatedModel",
     "SpansTarget",
     "TaggedRecord",
     "Target",
     "ToolCall",
+    "ToolReply",
     "ToolRequest",
     "ToolSpec",
     "ToolUse",

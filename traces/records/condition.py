@@ -22,6 +22,13 @@ class ToolUse(Record):
     options: dict[str, JsonValue] = Field(default_factory=dict)
 
 
+class InterventionUse(Record):
+    """A change made to what tools return, by its registered name, with its options."""
+
+    name: str = Field(min_length=1)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+
 class Condition(TaggedRecord):
     """Everything that differs between arms. Conditions of equal content have equal ids, whatever they are called."""
 
@@ -33,3 +40,4 @@ class Condition(TaggedRecord):
     tools: tuple[ToolUse, ...] = ()
     tool_choice: Literal["auto", "none", "required"] = "auto"
     budget: Budget = Budget()
+    interventions: tuple[InterventionUse, ...] = ()

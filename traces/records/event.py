@@ -4,7 +4,9 @@ from pydantic import Field
 
 from toolablate.traces.errors import Boundary, ToolablateError
 from toolablate.traces.records._base import Record, TaggedRecord
+from toolablate.traces.records.artifact import Artifact
 from toolablate.traces.records.message import Message, ToolRequest, ToolSpec, Usage
+from toolablate.traces.records.web import Lookup, Marker
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "other"]
 Limit = Literal["turns", "tool_calls", "tokens", "cost_usd", "seconds", "reply_length"]
@@ -45,19 +47,13 @@ class ModelCall(_Event):
     cost_usd: float | None = None
 
 
-class Artifact(Record):
-    """A rich output of a tool, kept as inert data; binary MIME types are base64."""
-
-    mime: str
-    data: str
-
-
 class ToolCall(_Event):
     """A tool that was called, and what the model was shown.
 
     `status` is `ok`; `error` where the tool worked and the call went wrong (an exception in a cell, a dead kernel, a
     page that is not there); `invalid` where the model named no such tool or wrote arguments that do not fit.
-    `truncated` tells that `output` is less than there was.
+    `truncated` tells that `output` is less than there was. `lookup` is set by tools that ask the web or its archive;
+    `markers` tell what was noticed in the result.
     """
 
     kind: Literal["tool_call"] = "tool_call"
@@ -67,6 +63,8 @@ class ToolCall(_Event):
     error: str = ""
     truncated: bool = False
     artifacts: tuple[Artifact, ...] = ()
+    lookup: Lookup | None = None
+    markers: tuple[Marker, ...] = ()
 
 
 class Failure(_Event):

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Condition, Question, Record, Run, Score, Trace, Trial, digest_json, digest_text
 from toolablate.traces.store._digests import combined_digest, content_digest, header_content
+from toolablate.traces.store._tallies import read_tallies, tallies
 from toolablate.traces.store._texts import TextReader, decode
 from toolablate.traces.store._traces import MODEL, TRACE_QUERY, read_events, read_header
 
@@ -157,6 +158,8 @@ def _trace_damage(connection: sqlite3.Connection, row: tuple[Any, ...], reader: 
         return f"it has {len(numbers)} events where {expected} were recorded"
     if combined_digest(header, [digest_json(event) for event in events]) != (digest or b"").hex():
         return "its content does not match its digest"
+    if read_tallies(connection, key) != tallies(events):
+        return "its counts of lookups and markers do not match its events"
     return ""
 
 

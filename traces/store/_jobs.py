@@ -9,6 +9,7 @@ from typing import Any
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Condition, Environment, Model, Question, Record, Run, Score, Trace, Trial
 from toolablate.traces.store._digests import content_digest, record_content
+from toolablate.traces.store._tallies import tallies, write_tallies
 from toolablate.traces.store._texts import TextReader
 from toolablate.traces.store._writer import Desk
 
@@ -197,7 +198,8 @@ def event(attempt: Attempt, seq: int, content: dict[str, Any]) -> Callable[[Desk
 
 
 def finish(key: int, trace: Trace, digest: str) -> Callable[[Desk], None]:
-    """The row's end and which trace counts for the trial, in one transaction."""
+    """The row's end, its tallies and which trace counts for the trial, in one transaction."""
+    found = tallies(record_content(event) for event in trace.events if event.kind == "tool_call")
     usage = trace.usage
     ended = (
         trace.outcome,
@@ -218,6 +220,7 @@ def finish(key: int, trace: Trace, digest: str) -> Callable[[Desk], None]:
             " reasoning_tokens = ?, cost_usd = ?, events = ?, digest = ? WHERE key = ?",
             ended,
         )
+        write_tallies(desk.connection, key, found)
         desk.connection.execute(
             "UPDATE trials SET current = ?1 WHERE id = ?2 AND (?3 <> 'failed' OR current IS NULL OR"
             " (SELECT outcome FROM traces WHERE key = trials.current) = 'failed')",

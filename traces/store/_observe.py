@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Sequence
+from typing import Any
 
 from toolablate.traces.errors import InputError
 from toolablate.traces.store._labels import labels
@@ -15,7 +16,7 @@ WITH newest AS (
     WHERE :scorers = '[]' OR scorer IN (SELECT value FROM json_each(:scorers)) GROUP BY trace
 )
 SELECT trials.question, trials.model, trials.condition, trials.repeat, traces.outcome, newest.value, newest.verdict,
-    traces.input_tokens, traces.output_tokens, traces.cost_usd, trials.id
+    traces.input_tokens, traces.output_tokens, traces.cost_usd, trials.id, traces.key
 FROM trials
 JOIN traces ON traces.key = trials.current
 LEFT JOIN newest ON newest.trace = traces.key
@@ -40,6 +41,8 @@ def read_observations(connection: sqlite3.Connection, *, scorers: Sequence[str],
         )
     }
     simulated = {row[0]: bool(row[1]) for row in connection.execute("SELECT key, simulated FROM models")}
+    lookups = _by_trace(connection, "SELECT trace, miss, count FROM lookups ORDER BY trace, miss")
+    markers = _by_trace(connection, "SELECT trace, kind, count FROM markers")
     return [
         Observation(
             question=names[question],
@@ -53,10 +56,21 @@ def read_observations(connection: sqlite3.Connection, *, scorers: Sequence[str],
             cost_usd=cost,
             simulated=simulated[model],
             trial=identity,
+            lookups=sum(count for _, count in lookups.get(key, ())),
+            misses=tuple((miss, count) for miss, count in lookups.get(key, ()) if miss),
+            leaks=dict(markers.get(key, ())).get("answer_leak", 0),
+            withheld=dict(markers.get(key, ())).get("withheld", 0),
             **facts[question],
         )
-        for question, model, condition, repeat, outcome, value, verdict, received, written, cost, identity in rows
+        for question, model, condition, repeat, outcome, value, verdict, received, written, cost, identity, key in rows
     ]
+
+
+def _by_trace(connection: sqlite3.Connection, query: str) -> dict[int, list[tuple[Any, int]]]:
+    counted: dict[int, list[tuple[Any, int]]] = {}
+    for trace, what, count in connection.execute(query):
+        counted.setdefault(trace, []).append((what, count))
+    return counted
 
 
 def read_scorers(connection: sqlite3.Connection) -> list[str]:

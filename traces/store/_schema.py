@@ -16,7 +16,7 @@ def migrations() -> tuple[str, ...]:
     return tuple(entry.read_text(encoding="utf-8") for entry in found)
 
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 def migrate(connection: sqlite3.Connection, steps: tuple[str, ...]) -> None:

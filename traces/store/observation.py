@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 
-from toolablate.traces.records import Outcome, Verdict
+from toolablate.traces.records import MissKind, Outcome, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +11,9 @@ class Observation:
     share a name (a condition whose prompt was edited), each carries the beginning of its id: `cot@1a2b3c4d`.
     `value` is in [0, 1], or None where there is no score; `verdict` is None where no scorer has looked at it. `tokens`
     and `cost_usd` are None where they are unknown. `cluster` is empty for a question that stands alone; `domain`,
-    `difficulty` and `language` are empty where the question does not say.
+    `difficulty` and `language` are empty where the question does not say. `lookups` counts what was asked of the web or
+    its archive, `misses` those that were not there, by kind; `leaks` counts results that held the question's answer,
+    `withheld` those of which the plan's policy kept something from the model.
     """
 
     question: str
@@ -29,3 +31,7 @@ class Observation:
     cost_usd: float | None = None
     simulated: bool = False
     trial: str = ""
+    lookups: int = 0
+    misses: tuple[tuple[MissKind, int], ...] = ()
+    leaks: int = 0
+    withheld: int = 0

@@ -3,6 +3,7 @@
 from toolablate.traces.terminal.comparison import comparison_table
 from toolablate.traces.terminal.failures import failures_view
 from toolablate.traces.terminal.flips import flips_table
+from toolablate.traces.terminal.misses import misses_view
 from toolablate.traces.terminal.plain import plain_text
 from toolablate.traces.terminal.report import verify_view
 from toolablate.traces.terminal.trace import trace_view
@@ -13,6 +14,7 @@ __all__ = [
     "counts_table",
     "failures_view",
     "flips_table",
+    "misses_view",
     "plain_text",
     "trace_view",
     "trials_table",

@@ -172,6 +172,7 @@ class _Page:
         if event.error:
             yield _indented(inert(event.error, "yellow", max_chars=self.max_chars))
         yield _indented(inert(event.output or "(nothing)", max_chars=self.max_chars))
+        yield from _seen(event)
         for artifact in event.artifacts:
             size = f"{len(artifact.data):,} characters"
             yield _indented(Text(f"[{one_line(artifact.mime)}, {size}]", style="dim"))
@@ -190,6 +191,19 @@ class _Page:
             yield _indented(inert(event.text, max_chars=self.max_chars))
         else:
             yield _indented(inert(_last_line(event.text), "bold", max_chars=self.max_chars))
+
+
+def _seen(event: ToolCall) -> Iterator[RenderableType]:
+    """What the archive could not give, and what was noticed in what came."""
+    if event.lookup is not None and event.lookup.miss is not None:
+        nearest, reason = one_line(event.lookup.nearest), one_line(event.lookup.reason)
+        known = f"; the nearest that was recorded: {nearest}" if nearest else ""
+        why = f"; {reason}" if reason else ""
+        yield _indented(Text(f"[missed: {event.lookup.miss.replace('_', ' ')}{why}{known}]", style="yellow"))
+    for marker in event.markers:
+        where = f" at {one_line(marker.where)}" if marker.where else ""
+        excerpt = one_line(marker.excerpt, max_chars=200)
+        yield _indented(Text(f"[{marker.kind.replace('_', ' ')}{where}: {excerpt}]", style="magenta"))
 
 
 def _last_line(text: str) -> str:

@@ -1,0 +1,1 @@
+"""The frozen web measured: pages opened and searches asked from a sealed archive."""

@@ -1,0 +1,18 @@
+from pathlib import Path
+
+import click
+
+
+@click.command("info")
+@click.argument("archive", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print what is in it as JSON.")
+def command(archive: Path, as_json: bool) -> None:
+    """Say what is in ARCHIVE: how many of what, from which hosts, captured when, and whether it is sealed."""
+    from toolablate.experiments.cli.web.shown import print_info, print_json
+    from toolablate.tools.archive import info
+
+    found = info(archive)
+    if as_json:
+        print_json(found)
+    else:
+        print_info(found)

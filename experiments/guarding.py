@@ -1,0 +1,32 @@
+"""What is looked for in everything that comes from outside, question by question; the same for every condition."""
+
+from toolablate.experiments.plan_web import WebSection
+from toolablate.tools import Guard, Guards
+from toolablate.tools.guards.leaks import LeakGuard
+from toolablate.tools.guards.markers import InstructionGuard
+from toolablate.traces.records import Question
+
+
+def guard_for(question: Question, web: WebSection) -> Guard:
+    """Marks leaks of the question with its answer, and text that speaks to the model; blocks what the plan blocks."""
+    leaks = LeakGuard(
+        question.prompt, answers_of(question), block=web.block_leaks, blocked_hosts=frozenset(web.blocked_hosts)
+    )
+    return Guards(leaks, InstructionGuard())
+
+
+def answers_of(question: Question) -> tuple[str, ...]:
+    """The right answers as a page might write them: texts of options and their letters, numbers, spans."""
+    target = question.target
+    if target.kind == "spans":
+        return target.spans
+    if target.kind == "number":
+        return tuple(dict.fromkeys(_written(target.value)))
+    right = [question.choices[ord(letter) - ord("A")] for letter in target.letters]
+    return (*right, *target.letters)
+
+
+def _written(value: float) -> tuple[str, ...]:
+    if value.is_integer() and abs(value) < 1e15:
+        return f"{value:.0f}", f"{value:,.0f}"
+    return f"{value:g}", repr(value), f"{value:,}"

@@ -1,0 +1,144 @@
+"""The parts of a plan that say what the web is: search, pages and their archive, and servers of tools."""
+
+from contextlib import suppress
+from datetime import UTC, date, datetime, time
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, model_validator
+
+if TYPE_CHECKING:
+    from toolablate.tools.web import WebPolicy
+
+Port = Annotated[int, Field(gt=0, lt=65_536)]
+
+
+def _moment(value: object) -> date | datetime:
+    """A day or a moment, as TOML has them or as text. A number is neither: it would be taken for seconds since 1970."""
+    if isinstance(value, date):
+        return value
+    if isinstance(value, str):
+        for read in (date.fromisoformat, datetime.fromisoformat):
+            with suppress(ValueError):
+                return read(value)
+    raise ValueError(f"web.as_of: should be a day or a moment, as in as_of = 2026-01-01; found {str(value)[:60]!r}")
+
+
+class Section(BaseModel):
+    """A table of a plan."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class WebSection(Section):
+    """`live` asks the web, `record` asks the archive first and keeps what is new, `replay` asks only the archive.
+
+    `as_of` leaves out what was captured later: a date counts whole, and times without a zone are UTC. `allow` names
+    the private `host:port`s that pages may be read from. `blocked_hosts` (a host, with its subdomains, or `host/path`)
+    and leaks, with `block_leaks`, are kept from models under every condition.
+    """
+
+    mode: Literal["live", "record", "replay"] = "live"
+    archive: str = ""
+    as_of: Annotated[date | datetime, BeforeValidator(_moment)] | None = None
+    allow: tuple[str, ...] = ()
+    ports: tuple[Port, ...] = (80, 443, 8080, 8443)
+    robots: StrictBool = True
+    delay_seconds: float = Field(default=1.0, ge=0, le=3_600)
+    blocked_hosts: tuple[str, ...] = ()
+    block_leaks: StrictBool = False
+    language: str = "en"
+
+    @model_validator(mode="after")
+    def _policy_can_be_kept(self) -> Self:
+        try:
+            _ = self.policy
+        except ValueError as error:
+            raise ValueError(f"web.{error}") from None
+        return self
+
+    @model_validator(mode="after")
+    def _an_archive_is_named(self) -> Self:
+        if self.mode != "live" and not self.archive:
+            raise ValueError(
+                f'web.archive: missing; mode = "{self.mode}" needs a folder, as in archive = "web-archive"'
+            )
+        if self.as_of is not None and self.mode != "replay":
+            raise ValueError(
+                f'web.as_of: only mode = "replay" knows when something was captured; mode is "{self.mode}"'
+            )
+        return self
+
+    @property
+    def policy(self) -> "WebPolicy":
+        from toolablate.tools.web import WebPolicy
+
+        return WebPolicy(
+            ports=self.ports,
+            allow=frozenset(self.allow),
+            blocked_hosts=frozenset(self.blocked_hosts),
+            robots=self.robots,
+            delay_seconds=self.delay_seconds,
+            language=self.language,
+        )
+
+    @property
+    def until(self) -> datetime | None:
+        """The last moment that `as_of` lets through."""
+        if self.as_of is None or isinstance(self.as_of, datetime):
+            return self.as_of.replace(tzinfo=self.as_of.tzinfo or UTC) if self.as_of else None
+        return datetime.combine(self.as_of, time.max, tzinfo=UTC)
+
+
+class SearchSection(Section):
+    """`corpus` is offline, over documents of the user's own or "builtin"; the others ask a service.
+
+    `backend` is the one engine that ddgs asks, or the engines of a SearXNG; `endpoint` is where a SearXNG listens;
+    `options` are the service's own.
+    """
+
+    provider: Literal["corpus", "ddgs", "searxng", "brave", "serper", "tavily", "exa"]
+    corpus: str = ""
+    backend: str = ""
+    endpoint: str = ""
+    api_key_env: str = ""
+    region: str = ""
+    options: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _what_it_needs_is_named(self) -> Self:
+        if self.provider == "corpus" and not self.corpus:
+            raise ValueError(
+                "search.corpus: missing; name a JSONL of documents or a folder of them,"
+                ' or "builtin" for the toy corpus of the demo'
+            )
+        if self.provider == "searxng" and not self.endpoint:
+            raise ValueError('search.endpoint: missing; name the SearXNG to ask, as in "http://localhost:8888"')
+        return self
+
+
+class McpSection(Section):
+    """A server of tools, by its `command`, which is started in `folder` (by default the plan's), or by its `url`.
+
+    `env` names the variables that are passed on to a command, `headers` maps the headers of requests to the variables
+    that hold them; their values are never stored. A call that takes more than `seconds` has failed.
+    """
+
+    name: str = Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")
+    command: tuple[str, ...] = ()
+    folder: str = ""
+    env: tuple[str, ...] = ()
+    url: str = ""
+    headers: dict[str, str] = Field(default_factory=dict)
+    seconds: float = Field(default=60.0, gt=0)
+
+    @model_validator(mode="after")
+    def _is_a_command_or_a_url(self) -> Self:
+        if bool(self.command) == bool(self.url):
+            raise ValueError(
+                f'mcp: {self.name!r} needs either command = ["python", "server.py"] or url = "http://localhost/mcp"'
+            )
+        if self.url and (self.env or self.folder):
+            raise ValueError(f"mcp: {self.name!r} has a url, and `env` and `folder` are for commands; see `headers`")
+        if self.command and self.headers:
+            raise ValueError(f"mcp: {self.name!r} has a command, and `headers` are for a url; see `env`")
+        return self

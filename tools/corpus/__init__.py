@@ -1,0 +1,16 @@
+"""A corpus: documents of the user's own, searched and read without a network.
+
+A JSONL file holds one JSON object per line: `id`, `text`, and if there are any `url`, `title` and `published` (as text,
+for instance `2024-05-01`). Blank lines are skipped; the file is UTF-8, with or without a BOM. A folder holds such files
+and documents of their own (text, Markdown, HTML, PDF), at any depth; their ids are their paths. Ids and URLs are
+distinct.
+"""
+
+from toolablate.tools.corpus.build import Progress
+from toolablate.tools.corpus.corpus import Corpus, open_corpus
+from toolablate.tools.corpus.document import Document, Skipped
+from toolablate.tools.corpus.pages import CorpusPages
+from toolablate.tools.corpus.search import CorpusSearch
+from toolablate.tools.corpus.source import corpus_digest
+
+__all__ = ["Corpus", "CorpusPages", "CorpusSearch", "Document", "Progress", "Skipped", "corpus_digest", "open_corpus"]

@@ -1,0 +1,72 @@
+"""From a URL to a page's bytes, by way of its redirects; the same on the live web and from an archive."""
+
+from dataclasses import dataclass
+
+from toolablate.tools.plain import one_line
+from toolablate.tools.web.budget import page_budget
+from toolablate.tools.web.decoding import decoded_body
+from toolablate.tools.web.exchange import Exchange, FetchError, Hops
+from toolablate.tools.web.policy import WebPolicy, check_url
+from toolablate.tools.web.urls import normal_url, page_url
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """A page: where it was found in the end, its body unpacked, and the exchanges that led there, the last one its own.
+
+    `content_type` is the header as sent.
+    """
+
+    url: str
+    content_type: str
+    body: bytes
+    exchanges: tuple[Exchange, ...] = ()
+
+
+async def follow(url: str, hops: Hops, policy: WebPolicy) -> Fetched:
+    """Gets a page. `url` may lack its `https://`. Raises FetchError for whatever keeps it from being had."""
+    place = page_url(url)
+    exchanges: list[Exchange] = []
+    with page_budget(policy.seconds):
+        while True:
+            check_url(place, policy)
+            exchange = await hops.get(place)
+            exchanges.append(exchange)
+            onward = redirect_target(place, exchange.status, exchange.header("location"))
+            if onward is None:
+                break
+            if len(exchanges) > policy.redirects:
+                raise too_many_redirects(url, policy)
+            place = onward
+    check_status(place, exchange.status, exchange.reason)
+    body = decoded_body(exchange, policy.decoded_bytes)
+    return Fetched(place, exchange.header("content-type"), body, tuple(exchanges))
+
+
+def redirect_target(url: str, status: int, location: str) -> str | None:
+    """Where a reply leads on to, in normal form; None where it is no redirect. Raises FetchError as `normal_url`."""
+    if status not in _REDIRECTS or not location:
+        return None
+    return normal_url(_as_meant(location), url)
+
+
+def check_status(url: str, status: int, reason: str) -> None:
+    """Raises FetchError (`http_404`) unless the status is 200."""
+    if status != 200:
+        message = f"{one_line(url, 300)}: HTTP {status} {one_line(reason, 80)}".strip()
+        raise FetchError(message, code=f"http_{status}", transient=status in _TRANSIENT)
+
+
+def too_many_redirects(url: str, policy: WebPolicy) -> FetchError:
+    return FetchError(f"{one_line(url, 300)} redirects more than {policy.redirects} times", code="too_many_redirects")
+
+
+def _as_meant(location: str) -> str:
+    """Headers are read as Latin-1, but servers that send more than ASCII there mean UTF-8."""
+    try:
+        return location.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return location

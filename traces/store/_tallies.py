@@ -1,0 +1,41 @@
+"""Counts of a trace's lookups and markers, as the tables `lookups` and `markers` hold them."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Tallies:
+    """`lookups` by why they were missed (empty: they were not), `markers` by kind: results that bear one."""
+
+    lookups: Mapping[str, int]
+    markers: Mapping[str, int]
+
+
+def tallies(events: Iterable[Mapping[str, Any]]) -> Tallies:
+    """Of events as the JSON values that reach disk."""
+    calls = [event for event in events if event["kind"] == "tool_call"]
+    lookups = Counter(call["lookup"].get("miss") or "" for call in calls if call.get("lookup"))
+    markers = Counter(kind for call in calls for kind in {marker["kind"] for marker in call.get("markers", ())})
+    return Tallies(lookups, markers)
+
+
+def write_tallies(connection: sqlite3.Connection, trace: int, found: Tallies) -> None:
+    connection.executemany(
+        "INSERT INTO lookups (trace, miss, count) VALUES (?, ?, ?)",
+        ((trace, miss, count) for miss, count in found.lookups.items()),
+    )
+    connection.executemany(
+        "INSERT INTO markers (trace, kind, count) VALUES (?, ?, ?)",
+        ((trace, kind, count) for kind, count in found.markers.items()),
+    )
+
+
+def read_tallies(connection: sqlite3.Connection, trace: int) -> Tallies:
+    return Tallies(
+        dict(connection.execute("SELECT miss, count FROM lookups WHERE trace = ?", (trace,))),
+        dict(connection.execute("SELECT kind, count FROM markers WHERE trace = ?", (trace,))),
+    )
