@@ -1,5 +1,6 @@
 """What all rooms' tests share: no network but this machine's own, and a chat endpoint that fails on command."""
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("allow_hosts", None) is None:
         config.option.allow_hosts = "127.0.0.1,::1"
     config.option.allow_unix_socket = True
+    # A shell's background jobs ignore Ctrl-C, and so would the programs that they start to send it to.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
