@@ -306,5 +306,6 @@ def hoard(place):
 async def test_memory_without_an_owner_is_bounded(jail_with: OpenKernel, hoard: str) -> None:
     kernel = await jail_with(memory_mb=200)
     result = await kernel.execute(HIDDEN.format(hoard=hoard))
-    assert (result.status, result.error) == ("died", "memory") or int(result.text) <= 200 + 100, result.text
+    # Which of its processes the system ends for it, and so what the death is called, is chance.
+    assert result.status == "died" or int(result.text) <= 200 + 100, result
     assert (await kernel.execute("6 * 7")).text == "42\n"
