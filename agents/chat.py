@@ -2,7 +2,16 @@
 
 from typing import Protocol
 
+from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Condition, ModelReply, ModelRequest, Question
+
+
+class NoReplyError(ModelError):
+    """A reply came that is none: empty, or stopped by a filter. `reply` is what came, which was paid for."""
+
+    def __init__(self, message: str, reply: ModelReply, *, code: str, retryable: bool = False) -> None:
+        super().__init__(message, code=code, retryable=retryable)
+        self.reply = reply
 
 
 class ChatModel(Protocol):

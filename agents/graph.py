@@ -113,11 +113,11 @@ async def answer(state: AgentState, runtime: Runtime[TrialSession]) -> Step:
     return {}
 
 
-def _tool_choice(state: AgentState, session: TrialSession) -> Literal["auto", "none", "required"]:
-    """A model that is required to call a tool is free to answer once it has, or it never could."""
+def _tool_choice(state: AgentState, session: TrialSession) -> str:
+    """A model that has to call a tool is free to answer once it has, or it never could."""
     choice = session.condition.tool_choice
     called = any(message.role == "tool" for message in state["messages"])
-    return "auto" if choice == "required" and (called or not session.specs) else choice
+    return "auto" if choice not in ("auto", "none") and (called or not session.specs) else choice
 
 
 async def run_graph(session: TrialSession, messages: tuple[Message, ...]) -> Limit | None:

@@ -33,12 +33,19 @@ class Spending:
         self._tokens += read + wrote
         if self.price is None:
             return None
-        estimate = (read * self.price.input + wrote * self.price.output) / 1e6
+        estimate = self._price_of(self.price, read, usage.cached_tokens or 0, wrote)
         self._dollars += estimate
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         self.cost_usd = (self.cost_usd or 0.0) + estimate
         return estimate
+
+    @staticmethod
+    def _price_of(price: Price, read: int, cached: int, wrote: int) -> float:
+        """US dollars. Cached tokens are among those read, by the way OpenAI counts."""
+        cached = min(cached, read)
+        cached_price = price.input if price.cached_input is None else price.cached_input
+        return ((read - cached) * price.input + cached * cached_price + wrote * price.output) / 1e6
 
     def reached(self, seconds: float) -> Limit | None:
         """The limit that stops a trial wherever it is; `seconds` is how long it has worked."""

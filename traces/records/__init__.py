@@ -15,7 +15,15 @@ from toolablate.traces.records.event import (
     ToolCall,
 )
 from toolablate.traces.records.message import Message, ToolRequest, ToolSpec, Usage
-from toolablate.traces.records.model import Model, OpenAIModel, Price, Sampling, ScriptedModel, SimulatedModel
+from toolablate.traces.records.model import (
+    Capabilities,
+    Model,
+    OpenAIModel,
+    Price,
+    Sampling,
+    ScriptedModel,
+    SimulatedModel,
+)
 from toolablate.traces.records.question import ChoiceTarget, NumberTarget, Question, QuestionFile, SpansTarget, Target
 from toolablate.traces.records.run import Run
 from toolablate.traces.records.score import Score, Verdict
@@ -38,6 +46,7 @@ __all__ = [
     "Answer",
     "Artifact",
     "Budget",
+    "Capabilities",
     "ChoiceTarget",
     "Condition",
     "Environment",

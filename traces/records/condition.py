@@ -30,7 +30,12 @@ class InterventionUse(Record):
 
 
 class Condition(TaggedRecord):
-    """Everything that differs between arms. Conditions of equal content have equal ids, whatever they are called."""
+    """Everything that differs between arms. Conditions of equal content have equal ids, whatever they are called.
+
+    `tool_choice` is `auto`, `none`, `required` or the name of the tool that has to be called first. `reasoning` says
+    whether what the model thought between its tool calls is given back to it. `parallel_tool_calls` None leaves to the
+    endpoint whether a reply may call several tools.
+    """
 
     not_identity: ClassVar[frozenset[str]] = frozenset({"name"})
 
@@ -38,6 +43,8 @@ class Condition(TaggedRecord):
     name: str = Field(min_length=1)
     prompt: str = ""
     tools: tuple[ToolUse, ...] = ()
-    tool_choice: Literal["auto", "none", "required"] = "auto"
+    tool_choice: str = Field(default="auto", min_length=1)
+    parallel_tool_calls: bool | None = None
+    reasoning: Literal["keep", "drop"] = "keep"
     budget: Budget = Budget()
     interventions: tuple[InterventionUse, ...] = ()

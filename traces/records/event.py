@@ -1,6 +1,6 @@
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from toolablate.traces.errors import Boundary, ToolablateError
 from toolablate.traces.records._base import Record, TaggedRecord
@@ -8,8 +8,8 @@ from toolablate.traces.records.artifact import Artifact
 from toolablate.traces.records.message import Message, ToolRequest, ToolSpec, Usage
 from toolablate.traces.records.web import Lookup, Marker
 
-FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "other"]
-Limit = Literal["turns", "tool_calls", "tokens", "cost_usd", "seconds", "reply_length"]
+FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "other"]
+Limit = Literal["turns", "tool_calls", "tokens", "cost_usd", "seconds", "reply_length", "context_length"]
 
 
 class _Event(TaggedRecord):
@@ -22,19 +22,26 @@ class _Event(TaggedRecord):
 
 
 class ModelRequest(Record):
+    """`tool_choice` is `auto`, `none`, `required` or the name of a tool; `parallel_tool_calls` None leaves to the
+    endpoint whether a reply may call several."""
+
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
-    tool_choice: Literal["auto", "none", "required"] = "auto"
+    tool_choice: str = "auto"
+    parallel_tool_calls: bool | None = None
 
 
 class ModelReply(Record):
-    """`model` is the name that the endpoint gave for what answered; `response_id` its id for the reply."""
+    """`model` is the name that the endpoint gave for what answered; `response_id` its id for the reply. `alternatives`
+    are the other choices where several were asked for; `logprobs` is what the endpoint gave under that name."""
 
     message: Message
     finish_reason: FinishReason
     usage: Usage = Usage()
     model: str = ""
     response_id: str = ""
+    alternatives: tuple[Message, ...] = ()
+    logprobs: JsonValue = None
 
 
 class ModelCall(_Event):
@@ -68,7 +75,8 @@ class ToolCall(_Event):
 
 
 class Failure(_Event):
-    """Infrastructure that failed. `retried` tells whether the same thing was tried again after it."""
+    """Infrastructure that failed. `retried` tells whether the same thing was tried again after it; `reply` is what came
+    where a reply came that is none (empty, stopped by a filter), which was paid for all the same."""
 
     kind: Literal["failure"] = "failure"
     boundary: Boundary
@@ -76,6 +84,8 @@ class Failure(_Event):
     message: str
     attempt: int = Field(default=1, ge=1)
     retried: bool = False
+    reply: ModelReply | None = None
+    cost_usd: float | None = None
 
     @classmethod
     def of(cls, error: ToolablateError, *, at: float, seconds: float, attempt: int = 1, retried: bool) -> "Failure":

@@ -22,9 +22,16 @@ class ToolRequest(Record):
 
 
 class Message(Record):
+    """`reasoning` is what a model thought, as text, and `reasoning_key` the name under which a Chat Completions
+    endpoint gave it and wants it back. `items` are parts of a reply as its API gave them, to be given back unchanged:
+    the output items of Responses in their order, the `reasoning_details` of Chat Completions.
+    """
+
     role: Literal["system", "user", "assistant", "tool"]
     content: str = ""
     reasoning: str = ""
+    reasoning_key: str = ""
+    items: tuple[dict[str, JsonValue], ...] = ()
     tool_calls: tuple[ToolRequest, ...] = ()
     tool_call_id: str = ""
 

@@ -11,21 +11,41 @@ _USER_INFO = re.compile(r"\s*(?:[\w+.-]+:)?[/\\]*[^/?#]*@")
 
 
 class Sampling(Record):
-    """Sampling parameters; what is not set is not sent. `extra` goes into the request body as it is."""
+    """Sampling parameters; what is not set is not sent. `extra` goes into the request body as it is. `logprobs` asks
+    for the log probabilities of the reply, `top_logprobs` for those of so many alternatives to each token."""
 
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = Field(default=None, gt=0)
     seed: int | None = None
     reasoning_effort: str | None = None
+    logprobs: bool = False
+    top_logprobs: int | None = Field(default=None, ge=0, le=20)
     extra: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Price(Record):
-    """US dollars per million tokens."""
+    """US dollars per million tokens; reasoning counts as output. `cached_input` None is the price of `input`."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
+    cached_input: float | None = Field(default=None, ge=0)
+
+
+class Capabilities(Record):
+    """What an endpoint takes, as declared by its user or found out by `toolablate probe`; None is not known.
+
+    `max_tokens_key` is the name under which it takes the limit of a reply. What is False is refused before anything is
+    asked, where a plan wants it.
+    """
+
+    max_tokens_key: Literal["max_tokens", "max_completion_tokens"] | None = None
+    tools: bool | None = None
+    tool_choice_required: bool | None = None
+    parallel_tool_calls: bool | None = None
+    seed: bool | None = None
+    logprobs: bool | None = None
+    encrypted_reasoning: bool | None = None
 
 
 class _Model(TaggedRecord):
@@ -33,7 +53,10 @@ class _Model(TaggedRecord):
 
 
 class OpenAIModel(_Model):
-    """A model behind an OpenAI-compatible Chat Completions endpoint.
+    """A model behind an OpenAI-compatible endpoint, by Chat Completions or by Responses.
+
+    `concurrency` is the most requests in flight; how many there are adapts to what the endpoint takes. The two rates
+    are limits of the account. `timeout_seconds` is for one request.
 
     The key is read from the environment variable `api_key_env`. Where that is "", the variable is OPENAI_API_KEY for
     OpenAI itself, and any other endpoint gets no key.
@@ -42,18 +65,32 @@ class OpenAIModel(_Model):
     # An error that quoted an endpoint with a password in it would spread it.
     model_config = ConfigDict(hide_input_in_errors=True)
 
-    not_identity: ClassVar[frozenset[str]] = frozenset({"api_key_env", "price", "timeout_seconds", "concurrency"})
+    not_identity: ClassVar[frozenset[str]] = frozenset(
+        {
+            "api_key_env",
+            "price",
+            "timeout_seconds",
+            "concurrency",
+            "requests_per_minute",
+            "tokens_per_minute",
+            "capabilities",
+        }
+    )
 
     version: Literal[1] = 1
     provider: Literal["openai"] = "openai"
     name: str = Field(min_length=1)
     endpoint: str = "https://api.openai.com/v1"
+    api: Literal["chat", "responses"] = "chat"
     model: str = ""
     sampling: Sampling = Sampling()
     api_key_env: str = ""
     price: Price | None = None
+    capabilities: Capabilities = Capabilities()
     timeout_seconds: float = Field(default=120.0, gt=0)
-    concurrency: int = Field(default=8, gt=0)
+    concurrency: int = Field(default=32, gt=0)
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    tokens_per_minute: float | None = Field(default=None, gt=0)
 
     @property
     def wire_name(self) -> str:

