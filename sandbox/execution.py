@@ -26,6 +26,7 @@ class Execution:
         self.ended: Exit | None = None
         self.overtime = False
         self.failed = ""
+        self._raised: dict[str, Any] = {}
         self._client = client
         self._process = process
         self._limits = limits
@@ -46,6 +47,9 @@ class Execution:
             if end.done():
                 self.ended = end.result()
             await self._until_quiet(output)
+            # The reply says it too, and is heard where a flood has cost the message; it may overtake what was printed.
+            if self._raised:
+                self.output.take("error", self._raised)
         finally:
             for task in (reply, output, end):
                 task.cancel()
@@ -89,7 +93,7 @@ class Execution:
         self._take_payloads(message.content.get("payload"))
         if message.content.get("status") != "ok":
             self.failed = str(message.content.get("ename") or "Error")[:200]
-            self.output.take("error", message.content)
+            self._raised = message.content
         return True
 
     async def _read_output(self) -> None:

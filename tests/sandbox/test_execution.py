@@ -1,0 +1,54 @@
+"""One execute request whose two channels come in an order that a busy machine makes."""
+
+import asyncio
+from typing import cast
+
+from toolablate.sandbox.client import BoundedClient, Message
+from toolablate.sandbox.execution import Execution
+from toolablate.sandbox.kernel import Limits
+from toolablate.sandbox.process import Exit, KernelProcess
+
+RAISED = {"status": "error", "ename": "ZeroDivisionError", "evalue": "division by zero", "traceback": ["Traceback ..."]}
+
+
+class LateOutput:
+    """The channels of a kernel whose reply overtakes its output."""
+
+    def __init__(self, *output: Message) -> None:
+        self._output = list(output)
+
+    def execute(self, code: str) -> str:
+        return "cell"
+
+    async def next_reply(self) -> Message:
+        return Message("execute_reply", "cell", RAISED)
+
+    async def next_output(self) -> Message:
+        await asyncio.sleep(0.05)
+        return self._output.pop(0)
+
+
+class Lives:
+    async def wait(self) -> Exit:
+        await asyncio.sleep(60)
+        return Exit()
+
+
+async def shown(*output: Message) -> str:
+    client, process = cast(BoundedClient, LateOutput(*output)), cast(KernelProcess, Lives())
+    execution = Execution(client, process, Limits())
+    await execution.run("print('before')\n1 / 0")
+    return execution.output.text()
+
+
+PRINTED = Message("stream", "cell", {"name": "stdout", "text": "before\n"})
+ERROR = Message("error", "cell", RAISED)
+IDLE = Message("status", "cell", {"execution_state": "idle"})
+
+
+async def test_what_was_printed_stands_before_the_traceback_though_the_reply_comes_first() -> None:
+    assert await shown(PRINTED, ERROR, IDLE) == "before\nTraceback ...\n"
+
+
+async def test_a_traceback_that_only_the_reply_brings_is_shown_after_all() -> None:
+    assert await shown(PRINTED, IDLE) == "before\nTraceback ...\n"
