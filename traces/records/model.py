@@ -25,11 +25,15 @@ class Sampling(Record):
 
 
 class Price(Record):
-    """US dollars per million tokens; reasoning counts as output. `cached_input` None is the price of `input`."""
+    """US dollars per million tokens; reasoning counts as output. `cached_input` None is the price of `input`.
+
+    `source` tells where it comes from: the plan, a file of prices, or a price table with its version.
+    """
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
     cached_input: float | None = Field(default=None, ge=0)
+    source: str = ""
 
 
 class Capabilities(Record):
