@@ -1,10 +1,20 @@
 """Models and the loop that lets them use tools until they answer."""
 
-from toolablate.agents.api_key import read_api_key
 from toolablate.agents.chat import ChatModel, ModelSource
 from toolablate.agents.connect import connect
+from toolablate.agents.endpoint import read_api_key, require_capabilities
 from toolablate.agents.retry import RetryPolicy
 from toolablate.agents.run import AgentResult, run_agent
 from toolablate.agents.session import Tools
 
-__all__ = ["AgentResult", "ChatModel", "ModelSource", "RetryPolicy", "Tools", "connect", "read_api_key", "run_agent"]
+__all__ = [
+    "AgentResult",
+    "ChatModel",
+    "ModelSource",
+    "RetryPolicy",
+    "Tools",
+    "connect",
+    "read_api_key",
+    "require_capabilities",
+    "run_agent",
+]

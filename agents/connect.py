@@ -10,12 +10,13 @@ def connect(model: Model, *, playbook: Path | None = None) -> ModelSource:
     """Opens a model for all its trials, inside a running event loop.
 
     `playbook` is the file that a simulated model reads where its record names none, or "builtin". Raises InputError
-    where a key, script or playbook is missing or cannot be used; it makes no request.
+    where a key, script or playbook is missing or cannot be used, or the model is asked for what its endpoint cannot
+    take; it makes no request.
     """
     if isinstance(model, OpenAIModel):
-        from toolablate.agents.openai_chat import OpenAIChat
+        from toolablate.agents.endpoint.source import Endpoint
 
-        return OpenAIChat(model)
+        return Endpoint(model)
     if isinstance(model, ScriptedModel):
         from toolablate.agents.scripted import Script
 

@@ -20,7 +20,7 @@ from tests.servers.chat_server import (
 )
 
 from toolablate.agents import RetryPolicy, connect
-from toolablate.agents.openai_chat import MAX_BODY_BYTES
+from toolablate.agents.endpoint.transport import MAX_BODY_BYTES
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import InputError, SandboxError, ToolError
 from toolablate.traces.records import OpenAIModel
@@ -127,7 +127,7 @@ async def test_a_body_without_end_is_given_up(
     chat_server: ChatServer, play: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert MAX_BODY_BYTES < 100_000_000
-    monkeypatch.setattr("toolablate.agents.openai_chat.MAX_BODY_BYTES", 10_000)
+    monkeypatch.setattr("toolablate.agents.endpoint.transport.MAX_BODY_BYTES", 10_000)
     chat_server.plays(reply("x" * 20_000))
     played = await play()
     assert (played.kinds, played.events[0].code) == (["failure"], "bad_reply")
@@ -214,7 +214,7 @@ def test_an_address_that_is_none(endpoint: str) -> None:
     ],
 )
 def test_retry_after_is_read(headers: dict[str, str], expected: float | None) -> None:
-    from toolablate.agents.wire_errors import refused
+    from toolablate.agents.endpoint.refusals import refused
 
     error = refused(429, headers, None, key_variable="K", now=datetime(2030, 1, 1, tzinfo=UTC))
     assert error.retry_after == expected

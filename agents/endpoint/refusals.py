@@ -19,6 +19,15 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 _SHOWN_CHARACTERS = 500
+# What the codes of a failed response mean; any other is the endpoint's own trouble.
+_STATUSES = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_prompt": 400, "content_filter": 400}
+_MAX_TOKENS_KEYS = ("max_tokens", "max_completion_tokens")
+_UNKNOWN_KEY = re.compile(
+    r"unsupported|not supported|unknown|unrecogni[sz]ed|unexpected|extra|not permitted", re.IGNORECASE
+)
+_WANTS_THOUGHTS = re.compile(
+    r"(reasoning|thought_signature).*(passed back|missing)|missing.*(reasoning|thought_signature)", re.IGNORECASE
+)
 
 
 def refused(
@@ -27,17 +36,20 @@ def refused(
     body: object,
     *,
     key_variable: str,
+    max_tokens_key: str = "",
     safe: Callable[[str], str] = str,
     now: datetime | None = None,
 ) -> ModelError:
     """The error for a reply with this HTTP status.
 
-    `key_variable` is the environment variable that holds the key, "" where none was sent; `safe` takes the key out of
-    what the endpoint said.
+    `key_variable` is the environment variable that holds the key, "" where none was sent; `max_tokens_key` the name
+    under which the limit of a reply was sent, if one was; `safe` takes the key out of what the endpoint said.
     """
     word, said = _read_error(body)
     said = _short(safe(said))
     code, retryable, hint = _classify(status, word, said, key_variable)
+    if code == "bad_request":
+        hint = _advice(said, max_tokens_key)
     wait = retry_after(headers, now or datetime.now(UTC)) if retryable else None
     message = f"the endpoint answered {status}{': ' + said if said else ''}"
     return ModelError(message, hint=hint, code=code, retryable=retryable, retry_after=wait)
@@ -67,6 +79,18 @@ def _classify(status: int, word: str, said: str, key_variable: str) -> tuple[str
     return "bad_request", False, ""
 
 
+def _advice(said: str, max_tokens_key: str) -> str:
+    other = next((key for key in _MAX_TOKENS_KEYS if key != max_tokens_key), "")
+    named = re.search(rf"\b{other}\b", said) or (max_tokens_key in said and _UNKNOWN_KEY.search(said))
+    if max_tokens_key and named:
+        return f'if the endpoint knows this limit as {other}, set the model\'s capabilities.max_tokens_key = "{other}"'
+    if "encrypted" in said.lower():
+        return "if the model has no encrypted reasoning, set the model's capabilities.encrypted_reasoning = false"
+    if _WANTS_THOUGHTS.search(said):
+        return 'the endpoint wants back what its model thought; a condition with reasoning = "drop" cannot be run on it'
+    return ""
+
+
 def _key_hint(key_variable: str) -> str:
     if key_variable:
         return f"check the API key in the environment variable {key_variable}"
@@ -74,18 +98,24 @@ def _key_hint(key_variable: str) -> str:
 
 
 def error_in(body: Mapping[str, Any]) -> int | None:
-    """The status that a body with HTTP status 200 gives for its error; gateways wrap the errors of others so."""
-    error = body.get("error")
-    if not error or body.get("choices"):
+    """The status that a body with HTTP status 200 gives for its error: gateways wrap the errors of others so, and a
+    failed response is one."""
+    error, status = body.get("error"), body.get("status")
+    if status == "failed":
+        error = error or {"message": "the response failed"}
+    if not error or body.get("choices") or status in ("completed", "incomplete"):
         return None
     code = error.get("code") if isinstance(error, dict) else None
-    if isinstance(code, str) and code.isdecimal():
-        code = int(code)
+    if isinstance(code, str):
+        code = int(code) if code.isdecimal() else _STATUSES.get(code)
     return code if isinstance(code, int) and 400 <= code <= 599 else 500
 
 
 def _read_error(body: object) -> tuple[str, str]:
-    """The endpoint's own word for an error, and what it said; the SDK hands over the inside of `error` where it can."""
+    """The endpoint's own word for an error, and what it said."""
+    if isinstance(body, list) and body:
+        # Gemini's way.
+        body = body[0]
     if isinstance(body, dict):
         inner = body.get("error", body)
         if isinstance(inner, dict):

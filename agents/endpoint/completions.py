@@ -1,0 +1,182 @@
+"""Chat Completions JSON: https://platform.openai.com/docs/api-reference/chat, and what other servers make of it.
+
+What a model thought goes back with the message that it came with, under the key that it came by:
+`reasoning_content`  https://api-docs.deepseek.com/guides/thinking_mode (an empty one too: it is asked for by its key),
+                     https://platform.kimi.ai/docs/guide/use-kimi-k2-thinking-model,
+                     https://docs.z.ai/guides/capabilities/thinking-mode
+`reasoning_details`  https://openrouter.ai/docs/use-cases/reasoning-tokens, in place of the text, unmodified
+`extra_content`      of a tool call, where Gemini keeps the signature of its thoughts; the whole call is given back
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolablate.agents.chat import NoReplyError
+from toolablate.agents.endpoint.capabilities import wants_logprobs
+from toolablate.agents.endpoint.wire import (
+    bad_reply,
+    checked,
+    chosen,
+    count_in,
+    merged,
+    read_calls,
+    sendable_arguments,
+    sendable_name,
+    text_of,
+)
+from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, OpenAIModel, ToolRequest, Usage
+
+_REASONING_KEYS = ("reasoning_content", "reasoning")
+_FINISH_REASONS: dict[str, FinishReason] = {
+    "stop": "stop",
+    "eos": "stop",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "length": "length",
+    "max_tokens": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
+    "content_filter": "content_filter",
+    "sensitive": "content_filter",
+    "refusal": "refusal",
+}
+# The endpoint, not the model, broke the reply off: OpenRouter, DeepSeek, GLM, vLLM.
+_BROKEN_OFF = frozenset({"error", "insufficient_system_resource", "network_error", "abort"})
+_PLAIN_CALL = frozenset({"id", "type", "function", "index"})
+
+
+class Completions:
+    path = "/chat/completions"
+    conversation_key = "messages"
+
+    def settings(self, model: OpenAIModel) -> dict[str, Any]:
+        sampling = model.sampling
+        ours = chosen(
+            model=model.wire_name,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            seed=sampling.seed,
+            reasoning_effort=sampling.reasoning_effort,
+            logprobs=wants_logprobs(model) or None,
+            top_logprobs=sampling.top_logprobs,
+        )
+        if sampling.max_tokens is not None:
+            ours[max_tokens_key(model)] = sampling.max_tokens
+        return merged(ours, sampling.extra)
+
+    def write_message(self, message: Message) -> list[dict[str, Any]]:
+        if message.role == "tool":
+            return [{"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content}]
+        written: dict[str, Any] = {"role": message.role, "content": message.content}
+        if message.tool_calls:
+            whole = {item["id"]: item for item in message.items if item.get("type") == "function"}
+            written["content"] = message.content or None
+            written["tool_calls"] = [_write_call(call, whole.get(call.id, {})) for call in message.tool_calls]
+        details = [item for item in message.items if item.get("type") != "function"]
+        if details:
+            written["reasoning_details"] = details
+        elif message.reasoning_key:
+            written[message.reasoning_key] = message.reasoning
+        return [written]
+
+    def write_tools(self, request: ModelRequest) -> dict[str, Any]:
+        if not request.tools:
+            return {}
+        choice: object = request.tool_choice
+        if choice not in ("auto", "none", "required"):
+            choice = {"type": "function", "function": {"name": choice}}
+        return chosen(
+            tools=[{"type": "function", "function": tool.model_dump(mode="json")} for tool in request.tools],
+            tool_choice=choice,
+            parallel_tool_calls=request.parallel_tool_calls,
+        )
+
+    def read(self, body: Mapping[str, Any], turn: int) -> ModelReply:
+        choices = body.get("choices")
+        if not isinstance(choices, list) or not choices:
+            raise bad_reply("the endpoint's reply has no choices")
+        messages = [_read_message(choice, turn) for choice in choices]
+        message, finish_reason = messages[0]
+        reply = ModelReply(
+            message=message,
+            finish_reason=finish_reason,
+            usage=_read_usage(body.get("usage")),
+            model=text_of(body.get("model")),
+            response_id=text_of(body.get("id")),
+            alternatives=tuple(other for other, _ in messages[1:]),
+            logprobs=choices[0].get("logprobs"),
+        )
+        ended = choices[0].get("finish_reason")
+        if isinstance(ended, str) and ended in _BROKEN_OFF:
+            raise NoReplyError(f"the endpoint broke the reply off: {ended}", reply, code="server_error", retryable=True)
+        return checked(reply)
+
+
+def max_tokens_key(model: OpenAIModel) -> str:
+    """The name of the limit of a reply: OpenAI's reasoning models refuse the old one, most servers know no other."""
+    return model.capabilities.max_tokens_key or ("max_completion_tokens" if model.is_openai else "max_tokens")
+
+
+def _write_call(call: ToolRequest, whole: Mapping[str, Any]) -> dict[str, Any]:
+    function = {"name": sendable_name(call.name), "arguments": sendable_arguments(call.arguments)}
+    return {**whole, "id": call.id, "type": "function", "function": function}
+
+
+def _read_message(choice: object, turn: int) -> tuple[Message, FinishReason]:
+    wire = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(wire, dict):
+        raise bad_reply("the endpoint's reply has a choice without a message")
+    written = wire.get("tool_calls")
+    raw = written if isinstance(written, list) else []
+    if not all(isinstance(call, dict) and isinstance(call.get("function"), dict) for call in raw):
+        raise bad_reply("a tool call in the reply names no function")
+    calls = read_calls(
+        ((call.get("id"), call["function"].get("name"), call["function"].get("arguments")) for call in raw), turn
+    )
+    details = wire.get("reasoning_details")
+    details = [item for item in details if isinstance(item, dict)] if isinstance(details, list) else []
+    key = _reasoning_key(wire)
+    refusal = text_of(wire.get("refusal"))
+    message = Message(
+        role="assistant",
+        content=text_of(wire.get("content")) or refusal,
+        reasoning=text_of(wire.get(key)) or _told_in(details),
+        reasoning_key=key,
+        items=(*details, *_more_than_plain(raw, calls)),
+        tool_calls=calls,
+    )
+    return message, "refusal" if refusal else _FINISH_REASONS.get(str(choice.get("finish_reason")), "other")
+
+
+def _reasoning_key(wire: Mapping[str, Any]) -> str:
+    """The key under which reasoning came; one that holds an empty text counts where no other holds more."""
+    there = [key for key in _REASONING_KEYS if isinstance(wire.get(key), str | list)]
+    return next((key for key in there if text_of(wire[key])), there[0] if there else "")
+
+
+def _told_in(details: list[dict[str, Any]]) -> str:
+    return "\n\n".join(told for item in details if (told := text_of(item.get("text")) or text_of(item.get("summary"))))
+
+
+def _more_than_plain(raw: list[dict[str, Any]], calls: tuple[ToolRequest, ...]) -> list[dict[str, Any]]:
+    """The calls that hold more than a function, under the ids that the records give them."""
+    return [
+        {**item, "type": "function", "id": call.id}
+        for item, call in zip(raw, calls, strict=True)
+        if item.keys() - _PLAIN_CALL
+    ]
+
+
+def _read_usage(value: object) -> Usage:
+    if not isinstance(value, dict):
+        return Usage()
+    cached = count_in(value.get("prompt_tokens_details"), "cached_tokens")
+    if cached is None:
+        # DeepSeek's and Kimi's names for it.
+        cached = count_in(value, "prompt_cache_hit_tokens", "cached_tokens")
+    return Usage(
+        input_tokens=count_in(value, "prompt_tokens"),
+        output_tokens=count_in(value, "completion_tokens"),
+        cached_tokens=cached,
+        reasoning_tokens=count_in(value.get("completion_tokens_details"), "reasoning_tokens"),
+    )

@@ -1,0 +1,143 @@
+"""One request to an endpoint and the JSON object that comes back: bounded in time and size, with errors that say what
+happened, and with the key in nothing that comes out."""
+
+import asyncio
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+from openai import APIConnectionError, APIError, APITimeoutError
+
+from toolablate.agents.endpoint.api_key import read_api_key
+from toolablate.agents.endpoint.completions import max_tokens_key
+from toolablate.agents.endpoint.lanes import Lanes, RefusedError
+from toolablate.agents.endpoint.refusals import error_in, refused
+from toolablate.agents.endpoint.wire import bad_reply
+from toolablate.traces.errors import InputError, ModelError
+from toolablate.traces.records import OpenAIModel, clean_text
+
+# A model's longest reply is well under this; an endpoint that sends more is broken or hostile.
+MAX_BODY_BYTES = 32 * 1024 * 1024
+_MAX_REFUSAL_BYTES = 64 * 1024
+# Shorter "keys" are dummies for local servers, and blanking them out would spoil replies that hold the same word.
+_SECRET_FROM_LENGTH = 12
+
+
+class Transport:
+    """Retries are the caller's. Raises InputError where the endpoint is no address or its key cannot be had."""
+
+    def __init__(self, model: OpenAIModel) -> None:
+        if not is_address(model.endpoint):
+            raise InputError(
+                f"model {model.name!r}: the endpoint {model.endpoint!r} is no address",
+                hint="write it as http(s)://host[:port]/path, without /chat/completions or /responses",
+                code="bad_endpoint",
+            )
+        self._model = model
+        self._key = read_api_key(model)
+        self._lanes = Lanes(model, self._key, most_bytes=_MAX_REFUSAL_BYTES)
+
+    async def post(self, path: str, content: bytes, *, seconds: float) -> dict[str, Any]:
+        """Raises ModelError with one of the codes of `refusals`, or `unreachable`, `bad_reply`."""
+        allowed = min(seconds, self._model.timeout_seconds)
+        try:
+            async with asyncio.timeout(allowed):
+                raw = await self._read(path, content)
+        except (TimeoutError, APITimeoutError, httpx2.TimeoutException):
+            raise ModelError(
+                f"{self._model.endpoint} did not reply within {allowed:g} s", code="timeout", retryable=True
+            ) from None
+        except RefusedError as error:
+            raise self._refusal(error.status, error.headers, _parsed(error.body.decode("utf-8", "replace"))) from None
+        except APIConnectionError as error:
+            raise self._unreachable(error.__cause__ or error) from None
+        except httpx2.RequestError as error:
+            # The SDK leaves alone what goes wrong while a body is read.
+            raise self._unreachable(error) from None
+        except APIError as error:
+            raise bad_reply(self._safe(error.message)) from None
+        return self._parse(raw)
+
+    async def close(self) -> None:
+        await self._lanes.close()
+
+    async def _read(self, path: str, content: bytes) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        async with self._lanes.post(path, content) as response:
+            async for part in response.aiter_bytes():
+                size += len(part)
+                if size > MAX_BODY_BYTES:
+                    raise ModelError(f"the reply is larger than {MAX_BODY_BYTES} bytes", code="bad_reply")
+                parts.append(part)
+        return b"".join(parts)
+
+    def _parse(self, raw: bytes) -> dict[str, Any]:
+        text = self._blank(raw.decode("utf-8", "replace"))
+        body = _parsed(text)
+        if not isinstance(body, dict):
+            shown = " ".join(self._safe(text)[:200].split()) or "nothing"
+            raise bad_reply(f"the reply is not a JSON object; it begins: {shown}")
+        if "\\u" in text:
+            # What was escaped was looked through neither for the key nor for lone surrogates.
+            body = self._cleaned(body)
+        status = error_in(body)
+        if status is not None:
+            raise self._refusal(status, {}, body)
+        return body
+
+    def _cleaned(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._blank(clean_text(value))
+        if isinstance(value, list):
+            return [self._cleaned(item) for item in value]
+        if isinstance(value, dict):
+            return {clean_text(key): self._cleaned(item) for key, item in value.items()}
+        return value
+
+    def _refusal(self, status: int, headers: dict[str, str], body: object) -> ModelError:
+        limited = self._model.api == "chat" and self._model.sampling.max_tokens is not None
+        return refused(
+            status,
+            headers,
+            body,
+            key_variable=self._model.key_variable,
+            max_tokens_key=max_tokens_key(self._model) if limited else "",
+            safe=self._safe,
+        )
+
+    def _unreachable(self, cause: BaseException) -> ModelError:
+        said = self._safe(str(cause).strip()) or type(cause).__name__
+        return ModelError(f"cannot reach {self._model.endpoint}: {said}", code="unreachable", retryable=True)
+
+    def _safe(self, text: str) -> str:
+        """Foreign text without the key: an endpoint may echo what it was sent."""
+        return clean_text(text.replace(self._key, "[key]") if self._key else text)
+
+    def _blank(self, text: str) -> str:
+        """A reply's text without the key."""
+        return text.replace(self._key, "[key]") if len(self._key) >= _SECRET_FROM_LENGTH else text
+
+
+def _parsed(text: str) -> object:
+    """The JSON value of a text, or the text where it is none. What JSON has no number for is None."""
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _no_number(constant: str) -> None:
+    return None
+
+
+def is_address(endpoint: str) -> bool:
+    """Whether an endpoint is something that can be connected to at all."""
+    printable = endpoint.isprintable() and " " not in endpoint
+    try:
+        parts = urlsplit(endpoint)
+        # Reading the port is what checks it.
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and printable
+    except ValueError:
+        return False

@@ -1,0 +1,125 @@
+"""What the two APIs share: one way to write names, arguments and settings, one way to read text, calls and counts.
+
+Servers that call themselves compatible differ in small ways; what is known of them is taken in here and in the two
+dialects, so that the records are the same whoever answered.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from toolablate.agents.chat import NoReplyError
+from toolablate.traces.errors import ModelError
+from toolablate.traces.records import Message, ModelReply, ModelRequest, OpenAIModel, ToolRequest
+
+# JSON numbers are exact up to here, and no request ever used as many tokens; sums of such counts still fit the store.
+_COUNTS_BELOW = 2**53
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+
+
+class Dialect(Protocol):
+    """One of the two APIs: a path, the key under which the conversation stands, and how both sides are written."""
+
+    path: str
+    conversation_key: str
+
+    def settings(self, model: OpenAIModel) -> dict[str, Any]:
+        """The part of a request's body that is the same in all requests."""
+        ...
+
+    def write_message(self, message: Message) -> list[dict[str, Any]]:
+        """The entries of the conversation that stand for a message."""
+        ...
+
+    def write_tools(self, request: ModelRequest) -> dict[str, Any]:
+        """The tools and how they may be used; {} where there are none."""
+        ...
+
+    def read(self, body: Mapping[str, Any], turn: int) -> ModelReply:
+        """The reply in a body. `turn` counts the model's turns before this one. Raises ModelError, NoReplyError."""
+        ...
+
+
+def merged(ours: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Both, `extra` having the last word; objects are merged and lists joined, so that neither loses the other."""
+    result = dict(ours)
+    for key, value in extra.items():
+        own = result.get(key)
+        if isinstance(own, Mapping) and isinstance(value, Mapping):
+            result[key] = merged(own, value)
+        elif isinstance(own, list) and isinstance(value, list):
+            result[key] = own + [item for item in value if item not in own]
+        else:
+            result[key] = value
+    return result
+
+
+def chosen(**settings: object) -> dict[str, Any]:
+    """The settings that are set."""
+    return {key: value for key, value in settings.items() if value is not None}
+
+
+def sendable_name(name: str) -> str:
+    return _NOT_IN_A_NAME.sub("_", name)[:64] or "unnamed"
+
+
+def sendable_arguments(arguments: str) -> str:
+    """Servers that parse a history's arguments answer 400 to what the model itself once wrote; so it is wrapped."""
+    try:
+        if isinstance(json.loads(arguments), dict):
+            return arguments
+    except (ValueError, RecursionError):
+        pass
+    return json.dumps({"invalid_arguments": arguments}, ensure_ascii=False)
+
+
+def text_of(value: object) -> str:
+    """The text of a string, or of a list of content parts; anything else is no text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "".join(text_of(part.get("text")) for part in value if isinstance(part, dict))
+    return ""
+
+
+def count_in(holder: object, *keys: str) -> int | None:
+    """The first of these keys that holds what can be a count."""
+    for key in keys:
+        number = holder.get(key) if isinstance(holder, dict) else None
+        if type(number) is int and 0 <= number < _COUNTS_BELOW:
+            return number
+    return None
+
+
+def read_calls(written: Iterable[tuple[object, object, object]], turn: int) -> tuple[ToolRequest, ...]:
+    """Tool calls from (id, name, arguments), told apart by ids of ours where the endpoint does not tell them apart."""
+    calls: list[ToolRequest] = []
+    seen: set[str] = set()
+    for position, (given, name, arguments) in enumerate(written):
+        if not isinstance(arguments, str):
+            arguments = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
+        call_id = text_of(given)
+        if not call_id or call_id in seen:
+            call_id = f"call_{turn}_{position}"
+            while call_id in seen:
+                call_id += "_"
+        seen.add(call_id)
+        calls.append(ToolRequest(id=call_id, name=text_of(name), arguments=arguments))
+    return tuple(calls)
+
+
+def bad_reply(message: str) -> ModelError:
+    return ModelError(message, code="bad_reply", retryable=True)
+
+
+def checked(reply: ModelReply) -> ModelReply:
+    """The reply, if it is one. Raises NoReplyError."""
+    if reply.finish_reason == "content_filter":
+        raise NoReplyError("the endpoint's content filter stopped the reply", reply, code="content_filter")
+    # A reply cut before its first visible word (all went into reasoning) is a fact about the model, not a failure.
+    if not reply.message.content.strip() and not reply.message.tool_calls and reply.finish_reason != "length":
+        raise NoReplyError(
+            "the reply is empty: no text, no tool call, no refusal", reply, code="empty_reply", retryable=True
+        )
+    return reply
