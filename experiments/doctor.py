@@ -14,6 +14,7 @@ from toolablate.experiments.doctor_web import listening, web_findings
 from toolablate.experiments.finding import Finding, State
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.question_files import refuse_too_large
+from toolablate.experiments.replies import is_replayed
 from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import design
 from toolablate.experiments.world import UNPROTECTED, needed, require_same_world, try_backend, world_of
@@ -135,7 +136,8 @@ def _keys(plan: Plan | None) -> Iterator[Finding]:
         detail = "set" if held else "not set: OpenAI itself asks for it; for another endpoint, a plan names a variable"
         yield Finding("key", "OPENAI_API_KEY", "ok" if held else "warning", detail)
         return
-    wanted = [model for model in plan.models if isinstance(model, OpenAIModel) and model.key_variable]
+    endpoints = [model for model in plan.models if isinstance(model, OpenAIModel) and not is_replayed(plan, model)]
+    wanted = [model for model in endpoints if model.key_variable]
     for name in sorted({model.key_variable for model in wanted}):
         users = [model for model in wanted if model.key_variable == name]
         try:
@@ -156,7 +158,8 @@ def _plan(plan: Plan | None) -> Iterator[Finding]:
             yield Finding("plan", topic, "ok", look(plan))
         except ToolablateError as error:
             yield Finding("plan", topic, "missing", error.message, error.hint)
-    for endpoint in sorted({model.endpoint for model in plan.models if isinstance(model, OpenAIModel)}):
+    asked = (model for model in plan.models if isinstance(model, OpenAIModel) and not is_replayed(plan, model))
+    for endpoint in sorted({model.endpoint for model in asked}):
         yield listening(endpoint, "plan")
 
 
@@ -176,7 +179,8 @@ def _look_at_tools(plan: Plan) -> str:
 def _look_at_models(plan: Plan) -> str:
     async def connect_all() -> None:
         for model in plan.models:
-            await (connect(model)).close()
+            if not is_replayed(plan, model):
+                await (connect(model)).close()
 
     asyncio.run(connect_all())
     return f"{len(plan.models)} can be set up"

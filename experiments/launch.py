@@ -3,17 +3,18 @@
 import asyncio
 import signal
 import uuid
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from toolablate.agents import ModelSource, RetryPolicy, connect
+from toolablate.agents import RetryPolicy
 from toolablate.experiments.kernel_changes import changed_kernels, environments
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.question_files import refuse_too_large
+from toolablate.experiments.replies import open_sources
 from toolablate.experiments.runner import Setting, StopSwitch, Watcher, run_trials
 from toolablate.experiments.scoring import Scorers, score_unscored
 from toolablate.experiments.trials import Design, design
@@ -29,7 +30,7 @@ from toolablate.experiments.world import (
     world_of,
 )
 from toolablate.tools import Resources, open_toolset
-from toolablate.traces.records import Model, Run
+from toolablate.traces.records import Run
 from toolablate.traces.store import Recorder
 
 
@@ -100,7 +101,7 @@ async def _open_setting(
     if changed := changed_kernels([*environments(Path(plan.store)), here]):
         watcher.warn(f"{changed}. To keep such trials apart, name another store (--store)")
     return Setting(
-        sources={model.name: await stack.enter_async_context(_connected(model)) for model in planned.models},
+        sources=await open_sources(plan, run.world, stack),
         resources=resources,
         scorers=scorers,
         environment=here,
@@ -110,15 +111,6 @@ async def _open_setting(
         web=plan.web,
         kernels=plan.runner.kernels,
     )
-
-
-@asynccontextmanager
-async def _connected(model: Model) -> AsyncIterator[ModelSource]:
-    source = connect(model)
-    try:
-        yield source
-    finally:
-        await source.close()
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator, m
 from toolablate.benchmarks import BUILTIN_PLAYBOOK
 from toolablate.experiments.conditions import BUILT_IN, built_in_condition
 from toolablate.experiments.plan_errors import explain
+from toolablate.experiments.plan_replies import RepliesSection
 from toolablate.experiments.plan_web import McpSection, SearchSection, Section, WebSection
 from toolablate.sandbox import BACKENDS, Limits
 from toolablate.traces.errors import InputError
@@ -127,6 +128,7 @@ class Plan(Section):
     search: SearchSection | None = None
     web: WebSection = WebSection()
     mcp: tuple[McpSection, ...] = ()
+    replies: RepliesSection = RepliesSection()
     runner: RunnerSection = RunnerSection()
 
     @model_validator(mode="after")
@@ -219,6 +221,7 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
             "search": plan.search
             and plan.search.model_copy(update={"corpus": plan.search.corpus and anchor(plan.search.corpus)}),
             "web": plan.web.model_copy(update={"archive": plan.web.archive and str(folder / plan.web.archive)}),
+            "replies": plan.replies.model_copy(update={"file": str(folder / plan.replies.file)}),
             "mcp": tuple(
                 server.model_copy(update={"folder": str(folder / server.folder)}) if server.command else server
                 for server in plan.mcp

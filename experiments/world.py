@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from toolablate.experiments.plan import Plan, SandboxSection
+from toolablate.experiments.replies import replies_world
 from toolablate.experiments.web_world import web_world
 from toolablate.sandbox import BACKENDS, Availability, Limits, Sandbox, open_sandbox
 from toolablate.sandbox.process import ENVIRONMENT
@@ -65,7 +66,7 @@ def world_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
     }
     if "sandbox" in parts:
         world["sandbox"] = _sandbox_name(plan.sandbox)
-    return world | web_world(plan, parts)
+    return world | web_world(plan, parts) | replies_world(plan)
 
 
 def _sandbox_name(section: SandboxSection) -> str:

@@ -1,0 +1,18 @@
+"""Replies of models, recorded by what was asked and given again to all who ask the same."""
+
+from toolablate.agents.replies.info import RepliesInfo, info
+from toolablate.agents.replies.library import ReplyLibrary, read_root
+from toolablate.agents.replies.source import RecordedSource, ReplayedSource
+from toolablate.agents.replies.verification import RepliesProblem, RepliesReport, verify
+
+__all__ = [
+    "RecordedSource",
+    "ReplayedSource",
+    "RepliesInfo",
+    "RepliesProblem",
+    "RepliesReport",
+    "ReplyLibrary",
+    "info",
+    "read_root",
+    "verify",
+]

@@ -1,0 +1,122 @@
+"""How the file is opened: for recording by several processes at once, for replaying without a change to it."""
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from toolablate.agents.replies._errors import cannot_open, not_a_library
+from toolablate.agents.replies._schema import create_schema, is_empty, is_library, is_newer
+from toolablate.traces.errors import InputError
+
+BUSY_SECONDS = 60.0
+Result = TypeVar("Result")
+
+
+def open_recording(path: Path) -> sqlite3.Connection:
+    """For writing; what is committed survives SIGKILL and power loss. Makes the file where there is none.
+
+    Raises InputError.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_open(path, error) from error
+    connection = _connect(path, "mode=rwc")
+    try:
+        if patiently(lambda: is_empty(connection)):
+            patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
+            patiently(lambda: create_schema(connection))
+        _require_library(path, connection)
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA foreign_keys = ON")
+        # Refuses a read-only file now, and not after the first reply was paid for.
+        patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+        connection.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        connection.close()
+        raise cannot_open(path, error) from error
+    except InputError:
+        connection.close()
+        raise
+    return connection
+
+
+def open_reading(path: Path, *, damaged: bool = False) -> sqlite3.Connection:
+    """For reading, at one moment of the file, whatever others add to it meanwhile; on a read-only disk too.
+
+    `damaged` lets through what is no library any more, for who looks for damage. Raises InputError.
+    """
+    if not path.is_file():
+        raise InputError(
+            f"There are no recorded replies at {path}",
+            hint='replies.mode = "record" in a plan records them; replies.file names the file.',
+            code="no_replies",
+        )
+    try:
+        return _opened(path, "mode=ro", damaged=damaged)
+    except sqlite3.OperationalError as error:
+        # On a read-only disk the files beside it cannot be made; nobody writes there, so none are needed.
+        if os.access(path.parent, os.W_OK) or path.with_name(path.name + "-wal").exists():
+            raise cannot_open(path, error) from error
+    except sqlite3.Error as error:
+        raise cannot_open(path, error) from error
+    try:
+        return _opened(path, "mode=ro&immutable=1", damaged=damaged)
+    except sqlite3.Error as error:
+        raise cannot_open(path, error) from error
+
+
+def _opened(path: Path, options: str, *, damaged: bool) -> sqlite3.Connection:
+    connection = _connect(path, options)
+    try:
+        if not damaged:
+            _require_library(path, connection)
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _require_library(path: Path, connection: sqlite3.Connection) -> None:
+    if is_newer(connection):
+        raise InputError(
+            f"The replies in {path} were recorded by a newer toolablate",
+            hint="Upgrade toolablate (pip install -U toolablate); the file was left as it was.",
+            code="newer_version",
+        )
+    if not is_library(connection):
+        raise not_a_library(path)
+
+
+def _connect(path: Path, options: str) -> sqlite3.Connection:
+    try:
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?{options}",
+            uri=True,
+            isolation_level=None,
+            timeout=BUSY_SECONDS,
+            check_same_thread=False,
+        )
+    except sqlite3.Error as error:
+        raise cannot_open(path, error) from error
+    # Recorded replies may come from someone else: nothing in the schema may run functions or name other files.
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
+
+
+def patiently(act: Callable[[], Result]) -> Result:
+    """Repeats what SQLite refuses at once, without waiting: changing to a WAL while others do the same."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            return act()
+        except sqlite3.OperationalError as error:
+            busy = getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+            if not busy or time.monotonic() > until:
+                raise
+            time.sleep(0.01)

@@ -1,0 +1,45 @@
+"""What a model said to one request, as it is kept."""
+
+import hashlib
+from typing import Any
+
+from toolablate.agents.chat import NoReplyError
+from toolablate.traces.records import ModelReply, Record, canonical_json
+
+
+class NoReply(Record):
+    """A reply that is none: what came, and how it was told."""
+
+    code: str
+    message: str
+    reply: ModelReply
+
+    @classmethod
+    def of(cls, error: NoReplyError) -> "NoReply":
+        return cls(code=error.code, message=error.message, reply=error.reply)
+
+    def error(self, *, retryable: bool) -> NoReplyError:
+        return NoReplyError(self.message, self.reply, code=self.code, retryable=retryable)
+
+
+class Kept(Record):
+    """What ended it: a `reply`, or where `code` is set a reply that is none, and for good (`content_filter`).
+
+    `before` are the replies that were none and after which the same was asked again (`empty_reply`), in their order.
+    Failures of infrastructure are not kept.
+    """
+
+    reply: ModelReply
+    code: str = ""
+    message: str = ""
+    before: tuple[NoReply, ...] = ()
+
+    def content(self) -> dict[str, Any]:
+        content: dict[str, Any] = self.model_dump(mode="json", exclude_defaults=True)
+        return content
+
+
+def row_digest(key: bytes, repeat: int, content: dict[str, Any]) -> bytes:
+    """Of what was asked and what was said: 32 bytes. These, sorted, make a library's root digest."""
+    text = canonical_json([key.hex(), repeat, content])
+    return hashlib.sha256(text.encode("utf-8", "replace")).digest()

@@ -1,0 +1,94 @@
+"""Checks recorded replies against themselves: every digest and key is derived again from the content."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from toolablate.agents.replies._opening import open_reading
+from toolablate.agents.replies._rows import kept_of, message_ids
+from toolablate.agents.replies._schema import is_library
+from toolablate.agents.replies._texts import TextDamaged, decode_text, read_text
+from toolablate.agents.replies.asked import key_of
+from toolablate.agents.replies.library import root_digest
+
+MAX_PROBLEMS = 1_000
+ROWS = "SELECT key, repeat, model, parameters, tools, messages, said, rest, none, digest FROM replies"
+
+
+@dataclass(frozen=True, slots=True)
+class RepliesProblem:
+    """Something that is not as it was kept. `where` names the row, `what` the damage."""
+
+    where: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class RepliesReport:
+    """`texts` and `replies` count what was found whole. `root` is empty where something is damaged."""
+
+    path: str
+    root: str
+    texts: int
+    replies: int
+    problems: tuple[RepliesProblem, ...]
+
+
+def verify(path: str | PathLike[str]) -> RepliesReport:
+    """Checks the whole file, reading only. Raises InputError where there is none that could be opened."""
+    file = Path(path)
+    problems: list[RepliesProblem] = []
+    counts = {"texts": 0, "replies": 0}
+    with closing(open_reading(file, damaged=True)) as connection:
+        for name, check in (("structure", _structure), ("texts", _texts), ("replies", _replies)):
+            try:
+                for found in check(connection):
+                    if found is None:
+                        counts[name] += 1
+                    elif len(problems) < MAX_PROBLEMS:
+                        problems.append(found)
+            except Exception as error:  # noqa: BLE001 - a damaged file holds anything anywhere, and this finds it
+                problems.append(RepliesProblem(name, f"cannot be read to the end: {error}"))
+        root = "" if problems else root_digest(connection)
+    return RepliesReport(str(file), root, counts["texts"], counts["replies"], tuple(problems))
+
+
+def _structure(connection: sqlite3.Connection) -> Iterator[RepliesProblem]:
+    if not is_library(connection):
+        yield RepliesProblem("database", "its tables are not those of recorded replies")
+    for (line,) in connection.execute("PRAGMA integrity_check"):
+        if line != "ok":
+            yield RepliesProblem("database", str(line))
+    for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
+        yield RepliesProblem(f"{table} row {row}", f"refers to a row of {parent} that is not there")
+
+
+def _texts(connection: sqlite3.Connection) -> Iterator[RepliesProblem | None]:
+    for identity, digest, encoding, body in connection.execute("SELECT id, digest, encoding, body FROM texts"):
+        try:
+            decode_text(identity, digest, encoding, body)
+        except TextDamaged as damage:
+            yield RepliesProblem(f"text {identity}", str(damage))
+        else:
+            yield None
+
+
+def _replies(connection: sqlite3.Connection) -> Iterator[RepliesProblem | None]:
+    for key, repeat, model, parameters, tools, messages, said, rest, none, digest in connection.execute(ROWS):
+        where = f"reply {key.hex() if isinstance(key, bytes) else key} {repeat}"
+        try:
+            ids = [model, parameters, tools, *message_ids(messages)]
+            parts = [read_text(connection, identity).digest for identity in ids]
+            kept = kept_of(connection, key, repeat, said, rest, digest)
+        except (TextDamaged, ValueError, TypeError, KeyError, AttributeError) as damage:
+            yield RepliesProblem(where, str(damage).splitlines()[0])
+            continue
+        if key_of(parts[0], parts[1], parts[2], parts[3:]) != key:
+            yield RepliesProblem(where, "its key does not follow from what was asked")
+        elif none != bool(kept.code):
+            yield RepliesProblem(where, "a column does not match its content")
+        else:
+            yield None

@@ -1,0 +1,75 @@
+"""The models of a plan, connected: live, recorded or replayed."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from toolablate.agents import ModelSource, connect
+from toolablate.experiments.plan import Plan
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Model, OpenAIModel
+
+WORLD = "replies"
+
+
+def replies_world(plan: Plan) -> dict[str, str]:
+    """How replies are come by, as a part of the trials' world; for replays, with the root digest of what was recorded.
+
+    Raises InputError where there is nothing to replay; StoreError where it is damaged.
+    """
+    if not any(isinstance(model, OpenAIModel) for model in plan.models):
+        return {}
+    match plan.replies.mode:
+        case "live":
+            return {WORLD: "live"}
+        case "record":
+            return {WORLD: f"record {Path(plan.replies.file).name}"}
+        case "replay":
+            from toolablate.agents.replies import read_root
+
+            return {WORLD: _replay(read_root(plan.replies.file))}
+
+
+def is_replayed(plan: Plan, model: Model) -> bool:
+    """Whether a model of the plan is never asked, so that it needs neither its endpoint nor its key."""
+    return isinstance(model, OpenAIModel) and plan.replies.mode == "replay"
+
+
+async def open_sources(plan: Plan, world: Mapping[str, str], stack: AsyncExitStack) -> dict[str, ModelSource]:
+    """The plan's models by name; the stack closes them. In replay no client is made and no key is read.
+
+    Raises InputError where one cannot be had, or where what is replayed is no more what `world` says.
+    """
+    connected = [model for model in plan.models if not is_replayed(plan, model)]
+    sources = {model.name: await stack.enter_async_context(_connected(model)) for model in connected}
+    endpoints = [model for model in plan.models if isinstance(model, OpenAIModel)]
+    if plan.replies.mode == "live" or not endpoints:
+        return sources
+    from toolablate.agents.replies import RecordedSource, ReplayedSource, ReplyLibrary
+
+    recording = plan.replies.mode == "record"
+    library = await stack.enter_async_context(ReplyLibrary(plan.replies.file, write=recording))
+    if not recording and world[WORLD] != _replay(library.root()):
+        raise InputError(
+            f"replies.file: {plan.replies.file} is just being recorded into",
+            hint="Wait until that run is done, and run again.",
+            code="replies_changed",
+        )
+    for model in endpoints:
+        sources[model.name] = (
+            RecordedSource(sources[model.name], model, library) if recording else ReplayedSource(model, library)
+        )
+    return sources
+
+
+def _replay(root: str) -> str:
+    return f"replay {root}"
+
+
+@asynccontextmanager
+async def _connected(model: Model) -> AsyncIterator[ModelSource]:
+    source = connect(model)
+    try:
+        yield source
+    finally:
+        await source.close()
