@@ -1,0 +1,129 @@
+"""The figures as tables, in Markdown, so that they can be put into a README as they are."""
+
+import statistics
+from collections.abc import Callable, Iterator
+
+from rich.box import MARKDOWN
+from rich.console import Console
+from rich.table import Table
+
+from .aims import aims, cpu_ratio, rate_ratio
+from .records import OURS, QUIET_CORES, Flight, Report, Sample
+from .work import KINDS, Kind
+
+_NOTHING = "-"
+_COMPARED = (
+    "harness",
+    "trials",
+    "runs",
+    "CPU of a trial, ms",
+    "without the start",
+    "of ours",
+    "trials/s",
+    "without the start",
+    "ours is",
+    "start, s of CPU",
+    "traces, kB each",
+    "peak, MB",
+    "connections",
+    "foreign",
+)
+_FLIGHTS = (
+    "harness",
+    "trials",
+    "most at once",
+    "of the ideal",
+    "once all are",
+    "filled after, s",
+    "CPU of a trial, ms",
+    "before, MB",
+    "peak, MB",
+    "kB in flight",
+    "beside one at a time",
+    "foreign",
+)
+
+
+def print_report(report: Report, console: Console) -> None:
+    for title, columns, rows in _tables(report):
+        if not rows:
+            continue
+        table = Table(*columns, box=MARKDOWN, title=title, title_justify="left", title_style="bold")
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+        console.print()
+    for each in report.failed:
+        console.print(f"FAILED  {each.harness}: {each.what}: {each.reason}", markup=False, highlight=False)
+    console.print("  ".join(f"{name} {value}" for name, value in report.machine.items()), markup=False, highlight=False)
+    console.print(
+        "Medians of the runs. Foreign: the load of other people's processes meanwhile, in cores, and how many of the"
+        f" runs had at most {QUIET_CORES:g} of it."
+    )
+
+
+def _tables(report: Report) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+    for kind in KINDS:
+        names = dict.fromkeys(each.harness for each in report.samples if each.kind == kind)
+        rows = [_compared(report, name, kind) for name in sorted(names, key=lambda name: (name != OURS, name))]
+        yield f"{kind}, {report.in_flight} in flight", _COMPARED, [row for row in rows if row]
+    latency = report.flights[0].latency if report.flights else 0
+    many = report.flights[0].wanted if report.flights else 0
+    title = f"{many} in flight, a server that takes {latency:g} s"
+    yield title, _FLIGHTS, [_flight(each) for each in report.flights]
+    rows = [(each.what, each.wanted, each.found or _NOTHING, each.verdict) for each in aims(report)]
+    yield "Aims", ("", "aim", "found", ""), rows
+
+
+def _compared(report: Report, name: str, kind: Kind) -> tuple[str, ...]:
+    taken = report.of(name, kind)
+    if not taken:
+        return ()
+    start = report.of(name, kind, start=True)
+    cpu, wall = report.marginal(name, kind, _cpu), report.marginal(name, kind, _wall)
+    traces = statistics.median(each.traces or 0 for each in taken)
+    loads = [each.foreign for each in taken]
+    quiet = sum(load <= QUIET_CORES for load in loads)
+    return (
+        name,
+        str(taken[0].trials),
+        str(len(taken)),
+        _shown(report.median(name, kind, lambda each: each.cpu / each.trials * 1000), 2),
+        _shown(None if cpu is None else cpu * 1000, 2),
+        _shown(cpu_ratio(report, kind, name), 2),
+        _shown(report.median(name, kind, lambda each: each.trials / each.wall), 1),
+        _shown(1 / wall if wall and wall > 0 else None, 1),
+        _shown(rate_ratio(report, kind, name), 2),
+        _shown(statistics.median(map(_cpu, start)) if start else None, 2),
+        _shown(traces / taken[0].trials / 1000 if traces else None, 1),
+        _shown(report.median(name, kind, lambda each: each.peak_mb), 0),
+        str(max(each.connections for each in taken)),
+        f"{statistics.median(loads):.2f} ({quiet}/{len(taken)} quiet)",
+    )
+
+
+def _flight(each: Flight) -> tuple[str, ...]:
+    return (
+        each.harness,
+        str(each.trials),
+        str(each.most),
+        f"{each.whole:.1%}",
+        _NOTHING if each.steady is None else f"{each.steady:.1%}",
+        _shown(each.filled, 1),
+        f"{each.cpu / each.trials * 1000:.2f}",
+        f"{each.before_mb:.0f}",
+        f"{each.peak_mb:.0f}",
+        f"{each.kilobytes:.0f}",
+        f"{each.kilobytes_beside_alone:.0f}",
+        f"{each.foreign:.2f}",
+    )
+
+
+def _shown(figure: float | None, digits: int) -> str:
+    return _NOTHING if figure is None else f"{figure:.{digits}f}"
+
+
+_cpu: Callable[[Sample], float] = lambda each: each.cpu  # noqa: E731
+_wall: Callable[[Sample], float] = lambda each: each.wall  # noqa: E731
