@@ -11,6 +11,7 @@ COMMANDS = {
     "compare": "Compare the conditions of a store, paired over questions.",
     "show": "List a store's trials, or show one trace.",
     "verify": "Check a store's digests, references and completeness.",
+    "replies": "Say what replies of models are recorded, and check them.",
     "web": "Record pages and searches into an archive, and seal, check and extend it.",
     "doctor": "Say what works on this machine, and how to get the rest.",
 }

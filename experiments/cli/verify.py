@@ -5,11 +5,21 @@ import click
 
 @click.command("verify")
 @click.argument("store", type=click.Path(path_type=Path))
+@click.option(
+    "--same-as",
+    "other",
+    type=click.Path(path_type=Path),
+    metavar="STORE",
+    help="Compare with the store of the run that this one replays.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def command(store: Path, as_json: bool) -> None:
+def command(store: Path, other: Path | None, as_json: bool) -> None:
     """Check the digests, references and completeness of STORE.
 
     Exits with 1 where something is damaged. Trials that are planned and not finished are information, not damage.
+
+    With --same-as, the trials that have ended in both stores are compared as well, in all but times, software and
+    failures that were retried; one that differs is listed with its first difference, and the command exits with 1.
     """
     import json
     from dataclasses import asdict
@@ -17,12 +27,21 @@ def command(store: Path, as_json: bool) -> None:
     from toolablate.traces.store import verify
 
     report = verify(store)
+    same = None
+    if other is not None:
+        from toolablate.traces.store.replaying import same_as
+
+        same = same_as(store, other)
     if as_json:
-        click.echo(json.dumps(asdict(report), indent=2))
+        click.echo(json.dumps(asdict(report) | ({"same_as": asdict(same)} if same else {}), indent=2))
     else:
         from rich.console import Console
 
         from toolablate.traces.terminal import verify_view
 
         Console().print(verify_view(report))
-    raise SystemExit(0 if report.ok else 1)
+        if same:
+            from toolablate.traces.terminal.sameness import same_lines
+
+            click.echo("\n".join(same_lines(same)))
+    raise SystemExit(0 if report.ok and (same is None or same.ok) else 1)

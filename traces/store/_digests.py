@@ -30,3 +30,53 @@ def combined_digest(header: dict[str, Any], event_digests: list[str]) -> str:
 def trace_digest(trace: Trace) -> str:
     """Digest of a trace's whole content: 32 hexadecimal digits, the same in whatever store or export it is."""
     return combined_digest(header_content(trace), [digest_json(record_content(event)) for event in trace.events])
+
+
+# Readings of a clock differ each time. The number of an attempt counts failures too, which a replay lacks.
+_NOT_REPLAYED = ("at", "seconds", "attempt")
+
+
+def replay_content(trace: Trace) -> dict[str, Any]:
+    """What of a trace a replay has to give again: its trial, its outcome and its events, in the order in which they
+    were asked for.
+
+    Left out are all readings of a clock (`started_at`, `at`, `seconds`), the environment, the number of the attempt,
+    and failures that were retried, with what they cost: a replay has none. Usage and cost are those of each call, in
+    its event. The tool calls of one reply are put in the order of that reply, since they run at the same time.
+    """
+    events = [event for event in trace.events if event.kind != "failure" or not event.retried]
+    told = [
+        {name: value for name, value in record_content(event).items() if name not in _NOT_REPLAYED}
+        for event in _as_asked(events)
+    ]
+    return {"trial": record_content(trace.trial), "outcome": trace.outcome, "events": told}
+
+
+def replay_digest(trace: Trace) -> str:
+    """Digest of `replay_content`: 32 hexadecimal digits, the same for a trace and its replay."""
+    return digest_json(replay_content(trace))
+
+
+def _as_asked(events: list[Event]) -> list[Event]:
+    ordered: list[Event] = []
+    calls: list[Event] = []
+    places: dict[str, int] = {}
+
+    def flush() -> None:
+        ordered.extend(sorted(calls, key=lambda event: _place(event, places)))
+        calls.clear()
+
+    for event in events:
+        if event.kind == "model_call":
+            flush()
+            places = {call.id: place for place, call in enumerate(event.reply.message.tool_calls)}
+            ordered.append(event)
+        else:
+            calls.append(event)
+    flush()
+    return ordered
+
+
+def _place(event: Event, places: dict[str, int]) -> int:
+    """Of an event after a reply: where it was called for; what was called for by nothing comes last."""
+    return places.get(event.call.id, len(places)) if event.kind == "tool_call" else len(places)
