@@ -22,6 +22,8 @@ MAX_BODY_BYTES = 32 * 1024 * 1024
 _MAX_REFUSAL_BYTES = 64 * 1024
 # Shorter "keys" are dummies for local servers, and blanking them out would spoil replies that hold the same word.
 _SECRET_FROM_LENGTH = 12
+# What JSON has no number for and some servers write all the same.
+_NO_NUMBERS: dict[str, None] = {"NaN": None, "Infinity": None, "-Infinity": None}
 
 
 class Transport:
@@ -121,15 +123,11 @@ class Transport:
 
 
 def _parsed(text: str) -> object:
-    """The JSON value of a text, or the text where it is none. What JSON has no number for is None."""
+    """The JSON value of a text, or the text where it is none."""
     try:
-        return json.loads(text, parse_constant=_no_number)
+        return json.loads(text, parse_constant=_NO_NUMBERS.get)
     except (ValueError, RecursionError):
         return text
-
-
-def _no_number(constant: str) -> None:
-    return None
 
 
 def is_address(endpoint: str) -> bool:

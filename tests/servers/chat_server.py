@@ -1,4 +1,4 @@
-"""An OpenAI-compatible Chat Completions server on 127.0.0.1 that fails the way real ones do.
+"""An OpenAI-compatible server on 127.0.0.1, for Chat Completions and Responses, that fails the way real ones do.
 
 It plays steps in the order of the requests. A step is what happens to one request: `reply(...)`, `Status(...)`,
 `Raw(...)`, `Hang()`, `Slow(...)`, `Drop()`. A request beyond the last step is answered 418, which no test can overlook.
@@ -109,12 +109,14 @@ def reply(
 
 
 class ChatServer:
-    """`url` is the endpoint for a model record; `requests` the bodies received, `headers` what came with each."""
+    """`url` is the endpoint for a model record; `requests` the bodies received, `headers` and `paths` what came with
+    each."""
 
     def __init__(self, url: str, closing: threading.Event) -> None:
         self.url = url
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
         self._steps: deque[Step] = deque()
         self._decide: Callable[[dict[str, Any]], Step] | None = None
         self._closing = closing
@@ -131,13 +133,15 @@ class ChatServer:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The messages of the last request."""
-        return list(self.requests[-1]["messages"])
+        """The messages of the last request, or its input items."""
+        last = self.requests[-1]
+        return list(last["messages"] if "messages" in last else last["input"])
 
     async def complete(self, request: Request) -> Response:
         body = json.loads(await request.body())
         self.requests.append(body)
         self.headers.append(dict(request.headers))
+        self.paths.append(request.url.path.partition("/v1")[2])
         if self._steps:
             return await self._play(self._steps.popleft(), request)
         if self._decide:
@@ -197,7 +201,8 @@ class ChatServers:
             # Listening before anyone is told the address: a first request may wait, but is never refused.
             listening.listen(128)
             self._port = listening.getsockname()[1]
-            app = Starlette(routes=[Route("/{key}/v1/chat/completions", self._complete, methods=["POST"])])
+            paths = ("chat/completions", "responses")
+            app = Starlette(routes=[Route(f"/{{key}}/v1/{path}", self._complete, methods=["POST"]) for path in paths])
             # A planned broken body makes uvicorn complain in its log; that is the point of it.
             config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1, ws="none")
             server = uvicorn.Server(config)

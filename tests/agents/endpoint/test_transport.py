@@ -1,0 +1,83 @@
+"""What both APIs share on the way: headers, bounds, and a key that stays inside."""
+
+import asyncio
+import json
+
+import pytest
+from tests.agents.conftest import QUESTION, condition
+from tests.agents.endpoint.conftest import Ask
+from tests.servers.chat_server import ChatServer, Raw, Slow, Status, reply
+from tests.servers.responses import response, says
+
+from toolablate.agents import connect
+from toolablate.traces.errors import ModelError
+from toolablate.traces.records import Message, ModelRequest, OpenAIModel
+
+KEY = "sk-very-secret-0123456789"
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_without_a_key_no_authorization_is_sent(
+    chat_server: ChatServer, ask: Ask, monkeypatch: pytest.MonkeyPatch, api: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", KEY)
+    chat_server.plays(reply("ok") if api == "chat" else response(says("ok")))
+    await ask(model={"api": api})
+    assert "authorization" not in chat_server.headers[0]
+    assert KEY not in str(chat_server.headers)
+    assert chat_server.headers[0]["content-type"] == chat_server.headers[0]["accept"] == "application/json"
+
+
+async def test_a_key_that_comes_back_escaped_is_blanked_too(
+    chat_server: ChatServer, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEST_KEY", KEY)
+    escaped = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
+    body = json.dumps(
+        reply("your key is KEY", reasoning_details=[{"type": "reasoning.text", "text": "KEY \ud800"}]).value
+    )
+    chat_server.plays(Raw(body.replace("KEY", escaped).encode()))
+    told = await ask(model={"api_key_env": "TEST_KEY"})
+    assert told.message.content == "your key is [key]"
+    assert told.message.items[0]["text"] == "[key] \ufffd"
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_a_refusal_of_any_size_is_read_in_part(chat_server: ChatServer, ask: Ask, api: str) -> None:
+    chat_server.plays(Status(503, body="z" * 5_000_000))
+    with pytest.raises(ModelError) as caught:
+        await ask(model={"api": api})
+    assert (caught.value.code, caught.value.retryable) == ("server_error", True)
+    assert len(caught.value.message) < 1000
+
+
+async def test_geminis_lists_of_errors_are_read(chat_server: ChatServer, ask: Ask) -> None:
+    said = [{"error": {"code": 400, "message": "Function call is missing a thought_signature", "status": "INVALID"}}]
+    chat_server.plays(Status(400, body=json.dumps(said)))
+    with pytest.raises(ModelError, match="missing a thought_signature") as caught:
+        await ask()
+    assert 'reasoning = "drop"' in caught.value.hint
+
+
+async def test_many_requests_at_once_get_their_own_replies(chat_server: ChatServer) -> None:
+    chat_server.answers(lambda body: Slow(0.05, reply(body["messages"][0]["content"])))
+    source = connect(OpenAIModel(name="m", endpoint=chat_server.url))
+
+    async def one(number: int) -> str:
+        asked = ModelRequest(messages=(Message(role="user", content=str(number)),))
+        return (await source.session(QUESTION, condition(), 0).complete(asked, seconds=30)).message.content
+
+    assert await asyncio.gather(*(one(number) for number in range(50))) == [str(number) for number in range(50)]
+    await source.close()
+
+
+async def test_a_conversation_that_changes_is_sent_as_it_is(chat_server: ChatServer) -> None:
+    chat_server.answers(lambda body: reply("ok"))
+    source = connect(OpenAIModel(name="m", endpoint=chat_server.url))
+    session = source.session(QUESTION, condition(), 0)
+    a, b, c, d = (Message(role="user", content=text) for text in "abcd")
+    for messages in ((a,), (a, b, c), (a, d), (a, d, c), (b,), (a, b)):
+        await session.complete(ModelRequest(messages=messages), seconds=10)
+        assert [message["content"] for message in chat_server.messages] == [message.content for message in messages]
+    await source.close()
