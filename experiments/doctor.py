@@ -13,6 +13,7 @@ from toolablate.agents import connect, read_api_key
 from toolablate.experiments.doctor_web import listening, web_findings
 from toolablate.experiments.finding import Finding, State
 from toolablate.experiments.plan import Plan
+from toolablate.experiments.plan_prices import price_findings
 from toolablate.experiments.question_files import refuse_too_large
 from toolablate.experiments.replies import is_replayed
 from toolablate.experiments.scoring import Scorers
@@ -41,6 +42,7 @@ def examine(plan: Plan | None = None) -> list[Finding]:
         *(_client(plan) if plan and plan.mcp else ()),
         *_keys(plan),
         *_plan(plan),
+        *(price_findings(plan) if plan else ()),
         *(web_findings(plan) if plan else ()),
     ]
 

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator, m
 from toolablate.benchmarks import BUILTIN_PLAYBOOK
 from toolablate.experiments.conditions import BUILT_IN, built_in_condition
 from toolablate.experiments.plan_errors import explain
+from toolablate.experiments.plan_prices import TABLE, names_a_file, open_prices, require_prices, with_prices
 from toolablate.experiments.plan_replies import RepliesSection
 from toolablate.experiments.plan_web import McpSection, SearchSection, Section, WebSection
 from toolablate.sandbox import BACKENDS, Limits
@@ -20,7 +21,6 @@ from toolablate.traces.records import (
     Condition,
     InterventionUse,
     Model,
-    OpenAIModel,
     ScriptedModel,
     SimulatedModel,
     ToolUse,
@@ -113,7 +113,11 @@ class RunnerSection(Section):
 
 
 class Plan(Section):
-    """A validated plan. Paths in it are absolute, or "builtin"."""
+    """A validated plan. Paths in it are absolute, or "builtin".
+
+    `prices` is what says the price of a model that has none here: the price table ("genai-prices"), a file that goes
+    before that table, or "none".
+    """
 
     name: str = Field(min_length=1, pattern=r"^[\w.-]+$")
     store: str
@@ -124,6 +128,7 @@ class Plan(Section):
     models: tuple[Model, ...] = Field(min_length=1)
     conditions: tuple[Annotated[ConditionEntry, BeforeValidator(_named)], ...] = Field(min_length=1)
     budget: Budget = Budget()
+    prices: str = Field(default=TABLE, min_length=1)
     sandbox: Annotated[SandboxSection, BeforeValidator(_backend)] = SandboxSection()
     search: SearchSection | None = None
     web: WebSection = WebSection()
@@ -144,17 +149,6 @@ class Plan(Section):
         names = [entry.name for entry in self.conditions]
         if self.baseline and self.baseline not in names:
             raise ValueError(f"baseline: {self.baseline!r} is not one of the conditions; those are {', '.join(names)}")
-        return self
-
-    @model_validator(mode="after")
-    def _limits_on_cost_can_be_kept(self) -> Self:
-        budgets = [self.budget, *(entry.budget for entry in self.conditions if entry.budget)]
-        unpriced = [model.name for model in self.models if isinstance(model, OpenAIModel) and model.price is None]
-        if unpriced and any(budget.cost_usd is not None for budget in budgets):
-            raise ValueError(
-                f"budget.cost_usd: the model {unpriced[0]!r} has no price, so its cost is unknown; give it"
-                " price = { input = ..., output = ... }, in dollars per million tokens"
-            )
         return self
 
     def with_changes(self, *, store: Path | None = None, limit: int | None = None) -> Self:
@@ -180,6 +174,8 @@ class Plan(Section):
 def load_plan(path: Path) -> tuple[Plan, str]:
     """Reads a plan; relative paths in it are relative to its folder. Returns it with its text.
 
+    Prices that the plan leaves out are filled in here, once, so that a trial keeps what it cost on its day.
+
     Raises InputError that names the key, what was found and what is allowed.
     """
     try:
@@ -197,7 +193,11 @@ def load_plan(path: Path) -> tuple[Plan, str]:
         plan = Plan.model_validate(content)
     except ValidationError as error:
         raise InputError(f"{path}: {explain(error, Plan)}", code="bad_plan") from None
-    return _anchored(plan, path.parent.resolve()), text
+    plan = _anchored(plan, path.parent.resolve())
+    sources = open_prices(plan.prices)
+    budgets = [plan.budget, *(entry.budget for entry in plan.conditions if entry.budget)]
+    require_prices(path, plan.models, budgets, sources)
+    return plan.model_copy(update={"models": with_prices(plan.models, sources)}), text
 
 
 def find_modules_beside(path: Path) -> None:
@@ -212,6 +212,7 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
     return plan.model_copy(
         update={
             "store": anchor(plan.store),
+            "prices": str(folder / plan.prices) if names_a_file(plan.prices) else plan.prices,
             "questions": plan.questions.model_copy(
                 update={
                     "file": anchor(plan.questions.file),
