@@ -11,7 +11,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from toolablate.agents.session import TrialSession
-from toolablate.traces.records import Limit, Message, ModelRequest
+from toolablate.traces.records import Condition, Limit, Message, ModelReply, ModelRequest
 
 FINAL_REQUEST = (
     "Give your final answer now, in the form that the question asks for, from what you have so far."
@@ -62,12 +62,13 @@ async def ask(state: AgentState, runtime: Runtime[TrialSession]) -> Step:
     limit = session.spending.reached_before_turn(session.worked())
     if limit:
         return {"limit": limit}
-    request = ModelRequest(messages=state["messages"], tools=session.specs, tool_choice=_tool_choice(state, session))
+    request = _request(state, session, tool_choice=_tool_choice(state, session))
     reply = await session.ask(request, "ask")
-    if reply is None:
-        return {"limit": "seconds"}
+    if not isinstance(reply, ModelReply):
+        return {"limit": reply}
     cut = reply.finish_reason == "length" and not reply.message.tool_calls
-    return {"messages": (*state["messages"], reply.message), "limit": "reply_length" if cut else None}
+    messages = (*state["messages"], _given_back(reply.message, session.condition))
+    return {"messages": messages, "limit": "reply_length" if cut else None}
 
 
 # Coroutines, though they wait for nothing: LangGraph sends plain functions through a pool of threads, where they would
@@ -100,17 +101,30 @@ async def final(state: AgentState, runtime: Runtime[TrialSession]) -> Step:
     """Asks once more. The tools stay in the request, barred, since some endpoints refuse a history of tool calls
     without them; a call that is made all the same is not run."""
     session = runtime.context
-    messages = (*state["messages"], Message(role="user", content=FINAL_REQUEST))
-    request = ModelRequest(messages=messages, tools=session.specs, tool_choice="none")
-    reply = await session.ask(request, "final")
-    # Only a request with the purpose "ask" can be cut short by the budget.
-    assert reply is not None
-    return {"messages": (*messages, reply.message)}
+    request = _request(state, session, Message(role="user", content=FINAL_REQUEST), tool_choice="none")
+    sent, reply = await session.ask_at_last(request, state["limit"])
+    return {"messages": (*sent.messages, reply.message)}
 
 
 async def answer(state: AgentState, runtime: Runtime[TrialSession]) -> Step:
     runtime.context.answer(state["messages"][-1].content, state["limit"])
     return {}
+
+
+def _request(state: AgentState, session: TrialSession, *more: Message, tool_choice: str) -> ModelRequest:
+    return ModelRequest(
+        messages=(*state["messages"], *more),
+        tools=session.specs,
+        tool_choice=tool_choice,
+        parallel_tool_calls=session.condition.parallel_tool_calls if session.specs else None,
+    )
+
+
+def _given_back(message: Message, condition: Condition) -> Message:
+    """A model's message as the next request holds it."""
+    if condition.reasoning == "keep":
+        return message
+    return message.model_copy(update={"reasoning": "", "reasoning_key": "", "items": ()})
 
 
 def _tool_choice(state: AgentState, session: TrialSession) -> str:

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from toolablate.traces.errors import ToolablateError
 
+# An endpoint that says so refuses for the number of requests, not for what is in them.
+BUSY_CODES = frozenset({"rate_limited", "overloaded"})
+
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
@@ -12,9 +15,14 @@ class RetryPolicy:
 
     `attempts` and `tool_attempts` count the first one. The wait doubles from `base_seconds` up to `cap_seconds`; where
     the other side named a wait it is honoured, up to `retry_after_cap_seconds`.
+
+    Where the model is `paced`, an endpoint that is busy is waited for in its lane: such a refusal is no attempt, and
+    `refusals` of them end the call.
     """
 
     attempts: int = 4
+    refusals: int = 16
+    paced: bool = False
     tool_attempts: int = 3
     base_seconds: float = 1.0
     cap_seconds: float = 30.0
@@ -31,3 +39,31 @@ class RetryPolicy:
         if error.retry_after is None:
             return backoff * (0.5 + rng.random() / 2)
         return min(error.retry_after, self.retry_after_cap_seconds) + min(backoff, 1.0) * rng.random()
+
+
+@dataclass(slots=True)
+class Tries:
+    """The tries of one call to a model that have failed."""
+
+    policy: RetryPolicy
+    failed: int = 0
+    refused: int = 0
+
+    @property
+    def number(self) -> int:
+        return self.failed + self.refused
+
+    def again(self, error: ToolablateError) -> bool:
+        """Takes note of a try that failed; whether there is to be another."""
+        if self._is_refusal(error):
+            self.refused += 1
+        else:
+            self.failed += 1
+        return error.retryable and self.failed < self.policy.attempts and self.refused < self.policy.refusals
+
+    def delay(self, error: ToolablateError, rng: random.Random) -> float:
+        """Seconds to wait before the next; none where the model's lane waits."""
+        return 0.0 if self._is_refusal(error) else self.policy.delay(self.failed, error, rng)
+
+    def _is_refusal(self, error: ToolablateError) -> bool:
+        return self.policy.paced and error.code in BUSY_CODES

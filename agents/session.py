@@ -6,9 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from toolablate.agents.chat import ChatModel
-from toolablate.agents.retry import RetryPolicy
-from toolablate.agents.spending import Spending
+from toolablate.agents.chat import ChatModel, NoReplyError
+from toolablate.agents.pacing.waits import counting_waits
+from toolablate.agents.retry import RetryPolicy, Tries
+from toolablate.agents.shortening import can_be_shortened, shortened
+from toolablate.agents.spending import Spending, estimated_tokens
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import ModelError, SandboxError, ToolablateError, ToolError
 from toolablate.traces.records import (
@@ -50,7 +52,8 @@ class TrialFailed(Exception):
 
 @dataclass(slots=True)
 class TrialSession:
-    """`idle_seconds` is the time that went into failed attempts and waits: an outage must not use up a budget."""
+    """`idle_seconds` is the time that went into failed attempts and waits: neither an outage nor a queue must use up a
+    budget. `taken` is the last request that the model took."""
 
     model: ChatModel
     tools: Tools
@@ -62,6 +65,7 @@ class TrialSession:
     rng: random.Random
     began: float
     idle_seconds: float = 0.0
+    taken: ModelRequest | None = None
     specs: tuple[ToolSpec, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -78,25 +82,69 @@ class TrialSession:
     def left(self) -> float:
         return self.spending.budget.seconds - self.worked()
 
-    async def ask(self, request: ModelRequest, purpose: Literal["ask", "final"]) -> ModelReply | None:
-        """The model's reply; None where the trial's own time ran out while it was writing. Raises TrialFailed."""
-        for attempt in range(1, self.retry.attempts + 1):
-            at = self.elapsed()
-            allowed = self.left() if purpose == "ask" else max(self.left(), FINAL_SECONDS)
+    async def ask(self, request: ModelRequest, purpose: Literal["ask", "final"]) -> ModelReply | Limit:
+        """The model's reply, or the limit that kept it from coming: `seconds`, where the trial's own time ran out while
+        it was writing, and `context_length`, where the tools' results have made the request too long. Raises
+        TrialFailed."""
+        tries = Tries(self.retry)
+        while True:
+            at, came = await self._request(request, purpose)
+            if isinstance(came, ModelReply):
+                return self._replied(request, came, at, purpose)
+            limit = self._limit_behind(came, request, purpose)
+            again = tries.again(came) and limit is None
+            cost = self.spending.charge(request, came.reply) if isinstance(came, NoReplyError) else None
+            asked_shorter = limit == "context_length" and purpose == "final"
+            self._record_failure(came, at, tries.number, retried=again or asked_shorter, cost=cost)
+            if again:
+                await asyncio.sleep(tries.delay(came, self.rng))
+            if limit != "seconds":
+                self.idle_seconds += self.elapsed() - at
+            if limit is not None:
+                return limit
+            if not again:
+                raise TrialFailed
+
+    async def ask_at_last(self, request: ModelRequest, limit: Limit | None) -> tuple[ModelRequest, ModelReply]:
+        """The last request as it was sent, and its reply. Results of tools that make it too long are left out: at first
+        those that came after the last request that the model took, then half of what is left, and half again."""
+        tokens = estimated_tokens(self.taken) if self.taken else 0
+        if limit == "context_length":
+            request = shortened(request, tokens)
+        while not isinstance(reply := await self.ask(request, "final"), ModelReply):
+            tokens = min(tokens, estimated_tokens(request)) // 2
+            request = shortened(request, tokens)
+        return request, reply
+
+    async def _request(
+        self, request: ModelRequest, purpose: Literal["ask", "final"]
+    ) -> tuple[float, ModelReply | ModelError]:
+        """When the request was sent, which is after the wait for its turn, and what came of it."""
+        at = self.elapsed()
+        allowed = self.left() if purpose == "ask" else max(self.left(), FINAL_SECONDS)
+        came: ModelReply | ModelError
+        with counting_waits() as waited:
             try:
-                reply = await self.model.complete(request, seconds=max(allowed, 0.001))
+                came = await self.model.complete(request, seconds=max(allowed, 0.001))
             except ModelError as error:
-                if purpose == "ask" and error.code == "timeout" and self.left() <= 0:
-                    self._record_failure(error, at, attempt, retried=False)
-                    return None
-                self.idle_seconds += await self._wait_or_fail(error, at, attempt, self.retry.attempts)
-                continue
-            seconds = self.elapsed() - at
-            self.spending.turns += purpose == "ask"
-            cost = self.spending.charge(request, reply)
-            self.record(ModelCall(at=at, seconds=seconds, purpose=purpose, request=request, reply=reply, cost_usd=cost))
-            return reply
-        raise TrialFailed
+                came = error
+        self.idle_seconds += waited.seconds
+        return at + waited.seconds, came
+
+    def _replied(
+        self, request: ModelRequest, reply: ModelReply, at: float, purpose: Literal["ask", "final"]
+    ) -> ModelReply:
+        seconds = max(self.elapsed() - at, 0.0)
+        self.spending.turns += purpose == "ask"
+        cost = self.spending.charge(request, reply)
+        self.taken = request
+        self.record(ModelCall(at=at, seconds=seconds, purpose=purpose, request=request, reply=reply, cost_usd=cost))
+        return reply
+
+    def _limit_behind(self, error: ModelError, request: ModelRequest, purpose: Literal["ask", "final"]) -> Limit | None:
+        if error.code == "timeout" and purpose == "ask" and self.left() <= 0:
+            return "seconds"
+        return "context_length" if error.code == "context_length" and can_be_shortened(request) else None
 
     async def call_all(self, calls: tuple[ToolRequest, ...]) -> tuple[tuple[str, ...], Limit | None]:
         """What the model is shown for each of its calls, in their order, and the limit that was reached, if any.
@@ -180,5 +228,10 @@ class TrialSession:
         await asyncio.sleep(self.retry.delay(attempt, error, self.rng))
         return self.elapsed() - at
 
-    def _record_failure(self, error: ToolablateError, at: float, attempt: int, *, retried: bool) -> None:
-        self.record(Failure.of(error, at=at, seconds=self.elapsed() - at, attempt=attempt, retried=retried))
+    def _record_failure(
+        self, error: ToolablateError, at: float, attempt: int, *, retried: bool, cost: float | None = None
+    ) -> None:
+        failure = Failure.of(error, at=at, seconds=max(self.elapsed() - at, 0.0), attempt=attempt, retried=retried)
+        if isinstance(error, NoReplyError):
+            failure = failure.model_copy(update={"reply": error.reply, "cost_usd": cost})
+        self.record(failure)

@@ -28,7 +28,7 @@ class Spending:
         """
         usage = reply.usage
         self.usage = self.usage + usage
-        read = _written(request) if usage.input_tokens is None else usage.input_tokens
+        read = estimated_tokens(request) if usage.input_tokens is None else usage.input_tokens
         wrote = _length(reply.message.content) if usage.output_tokens is None else usage.output_tokens
         self._tokens += read + wrote
         if self.price is None:
@@ -59,12 +59,14 @@ class Spending:
         return "turns" if self.turns >= self.budget.turns else self.reached(seconds)
 
 
-def _length(text: str) -> int:
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
-
-
-def _written(request: ModelRequest) -> int:
-    return sum(
+def estimated_tokens(request: ModelRequest) -> int:
+    """About how many tokens a request has, by its length."""
+    said = sum(
         _length(message.content) + sum(_length(call.arguments) for call in message.tool_calls)
         for message in request.messages
     )
+    return said + sum(_length(tool.description) for tool in request.tools)
+
+
+def _length(text: str) -> int:
+    return -(-len(text) // CHARACTERS_PER_TOKEN)

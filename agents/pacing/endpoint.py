@@ -1,0 +1,204 @@
+"""Places in line for the requests to one endpoint, first come, first served.
+
+An endpoint is an address with a key. Each of its models has a lane with a window of its own, so that one model that
+hangs behind a gateway holds up no other; the rates and the waits that the endpoint asks for are shared by all lanes.
+"""
+
+import asyncio
+import random
+from collections import deque
+from dataclasses import dataclass
+from itertools import count
+
+from toolablate.agents.pacing.allowance import Allowance
+from toolablate.agents.pacing.waits import note_wait
+from toolablate.agents.pacing.window import Window
+from toolablate.traces.errors import ModelError
+from toolablate.traces.records import Usage
+
+# An endpoint that refuses everything for so long, or asks for a longer wait, is given up for this run.
+PATIENCE_SECONDS = 300.0
+FIRST_BACKOFF_SECONDS = 1.0
+LONGEST_BACKOFF_SECONDS = 30.0
+EXPECTED_OUTPUT_TOKENS = 500.0
+
+
+class EndpointPace:
+    """Decides when requests are sent; belongs to one event loop, by whose clock it goes. None is no limit."""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        requests_per_minute: float | None = None,
+        tokens_per_minute: float | None = None,
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
+        self.address = address
+        self.patience = patience
+        self.expected_output = EXPECTED_OUTPUT_TOKENS
+        self.lanes: list[Lane] = []
+        self.tickets = count()
+        self._requests = Allowance(requests_per_minute) if requests_per_minute else None
+        self._tokens = Allowance(tokens_per_minute) if tokens_per_minute else None
+        self._alarm: asyncio.TimerHandle | None = None
+
+    @property
+    def counts_tokens(self) -> bool:
+        return self._tokens is not None
+
+    def lane(self, most: int) -> "Lane":
+        """A line for the requests of one model, of which at most `most` are in flight."""
+        lane = Lane(self, most)
+        self.lanes.append(lane)
+        return lane
+
+    def settle(self, estimated: float, usage: Usage) -> None:
+        """Books what a request used; what is unknown stays as it was estimated."""
+        if usage.output_tokens is not None:
+            self.expected_output += 0.1 * (usage.output_tokens - self.expected_output)
+        if self._tokens and usage.input_tokens is not None and usage.output_tokens is not None:
+            self._tokens.take(usage.input_tokens + usage.output_tokens - estimated)
+
+    def send_next(self) -> None:
+        """Gives out the places that are free, in the order of the tickets; none overtakes one that waits for a rate."""
+        now = asyncio.get_running_loop().time()
+        while lane := self._first_ready(now):
+            tokens = lane.waiting[0].tokens
+            wait = max((rate.wait(amount, now) for rate, amount in self._rates(tokens)), default=0.0)
+            if wait > 0:
+                self._wake_at(now + wait)
+                return
+            for rate, amount in self._rates(tokens):
+                rate.take(amount)
+            lane.let_in()
+        resting = [lane.rests_until for lane in self.lanes if lane.has_room and lane.rests_until > now]
+        if resting:
+            self._wake_at(min(resting))
+
+    def _first_ready(self, now: float) -> "Lane | None":
+        ready = (lane for lane in self.lanes if lane.rests_until <= now and lane.has_room)
+        return min(ready, key=lambda lane: lane.waiting[0].ticket, default=None)
+
+    def _rates(self, tokens: float) -> list[tuple[Allowance, float]]:
+        rates = ((self._requests, 1.0), (self._tokens, tokens))
+        return [(rate, amount) for rate, amount in rates if rate is not None]
+
+    def _wake_at(self, time: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = asyncio.get_running_loop().call_at(time, self.send_next)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    ticket: int
+    tokens: float
+    called: "asyncio.Future[Place]"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Leave to send one request, for which so many tokens were taken from the rate."""
+
+    tokens: float
+    generation: int
+
+
+class Lane:
+    """The requests of one model to an endpoint. Every place that was entered has to be left, in one of three ways."""
+
+    def __init__(self, pace: EndpointPace, most: int) -> None:
+        self.pace = pace
+        self.window = Window(most)
+        self.waiting: deque[_Waiting] = deque()
+        self.in_flight = 0
+        self.rests_until = 0.0
+        self._refused_since: float | None = None
+        self._backoffs = 0
+        self._given_up: ModelError | None = None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether someone waits for whom there is a place."""
+        while self.waiting and self.waiting[0].called.done():
+            self.waiting.popleft()
+        return bool(self.waiting) and self.in_flight < self.window.places
+
+    async def enter(self, tokens: float = 0.0) -> Place:
+        """Waits for a place for a request of about so many tokens. Raises ModelError where the lane was given up."""
+        if self._given_up is not None:
+            raise _copied(self._given_up)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        waiting = _Waiting(next(self.pace.tickets), tokens, loop.create_future())
+        self.waiting.append(waiting)
+        self.pace.send_next()
+        if waiting.called.done():
+            return waiting.called.result()
+        try:
+            return await waiting.called
+        except asyncio.CancelledError:
+            if waiting.called.done() and not waiting.called.cancelled() and waiting.called.exception() is None:
+                self.leave()
+            raise
+        finally:
+            note_wait(loop.time() - began)
+
+    def let_in(self) -> None:
+        """Gives the first in line its place."""
+        first = self.waiting.popleft()
+        self.in_flight += 1
+        first.called.set_result(Place(first.tokens, self.window.generation))
+
+    def leave(self) -> None:
+        """The request ended in a way that tells nothing of how much the endpoint takes."""
+        self.in_flight -= 1
+        self.pace.send_next()
+
+    def replied(self, place: Place, usage: Usage | None = None) -> None:
+        """The endpoint answered, be it with an error of this one request; `usage` is what the reply took."""
+        self._refused_since, self._backoffs, self._given_up = None, 0, None
+        self.window.grow(place.generation, full=self.in_flight >= self.window.places)
+        if usage is not None:
+            self.pace.settle(place.tokens, usage)
+        self.leave()
+
+    def refused(self, place: Place, error: ModelError) -> None:
+        """The endpoint has too much to do. It is left alone for as long as it asked, or a little longer each time; a
+        lane that is refused for longer than the pace's patience is given up."""
+        now = asyncio.get_running_loop().time()
+        self._refused_since = now if self._refused_since is None else self._refused_since
+        asked = error.retry_after
+        if asked is not None and asked > self.pace.patience:
+            self._give_up(self.pace.lanes, f"asks to be left alone for {asked:.0f} s", error)
+        elif now - self._refused_since > self.pace.patience:
+            self._give_up([self], f"has refused every request for {now - self._refused_since:.0f} s", error)
+        elif self.window.shrink(place.generation) or asked is not None:
+            self._rest(error, now)
+        self.leave()
+
+    def _rest(self, error: ModelError, now: float) -> None:
+        seconds = error.retry_after
+        if seconds is None:
+            seconds = min(FIRST_BACKOFF_SECONDS * 2.0**self._backoffs, LONGEST_BACKOFF_SECONDS)
+            self._backoffs = min(self._backoffs + 1, 10)
+        # Only ever longer than what was asked for: others who share the limit come back then too.
+        until = now + seconds * (1 + random.random() / 20)  # noqa: S311 - jitter, not a secret
+        everyone = error.retry_after is not None or error.code == "rate_limited"
+        for lane in self.pace.lanes if everyone else [self]:
+            lane.rests_until = max(lane.rests_until, until)
+
+    def _give_up(self, lanes: "list[Lane]", why: str, error: ModelError) -> None:
+        given_up = ModelError(f"{self.pace.address} {why}; it said: {error.message}", code="endpoint_busy")
+        for lane in lanes:
+            lane._given_up = given_up
+            while lane.waiting:
+                waiting = lane.waiting.popleft()
+                if not waiting.called.done():
+                    waiting.called.set_exception(_copied(given_up))
+
+
+def _copied(error: ModelError) -> ModelError:
+    """Raised in several tasks, one exception would collect the tracebacks of all."""
+    return ModelError(error.message, code=error.code)

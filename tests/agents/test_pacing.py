@@ -1,0 +1,314 @@
+"""When requests are sent: by a clock that jumps, so that an hour of pacing takes no time."""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import pairwise
+
+import pytest
+from tests.agents.virtual_time import at_once
+
+from toolablate.agents.chat import NoReplyError
+from toolablate.agents.pacing import EndpointPace, Lane, PacedSource, counting_waits, lanes_of
+from toolablate.traces.errors import ModelError
+from toolablate.traces.records import (
+    ChoiceTarget,
+    Condition,
+    Message,
+    ModelReply,
+    ModelRequest,
+    OpenAIModel,
+    Question,
+    ScriptedModel,
+    Usage,
+)
+
+REQUEST = ModelRequest(messages=(Message(role="user", content="x" * 400),))
+REPLY = ModelReply(message=Message(role="assistant", content="A"), finish_reason="stop")
+QUESTION = Question(id="q", prompt="?", choices=("a", "b"), target=ChoiceTarget(letters=("A",)))
+Serve = Callable[[float], Awaitable[ModelReply]]
+
+
+def busy(retry_after: float | None = None, code: str = "rate_limited") -> ModelError:
+    return ModelError("slow down", code=code, retryable=True, retry_after=retry_after)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class Endpoint:
+    """Answers after `seconds`; refuses what is more than `at_once` in flight, and everything before `opens`."""
+
+    def __init__(self, seconds: float = 1.0, at_once: float = math.inf, opens: float = 0.0, asks: float | None = None):
+        self.seconds, self.at_once, self.opens, self.asks = seconds, at_once, opens, asks
+        self.code = "rate_limited"
+        self.usage = Usage(input_tokens=100, output_tokens=100)
+        self.sent: list[float] = []
+        self.refused: list[float] = []
+        self.in_flight = self.peak = 0
+
+    def session(self, question: Question, condition: Condition, repeat: int) -> "Endpoint":
+        return self
+
+    async def close(self) -> None:
+        return None
+
+    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+        self.sent.append(now())
+        if self.in_flight >= self.at_once or now() < self.opens:
+            self.refused.append(now())
+            raise busy(self.asks, self.code)
+        self.in_flight += 1
+        self.peak = max(self.peak, self.in_flight)
+        try:
+            await asyncio.sleep(self.seconds)
+        finally:
+            self.in_flight -= 1
+        return REPLY.model_copy(update={"usage": self.usage})
+
+
+async def ask_until_answered(lane: Lane, endpoint: Endpoint) -> float:
+    """Asks as a trial does, as often as it is refused for the rate; returns when it was answered."""
+    model = PacedSource(endpoint, lane).session(QUESTION, Condition(name="c"), 0)
+    while True:
+        try:
+            await model.complete(REQUEST, seconds=60)
+        except ModelError as error:
+            if not error.retryable:
+                raise
+        else:
+            return now()
+
+
+async def ask_many(lane: Lane, endpoint: Endpoint, count: int) -> list[float]:
+    return await asyncio.gather(*(ask_until_answered(lane, endpoint) for _ in range(count)))
+
+
+def test_it_starts_with_a_few_and_soon_has_all_in_flight() -> None:
+    endpoint = Endpoint()
+    ended = at_once(ask_many(EndpointPace("e").lane(500), endpoint, 3000))
+    assert len([at for at in endpoint.sent if at == 0]) == 8
+    assert endpoint.peak == 500
+    assert max(ended) <= 3000 / 500 + 4
+    assert not endpoint.refused
+
+
+def test_there_are_never_more_in_flight_than_the_model_allows() -> None:
+    endpoint = Endpoint()
+    at_once(ask_many(EndpointPace("e").lane(3), endpoint, 100))
+    assert endpoint.peak == 3
+
+
+@pytest.mark.parametrize("limit", [1, 5, 30, 200])
+def test_it_finds_how_many_an_endpoint_takes(limit: int) -> None:
+    endpoint = Endpoint(at_once=limit)
+    count = 60 * limit
+    ended = at_once(ask_many(EndpointPace("e").lane(500), endpoint, count))
+    assert len(ended) == count
+    # What lies beyond the limit is found out by being refused, once; later at most one request in twenty is.
+    assert len(endpoint.refused) <= 3 * limit + 8 + count / 20
+    assert max(ended) <= 2.5 * count / limit + 20
+
+
+def test_a_wait_that_was_asked_for_is_kept_by_all() -> None:
+    async def main() -> tuple[Endpoint, Endpoint]:
+        pace = EndpointPace("e")
+        first, second = Endpoint(seconds=0.5, at_once=7, asks=40), Endpoint()
+        lanes = [pace.lane(8), pace.lane(8)]
+        await asyncio.gather(ask_many(lanes[1], second, 100), ask_many(lanes[0], first, 20))
+        return first, second
+
+    first, second = at_once(main())
+    assert first.refused[0] == second.sent[0] == 0
+    assert [at for at in [*first.sent, *second.sent] if 0 < at < 40] == []
+    assert 40 <= first.sent[8] <= 42
+
+
+def test_a_refusal_that_names_no_wait_makes_longer_and_longer_ones() -> None:
+    endpoint = Endpoint(opens=60)
+    at_once(ask_many(EndpointPace("e").lane(4), endpoint, 20))
+    tries = sorted(set(endpoint.refused))
+    waits = [after - before for before, after in pairwise(tries)]
+    for wait, expected in zip(waits, (1, 2, 4, 8, 16, 30), strict=False):
+        assert expected <= wait <= expected * 1.05
+    assert len(endpoint.refused) < 4 + 2 + 6
+
+
+def test_an_outage_of_minutes_is_waited_out_and_then_made_up_for() -> None:
+    endpoint = Endpoint()
+    endpoint.code = "overloaded"
+
+    async def main() -> list[float]:
+        lane = EndpointPace("e").lane(200)
+        await ask_many(lane, endpoint, 2000)
+        endpoint.opens = now() + 120
+        return await ask_many(lane, endpoint, 4000)
+
+    ended = at_once(main())
+    assert len(endpoint.refused) < 400
+    assert max(ended) - endpoint.opens < 30 + 4000 / 200 + 10
+
+
+def test_an_endpoint_that_refuses_everything_is_given_up() -> None:
+    endpoint = Endpoint(opens=math.inf)
+
+    async def main() -> list[object]:
+        lane = EndpointPace("http://e", patience=100).lane(8)
+        return await asyncio.gather(*(ask_until_answered(lane, endpoint) for _ in range(50)), return_exceptions=True)
+
+    ended = at_once(main())
+    assert {getattr(error, "code", None) for error in ended} == {"endpoint_busy"}
+    assert "http://e has refused every request for 1" in str(ended[0])
+    assert 100 < endpoint.sent[-1] < 140
+    assert len(endpoint.sent) < 30
+
+
+def test_an_endpoint_that_asks_for_a_wait_of_hours_is_given_up_at_once() -> None:
+    endpoint = Endpoint(opens=math.inf, asks=7200)
+
+    async def main() -> float:
+        with pytest.raises(ModelError, match="asks to be left alone for 7200 s"):
+            await ask_until_answered(EndpointPace("e").lane(8), endpoint)
+        return now()
+
+    assert at_once(main()) == 0
+
+
+def test_requests_a_minute_are_kept() -> None:
+    endpoint = Endpoint(seconds=0.5)
+    pace = EndpointPace("e", requests_per_minute=120)
+    at_once(ask_many(pace.lane(50), endpoint, 600))
+    assert most_within(endpoint.sent, 60) <= 121
+    assert max(endpoint.sent) <= 600 / 120 * 60 + 1
+
+
+def test_tokens_a_minute_are_kept_by_what_was_really_used() -> None:
+    endpoint = Endpoint(seconds=0.5)
+    endpoint.usage = Usage(input_tokens=900, output_tokens=100)
+    pace = EndpointPace("e", tokens_per_minute=60_000)
+    at_once(ask_many(pace.lane(50), endpoint, 600))
+    # The estimate was 600 of the 1,000 that each took; what is in flight may be owed.
+    assert most_within(endpoint.sent, 60) <= 60 + 9
+    assert max(endpoint.sent) <= 600_000 / 60_000 * 60 + 5
+
+
+def test_a_request_larger_than_a_minutes_tokens_passes_and_is_paid_off() -> None:
+    async def main() -> list[float]:
+        lane = EndpointPace("e", tokens_per_minute=60).lane(2)
+        model = PacedSource(Endpoint(), lane, max_tokens=20).session(QUESTION, Condition(name="c"), 0)
+        times = []
+        for _ in range(2):
+            await model.complete(REQUEST, seconds=60)
+            times.append(now())
+        return times
+
+    first, second = at_once(main())
+    assert (first, round(second)) == (1, 201)
+
+
+def test_those_who_came_first_are_served_first() -> None:
+    async def main() -> list[int]:
+        lane, order = EndpointPace("e").lane(1), []
+
+        async def ask(number: int) -> None:
+            place = await lane.enter()
+            order.append(number)
+            await asyncio.sleep(1)
+            lane.replied(place)
+
+        await asyncio.gather(*(ask(number) for number in range(20)))
+        return order
+
+    assert at_once(main()) == list(range(20))
+
+
+def test_a_model_that_hangs_holds_up_no_other_at_the_same_endpoint() -> None:
+    async def main() -> tuple[float, int]:
+        models = [OpenAIModel(name=name, endpoint="http://e/v1", concurrency=16) for name in ("dead", "well")]
+        lanes = lanes_of(models)
+        assert lanes["dead"].pace is lanes["well"].pace
+        hanging, well = Endpoint(seconds=1e6), Endpoint()
+        stuck = asyncio.create_task(ask_many(lanes["dead"], hanging, 100))
+        await ask_many(lanes["well"], well, 160)
+        stuck.cancel()
+        return now(), hanging.in_flight
+
+    ended, hanging = at_once(main())
+    assert ended <= 160 / 16 + 2
+    assert hanging == 8
+
+
+def test_a_place_that_is_not_taken_up_goes_to_the_next() -> None:
+    async def main() -> None:
+        lane = EndpointPace("e").lane(1)
+        held = await lane.enter()
+        waiting = [asyncio.create_task(lane.enter()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        lane.replied(held)
+        waiting[1].cancel()
+        place = await waiting[2]
+        lane.replied(place)
+        assert lane.in_flight == 0
+
+    at_once(main())
+
+
+def test_a_wait_is_counted_apart() -> None:
+    async def main() -> tuple[float, float]:
+        lane = EndpointPace("e").lane(1)
+        asked = asyncio.create_task(ask_until_answered(lane, Endpoint(seconds=7)))
+        await asyncio.sleep(0)
+        with counting_waits() as waited:
+            await asyncio.create_task(ask_until_answered(lane, Endpoint(seconds=1)))
+        await asked
+        return waited.seconds, now()
+
+    assert at_once(main()) == (7, 8)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ModelError("no", code="bad_request"), NoReplyError("no", REPLY, code="empty_reply"), RuntimeError("a bug")],
+)
+def test_any_end_of_a_request_frees_its_place(error: Exception) -> None:
+    class Failing(Endpoint):
+        async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+            raise error
+
+    async def main() -> int:
+        lane = EndpointPace("e").lane(4)
+        for _ in range(10):
+            with pytest.raises(type(error)):
+                await ask_until_answered(lane, Failing())
+        return lane.in_flight
+
+    assert at_once(main()) == 0
+
+
+def test_models_share_a_pace_by_address_and_key_and_take_the_lowest_rates() -> None:
+    def model(name: str, **fields: object) -> OpenAIModel:
+        return OpenAIModel.model_validate({"name": name, "endpoint": "http://e/v1", **fields})
+
+    lanes = lanes_of(
+        [
+            model("a", requests_per_minute=10),
+            model("b", endpoint="http://e/v1/", requests_per_minute=5),
+            model("c", api_key_env="OTHER_KEY"),
+            ScriptedModel(name="s", script="x"),
+        ]
+    )
+    assert set(lanes) == {"a", "b", "c"}
+    assert lanes["a"].pace is lanes["b"].pace is not lanes["c"].pace
+    sent = Endpoint(seconds=0.1)
+
+    async def main() -> None:
+        await asyncio.gather(ask_many(lanes["a"], sent, 10), ask_many(lanes["b"], sent, 10))
+
+    at_once(main())
+    assert most_within(sent.sent, 60) <= 6
+
+
+def most_within(times: Sequence[float], seconds: float) -> int:
+    return max(sum(start <= time < start + seconds for time in times) for start in times)
