@@ -104,7 +104,7 @@ class TextReader:
     def unpack(self, body: bytes) -> Any:
         """The content of a body. Raises StoreError where a text is missing or damaged."""
         try:
-            return self._unpack(_parse(body))
+            return self._unpack(parse(body))
         except RecursionError:
             raise damaged("a record refers to itself") from None
 
@@ -120,19 +120,20 @@ class TextReader:
     def json(self, key: int) -> Any:
         """The value in a text. It is shared by all that refer to it, so it is not to be changed."""
         if key not in self._values:
-            self._values[key] = self._unpack(_parse(self.text(key)))
+            self._values[key] = self._unpack(parse(self.text(key)))
         return self._values[key]
 
     def _unpack(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self._resolve(value) if value.startswith(MARK) else value
+            return self.resolve(value) if value.startswith(MARK) else value
         if isinstance(value, dict):
             return {name: self._unpack(item) for name, item in value.items()}
         if isinstance(value, list):
             return [self._unpack(item) for item in value]
         return value
 
-    def _resolve(self, reference: str) -> Any:
+    def resolve(self, reference: str) -> Any:
+        """What a reference stands for. Raises StoreError where it is none, or leads nowhere."""
         kind, digits = reference[1:2], reference[2:]
         if kind not in ("t", "j") or not (digits.isascii() and digits.isdigit()):
             raise damaged(f"{reference!r} is no reference")
@@ -156,7 +157,7 @@ def damaged(what: str) -> StoreError:
     return StoreError(f"The store is damaged: {what}", hint="`toolablate verify` lists all damage.", code="corrupt")
 
 
-def _parse(body: bytes | str) -> Any:
+def parse(body: bytes | str) -> Any:
     try:
         return json.loads(body)
     except (ValueError, TypeError, RecursionError) as error:

@@ -1,0 +1,111 @@
+"""The events of one trace as JSON in which nothing stands twice: each request repeats all that was said before.
+
+In a packed event the string `~l12` stands for value 12 of its trace, `~t12` for text 12 of the store (a long text, which
+other traces may hold too), and a string that itself begins with `~` has one `~` more. A trace's values are its strings
+of at least VALUE_CHARS and its objects that are items of lists, numbered from 0 in the order in which they end.
+"""
+
+import hashlib
+from typing import Any
+
+from toolablate.traces.store._texts import MARK, TextReader, TextWriter, damaged, parse, to_json
+
+VALUE_CHARS = 64
+SHARED_CHARS = 2_000
+
+
+class TracePacker:
+    """Packs the events of one trace, in their order."""
+
+    def __init__(self, texts: TextWriter) -> None:
+        self._texts = texts
+        self._numbers: dict[str | bytes, int] = {}
+
+    def pack(self, event: dict[str, Any]) -> str:
+        return to_json(self._pack(event))
+
+    def _pack(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._pack_text(value)
+        if isinstance(value, dict):
+            return {name: self._pack(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self._pack_item(item) if isinstance(item, dict) else self._pack(item) for item in value]
+        return value
+
+    def _pack_text(self, text: str) -> str:
+        if len(text) >= SHARED_CHARS:
+            return f"{MARK}t{self._texts.put(text)}"
+        if len(text) >= VALUE_CHARS:
+            number = self._numbers.get(text)
+            if number is not None:
+                return f"{MARK}l{number}"
+            self._numbers[text] = len(self._numbers)
+        return MARK + text if text.startswith(MARK) else text
+
+    def _pack_item(self, item: dict[str, Any]) -> Any:
+        key = hashlib.blake2b(to_json(item).encode(), digest_size=16).digest()
+        number = self._numbers.get(key)
+        if number is not None:
+            return f"{MARK}l{number}"
+        packed = self._pack(item)
+        self._numbers[key] = len(self._numbers)
+        return packed
+
+
+class TraceUnpacker:
+    """Unpacks the events of one trace, in their order."""
+
+    def __init__(self, texts: TextReader) -> None:
+        self._texts = texts
+        self._values: list[Any] = []
+
+    def unpack(self, body: bytes) -> Any:
+        """One event. Values are shared, so they are not to be changed. Raises StoreError where it is damaged."""
+        return self._whole(parse(body))
+
+    def unpack_all(self, body: bytes) -> list[Any]:
+        """The events of an array. Raises StoreError where one is damaged."""
+        events = parse(body)
+        if not isinstance(events, list):
+            raise damaged("a block is no array")
+        return [self._whole(event) for event in events]
+
+    def _whole(self, event: Any) -> Any:
+        try:
+            return self._unpack(event)
+        except RecursionError:
+            raise damaged("a record refers to itself") from None
+
+    def _unpack(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._unpack_text(value)
+        if isinstance(value, dict):
+            return {name: self._unpack(item) for name, item in value.items()}
+        if isinstance(value, list):
+            return [self._unpack_item(item) if isinstance(item, dict) else self._unpack(item) for item in value]
+        return value
+
+    def _unpack_text(self, packed: str) -> Any:
+        text = packed
+        if packed.startswith(MARK):
+            kind = packed[1:2]
+            if kind == "l":
+                return self._value(packed)
+            if kind != MARK:
+                return self._texts.resolve(packed)
+            text = packed[1:]
+        if len(text) >= VALUE_CHARS:
+            self._values.append(text)
+        return text
+
+    def _unpack_item(self, item: dict[str, Any]) -> Any:
+        value = {name: self._unpack(part) for name, part in item.items()}
+        self._values.append(value)
+        return value
+
+    def _value(self, reference: str) -> Any:
+        digits = reference[2:]
+        if not (digits.isascii() and digits.isdigit()) or int(digits) >= len(self._values):
+            raise damaged(f"{reference!r} is no value of its trace")
+        return self._values[int(digits)]
