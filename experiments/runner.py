@@ -143,17 +143,21 @@ async def _work(
             if stop.stopped:
                 return
             trace = await _run_one(planned, setting, recorder)
-        queue.note(planned, trace, setting.watcher)
+        if trace is not None:
+            queue.note(planned, trace, setting.watcher)
 
 
 def _runs_code(planned: PlannedTrial) -> bool:
     return "sandbox" in resources_needed(planned.condition.tools)
 
 
-async def _run_one(planned: PlannedTrial, setting: Setting, recorder: Recorder) -> Trace:
+async def _run_one(planned: PlannedTrial, setting: Setting, recorder: Recorder) -> Trace | None:
+    """None where another run has the trial, or has done it."""
+    session = await recorder.begin(planned.trial, started_at=datetime.now(UTC), environment=setting.environment)
+    if session is None:
+        return None
     setting.watcher.started(planned)
     began = time.monotonic()
-    session = recorder.start(planned.trial, started_at=datetime.now(UTC), environment=setting.environment)
     try:
         result = await _play(planned, setting, session)
     except ToolablateError as error:

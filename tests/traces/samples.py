@@ -28,7 +28,7 @@ from toolablate.traces.records import (
     Usage,
     Verdict,
 )
-from toolablate.traces.store import Recorder
+from toolablate.traces.store import Recorder, TrialRecorder
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 ENVIRONMENT = Environment(versions={"toolablate": "0.1.0"}, sandbox="bubblewrap", sandbox_limits={"memory_mb": 1024.0})
@@ -115,11 +115,18 @@ def _model_call(history: tuple[Message, ...], reply: Message, at: float) -> Mode
     )
 
 
+async def begun(recorder: Recorder, trial: Trial) -> TrialRecorder:
+    """An attempt at a planned trial that nobody else has."""
+    session = await recorder.begin(trial, started_at=WHEN, environment=ENVIRONMENT)
+    assert session is not None
+    return session
+
+
 async def attempt(
     recorder: Recorder, trial: Trial, *, outcome: Outcome = "answered", turns: int = 2, salt: str | None = None
 ) -> Trace:
     """One whole attempt at a planned trial."""
-    session = recorder.start(trial, started_at=WHEN, environment=ENVIRONMENT)
+    session = await begun(recorder, trial)
     for event in conversation(turns, salt=trial.id if salt is None else salt):
         session.record(event)
     return await session.finish(outcome, 12.5, Usage(input_tokens=300, output_tokens=60), 0.003)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.traces.samples import ENVIRONMENT, WHEN, plan
+from tests.traces.samples import begun, plan
 
 from toolablate.traces.analysis import miss_differences, miss_rates
 from toolablate.traces.records import Lookup, Marker, MissKind, ToolCall, ToolRequest
@@ -24,7 +24,7 @@ async def test_lookups_and_markers_are_counted_when_a_trial_ends(tmp_path: Path)
     withheld = Marker(kind="withheld", where="http://a.example/")
     with Recorder(tmp_path / "s.db") as recorder:
         first, second = plan(recorder)[:2]
-        session = recorder.start(first, started_at=WHEN, environment=ENVIRONMENT)
+        session = await begun(recorder, first)
         for event in (
             looked(),
             looked("not_in_archive"),
@@ -33,7 +33,7 @@ async def test_lookups_and_markers_are_counted_when_a_trial_ends(tmp_path: Path)
         ):
             session.record(event)
         await session.finish("answered", 1.0)
-        await recorder.start(second, started_at=WHEN, environment=ENVIRONMENT).finish("answered", 1.0)
+        await (await begun(recorder, second)).finish("answered", 1.0)
     assert verify(tmp_path / "s.db").ok
     with Store(tmp_path / "s.db") as store:
         seen = {observation.trial: observation for observation in store.observations()}

@@ -7,8 +7,8 @@ from tests.traces.samples import (
     CODE,
     MODEL,
     NONE,
-    WHEN,
     attempt,
+    begun,
     conversation,
     filled,
     plan,
@@ -46,11 +46,6 @@ async def test_scores(tmp_path: Path) -> None:
         assert seen[first.id].tokens == 360
         assert [item.value for item in store.scores(first.id)] == [0.5, 1.0]
         assert store.unscored_trials() == {third.id}
-    with Recorder(path) as recorder:
-        await attempt(recorder, first)
-    with Store(path) as store:
-        assert store.unscored_trials() == {first.id, third.id}
-        assert next(item for item in store.observations() if item.trial == first.id).value is None
 
 
 async def test_several_scorers_are_never_mixed_silently(tmp_path: Path) -> None:
@@ -103,8 +98,8 @@ async def test_a_recorder_serves_any_thread(tmp_path: Path) -> None:
 async def test_usage_that_is_unknown_stays_unknown(tmp_path: Path) -> None:
     with Recorder(tmp_path / "s.db") as recorder:
         first, second, *_ = plan(recorder)
-        await recorder.start(first, started_at=WHEN).finish("answered", 1.0)
-        await recorder.start(second, started_at=WHEN).finish("answered", 1.0, Usage(output_tokens=0), 0.0)
+        await (await begun(recorder, first)).finish("answered", 1.0)
+        await (await begun(recorder, second)).finish("answered", 1.0, Usage(output_tokens=0), 0.0)
     with Store(tmp_path / "s.db") as store:
         assert [(item.tokens, item.cost_usd) for item in store.observations()] == [(None, None), (0, 0.0)]
 
@@ -126,7 +121,7 @@ def _failure(code: str, message: str, at: float = 0.0) -> Failure:
 
 
 async def _spoiled(recorder: Recorder, trial: Trial, *failures: Failure) -> None:
-    session = recorder.start(trial, started_at=WHEN)
+    session = await begun(recorder, trial)
     for failure in failures:
         session.record(failure)
     await session.finish("failed", 1.0)
@@ -169,9 +164,9 @@ async def test_failures_of_a_damaged_store_are_one_clear_error(tmp_path: Path) -
         store.failures()
 
 
-def test_a_history_need_not_end_to_be_seen(tmp_path: Path) -> None:
+async def test_a_history_need_not_end_to_be_seen(tmp_path: Path) -> None:
     with Recorder(tmp_path / "s.db") as recorder:
-        session = recorder.start(plan(recorder)[0], started_at=WHEN)
+        session = await begun(recorder, plan(recorder)[0])
         events = conversation()
         for event in events:
             session.record(event)

@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.traces.samples import CODE, MODEL, QUESTIONS, filled, plan, run
+from tests.traces.samples import CODE, MODEL, QUESTIONS, begun, filled, plan
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Trace
@@ -134,9 +134,9 @@ def test_an_overwritten_page_is_found(copy: Path) -> None:
     assert not verify(copy).ok
 
 
-def test_unfinished_trials_are_information(tmp_path: Path) -> None:
+async def test_unfinished_trials_are_information(tmp_path: Path) -> None:
     with Recorder(tmp_path / "s.db") as recorder:
-        recorder.start(plan(recorder)[0], started_at=run().started_at)
+        await begun(recorder, plan(recorder)[0])
     report = verify(tmp_path / "s.db")
     assert report.ok
     assert (report.unfinished, report.pending, report.finished) == (1, 7, 0)

@@ -1,23 +1,54 @@
-"""The SQLite store: one recorder writes, everything else reads."""
+"""The SQLite store: recorders write, everything else reads.
 
-from toolablate.traces.store._digests import trace_digest
-from toolablate.traces.store._schema import SCHEMA_VERSION
-from toolablate.traces.store.failure import FailureCount
-from toolablate.traces.store.observation import Observation
-from toolablate.traces.store.recorder import Recorder, TrialRecorder
-from toolablate.traces.store.store import Store, TrialCounts
-from toolablate.traces.store.verification import Problem, VerifyReport, verify
+What it offers is imported when it is first asked for, since to count trials needs no record of one.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from toolablate.traces.store._digests import trace_digest
+    from toolablate.traces.store._schema import SCHEMA_VERSION
+    from toolablate.traces.store._standing import LivingRecorder, Standing, TrialCounts, standing
+    from toolablate.traces.store.failure import FailureCount
+    from toolablate.traces.store.observation import Observation
+    from toolablate.traces.store.recorder import Recorder, TrialRecorder
+    from toolablate.traces.store.store import Store
+    from toolablate.traces.store.verification import Problem, VerifyReport, verify
 
 __all__ = [
     "SCHEMA_VERSION",
     "FailureCount",
+    "LivingRecorder",
     "Observation",
     "Problem",
     "Recorder",
+    "Standing",
     "Store",
     "TrialCounts",
     "TrialRecorder",
     "VerifyReport",
+    "standing",
     "trace_digest",
     "verify",
 ]
+
+_MODULES = {
+    "_digests": ("trace_digest",),
+    "_schema": ("SCHEMA_VERSION",),
+    "failure": ("FailureCount",),
+    "observation": ("Observation",),
+    "recorder": ("Recorder", "TrialRecorder"),
+    "_standing": ("LivingRecorder", "Standing", "TrialCounts", "standing"),
+    "store": ("Store",),
+    "verification": ("Problem", "VerifyReport", "verify"),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found

@@ -108,11 +108,12 @@ def trials(connection: sqlite3.Connection) -> Iterator[Finding]:
         "SELECT trials.id, questions.id, models.id, conditions.id, repeat, current,"
         " (SELECT key FROM traces WHERE trial = trials.key AND outcome NOT NULL"
         "  ORDER BY outcome <> 'failed' DESC, attempt DESC LIMIT 1),"
-        " (SELECT count(*) = coalesce(max(attempt), 0) FROM traces WHERE trial = trials.key)"
+        " (SELECT count(*) = coalesce(max(attempt), 0) FROM traces WHERE trial = trials.key),"
+        " outcome IS (SELECT traces.outcome FROM traces WHERE traces.key = current)"
         " FROM trials LEFT JOIN questions ON questions.key = question LEFT JOIN models ON models.key = model"
         " LEFT JOIN conditions ON conditions.key = condition"
     )
-    for identity, question, model, condition, repeat, current, expected, complete in rows:
+    for identity, question, model, condition, repeat, current, expected, complete, agrees in rows:
         where = f"trial {identity}"
         if None in (question, model, condition):
             yield where, "its question, model or condition is missing"
@@ -122,6 +123,8 @@ def trials(connection: sqlite3.Connection) -> Iterator[Finding]:
             yield where, f"trace {current} is marked as its current one, where it should be {expected}"
         elif not complete:
             yield where, "an attempt is missing"
+        elif not agrees:
+            yield where, "its outcome is not that of its current trace"
         else:
             yield None
 
@@ -161,6 +164,16 @@ def _trace_damage(connection: sqlite3.Connection, row: tuple[Any, ...], reader: 
     if read_tallies(connection, key) != tallies(events):
         return "its counts of lookups and markers do not match its events"
     return ""
+
+
+def claims(connection: sqlite3.Connection) -> Iterator[Finding]:
+    """One whose recorder was killed is no damage: it counts for nothing."""
+    rows = connection.execute(
+        "SELECT claims.trial, traces.trial IS claims.trial AND traces.outcome IS NULL FROM claims"
+        " LEFT JOIN traces ON traces.key = claims.trace"
+    )
+    for trial, holds in rows:
+        yield None if holds else (f"claim of trial {trial}", "its attempt is another trial's, or has ended")
 
 
 def orphans(connection: sqlite3.Connection) -> Iterator[Finding]:
@@ -220,6 +233,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("conditions", conditions),
     ("trials", trials),
     ("traces", traces),
+    ("claims", claims),
     ("orphans", orphans),
     ("scores", scores),
     ("runs", runs),

@@ -45,6 +45,15 @@ def explain(error: sqlite3.Error, path: Path, doing: str) -> StoreError:
     )
 
 
+def unwritable(store: Path, error: OSError | RuntimeError | ValueError) -> StoreError:
+    reason = getattr(error, "strerror", None) or str(error)
+    return StoreError(
+        f"Cannot write the store {store}: {reason}",
+        hint=f"Its folder {store.parent} has to exist, be writable and have space left.",
+        code="cannot_write",
+    )
+
+
 def _of(name: str, path: Path, doing: str) -> StoreError:
     code, what, hint = _KNOWN[name]
     return StoreError(f"Cannot {doing} the store {path}: {what}", hint=hint, code=code)

@@ -2,27 +2,13 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
 from toolablate.traces.errors import StoreError
-from toolablate.traces.records import Condition, Environment, Model, Question, Record, Run, Score, Trace, Trial
+from toolablate.traces.records import Condition, Model, Question, Record, Run, Score, Trial
+from toolablate.traces.store._attempts import unplanned
 from toolablate.traces.store._digests import content_digest, record_content
-from toolablate.traces.store._tallies import tallies, write_tallies
 from toolablate.traces.store._texts import TextReader
 from toolablate.traces.store._writer import Desk
-
-
-@dataclass(slots=True)
-class Attempt:
-    """An attempt at a trial; `key` and `number` are known once the writer has begun it."""
-
-    trial: Trial
-    started_at: datetime
-    environment: Environment
-    key: int = 0
-    number: int = 0
 
 
 def plan(
@@ -135,9 +121,7 @@ def finished_trials(desk: Desk) -> frozenset[str]:
 
 
 def read_finished(connection: sqlite3.Connection) -> frozenset[str]:
-    rows = connection.execute(
-        "SELECT trials.id FROM trials JOIN traces ON traces.key = trials.current WHERE traces.outcome <> 'failed'"
-    )
+    rows = connection.execute("SELECT id FROM trials WHERE outcome <> 'failed'")
     return frozenset(row[0] for row in rows)
 
 
@@ -145,89 +129,12 @@ def read_unscored(
     connection: sqlite3.Connection, scorer: str | None = None, version: int | None = None
 ) -> frozenset[str]:
     rows = connection.execute(
-        "SELECT trials.id FROM trials JOIN traces ON traces.key = trials.current WHERE outcome <> 'failed'"
-        " AND NOT EXISTS (SELECT 1 FROM scores WHERE scores.trial = trials.key AND scores.trace = traces.key"
+        "SELECT id FROM trials WHERE outcome <> 'failed'"
+        " AND NOT EXISTS (SELECT 1 FROM scores WHERE scores.trial = trials.key AND scores.trace = trials.current"
         " AND (?1 IS NULL OR scores.scorer = ?1) AND (?2 IS NULL OR scores.version = ?2))",
         (scorer, version),
     )
     return frozenset(row[0] for row in rows)
-
-
-def begin(attempt: Attempt) -> Callable[[Desk], None]:
-    def write(desk: Desk) -> None:
-        trial = _trial_key(desk.connection, attempt.trial.id)
-        query = "SELECT coalesce(max(attempt), 0) + 1 FROM traces WHERE trial = ?"
-        (number,) = desk.connection.execute(query, (trial,)).fetchone()
-        cursor = desk.connection.execute(
-            "INSERT INTO traces (trial, attempt, started_at, environment) VALUES (?, ?, ?, ?)",
-            (trial, number, _as_text(attempt.started_at), desk.texts.put_json(record_content(attempt.environment))),
-        )
-        attempt.key, attempt.number = int(cursor.lastrowid or 0), int(number)
-
-    return write
-
-
-def _trial_key(connection: sqlite3.Connection, identity: str) -> int:
-    row = connection.execute("SELECT key FROM trials WHERE id = ?", (identity,)).fetchone()
-    if row is None:
-        raise StoreError(
-            f"Trial {identity} is not planned in this store",
-            hint="Enter the run with Recorder.plan first.",
-            code="unknown_trial",
-        )
-    return int(row[0])
-
-
-def _as_text(time: datetime) -> str:
-    return time.isoformat()
-
-
-def event(attempt: Attempt, seq: int, content: dict[str, Any]) -> Callable[[Desk], None]:
-    kind = content["kind"]
-    body = {name: value for name, value in content.items() if name != "kind"}
-
-    def write(desk: Desk) -> None:
-        if not attempt.key:
-            raise StoreError(f"The attempt at trial {attempt.trial.id} was never begun", code="unknown_trial")
-        desk.connection.execute(
-            "INSERT INTO events (trace, seq, kind, body) VALUES (?, ?, ?, ?)",
-            (attempt.key, seq, kind, desk.texts.pack(body)),
-        )
-
-    return write
-
-
-def finish(key: int, trace: Trace, digest: str) -> Callable[[Desk], None]:
-    """The row's end, its tallies and which trace counts for the trial, in one transaction."""
-    found = tallies(record_content(event) for event in trace.events if event.kind == "tool_call")
-    usage = trace.usage
-    ended = (
-        trace.outcome,
-        trace.seconds,
-        usage.input_tokens,
-        usage.output_tokens,
-        usage.cached_tokens,
-        usage.reasoning_tokens,
-        trace.cost_usd,
-        len(trace.events),
-        bytes.fromhex(digest),
-        key,
-    )
-
-    def write(desk: Desk) -> None:
-        desk.connection.execute(
-            "UPDATE traces SET outcome = ?, seconds = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?,"
-            " reasoning_tokens = ?, cost_usd = ?, events = ?, digest = ? WHERE key = ?",
-            ended,
-        )
-        write_tallies(desk.connection, key, found)
-        desk.connection.execute(
-            "UPDATE trials SET current = ?1 WHERE id = ?2 AND (?3 <> 'failed' OR current IS NULL OR"
-            " (SELECT outcome FROM traces WHERE key = trials.current) = 'failed')",
-            (key, trace.trial.id, trace.outcome),
-        )
-
-    return write
 
 
 def score(scores: Sequence[Score]) -> Callable[[Desk], None]:
@@ -254,16 +161,13 @@ def score(scores: Sequence[Score]) -> Callable[[Desk], None]:
 
 
 def _scorable(connection: sqlite3.Connection, identity: str) -> tuple[int, int]:
-    trial = _trial_key(connection, identity)
-    row = connection.execute(
-        "SELECT traces.key FROM trials JOIN traces ON traces.key = trials.current"
-        " WHERE trials.key = ? AND traces.outcome <> 'failed'",
-        (trial,),
-    ).fetchone()
+    row = connection.execute("SELECT key, current, outcome FROM trials WHERE id = ?", (identity,)).fetchone()
     if row is None:
+        raise unplanned(identity)
+    if row[2] not in ("answered", "budget"):
         raise StoreError(
             f"Trial {identity} has no finished trace that could be scored",
             hint="A trial that infrastructure spoiled is run again, never scored.",
             code="not_scorable",
         )
-    return trial, int(row[0])
+    return int(row[0]), int(row[1])

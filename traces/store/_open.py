@@ -1,16 +1,20 @@
-"""Opens stores: for reading without leaving a trace, for writing as the only one."""
+"""Opens stores: for reading without leaving a trace, for writing beside other writers."""
 
 import contextlib
-import fcntl
 import os
+import random
 import sqlite3
+import time
 from pathlib import Path
 
 from toolablate.traces.errors import StoreError
-from toolablate.traces.store._errors import explain, reading
-from toolablate.traces.store._schema import SCHEMA_VERSION, check_version, migrate, migrations
+from toolablate.traces.store._errors import explain, reading, unwritable
+from toolablate.traces.store._locks import beside, lives
+from toolablate.traces.store._schema import FIRST_SHARED_VERSION, SCHEMA_VERSION, check_version, migrate, migrations
 
-BUSY_SECONDS = 5.0
+# Ten writers and a slow disk are no reason to give up, a program that never lets go is.
+BUSY_SECONDS = 30.0
+MAX_BUSY_PAUSE_SECONDS = 0.004
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
@@ -44,7 +48,7 @@ def _check_readable(connection: sqlite3.Connection, path: Path) -> None:
 
 def _open_unshared(path: Path) -> sqlite3.Connection:
     """Where the index beside a WAL cannot be made (a read-only disk): nobody writes there, so none is needed."""
-    wal = _beside(path.resolve(), "-wal")
+    wal = beside(path.resolve(), "-wal")
     if wal.exists() and wal.stat().st_size > 0:
         raise StoreError(
             f"Cannot read {path} here: its last writer did not close it, and the folder is read-only",
@@ -58,7 +62,8 @@ def _open_unshared(path: Path) -> sqlite3.Connection:
 
 
 def open_writer(path: Path) -> sqlite3.Connection:
-    """The one read-write connection of a recorder that holds the lock; creates the store where there is none."""
+    """A read-write connection of a recorder that is inside the gate; creates the store where there is none, and brings
+    one of an older version up to date. Raises StoreError."""
     if not is_there(path):
         _create(path)
     require_store(path)
@@ -71,8 +76,10 @@ def open_writer(path: Path) -> sqlite3.Connection:
     connection = _connect(path, "mode=rw")
     try:
         with reading(path):
-            check_version(connection, path)
-        migrate(connection, migrations())
+            version = check_version(connection, path)
+        if version < SCHEMA_VERSION:
+            _require_alone(connection, path, version)
+            migrate(connection, migrations())
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
         connection.execute("PRAGMA foreign_keys = ON")
     except sqlite3.Error as error:
@@ -84,7 +91,38 @@ def open_writer(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def close_writer(connection: sqlite3.Connection) -> None:
+def _require_alone(connection: sqlite3.Connection, path: Path, version: int) -> None:
+    """Refuses to change a store under recorders of an older toolablate; those of version 2 and before hold the gate."""
+    if version < FIRST_SHARED_VERSION:
+        return
+    if any(lives(path, key) for (key,) in connection.execute("SELECT key FROM recorders")):
+        raise StoreError(
+            f"Cannot write the store {path}: an older toolablate is writing to it",
+            hint=f"Wait until it is done: version {version} of the store is to become {SCHEMA_VERSION}.",
+            code="locked",
+        )
+
+
+def begin_writing(connection: sqlite3.Connection) -> None:
+    """Begins a transaction that writes, after those of other writers. Raises sqlite3.Error after BUSY_SECONDS.
+
+    SQLite's own wait sleeps up to 100 ms at a time, in which a busy neighbour gets in again and again.
+    """
+    deadline, pause = time.monotonic() + BUSY_SECONDS, 0.0005
+    connection.execute("PRAGMA busy_timeout = 0")
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - not a secret
+            pause = min(2 * pause, MAX_BUSY_PAUSE_SECONDS)
+        else:
+            return
+
+
+def close_last_writer(connection: sqlite3.Connection) -> None:
     """Leaves one plain file behind, which can be copied and read from a read-only disk.
 
     Where someone still reads, the WAL stays beside the store; that loses nothing.
@@ -96,60 +134,6 @@ def close_writer(connection: sqlite3.Connection) -> None:
         pass
     finally:
         connection.close()
-
-
-class WriterLock:
-    """Held by a store's one writer for as long as it writes, so that no trial is run twice."""
-
-    def __init__(self, store: Path) -> None:
-        self._store = store
-        self._path = store
-        self._file = -1
-
-    def acquire(self) -> None:
-        """Raises StoreError where another process writes or the folder is read-only."""
-        while True:
-            try:
-                # Beside the file itself, so that neither a link to it nor another working folder is a way around it.
-                self._path = _beside(self._store.resolve(), "-lock")
-                file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            except (OSError, RuntimeError, ValueError) as error:
-                raise unwritable(self._store, error) from error
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                os.close(file)
-                raise StoreError(
-                    f"Cannot write the store {self._store}: another toolablate is writing to it",
-                    hint="Wait until it is done, or stop it, and run again. Reading (compare, show) works meanwhile.",
-                    code="locked",
-                ) from None
-            if self._is_current(file):
-                self._file = file
-                return
-            os.close(file)
-
-    def _is_current(self, file: int) -> bool:
-        # Its last holder may have removed it between our opening and locking it.
-        try:
-            return os.path.samestat(os.fstat(file), os.stat(self._path))  # noqa: PTH116
-        except FileNotFoundError:
-            return False
-
-    def release(self) -> None:
-        if self._file >= 0:
-            self._path.unlink(missing_ok=True)
-            os.close(self._file)
-            self._file = -1
-
-
-def unwritable(store: Path, error: OSError | RuntimeError | ValueError) -> StoreError:
-    reason = getattr(error, "strerror", None) or str(error)
-    return StoreError(
-        f"Cannot write the store {store}: {reason}",
-        hint=f"Its folder {store.parent} has to exist, be writable and have space left.",
-        code="cannot_write",
-    )
 
 
 def is_there(path: Path) -> bool:
@@ -185,7 +169,7 @@ def make_folder(store: Path) -> list[Path]:
 def _create(path: Path) -> None:
     # Built aside and renamed, so that a crash never leaves half a store under the store's name.
     # The name needs no number: the lock is held, and what an earlier crash left there is worth nothing.
-    building = _beside(path, "-new")
+    building = beside(path, "-new")
     try:
         _remove(building)
         connection = _connect(building, "mode=rwc")
@@ -205,7 +189,7 @@ def _create(path: Path) -> None:
 def _remove(building: Path) -> None:
     with contextlib.suppress(OSError):  # on a disk that turned read-only the error proper is already on its way
         building.unlink(missing_ok=True)
-        _beside(building, "-journal").unlink(missing_ok=True)
+        beside(building, "-journal").unlink(missing_ok=True)
 
 
 def require_store(path: Path) -> None:
@@ -249,7 +233,3 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
     # A store may come from someone else: nothing in its schema may run functions or name other files.
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection
-
-
-def _beside(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name + suffix)

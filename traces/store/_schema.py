@@ -1,7 +1,6 @@
 """The schema, its version and the way from one version to the next."""
 
 import sqlite3
-from importlib.resources import files
 
 from toolablate.traces.errors import StoreError
 
@@ -11,12 +10,17 @@ APPLICATION_ID = 0x746C6162
 
 def migrations() -> tuple[str, ...]:
     """The SQL that leads from version n to n + 1, in order. Files are only ever added."""
+    from importlib.resources import files
+
     folder = files("toolablate.traces.store") / "migrations"
     found = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name)
-    return tuple(entry.read_text(encoding="utf-8") for entry in found)
+    return tuple(entry.read_text(encoding="utf-8") for entry in found[:SCHEMA_VERSION])
 
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+
+FIRST_SHARED_VERSION = 3
+"""Since then several recorders write a store; before, one held the gate for as long as it wrote."""
 
 
 def migrate(connection: sqlite3.Connection, steps: tuple[str, ...]) -> None:

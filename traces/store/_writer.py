@@ -3,6 +3,7 @@
 import contextlib
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 
 from toolablate.traces.errors import InternalError, StoreError, ToolablateError
 from toolablate.traces.store._errors import explain
-from toolablate.traces.store._open import close_writer
+from toolablate.traces.store._open import MAX_BUSY_PAUSE_SECONDS, begin_writing
 from toolablate.traces.store._texts import TextWriter
 
 T = TypeVar("T")
@@ -20,7 +21,8 @@ T = TypeVar("T")
 # A disk that does not keep up slows the callers down at this point, instead of filling the memory.
 MAX_PENDING_CHARS = 64_000_000
 MAX_PENDING_JOBS = 20_000
-GROUP_JOBS = 1_000
+# Others wait for the end of a group.
+GROUP_JOBS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class Writer:
         self._closing = False
         self._error: ToolablateError | None = None
         self._told = False
+        self._shared = False
         self._thread = threading.Thread(target=self._work, name=f"recorder of {path.name}", daemon=True)
         self._thread.start()
 
@@ -77,12 +80,11 @@ class Writer:
         return future
 
     def close(self) -> ToolablateError | None:
-        """Writes what is queued and closes the store. Returns an error that nobody has been told of."""
+        """Writes what is queued. Returns an error that nobody has been told of. The connection stays open."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
         self._thread.join()
-        close_writer(self._desk.connection)
         return None if self._told else self._error
 
     def _is_full(self) -> bool:
@@ -97,6 +99,9 @@ class Writer:
                 return
             for act in settle:
                 act()
+            if self._shared and self._jobs:
+                # Another's turn: for so long those who wait may be asleep.
+                time.sleep(MAX_BUSY_PAUSE_SECONDS)
 
     def _next_group(self) -> list[_Job]:
         with self._changed:
@@ -111,7 +116,8 @@ class Writer:
         connection = self._desk.connection
         durable = any(job.durable for job in group)
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-        connection.execute("BEGIN IMMEDIATE")
+        begin_writing(connection)
+        (self._shared,) = connection.execute("SELECT count(*) > 1 FROM recorders").fetchone()
         settle = [self._write_one(job) for job in group]
         connection.execute("COMMIT")
         return settle

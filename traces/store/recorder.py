@@ -1,7 +1,8 @@
-"""The only writer of traces."""
+"""What writes traces, and nothing else does."""
 
 import asyncio
 import contextlib
+import sqlite3
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from datetime import datetime
@@ -30,9 +31,11 @@ from toolablate.traces.records import (
     digest_json,
     digest_text,
 )
-from toolablate.traces.store import _jobs
+from toolablate.traces.store import _attempts, _claims, _jobs
 from toolablate.traces.store._digests import combined_digest, header_content, record_content
-from toolablate.traces.store._open import WriterLock, is_there, make_folder, open_writer, require_store
+from toolablate.traces.store._errors import explain
+from toolablate.traces.store._locks import Gate
+from toolablate.traces.store._open import close_last_writer, is_there, make_folder, open_writer, require_store
 from toolablate.traces.store._writer import Writer
 
 T = TypeVar("T")
@@ -41,11 +44,11 @@ _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 class Recorder:
-    """Writes one store, as its only writer, from any thread or event loop.
+    """Writes one store, from any thread or event loop, beside other recorders of the same machine.
 
-    Opening raises StoreError where the path holds no store, a newer one, one that is being written or a read-only one;
-    then nothing was created or changed. When writing fails later (a full disk), the next call of any method raises one
-    StoreError; what had been committed is kept.
+    Opening raises StoreError where the path holds no store, a newer one, one that an older toolablate is writing or a
+    read-only one; then nothing was created or changed. When writing fails later (a full disk), the next call of any
+    method raises one StoreError; what had been committed is kept.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -53,16 +56,16 @@ class Recorder:
         if is_there(self.path):
             require_store(self.path)
         made = make_folder(self.path)
-        self._lock = WriterLock(self.path)
         try:
-            self._lock.acquire()
-            self._writer = Writer(open_writer(self.path), self.path)
+            with Gate(self.path):
+                self._connection = open_writer(self.path)
+                self._membership = self._register()
         except BaseException:
-            self._lock.release()
             for folder in made:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
             raise
+        self._writer = Writer(self._connection, self.path)
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -88,7 +91,37 @@ class Recorder:
         try:
             return self._writer.close()
         finally:
-            self._lock.release()
+            self._leave()
+
+    def _register(self) -> _claims.Membership:
+        try:
+            return _claims.Membership(self._connection, self.path)
+        except BaseException as error:
+            self._close_connection()
+            if isinstance(error, sqlite3.Error):
+                raise explain(error, self.path, "write") from error
+            raise
+
+    def _leave(self) -> None:
+        """The last one to leave tidies up; where that fails (a full disk), the next one to come does."""
+        try:
+            with Gate(self.path):
+                self._membership.leave(self._connection)
+                self._close_connection()
+        except StoreError:
+            self._membership.release()
+            self._connection.close()
+
+    def _close_connection(self) -> None:
+        """Inside the gate."""
+        try:
+            last = _claims.is_deserted(self._connection, self.path)
+        except sqlite3.Error:
+            last = True
+        if last:
+            close_last_writer(self._connection)
+        else:
+            self._connection.close()
 
     def plan(
         self,
@@ -110,19 +143,18 @@ class Recorder:
         """Ids of the trials that need not be run again: those that were answered or ran out of budget."""
         return self._wait(self._writer.submit(_jobs.finished_trials))
 
-    def start(self, trial: Trial, *, started_at: datetime, environment: Environment | None = None) -> "TrialRecorder":
-        """Begins an attempt at a planned trial; returns at once."""
-        return TrialRecorder(self._writer, _jobs.Attempt(trial, started_at, environment or Environment()))
-
     async def begin(
         self, trial: Trial, *, started_at: datetime, environment: Environment | None = None
     ) -> "TrialRecorder | None":
-        """Begins an attempt at a planned trial; None where it is finished or another recorder is at it."""
-        return self.start(trial, started_at=started_at, environment=environment)
+        """Begins an attempt at a planned trial; None where it is finished, or where this or another living recorder is
+        at it. Raises StoreError where the trial was never planned."""
+        attempt = _attempts.Attempt(trial, started_at, environment or Environment(), self._membership.key)
+        begun = await _settle(self._writer, self._writer.submit(_attempts.begin(attempt, self.path)))
+        return TrialRecorder(self._writer, attempt) if begun else None
 
     async def taken(self) -> frozenset[str]:
         """Ids of the trials that other recorders, still alive, have begun and not ended."""
-        return frozenset()
+        return await _settle(self._writer, self._writer.submit(_claims.taken(self.path, self._membership.key)))
 
     async def score(self, scores: Iterable[Score]) -> None:
         """Enters scores, all or none; one of the same trial, scorer and version replaces the older.
@@ -142,13 +174,12 @@ class Recorder:
 class TrialRecorder:
     """Records one attempt at a trial."""
 
-    def __init__(self, writer: Writer, attempt: _jobs.Attempt) -> None:
+    def __init__(self, writer: Writer, attempt: _attempts.Attempt) -> None:
         self._writer = writer
         self._attempt = attempt
         self._events: list[Event] = []
         self._digests: list[str] = []
         self._finished = False
-        self._begun = writer.submit(_jobs.begin(attempt))
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -169,7 +200,7 @@ class TrialRecorder:
             event = _EVENT.validate_python(_cleaned(content))
             content = record_content(event)
             digest = digest_json(content)
-        self._writer.submit(_jobs.event(self._attempt, len(self._events), content), chars=len(text))
+        self._writer.submit(_attempts.event(self._attempt.key, len(self._events), content), chars=len(text))
         self._events.append(event)
         self._digests.append(digest)
 
@@ -182,11 +213,10 @@ class TrialRecorder:
     ) -> Trace:
         """Ends the attempt, atomically; when this returns, the trace is on the disk.
 
-        Raises StoreError where it could not be written, or where the trial was never planned.
+        Raises StoreError where it could not be written.
         """
         self._require_open()
         self._finished = True
-        await _settle(self._writer, self._begun)
         trace = Trace(
             trial=self._attempt.trial,
             attempt=self._attempt.number,
@@ -199,19 +229,13 @@ class TrialRecorder:
             events=tuple(self._events),
         )
         digest = combined_digest(header_content(trace), self._digests)
-        end = _jobs.finish(self._attempt.key, trace, digest)
+        end = _attempts.finish(self._attempt, trace, digest)
         await _settle(self._writer, self._writer.submit(end, durable=True))
         return trace
 
     def _require_open(self) -> None:
         if self._finished:
             raise StoreError(f"The attempt at trial {self._attempt.trial.id} is finished already", code="finished")
-        if self._begun.done():
-            try:
-                self._begun.result()
-            except ToolablateError:
-                self._writer.note_told()
-                raise
 
 
 async def _settle(writer: Writer, future: "Future[T]") -> T:

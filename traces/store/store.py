@@ -1,7 +1,6 @@
 """Reads a store."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -24,9 +23,9 @@ from toolablate.traces.records import (
 from toolablate.traces.store._errors import reading
 from toolablate.traces.store._failures import read_failures
 from toolablate.traces.store._jobs import read_finished, read_unscored
-from toolablate.traces.store._labels import labels
 from toolablate.traces.store._observe import read_observations, read_scorers
 from toolablate.traces.store._open import open_reader
+from toolablate.traces.store._standing import TrialCounts, read_standing
 from toolablate.traces.store._texts import TextReader, damaged
 from toolablate.traces.store._traces import MODEL, TRACE_QUERY, read_environments, read_trace
 from toolablate.traces.store.failure import FailureCount
@@ -35,21 +34,6 @@ from toolablate.traces.store.observation import Observation
 R = TypeVar("R", bound=Record)
 
 SHOWN_MATCHES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class TrialCounts:
-    """Trials of one model under one condition, by what became of them. `unfinished`: begun, with no end yet;
-    `pending`: never begun. The five add up to `planned`."""
-
-    model: str
-    condition: str
-    planned: int
-    answered: int
-    budget: int
-    failed: int
-    unfinished: int
-    pending: int
 
 
 class Store:
@@ -81,18 +65,8 @@ class Store:
 
     def counts(self) -> tuple[TrialCounts, ...]:
         """How far the trials are, by model and condition."""
-        rows = self._rows(
-            "SELECT trials.model, trials.condition, count(*), count(*) FILTER (WHERE traces.outcome = 'answered'),"
-            " count(*) FILTER (WHERE traces.outcome = 'budget'), count(*) FILTER (WHERE traces.outcome = 'failed'),"
-            " count(*) FILTER (WHERE trials.current IS NULL AND trials.key IN"
-            " (SELECT trial FROM traces WHERE outcome IS NULL)),"
-            " count(*) FILTER (WHERE trials.current IS NULL AND trials.key NOT IN"
-            " (SELECT trial FROM traces WHERE outcome IS NULL))"
-            " FROM trials LEFT JOIN traces ON traces.key = trials.current"
-            " GROUP BY trials.model, trials.condition ORDER BY trials.model, trials.condition"
-        )
-        models, conditions = self._labels("models"), self._labels("conditions")
-        return tuple(TrialCounts(models[row[0]], conditions[row[1]], *row[2:]) for row in rows)
+        with reading(self.path):
+            return read_standing(self._connection, self.path).counts
 
     def observations(self, *, scorers: Sequence[str] = (), run: str | None = None) -> list[Observation]:
         """The planned trials that have ended, with their scores, for a comparison.
@@ -154,7 +128,7 @@ class Store:
             rows = self._rows(f"{TRACE_QUERY} WHERE trials.id = ? AND traces.key = trials.current", (found,))
         else:
             rows = self._rows(
-                f"{TRACE_QUERY} WHERE trials.id = ? AND attempt = ? AND outcome NOT NULL", (found, attempt)
+                f"{TRACE_QUERY} WHERE trials.id = ? AND attempt = ? AND traces.outcome NOT NULL", (found, attempt)
             )
         if not rows:
             which = "no attempt at it has ended" if attempt is None else f"it has no attempt {attempt} that has ended"
@@ -164,7 +138,7 @@ class Store:
     def attempts(self, trial: str) -> tuple[Trace, ...]:
         """All ended attempts at a trial, first to last."""
         rows = self._rows(
-            f"{TRACE_QUERY} WHERE trials.id = ? AND outcome NOT NULL ORDER BY attempt", (self.find_trial(trial),)
+            f"{TRACE_QUERY} WHERE trials.id = ? AND traces.outcome NOT NULL ORDER BY attempt", (self.find_trial(trial),)
         )
         reader = TextReader(self._connection)
         return tuple(self._read_trace(row, reader) for row in rows)
@@ -219,10 +193,6 @@ class Store:
 
     def condition(self, identity: str) -> Condition:
         return self._record(Condition, self._body("conditions", identity))
-
-    def _labels(self, table: str) -> dict[int, str]:
-        with reading(self.path):
-            return labels(self._connection, table)
 
     def _body(self, table: str, identity: str) -> bytes:
         rows = self._rows(f"SELECT body FROM {table} WHERE id = ?", (identity,))  # noqa: S608 - our names

@@ -41,7 +41,7 @@ def counts_table(counts: Iterable[TrialCounts]) -> RenderableType:
             figures("answered", [str(row.answered) for row in rows]),
             figures("budget", [str(row.budget) for row in rows], common=True),
             figures("failed", [str(row.failed) for row in rows], common=True),
-            figures("unfinished", [str(row.unfinished) for row in rows], common=True),
+            figures("running", [str(row.running) for row in rows], common=True),
             figures("pending", [str(row.pending) for row in rows], common=True),
         )
     )

@@ -1,0 +1,138 @@
+"""How far a store's trials are, and who is at them. Light to import: `status` reads nothing else."""
+
+import sqlite3
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+
+from toolablate.traces.store._errors import reading
+from toolablate.traces.store._labels import labels
+from toolablate.traces.store._locks import lives
+from toolablate.traces.store._open import open_reader
+
+
+@dataclass(frozen=True, slots=True)
+class TrialCounts:
+    """Trials of one model under one condition, by what became of them; the five add up to `planned`.
+
+    `running`: a living recorder has begun it, be it for the first time or after failures. `pending`: never begun, or by
+    a recorder that is gone without having ended it.
+    """
+
+    model: str
+    condition: str
+    planned: int
+    answered: int
+    budget: int
+    failed: int
+    running: int
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class LivingRecorder:
+    """A process that writes the store: its id on its machine (or in its container), since when, how many trials it is
+    at and how many attempts it has ended."""
+
+    pid: int
+    since: datetime
+    running: int
+    ended: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A store at one moment."""
+
+    at: datetime
+    counts: tuple[TrialCounts, ...]
+    recorders: tuple[LivingRecorder, ...]
+
+    @property
+    def ended_per_minute(self) -> float | None:
+        """Attempts that the living recorders end per minute, since each began; None before the first."""
+        rates = [each.ended / max((self.at - each.since).total_seconds(), 1.0) for each in self.recorders]
+        return sum(rates) * 60 or None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until no trial is running or pending, at the rate so far; None where nothing can be said."""
+        left, rate = sum(row.running + row.pending for row in self.counts), self.ended_per_minute
+        return left / rate * 60 if rate and left else None
+
+
+def standing(path: str | PathLike[str]) -> Standing:
+    """Raises StoreError where the path holds no store that can be read."""
+    store = Path(path)
+    connection = open_reader(store)
+    try:
+        with reading(store):
+            return read_standing(connection, store)
+    finally:
+        connection.close()
+
+
+def read_standing(connection: sqlite3.Connection, store: Path) -> Standing:
+    """Raises sqlite3.Error."""
+    connection.execute("BEGIN")  # one moment of the store
+    try:
+        return _at_one_moment(connection, store)
+    finally:
+        connection.execute("ROLLBACK")
+
+
+def _at_one_moment(connection: sqlite3.Connection, store: Path) -> Standing:
+    rows = connection.execute("SELECT key, pid, since, ended FROM recorders ORDER BY key").fetchall()
+    living = [row for row in rows if lives(store, row[0])]
+    running, at_work = _running(connection, {row[0] for row in living})
+    return Standing(
+        at=datetime.now(UTC),
+        counts=_counts(connection, running),
+        recorders=tuple(
+            LivingRecorder(pid, datetime.fromisoformat(since), at_work[key], ended) for key, pid, since, ended in living
+        ),
+    )
+
+
+_Arm = tuple[int, int]
+
+
+def _running(connection: sqlite3.Connection, living: set[int]) -> tuple[dict[_Arm, Counter[str | None]], Counter[int]]:
+    """What is claimed by living recorders: by model and condition the outcomes so far, and the trials of each."""
+    by_arm: dict[_Arm, Counter[str | None]] = defaultdict(Counter)
+    by_recorder: Counter[int] = Counter()
+    for recorder, model, condition, outcome in connection.execute(
+        "SELECT recorder, model, condition, outcome FROM claims JOIN trials ON trials.key = claims.trial"
+    ):
+        if recorder in living:
+            by_arm[model, condition][outcome] += 1
+            by_recorder[recorder] += 1
+    return by_arm, by_recorder
+
+
+def _counts(connection: sqlite3.Connection, running: dict[_Arm, Counter[str | None]]) -> tuple[TrialCounts, ...]:
+    found: dict[_Arm, Counter[str | None]] = defaultdict(Counter)
+    for model, condition, outcome, count in connection.execute(
+        "SELECT model, condition, outcome, count(*) FROM trials GROUP BY model, condition, outcome"
+    ):
+        found[model, condition][outcome] = count
+    models, conditions = labels(connection, "models"), labels(connection, "conditions")
+    counted = []
+    for (model, condition), all_of in sorted(found.items()):
+        at_work = running.get((model, condition), Counter())
+        left = {outcome: all_of[outcome] - at_work[outcome] for outcome in ("answered", "budget", "failed", None)}
+        counted.append(
+            TrialCounts(
+                model=models[model],
+                condition=conditions[condition],
+                planned=all_of.total(),
+                answered=left["answered"],
+                budget=left["budget"],
+                failed=left["failed"],
+                running=at_work.total(),
+                pending=left[None],
+            )
+        )
+    return tuple(counted)
