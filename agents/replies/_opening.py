@@ -50,11 +50,7 @@ def open_reading(path: Path, *, damaged: bool = False) -> sqlite3.Connection:
     `damaged` lets through what is no library any more, for who looks for damage. Raises InputError.
     """
     if not path.is_file():
-        raise InputError(
-            f"There are no recorded replies at {path}",
-            hint='replies.mode = "record" in a plan records them; replies.file names the file.',
-            code="no_replies",
-        )
+        raise _none_there(path)
     try:
         return _opened(path, "mode=ro", damaged=damaged)
     except sqlite3.OperationalError as error:
@@ -72,6 +68,9 @@ def open_reading(path: Path, *, damaged: bool = False) -> sqlite3.Connection:
 def _opened(path: Path, options: str, *, damaged: bool) -> sqlite3.Connection:
     connection = _connect(path, options)
     try:
+        if is_empty(connection):
+            # Whoever was to record into it was killed before it could.
+            raise _none_there(path)
         if not damaged:
             _require_library(path, connection)
         connection.execute("BEGIN")
@@ -80,6 +79,14 @@ def _opened(path: Path, options: str, *, damaged: bool) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _none_there(path: Path) -> InputError:
+    return InputError(
+        f"There are no recorded replies at {path}",
+        hint='replies.mode = "record" in a plan records them; replies.file names the file.',
+        code="no_replies",
+    )
 
 
 def _require_library(path: Path, connection: sqlite3.Connection) -> None:

@@ -10,6 +10,10 @@ from toolablate.agents.replies.library import ReplyLibrary
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Condition, ModelReply, ModelRequest, OpenAIModel, Question
 
+# Replies that are none, after which the same is asked again. The others that are retried, such as a reply that the
+# endpoint broke off, are failures of infrastructure, of which a replay has none.
+NONE_OF_THE_MODEL = frozenset({"empty_reply"})
+
 
 class ReplayedSource:
     """Answers from the library alone: there is no client, no key and no network. The library is its opener's."""
@@ -92,7 +96,8 @@ class RecordedChat(ReplayedChat):
             message = f"{self._model.endpoint} did not reply within {seconds:g} s to the trial that asked it the same"
             raise ModelError(message, code="timeout", retryable=True) from None
         except NoReplyError as error:
-            self._told.setdefault(wanted.key, []).append(NoReply.of(error))
+            if error.code in NONE_OF_THE_MODEL:
+                self._told.setdefault(wanted.key, []).append(NoReply.of(error))
             raise
 
     async def _ask(self, wanted: Asked, request: ModelRequest, seconds: float, limit: asyncio.Timeout) -> Kept:

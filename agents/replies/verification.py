@@ -13,6 +13,7 @@ from toolablate.agents.replies._schema import is_library
 from toolablate.agents.replies._texts import TextDamaged, decode_text, read_text
 from toolablate.agents.replies.asked import key_of
 from toolablate.agents.replies.library import root_digest
+from toolablate.traces.errors import InputError
 
 MAX_PROBLEMS = 1_000
 ROWS = "SELECT key, repeat, model, parameters, tools, messages, said, rest, none, digest FROM replies"
@@ -40,19 +41,29 @@ class RepliesReport:
 def verify(path: str | PathLike[str]) -> RepliesReport:
     """Checks the whole file, reading only. Raises InputError where there is none that could be opened."""
     file = Path(path)
+    try:
+        connection = open_reading(file, damaged=True)
+    except InputError as error:
+        if error.code != "replies_damaged":
+            raise
+        return RepliesReport(str(file), "", 0, 0, (RepliesProblem("database", error.message),))
+    with closing(connection):
+        return _checked(file, connection)
+
+
+def _checked(file: Path, connection: sqlite3.Connection) -> RepliesReport:
     problems: list[RepliesProblem] = []
     counts = {"texts": 0, "replies": 0}
-    with closing(open_reading(file, damaged=True)) as connection:
-        for name, check in (("structure", _structure), ("texts", _texts), ("replies", _replies)):
-            try:
-                for found in check(connection):
-                    if found is None:
-                        counts[name] += 1
-                    elif len(problems) < MAX_PROBLEMS:
-                        problems.append(found)
-            except Exception as error:  # noqa: BLE001 - a damaged file holds anything anywhere, and this finds it
-                problems.append(RepliesProblem(name, f"cannot be read to the end: {error}"))
-        root = "" if problems else root_digest(connection)
+    for name, check in (("structure", _structure), ("texts", _texts), ("replies", _replies)):
+        try:
+            for found in check(connection):
+                if found is None:
+                    counts[name] += 1
+                elif len(problems) < MAX_PROBLEMS:
+                    problems.append(found)
+        except Exception as error:  # noqa: BLE001 - a damaged file holds anything anywhere, and this finds it
+            problems.append(RepliesProblem(name, f"cannot be read to the end: {error}"))
+    root = "" if problems else root_digest(connection)
     return RepliesReport(str(file), root, counts["texts"], counts["replies"], tuple(problems))
 
 

@@ -1,0 +1,80 @@
+"""What is not as it was kept is found, and never taken for a model's words."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.agents.replies.samples import kept, question
+
+from toolablate.agents.replies import ReplyLibrary, verify
+from toolablate.traces.errors import StoreError
+
+
+@pytest.fixture
+async def path(tmp_path: Path) -> Path:
+    file = tmp_path / "replies.sqlite"
+    async with ReplyLibrary(file, write=True) as library:
+        for number in range(3):
+            await library.keep(question(number), kept(f"reply {number}"))
+    return file
+
+
+async def test_what_is_whole_is_found_whole(path: Path) -> None:
+    report = verify(path)
+    assert (report.replies, report.problems) == (3, ())
+    async with ReplyLibrary(path) as library:
+        assert report.root == library.root()
+
+
+SAID = "(SELECT said FROM replies WHERE key = x'{key}')"
+
+
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [
+        (f"UPDATE texts SET body = x'7b7d' WHERE id = {SAID}", "decoded"),
+        (
+            f"UPDATE texts SET body = cast('{{{{}}}}' AS BLOB), encoding = 0 WHERE id = {SAID}",
+            "does not match its digest",
+        ),
+        (f"DELETE FROM texts WHERE id = {SAID}", "is missing"),
+        ("UPDATE replies SET said = rest WHERE key = x'{key}'", "does not match its digest"),
+        ("UPDATE replies SET digest = x'00' WHERE key = x'{key}'", "does not match its digest"),
+        ("UPDATE replies SET repeat = 5 WHERE key = x'{key}'", "does not match its digest"),
+        ("UPDATE replies SET messages = '1,2' WHERE key = x'{key}'", "its key does not follow"),
+        ("UPDATE replies SET tools = parameters WHERE key = x'{key}'", "its key does not follow"),
+        ("UPDATE replies SET none = 1 WHERE key = x'{key}'", "a column does not match"),
+        ("CREATE TRIGGER own AFTER INSERT ON replies BEGIN SELECT 1; END", "its tables are not those"),
+    ],
+)
+async def test_all_that_was_changed_is_found(path: Path, statement: str, found: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement.format(key=question(1).key.hex()))
+    problems = [f"{problem.where}: {problem.what}" for problem in verify(path).problems]
+    assert any(found in problem for problem in problems), problems
+    assert verify(path).root == ""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"UPDATE texts SET body = x'7b7d' WHERE id = {SAID}",
+        f"DELETE FROM texts WHERE id = {SAID}",
+        "UPDATE replies SET said = rest WHERE key = x'{key}'",
+        "UPDATE replies SET digest = x'00' WHERE key = x'{key}'",
+    ],
+)
+async def test_what_was_changed_is_not_given(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement.format(key=question(1).key.hex()))
+    async with ReplyLibrary(path) as library:
+        assert library.get(question(2)) == kept("reply 2")
+        with pytest.raises(StoreError, match=r"(?s)are damaged.*toolablate replies verify"):
+            library.get(question(1))
+
+
+def test_a_file_that_is_cut_off_is_damaged(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    assert verify(path).problems

@@ -1,0 +1,188 @@
+"""Recording and replaying over real HTTP."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.agents.conftest import QUESTION
+from tests.agents.replies.samples import request
+from tests.servers.chat_server import ChatServer, Slow, Status, reply
+
+from toolablate.agents import ChatModel, connect
+from toolablate.agents.chat import NoReplyError
+from toolablate.agents.replies import RecordedSource, ReplayedSource, ReplyLibrary
+from toolablate.traces.errors import ModelError, StoreError
+from toolablate.traces.records import Condition, OpenAIModel
+
+NONE, PROMPTED = Condition(name="none"), Condition(name="prompted", prompt="Think.")
+USAGE = {"prompt_tokens": 7, "completion_tokens": 0, "total_tokens": 7}
+
+
+@pytest.fixture
+async def library(tmp_path: Path) -> AsyncIterator[ReplyLibrary]:
+    async with ReplyLibrary(tmp_path / "replies.sqlite", write=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def model(chat_server: ChatServer) -> OpenAIModel:
+    return OpenAIModel(name="m", endpoint=chat_server.url)
+
+
+@pytest.fixture
+async def source(model: OpenAIModel, library: ReplyLibrary) -> AsyncIterator[RecordedSource]:
+    source = RecordedSource(connect(model), model, library)
+    yield source
+    await source.close()
+
+
+@pytest.fixture
+def drifting(chat_server: ChatServer) -> ChatServer:
+    """Never says the same twice."""
+    return chat_server.answers(lambda _: reply(f"This is reply {len(chat_server.requests)}."))
+
+
+async def ask(chat: ChatModel, text: str = "Why?", seconds: float = 20.0) -> str:
+    return (await chat.complete(request(text), seconds=seconds)).message.content
+
+
+async def asked_for(chat_server: ChatServer) -> None:
+    while not chat_server.requests:  # noqa: ASYNC110 - it is filled from another thread
+        await asyncio.sleep(0.01)
+
+
+async def test_all_conditions_that_ask_the_same_get_the_same_reply(
+    drifting: ChatServer, source: RecordedSource
+) -> None:
+    said = {await ask(source.session(QUESTION, condition, 0)) for condition in (NONE, PROMPTED, NONE)}
+    assert said == {"This is reply 1."}
+    assert len(drifting.requests) == 1
+
+
+async def test_each_repeat_gets_a_reply_of_its_own(drifting: ChatServer, source: RecordedSource) -> None:
+    for _ in range(2):
+        said = [await ask(source.session(QUESTION, NONE, repeat)) for repeat in range(3)]
+        assert said == ["This is reply 1.", "This is reply 2.", "This is reply 3."]
+    assert len(drifting.requests) == 3
+
+
+async def test_who_asks_the_same_at_once_shares_one_request(chat_server: ChatServer, source: RecordedSource) -> None:
+    chat_server.answers(lambda _: Slow(0.2, reply(f"This is reply {len(chat_server.requests)}.")))
+    chats = [source.session(QUESTION, NONE, 0) for _ in range(8)]
+    assert set(await asyncio.gather(*map(ask, chats))) == {"This is reply 1."}
+    assert len(chat_server.requests) == 1
+
+
+async def test_one_who_waits_for_another_waits_no_longer_than_it_may(
+    chat_server: ChatServer, source: RecordedSource
+) -> None:
+    chat_server.plays(Slow(0.5, reply("late")))
+    asking = asyncio.create_task(ask(source.session(QUESTION, NONE, 0)))
+    await asked_for(chat_server)
+    with pytest.raises(ModelError) as caught:
+        await ask(source.session(QUESTION, NONE, 0), seconds=0.05)
+    assert (caught.value.code, caught.value.retryable) == ("timeout", True)
+    assert await asking == "late"
+    assert await ask(source.session(QUESTION, NONE, 0), seconds=0.05) == "late"
+
+
+async def test_one_who_gives_up_leaves_the_others_their_reply(chat_server: ChatServer, source: RecordedSource) -> None:
+    chat_server.plays(Slow(0.3, reply("for both")))
+    first, second = (asyncio.create_task(ask(source.session(QUESTION, NONE, 0))) for _ in range(2))
+    await asked_for(chat_server)
+    first.cancel()
+    assert await second == "for both"
+
+
+async def test_two_processes_that_record_the_same_both_get_what_was_kept_first(
+    drifting: ChatServer, source: RecordedSource, model: OpenAIModel, library: ReplyLibrary
+) -> None:
+    async with ReplyLibrary(library.path, write=True) as others:
+        other = RecordedSource(connect(model), model, others)
+        chats = (source.session(QUESTION, NONE, 0), other.session(QUESTION, NONE, 0))
+        assert len(set(await asyncio.gather(*map(ask, chats)))) == 1
+        await other.close()
+    assert len(drifting.requests) == 2
+
+
+async def test_a_failure_of_infrastructure_is_not_recorded(chat_server: ChatServer, source: RecordedSource) -> None:
+    chat_server.plays(Status(503), Status(400), reply("at last"))
+    chat = source.session(QUESTION, NONE, 0)
+    for code in ("server_error", "bad_request"):
+        with pytest.raises(ModelError) as caught:
+            await ask(chat)
+        assert caught.value.code == code
+    assert await ask(chat) == "at last"
+
+
+async def test_a_reply_that_cannot_be_kept_is_not_given(
+    drifting: ChatServer, source: RecordedSource, library: ReplyLibrary
+) -> None:
+    assert library._writer is not None
+    library._writer.execute("PRAGMA query_only = ON")
+    with pytest.raises(StoreError, match="Cannot write the recorded replies"):
+        await ask(source.session(QUESTION, NONE, 0))
+
+
+async def replayed(library: ReplyLibrary, model: OpenAIModel, times: int) -> list[Any]:
+    """What a trial gets that asks the same so many times: texts, or the codes of errors with their usage."""
+    async with ReplyLibrary(library.path) as reading:
+        chat = ReplayedSource(model, reading).session(QUESTION, PROMPTED, 0)
+        return [await outcome(chat) for _ in range(times)]
+
+
+async def outcome(chat: ChatModel) -> Any:
+    try:
+        return await ask(chat)
+    except NoReplyError as error:
+        return error.code, error.retryable, error.message, error.reply.usage.input_tokens
+
+
+async def test_what_a_filter_stopped_is_stopped_in_the_replay_too(
+    chat_server: ChatServer, source: RecordedSource, library: ReplyLibrary, model: OpenAIModel
+) -> None:
+    chat_server.plays(reply("no w", finish_reason="content_filter", usage=USAGE))
+    chat = source.session(QUESTION, NONE, 0)
+    told = [await outcome(chat), await outcome(chat)]
+    assert told[0] == told[1]
+    assert told[0][0::3] == ("content_filter", 7)
+    assert await replayed(library, model, 2) == told
+    assert len(chat_server.requests) == 1
+
+
+async def test_empty_replies_come_again_in_the_replay_as_they_came(
+    chat_server: ChatServer, source: RecordedSource, library: ReplyLibrary, model: OpenAIModel
+) -> None:
+    chat_server.plays(reply("", usage=USAGE), Status(503), reply("", usage=USAGE), reply("at last"))
+    chat = source.session(QUESTION, NONE, 0)
+    told = [await outcome(chat)]
+    with pytest.raises(ModelError):
+        await ask(chat)
+    told += [await outcome(chat), await outcome(chat)]
+    assert [said if isinstance(said, str) else said[:2] for said in told] == [
+        ("empty_reply", True),
+        ("empty_reply", True),
+        "at last",
+    ]
+    assert await replayed(library, model, 4) == [*told, "at last"]
+
+
+async def test_a_reply_that_never_came_is_asked_for_again(chat_server: ChatServer, source: RecordedSource) -> None:
+    chat_server.plays(reply(""), reply(""), reply("at last"))
+    first = source.session(QUESTION, NONE, 0)
+    assert [(await outcome(first))[0] for _ in range(2)] == ["empty_reply", "empty_reply"]
+    assert await outcome(source.session(QUESTION, NONE, 0)) == "at last"
+
+
+async def test_a_replay_asks_nobody_and_needs_no_key(
+    drifting: ChatServer, source: RecordedSource, library: ReplyLibrary
+) -> None:
+    said = await ask(source.session(QUESTION, NONE, 0))
+    keyed = OpenAIModel(name="m", endpoint=drifting.url, api_key_env="NOT_SET_ANYWHERE")
+    assert await replayed(library, keyed, 1) == [said]
+    async with ReplyLibrary(library.path) as reading:
+        with pytest.raises(ModelError, match=r'messages\[1\]\.content: recorded "Why\?", asked "What\?"'):
+            await ask(ReplayedSource(keyed, reading).session(QUESTION, NONE, 0), "What?")
+    assert len(drifting.requests) == 1
