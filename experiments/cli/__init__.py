@@ -8,6 +8,7 @@ from toolablate.experiments.cli.lazy import LazyGroup
 
 COMMANDS = {
     "run": "Run a plan; what the store already holds is not run again.",
+    "status": "Say how far a store's trials are, and who runs them.",
     "compare": "Compare the conditions of a store, paired over questions.",
     "show": "List a store's trials, or show one trace.",
     "verify": "Check a store's digests, references and completeness.",

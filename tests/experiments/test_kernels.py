@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -35,8 +37,11 @@ async def _again(store: Path, **versions: str) -> None:
         trace = next(iter(opened.traces()))
     changed = {**trace.environment.kernel_versions, **versions}
     environment = trace.environment.model_copy(update={"kernel_versions": changed})
+    with closing(sqlite3.connect(store)) as edited, edited:
+        edited.execute("UPDATE trials SET current = NULL, outcome = NULL WHERE id = ?", (trace.trial.id,))
     with Recorder(store) as recorder:
-        session = recorder.start(trace.trial, started_at=datetime.now(UTC), environment=environment)
+        session = await recorder.begin(trace.trial, started_at=datetime.now(UTC), environment=environment)
+        assert session is not None
         await session.finish("answered", 1.0)
 
 

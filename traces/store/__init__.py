@@ -3,8 +3,9 @@
 What it offers is imported when it is first asked for, since to count trials needs no record of one.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from toolablate.traces._lazy import importing
 
 if TYPE_CHECKING:
     from toolablate.traces.store._digests import trace_digest
@@ -33,22 +34,16 @@ __all__ = [
     "verify",
 ]
 
-_MODULES = {
-    "_digests": ("trace_digest",),
-    "_schema": ("SCHEMA_VERSION",),
-    "failure": ("FailureCount",),
-    "observation": ("Observation",),
-    "recorder": ("Recorder", "TrialRecorder"),
-    "_standing": ("LivingRecorder", "Standing", "TrialCounts", "standing"),
-    "store": ("Store",),
-    "verification": ("Problem", "VerifyReport", "verify"),
-}
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+__getattr__ = importing(
+    __name__,
+    {
+        "_digests": ("trace_digest",),
+        "_schema": ("SCHEMA_VERSION",),
+        "failure": ("FailureCount",),
+        "observation": ("Observation",),
+        "recorder": ("Recorder", "TrialRecorder"),
+        "_standing": ("LivingRecorder", "Standing", "TrialCounts", "standing"),
+        "store": ("Store",),
+        "verification": ("Problem", "VerifyReport", "verify"),
+    },
+)

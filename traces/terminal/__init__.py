@@ -1,13 +1,19 @@
-"""Terminal views of stored traces and comparisons."""
+"""Terminal views of stored traces and comparisons, each imported when it is first asked for."""
 
-from toolablate.traces.terminal.comparison import comparison_table
-from toolablate.traces.terminal.failures import failures_view
-from toolablate.traces.terminal.flips import flips_table
-from toolablate.traces.terminal.misses import misses_view
-from toolablate.traces.terminal.plain import plain_text
-from toolablate.traces.terminal.report import verify_view
-from toolablate.traces.terminal.trace import trace_view
-from toolablate.traces.terminal.trials import counts_table, trials_table
+from typing import TYPE_CHECKING
+
+from toolablate.traces._lazy import importing
+
+if TYPE_CHECKING:
+    from toolablate.traces.terminal.comparison import comparison_table
+    from toolablate.traces.terminal.failures import failures_view
+    from toolablate.traces.terminal.flips import flips_table
+    from toolablate.traces.terminal.misses import misses_view
+    from toolablate.traces.terminal.plain import plain_text
+    from toolablate.traces.terminal.report import verify_view
+    from toolablate.traces.terminal.status import counts_table, status_view
+    from toolablate.traces.terminal.trace import trace_view
+    from toolablate.traces.terminal.trials import trials_table
 
 __all__ = [
     "comparison_table",
@@ -16,7 +22,26 @@ __all__ = [
     "flips_table",
     "misses_view",
     "plain_text",
+    "status_view",
     "trace_view",
     "trials_table",
     "verify_view",
 ]
+
+__getattr__ = importing(
+    __name__,
+    {
+        "comparison": ("comparison_table",),
+        "failures": ("failures_view",),
+        "flips": ("flips_table",),
+        "misses": ("misses_view",),
+        "plain": ("plain_text",),
+        "report": ("verify_view",),
+        "status": (
+            "counts_table",
+            "status_view",
+        ),
+        "trace": ("trace_view",),
+        "trials": ("trials_table",),
+    },
+)

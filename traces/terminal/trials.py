@@ -3,7 +3,7 @@ from collections.abc import Iterable
 from rich.console import RenderableType
 from rich.text import Text
 
-from toolablate.traces.store import Observation, TrialCounts
+from toolablate.traces.store import Observation
 from toolablate.traces.terminal.fitted import Fitted, figures, names, words
 from toolablate.traces.terminal.plain import ID_CHARS, inert, one_line
 from toolablate.traces.terminal.trace import VERDICT_STYLES
@@ -24,25 +24,6 @@ def trials_table(observations: Iterable[Observation]) -> RenderableType:
             figures("repeat", [str(row.repeat) for row in seen], common=True),
             words("outcome", [Text(row.outcome, style="red" if row.outcome == "failed" else "") for row in seen]),
             words("verdict", [Text(verdict, style=VERDICT_STYLES.get(verdict, "yellow")) for verdict in verdicts]),
-        )
-    )
-
-
-def counts_table(counts: Iterable[TrialCounts]) -> RenderableType:
-    """How far a store's trials are."""
-    rows = list(counts)
-    if not rows:
-        return Text("No trial is planned.", style="yellow")
-    return Fitted(
-        (
-            names("model", [_name(row.model) for row in rows], common=True),
-            names("condition", [_name(row.condition) for row in rows]),
-            figures("planned", [str(row.planned) for row in rows]),
-            figures("answered", [str(row.answered) for row in rows]),
-            figures("budget", [str(row.budget) for row in rows], common=True),
-            figures("failed", [str(row.failed) for row in rows], common=True),
-            figures("running", [str(row.running) for row in rows], common=True),
-            figures("pending", [str(row.pending) for row in rows], common=True),
         )
     )
 
