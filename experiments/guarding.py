@@ -1,7 +1,10 @@
 """What is looked for in everything that comes from outside, question by question; the same for every condition."""
 
+from functools import cached_property
+
 from toolablate.experiments.plan_web import WebSection
 from toolablate.tools import Guard, Guards
+from toolablate.tools.guards.guard import Inspection
 from toolablate.tools.guards.leaks import LeakGuard
 from toolablate.tools.guards.markers import InstructionGuard
 from toolablate.traces.records import Question
@@ -9,10 +12,26 @@ from toolablate.traces.records import Question
 
 def guard_for(question: Question, web: WebSection) -> Guard:
     """Marks leaks of the question with its answer, and text that speaks to the model; blocks what the plan blocks."""
-    leaks = LeakGuard(
-        question.prompt, answers_of(question), block=web.block_leaks, blocked_hosts=frozenset(web.blocked_hosts)
-    )
-    return Guards(leaks, InstructionGuard())
+    return _Guard(question, web)
+
+
+class _Guard:
+    """Taking a question apart costs 0.3 ms, and many trials never see anything from outside; so it waits until then."""
+
+    def __init__(self, question: Question, web: WebSection) -> None:
+        self._question = question
+        self._web = web
+
+    def inspect(self, url: str, text: str) -> Inspection:
+        return self._guards.inspect(url, text)
+
+    @cached_property
+    def _guards(self) -> Guards:
+        question, web = self._question, self._web
+        leaks = LeakGuard(
+            question.prompt, answers_of(question), block=web.block_leaks, blocked_hosts=frozenset(web.blocked_hosts)
+        )
+        return Guards(leaks, InstructionGuard())
 
 
 def answers_of(question: Question) -> tuple[str, ...]:
