@@ -14,6 +14,7 @@ COMMANDS = {
     "verify": "Check a store's digests, references and completeness.",
     "replies": "Say what replies of models are recorded, and check them.",
     "web": "Record pages and searches into an archive, and seal, check and extend it.",
+    "probe": "Ask the endpoints of a plan what they can do.",
     "doctor": "Say what works on this machine, and how to get the rest.",
 }
 

@@ -1,0 +1,35 @@
+from pathlib import Path
+
+import click
+
+
+@click.command("probe")
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option("--model", "name", help="Ask only the model of this name.")
+@click.option("--json", "as_json", is_flag=True, help="Print what was found out as JSON.")
+def command(plan: Path, name: str | None, as_json: bool) -> None:
+    """Ask the endpoints of PLAN what they can do, with a handful of small requests to each model.
+
+    Prints what was found out, with its evidence, and the line to put into the model's entry. What a rate limit or an
+    outage hides is not found out. Exits with 1 if the plan wants what an endpoint lacks.
+    """
+    from toolablate.experiments import probing
+    from toolablate.experiments.plan import find_modules_beside, load_plan
+
+    loaded = load_plan(plan)[0]
+    find_modules_beside(plan)
+    models = probing.models_to_probe(loaded, name)
+    click.echo(probing.announce(models), err=True)
+    results = probing.probe_models(models)
+    lacking = [probing.problems(loaded, model, probed) for model, probed in zip(models, results, strict=True)]
+    if as_json:
+        click.echo(probing.as_json(loaded, models, results))
+    else:
+        from rich.console import Console
+
+        from toolablate.experiments.probing_view import show
+
+        console = Console()
+        for model, probed, missing in zip(models, results, lacking, strict=True):
+            show(model, probed, missing, console)
+    raise SystemExit(1 if any(lacking) else 0)
