@@ -69,7 +69,7 @@ class Completions:
             return [{"role": "tool", "tool_call_id": message.tool_call_id, "content": message.content}]
         written: dict[str, Any] = {"role": message.role, "content": message.content}
         if message.tool_calls:
-            whole = {item["id"]: item for item in message.items if item.get("type") == "function"}
+            whole = {item.get("id"): item for item in message.items if item.get("type") == "function"}
             written["content"] = message.content or None
             written["tool_calls"] = [_write_call(call, whole.get(call.id, {})) for call in message.tool_calls]
         details = [item for item in message.items if item.get("type") != "function"]

@@ -1,7 +1,7 @@
 """The SDK's clients of one endpoint.
 
 A client looks through all its connections at each request, so that many requests in flight cost more than the sum of
-them: 1.23 ms of CPU for one of 500 on one client, 0.58 ms where no client has more than 16 (2 cores, Python 3.11). So
+them: 1.23 ms of CPU for one of 500 on one client, 0.58 ms where no client has more than 16 (Python 3.11). So
 there are several, and a new one only when all are full.
 """
 
@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, Omit
+from openai._types import RequestOptions
 
 from toolablate.traces.records import OpenAIModel
 
@@ -42,8 +43,14 @@ class Lanes:
         # Reading the machine's certificates takes 15 ms; all lanes share them.
         self._certificates = httpx2.create_ssl_context()
         self._lanes: list[_Lane] = []
+        # All that it knows anyhow is told the client at each request, since it would copy its own defaults deeply.
         # Without a key no Authorization is sent, whatever the client would have found in the environment.
-        self._headers: dict[str, Any] = {} if key else {"Authorization": Omit()}
+        self._options: RequestOptions = {
+            "headers": {} if key else {"Authorization": Omit()},
+            "security": {"bearer_auth": True},
+            "timeout": model.timeout_seconds,
+            "max_retries": 0,
+        }
 
     @asynccontextmanager
     async def post(self, path: str, content: bytes) -> AsyncIterator[httpx2.Response]:
@@ -59,7 +66,7 @@ class Lanes:
                 path,
                 cast_to=httpx2.Response,
                 content=content,
-                options={"headers": self._headers},
+                options=self._options,
                 stream=True,
                 stream_cls=AsyncStream[Any],
             )

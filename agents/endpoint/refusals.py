@@ -1,7 +1,7 @@
 """What an endpoint's refusal means: from status, headers and body to a ModelError with a stable code.
 
-Codes: `rate_limited`, `server_error`, `timeout` (retryable); `unauthorized`, `insufficient_quota`, `forbidden`,
-`not_found`, `context_length`, `content_filter`, `bad_request` (not).
+Codes: `rate_limited`, `overloaded`, `server_error`, `timeout` (retryable); `unauthorized`, `insufficient_quota`,
+`forbidden`, `not_found`, `context_length`, `content_filter`, `bad_request` (not).
 """
 
 import math
@@ -19,6 +19,8 @@ _TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 _SHOWN_CHARACTERS = 500
+# What may pass. Overload is everybody's; any other 5xx, a `server_error`, may be due to one question.
+_PASSING = {408: "timeout", 429: "rate_limited", 503: "overloaded", 529: "overloaded"}
 # What the codes of a failed response mean; any other is the endpoint's own trouble.
 _STATUSES = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_prompt": 400, "content_filter": 400}
 _MAX_TOKENS_KEYS = ("max_tokens", "max_completion_tokens")
@@ -64,12 +66,8 @@ def _classify(status: int, word: str, said: str, key_variable: str) -> tuple[str
     if status == 403:
         # Gateways refuse a single question so, by their moderation; it says nothing of the other questions.
         return "forbidden", False, "the endpoint's rules bar this request, or its key lacks a right"
-    if status == 429:
-        return "rate_limited", True, ""
-    if status >= 500:
-        return "server_error", True, ""
-    if status == 408:
-        return "timeout", True, ""
+    if status in _PASSING or status >= 500:
+        return _PASSING.get(status, "server_error"), True, ""
     if status == 404:
         return "not_found", False, "check the endpoint's address and the model's name"
     if word == "context_length_exceeded" or status == 413 or _TOO_LONG.search(said):

@@ -22,6 +22,8 @@ MAX_BODY_BYTES = 32 * 1024 * 1024
 _MAX_REFUSAL_BYTES = 64 * 1024
 # Shorter "keys" are dummies for local servers, and blanking them out would spoil replies that hold the same word.
 _SECRET_FROM_LENGTH = 12
+# Deeper JSON could be written to a store and not be read from it again.
+_MOST_LEVELS = 100
 # What JSON has no number for and some servers write all the same.
 _NO_NUMBERS: dict[str, None] = {"NaN": None, "Infinity": None, "-Infinity": None}
 
@@ -81,6 +83,8 @@ class Transport:
         if not isinstance(body, dict):
             shown = " ".join(self._safe(text)[:200].split()) or "nothing"
             raise bad_reply(f"the reply is not a JSON object; it begins: {shown}")
+        if text.count("[") + text.count("{") > _MOST_LEVELS and _is_deeper(body, _MOST_LEVELS):
+            raise bad_reply(f"the reply is nested more than {_MOST_LEVELS} levels deep")
         if "\\u" in text:
             # What was escaped was looked through neither for the key nor for lone surrogates.
             body = self._cleaned(body)
@@ -128,6 +132,13 @@ def _parsed(text: str) -> object:
         return json.loads(text, parse_constant=_NO_NUMBERS.get)
     except (ValueError, RecursionError):
         return text
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return False
+    within = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(child, levels - 1) for child in within)
 
 
 def is_address(endpoint: str) -> bool:

@@ -31,8 +31,8 @@ TOO_LONG = {"message": "This model's maximum context length is 8192 tokens.", "t
 RETRYABLE: dict[str, tuple[Step, str]] = {
     "429": (Status(429, headers={"retry-after-ms": "1"}), "rate_limited"),
     "500": (Status(500), "server_error"),
-    "503 web page": (Status(503, body="<html>over capacity</html>"), "server_error"),
-    "529": (Status(529), "server_error"),
+    "503 web page": (Status(503, body="<html>over capacity</html>"), "overloaded"),
+    "529": (Status(529), "overloaded"),
     "408": (Status(408), "timeout"),
     "html": (HTML, "bad_reply"),
     "truncated json": (Raw(b'{"id": "x", "choices": [{"mess'), "bad_reply"),
@@ -44,6 +44,7 @@ RETRYABLE: dict[str, tuple[Step, str]] = {
     "null choice": (Json({"choices": [None]}), "bad_reply"),
     "choice without message": (Json({"choices": [{"finish_reason": "stop"}]}), "bad_reply"),
     "a call that is none": (reply("", tool_calls=[None]), "bad_reply"),
+    "overload in 200": (Json({"error": {"message": "no room", "code": 503}}), "overloaded"),
     "error in 200": (Json({"error": {"message": "upstream is overloaded", "code": 502}}), "server_error"),
     "rate limit in 200": (Json({"error": {"message": "slow down", "code": "429"}}), "rate_limited"),
     "empty": (reply(""), "empty_reply"),

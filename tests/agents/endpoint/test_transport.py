@@ -11,7 +11,7 @@ from tests.servers.responses import response, says
 
 from toolablate.agents import connect
 from toolablate.traces.errors import ModelError
-from toolablate.traces.records import Message, ModelRequest, OpenAIModel
+from toolablate.traces.records import Message, ModelReply, ModelRequest, OpenAIModel
 
 KEY = "sk-very-secret-0123456789"
 
@@ -48,8 +48,25 @@ async def test_a_refusal_of_any_size_is_read_in_part(chat_server: ChatServer, as
     chat_server.plays(Status(503, body="z" * 5_000_000))
     with pytest.raises(ModelError) as caught:
         await ask(model={"api": api})
-    assert (caught.value.code, caught.value.retryable) == ("server_error", True)
+    assert (caught.value.code, caught.value.retryable) == ("overloaded", True)
     assert len(caught.value.message) < 1000
+
+
+@pytest.mark.parametrize(("levels", "taken"), [(90, True), (150, False), (400, False)])
+async def test_what_is_nested_too_deep_to_be_read_again_is_no_reply(
+    chat_server: ChatServer, ask: Ask, levels: int, taken: bool
+) -> None:
+    nested: object = "hm"
+    for _ in range(levels):
+        nested = [nested]
+    chat_server.plays(reply("A", reasoning_details=[{"type": "reasoning.text", "deep": nested}]))
+    if taken:
+        told = await ask()
+        assert ModelReply.from_json(told.to_json()) == told
+        return
+    with pytest.raises(ModelError, match="nested") as caught:
+        await ask()
+    assert caught.value.code == "bad_reply"
 
 
 async def test_geminis_lists_of_errors_are_read(chat_server: ChatServer, ask: Ask) -> None:
