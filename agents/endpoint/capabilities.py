@@ -19,22 +19,22 @@ def require_sampling(model: OpenAIModel) -> None:
     if sampling.seed is not None and model.api == "responses":
         raise _refused(model, "sampling.seed", "is unknown to Responses", 'leave it out, or set api = "chat"')
     if sampling.seed is not None and can.seed is False:
-        raise _undeclared(model, "sampling.seed", "seed")
+        raise _undeclared(model, "its sampling sets seed", "seed")
     if wants_logprobs(model) and can.logprobs is False:
-        raise _undeclared(model, "sampling.logprobs", "logprobs")
+        raise _undeclared(model, "its sampling asks for logprobs", "logprobs")
 
 
 def require_capabilities(model: Model, condition: Condition) -> None:
     """Raises InputError where a condition wants what the model's endpoint is declared not to take."""
     if not isinstance(model, OpenAIModel) or not condition.tools:
         return
-    can, where = model.capabilities, f"condition {condition.name!r}: "
+    can, where = model.capabilities, f"condition {condition.name!r} sets"
     if can.tools is False:
-        raise _undeclared(model, f"{where}tools", "tools")
+        raise _undeclared(model, f"{where} tools", "tools")
     if can.tool_choice_required is False and condition.tool_choice not in ("auto", "none"):
-        raise _undeclared(model, f"{where}tool_choice = {condition.tool_choice!r}", "tool_choice_required")
+        raise _undeclared(model, f"{where} tool_choice = {condition.tool_choice!r}", "tool_choice_required")
     if can.parallel_tool_calls is False and condition.parallel_tool_calls is not None:
-        raise _undeclared(model, f"{where}parallel_tool_calls", "parallel_tool_calls")
+        raise _undeclared(model, f"{where} parallel_tool_calls", "parallel_tool_calls")
 
 
 def wants_logprobs(model: OpenAIModel) -> bool:
@@ -43,8 +43,8 @@ def wants_logprobs(model: OpenAIModel) -> bool:
 
 def _undeclared(model: OpenAIModel, wanted: str, capability: str) -> InputError:
     return InputError(
-        f"model {model.name!r} does not take {wanted}: its capabilities.{capability} is false",
-        hint="leave the one out, or mend the other if the endpoint has learned it (`toolablate probe` finds out)",
+        f"model {model.name!r}: {wanted}, but capabilities.{capability} is false",
+        hint="leave the one out, or mend the other if the endpoint can do it (`toolablate probe` finds out)",
         code="missing_capability",
     )
 
