@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.traces.older import as_rows
 from tests.traces.samples import ENVIRONMENT, WHEN, attempt, begun, filled, plan, trials
 
 from toolablate.traces.errors import StoreError
@@ -84,6 +85,7 @@ async def test_what_is_begun_is_taken_until_it_has_ended(tmp_path: Path) -> None
 
 HOLD = """
 import asyncio, sys, time
+from tests.traces.older import as_rows
 from tests.traces.samples import begun, plan, trials
 from toolablate.traces.store import Recorder
 
@@ -228,10 +230,10 @@ async def test_a_store_of_version_2_keeps_its_trials_and_tells_them_by_their_out
         for trial, outcome in zip(planned, ("answered", "budget", "failed"), strict=False):
             await attempt(recorder, trial, outcome=outcome)  # type: ignore[arg-type]
         before = standing(path).counts
-    with closing(sqlite3.connect(path)) as older:
+    with closing(sqlite3.connect(as_rows(path))) as older:
         older.executescript(
             "DROP INDEX trials_by_outcome; ALTER TABLE trials DROP COLUMN outcome; DROP TABLE claims;"
-            " DROP TABLE recorders; DROP TABLE IF EXISTS blocks; PRAGMA user_version = 2"
+            " DROP TABLE recorders; DROP TABLE blocks; PRAGMA user_version = 2"
         )
     with pytest.raises(StoreError, match="older version"):
         standing(path)
@@ -257,6 +259,7 @@ async def test_claims_and_outcomes_that_do_not_hold_are_damage(tmp_path: Path, s
 
 WRITE = """
 import asyncio, sys
+from tests.traces.older import as_rows
 from tests.traces.samples import WHEN, conversation, plan, trials
 from toolablate.traces.records import Usage
 from toolablate.traces.store import Recorder

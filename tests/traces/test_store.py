@@ -120,7 +120,7 @@ async def test_each_distinct_text_is_stored_once(tmp_path: Path) -> None:
             await attempt(recorder, plan(recorder)[0], turns=turns)
         connection = sqlite3.connect(path)
         (sizes[turns],) = connection.execute(
-            "SELECT (SELECT sum(length(body)) FROM texts) + (SELECT sum(length(body)) FROM events)"
+            "SELECT (SELECT sum(length(body)) FROM texts) + (SELECT sum(size) FROM blocks)"
         ).fetchone()
         connection.close()
     assert sizes[20] < 2.5 * sizes[10]

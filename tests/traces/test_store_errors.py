@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.traces.older import as_rows
 from tests.traces.samples import attempt, begun, filled, plan, score, trials
 
 from toolablate.traces.errors import StoreError
@@ -120,7 +121,9 @@ async def test_a_newer_version_is_refused_and_left_alone(tmp_path: Path, opener:
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     before = _contents(tmp_path)
-    with pytest.raises(StoreError, match=rf"version is 99, this one knows up to {SCHEMA_VERSION}(.|\n)*Upgrade") as caught:
+    with pytest.raises(
+        StoreError, match=rf"version is 99, this one knows up to {SCHEMA_VERSION}(.|\n)*Upgrade"
+    ) as caught:
         opener(path)
     assert caught.value.code == "newer_version"
     assert _contents(tmp_path) == before
@@ -303,14 +306,24 @@ def test_a_write_protected_file_in_a_writable_folder_is_refused(protected: Path)
     assert _names(protected.parent) == ["s.db"]
 
 
-async def test_a_damaged_text_is_named_when_it_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("UPDATE texts SET body = x'00' WHERE encoding = 1", r"text \d+"),
+        ("UPDATE blocks SET body = x'00'", "the block of"),
+    ],
+    ids=["text", "block"],
+)
+async def test_what_is_damaged_is_named_when_it_is_read(tmp_path: Path, statement: str, what: str) -> None:
     path = tmp_path / "s.db"
     (trace,) = await filled(path, 1)
+    if "texts" in statement:
+        as_rows(path)
     connection = sqlite3.connect(path)
-    connection.execute("UPDATE texts SET body = x'00' WHERE encoding = 1")
+    connection.execute(statement)
     connection.commit()
     connection.close()
-    with Store(path) as store, pytest.raises(StoreError, match=r"damaged: text \d+(.|\n)*verify"):
+    with Store(path) as store, pytest.raises(StoreError, match=rf"damaged: {what}(.|\n)*verify"):
         store.trace(trace.trial.id)
 
 

@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from tests.traces.older import as_rows
 from tests.traces.samples import CODE, MODEL, QUESTIONS, begun, filled, plan
 
 from toolablate.traces.errors import StoreError
@@ -40,6 +41,12 @@ def test_a_sound_store_has_no_problems_and_what_is_missing_is_no_damage(sound: t
     assert report.checked["trials"] == 8
 
 
+@pytest.fixture
+def rows(copy: Path) -> Path:
+    """With the events as rows, as a trial that runs has them, and one that failed."""
+    return as_rows(copy)
+
+
 DAMAGES = {
     "text edited": ("UPDATE texts SET body = CAST('{}' AS BLOB), encoding = 0 WHERE key = 5", "text 5", "digest"),
     "text not zstd": ("UPDATE texts SET body = x'28b52ffd00' WHERE key = 5", "text 5", "damaged"),
@@ -63,33 +70,54 @@ DAMAGES = {
     "digest edited": ("UPDATE traces SET digest = NULL WHERE key = 1", "attempt 1", "digest"),
     "environment moved": ("UPDATE traces SET environment = 1 WHERE key = 1", "attempt 1", ""),
     "lookups invented": ("INSERT INTO lookups VALUES (1, 'not_in_archive', 2)", "attempt 1", "counts of lookups"),
-    "event deleted": ("DELETE FROM events WHERE trace = 1 AND seq = 2", "attempt 1", "event 2 is missing"),
-    "last event deleted": ("DELETE FROM events WHERE trace = 1 AND kind = 'answer'", "attempt 1", "events where"),
-    "event kind": ("UPDATE events SET kind = 'answer' WHERE trace = 1 AND seq = 0", "attempt 1", "digest"),
-    "events swapped": ("UPDATE events SET body = (SELECT body FROM events AS o WHERE o.trace = 2 AND o.seq = events.seq) WHERE trace = 1", "attempt 1", "digest"),
-    "event not json": ("UPDATE events SET body = x'ff' WHERE trace = 1 AND seq = 1", "attempt 1", "not JSON"),
     "event refers to itself": ("UPDATE texts SET body = CAST('\"~j1\"' AS BLOB), encoding = 0 WHERE key = 1", "text 1", "digest"),
     "score edited": ("UPDATE scores SET value = 0, verdict = 'wrong' WHERE trial = 1", "score of trial", "column"),
     "score body": ("UPDATE scores SET body = CAST(replace(CAST(body AS TEXT), 'A', 'B') AS BLOB) WHERE trial = 1", "score of trial", "digest"),
     "score of another": ("UPDATE scores SET trace = 2 WHERE trial = 1", "score of trial", "no finished trace of its trial"),
     "run shortened": ("DELETE FROM run_trials WHERE trial = 8", "run run-1", "planned 8 trials, of which 7"),
     "run renamed": ("UPDATE runs SET id = 'run-0'", "run run-0", "that of run run-1"),
+    "block deleted": ("DELETE FROM blocks WHERE trace = 6", "attempt 1", "0 events where"),
+    "block of a block deleted": ("DELETE FROM blocks WHERE trace = 1", "attempt 1", "which cannot be"),
+    "block not zstd": ("UPDATE blocks SET body = x'28b52ffd00' WHERE trace = 1", "attempt 1", "block of trace 1"),
+    "block of another": ("UPDATE blocks SET body = (SELECT body FROM blocks WHERE trace = 3), size = (SELECT size FROM blocks WHERE trace = 3) WHERE trace = 1", "attempt 1", "digest"),
+    "block against another": ("UPDATE blocks SET base = 3 WHERE base = 1", "attempt 1", ""),
+    "block against itself": ("UPDATE blocks SET base = trace", "attempt 1", "which cannot be"),
+    "block and rows": ("INSERT INTO events VALUES (1, 0, 'answer', x'7b7d')", "attempt 1", "as a block and as rows"),
+    "block size": ("UPDATE blocks SET size = size + 1 WHERE trace = 1", "attempt 1", "claims"),
+}  # fmt: skip
+
+ROW_DAMAGES = {
+    "event deleted": ("DELETE FROM events WHERE trace = 1 AND seq = 2", "attempt 1", "event 2 is missing"),
+    "last event deleted": ("DELETE FROM events WHERE trace = 1 AND kind = 'answer'", "attempt 1", "events where"),
+    "event kind": ("UPDATE events SET kind = 'answer' WHERE trace = 1 AND seq = 0", "attempt 1", "digest"),
+    "events swapped": ("UPDATE events SET body = (SELECT body FROM events AS o WHERE o.trace = 2 AND o.seq = events.seq) WHERE trace = 1", "attempt 1", "digest"),
+    "event not json": ("UPDATE events SET body = x'ff' WHERE trace = 1 AND seq = 1", "attempt 1", "not JSON"),
+    "text missing": ("DELETE FROM texts WHERE key = 1", "", "text 1 is missing"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", DAMAGES)
-def test_damage_is_found_and_named(copy: Path, name: str) -> None:
-    statement, where, what = DAMAGES[name]
-    _edit(copy, statement)
-    report = verify(copy)
+def _found(path: Path, statement: str, where: str, what: str) -> None:
+    _edit(path, statement)
+    report = verify(path)
     assert not report.ok
     assert any(where in problem.where and what in problem.what for problem in report.problems), report.problems
 
 
-def test_a_self_reference_does_not_hang(copy: Path) -> None:
-    _edit(copy, "UPDATE texts SET body = CAST('{\"a\":\"~j1\"}' AS BLOB), encoding = 0 WHERE key = 1",
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damage_is_found_and_named(copy: Path, name: str) -> None:
+    _found(copy, *DAMAGES[name])
+
+
+@pytest.mark.parametrize("name", ROW_DAMAGES)
+def test_damage_to_rows_of_events_is_found_and_named(rows: Path, name: str) -> None:
+    assert verify(rows).ok
+    _found(rows, *ROW_DAMAGES[name])
+
+
+def test_a_self_reference_does_not_hang(rows: Path) -> None:
+    _edit(rows, "UPDATE texts SET body = CAST('{\"a\":\"~j1\"}' AS BLOB), encoding = 0 WHERE key = 1",
           "UPDATE events SET body = CAST('{\"a\":\"~j1\"}' AS BLOB) WHERE trace = 1 AND seq = 0")  # fmt: skip
-    assert any("refers to itself" in problem.what for problem in verify(copy).problems)
+    assert any("refers to itself" in problem.what for problem in verify(rows).problems)
 
 
 def test_a_text_that_claims_to_be_enormous_is_not_unpacked(copy: Path) -> None:

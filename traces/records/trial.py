@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from toolablate.traces.records._base import Record, TaggedRecord, digest_json
+from toolablate.traces.records._base import Record, TaggedRecord, digest_json, digest_text
 from toolablate.traces.records.event import Event
 from toolablate.traces.records.message import Usage
 
@@ -22,7 +22,11 @@ class Trial(TaggedRecord):
 
     @cached_property
     def id(self) -> str:
-        return digest_json([self.question, self.model, self.condition, self.repeat])
+        digests = self.question, self.model, self.condition
+        if all(map(str.isalnum, digests)):
+            # What `canonical_json` gives, for a plan may call for a hundred thousand trials.
+            return digest_text(f'["{digests[0]}","{digests[1]}","{digests[2]}",{self.repeat}]')
+        return digest_json([*digests, self.repeat])
 
 
 class Environment(Record):

@@ -1,15 +1,17 @@
 """How an attempt at a trial is written: begun under a claim, its events, its end."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Environment, Trace, Trial
+from toolablate.traces.store._blocks import seal, shrink_row
 from toolablate.traces.store._digests import record_content
 from toolablate.traces.store._locks import lives
+from toolablate.traces.store._packing import TracePacker
 from toolablate.traces.store._tallies import tallies, write_tallies
 from toolablate.traces.store._writer import Desk
 
@@ -25,6 +27,7 @@ class Attempt:
     trial_key: int = 0
     key: int = 0
     number: int = 0
+    packer: TracePacker = field(default_factory=TracePacker)
 
 
 def begin(attempt: Attempt, store: Path) -> Callable[[Desk], bool]:
@@ -67,21 +70,21 @@ def unplanned(trial: str) -> StoreError:
     )
 
 
-def event(trace: int, seq: int, content: dict[str, Any]) -> Callable[[Desk], None]:
-    kind = content["kind"]
-    body = {name: value for name, value in content.items() if name != "kind"}
-
+def event(attempt: Attempt, seq: int, content: dict[str, Any]) -> Callable[[Desk], None]:
     def write(desk: Desk) -> None:
         desk.connection.execute(
             "INSERT INTO events (trace, seq, kind, body) VALUES (?, ?, ?, ?)",
-            (trace, seq, kind, desk.texts.pack(body)),
+            (attempt.key, seq, content["kind"], shrink_row(attempt.packer.pack(content, desk.texts))),
         )
 
     return write
 
 
 def finish(attempt: Attempt, trace: Trace, digest: str) -> Callable[[Desk], None]:
-    """The row's end, its tallies, which trace counts for the trial, and the end of the claim, in one transaction."""
+    """The row's end, its tallies, which trace counts for the trial, and the end of the claim, in one transaction.
+
+    The events of one that counts become a block; a failed one is read by SQL, and is not kept for long.
+    """
     found = tallies(record_content(event) for event in trace.events if event.kind == "tool_call")
     usage = trace.usage
     ended = (
@@ -104,6 +107,8 @@ def finish(attempt: Attempt, trace: Trace, digest: str) -> Callable[[Desk], None
             ended,
         )
         write_tallies(desk.connection, attempt.key, found)
+        if trace.outcome != "failed":
+            seal(desk.connection, desk.bases, attempt.key)
         desk.connection.execute(
             "UPDATE trials SET current = ?1, outcome = ?3 WHERE key = ?2"
             " AND (?3 <> 'failed' OR outcome IS NULL OR outcome = 'failed')",

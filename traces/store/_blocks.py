@@ -1,8 +1,8 @@
 """The events of a finished trace as one block, packed against an earlier one where it may resemble that.
 
-Two trials of one question share the question, the instructions, the tools and the form of every event, and often much of
-what a model says. So a block is compressed with an earlier block of the same question and model for a dictionary, and
-the first of those with the first of the question. To read one, at most two others are read.
+Two trials of one question share the question, the instructions, the tools and the form of every event, and often much
+of what a model says. So a block is compressed with an earlier block of the same question and model for a dictionary,
+and the first of those with the first of the question. To read one, at most two others are read.
 """
 
 import sqlite3
@@ -71,7 +71,7 @@ class Bases:
         if row is None:
             return None
         try:
-            return _Base(*row, read_block(self._connection, row[0]) or b"")
+            return _Base(row[0], row[1], read_block(self._connection, row[0]) or b"")
         except StoreError:
             return None  # a damaged block is no reason to lose another
 

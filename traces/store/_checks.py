@@ -144,11 +144,13 @@ def traces(connection: sqlite3.Connection) -> Iterator[Finding]:
 
 def _trace_damage(connection: sqlite3.Connection, row: tuple[Any, ...], reader: TextReader) -> str:
     key, outcome, expected, digest = row[0], row[4], row[-3], row[-2]
-    numbers = [seq for (seq,) in connection.execute("SELECT seq FROM events WHERE trace = ? ORDER BY seq", (key,))]
-    gap = next((index for index, seq in enumerate(numbers) if seq != index), None)
-    if gap is not None:
-        return f"event {gap} is missing"
     try:
+        rows = [seq for (seq,) in connection.execute("SELECT seq FROM events WHERE trace = ? ORDER BY seq", (key,))]
+        gap = next((index for index, seq in enumerate(rows) if seq != index), None)
+        if gap is not None:
+            return f"event {gap} is missing"
+        if rows and connection.execute("SELECT 1 FROM blocks WHERE trace = ?", (key,)).fetchone():
+            return "its events are there as a block and as rows"
         events = read_events(connection, key, reader)
         if outcome is None:
             return ""
@@ -157,8 +159,8 @@ def _trace_damage(connection: sqlite3.Connection, row: tuple[Any, ...], reader: 
         return error.message
     except (ValidationError, TypeError) as error:
         return f"it is no valid trace ({str(error).splitlines()[0]})"
-    if len(numbers) != expected:
-        return f"it has {len(numbers)} events where {expected} were recorded"
+    if len(events) != expected:
+        return f"it has {len(events)} events where {expected} were recorded"
     if combined_digest(header, [digest_json(event) for event in events]) != (digest or b"").hex():
         return "its content does not match its digest"
     if read_tallies(connection, key) != tallies(events):

@@ -1,23 +1,25 @@
 """Why trials failed."""
 
 import sqlite3
+from typing import Any
 
 from toolablate.traces.store._labels import labels
 from toolablate.traces.store._observe import run_key
 from toolablate.traces.store._texts import TextReader
+from toolablate.traces.store._traces import read_events
 from toolablate.traces.store.failure import FailureCount
 
-# A code that is too long to stand in the body stands there as a reference, which is as distinct as the code itself.
+# The events of a failed trace are rows, and those of failures are not compressed.
 # SQLite fills the bare columns of a min() from the row that holds the minimum: the first of the trials.
 _FAILURES = """
 WITH failed AS (
-    SELECT trials.key AS trial, trials.id AS id, trials.model AS model,
+    SELECT trials.key AS trial, trials.id AS id, trials.model AS model, traces.key AS trace,
         (SELECT body FROM events WHERE trace = traces.key AND kind = 'failure' ORDER BY seq DESC LIMIT 1) AS body
     FROM trials JOIN traces ON traces.key = trials.current
     WHERE traces.outcome = 'failed'
         AND (:run IS NULL OR trials.key IN (SELECT trial FROM run_trials WHERE run = :run))
 )
-SELECT model, body, count(*), id, min(trial) FROM failed
+SELECT model, trace, count(*), id, min(trial) FROM failed
 GROUP BY model, json_extract(CAST(body AS TEXT), '$.boundary'), json_extract(CAST(body AS TEXT), '$.code')
 ORDER BY count(*) DESC, min(trial)
 """
@@ -27,10 +29,10 @@ def read_failures(connection: sqlite3.Connection, run: str | None) -> tuple[Fail
     """Raises InputError for a run that is not there, StoreError for a damaged event, sqlite3.Error."""
     key = None if run is None else run_key(connection, run)
     models = labels(connection, "models")
-    reader = TextReader(connection)
     counts = []
-    for model, body, count, trial, _ in connection.execute(_FAILURES, {"run": key}):
-        last = {} if body is None else reader.unpack(body)
+    for model, trace, count, trial, _ in connection.execute(_FAILURES, {"run": key}).fetchall():
+        events = read_events(connection, trace, TextReader(connection))
+        last: dict[str, Any] = next((event for event in reversed(events) if event["kind"] == "failure"), {})
         counts.append(
             FailureCount(
                 model=models[model],

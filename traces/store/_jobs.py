@@ -65,7 +65,9 @@ def _put(desk: Desk, table: str, record: Record, identity: str, **columns: str |
 
 
 def _put_trials(desk: Desk, trials: Sequence[Trial]) -> list[int]:
-    known = {table: _keys(desk.connection, table) for table in ("questions", "models", "conditions")}
+    keys = _keys(desk.connection, "trials")
+    new = {trial.id: trial for trial in trials if trial.id not in keys}
+    known = {table: _keys(desk.connection, table) for table in ("questions", "models", "conditions")} if new else {}
 
     def key(table: str, identity: str, trial: Trial) -> int:
         try:
@@ -77,23 +79,23 @@ def _put_trials(desk: Desk, trials: Sequence[Trial]) -> list[int]:
                 code="unknown_reference",
             ) from None
 
+    last = max(keys.values(), default=0)
     rows = [
         (
+            number,
             trial.id,
             key("questions", trial.question, trial),
             key("models", trial.model, trial),
             key("conditions", trial.condition, trial),
             trial.repeat,
         )
-        for trial in trials
+        for number, trial in enumerate(new.values(), start=last + 1)
     ]
     desk.connection.executemany(
-        "INSERT INTO trials (id, question, model, condition, repeat) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (id) DO NOTHING",
-        rows,
+        "INSERT INTO trials (key, id, question, model, condition, repeat) VALUES (?, ?, ?, ?, ?, ?)", rows
     )
-    find = "SELECT key FROM trials WHERE id = ?"
-    return [int(desk.connection.execute(find, row[:1]).fetchone()[0]) for row in rows]
+    keys.update((identity, number) for number, identity in enumerate(new, start=last + 1))
+    return [keys[trial.id] for trial in trials]
 
 
 def _put_run(desk: Desk, run: Run, trials: list[int]) -> None:

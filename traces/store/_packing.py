@@ -1,8 +1,8 @@
 """The events of one trace as JSON in which nothing stands twice: each request repeats all that was said before.
 
-In a packed event the string `~l12` stands for value 12 of its trace, `~t12` for text 12 of the store (a long text, which
-other traces may hold too), and a string that itself begins with `~` has one `~` more. A trace's values are its strings
-of at least VALUE_CHARS and its objects that are items of lists, numbered from 0 in the order in which they end.
+In a packed event the string `~l12` stands for value 12 of its trace, `~t12` for text 12 of the store (a long text,
+which other traces may hold too), and a string that itself begins with `~` has one `~` more. A trace's values are its
+strings of at least VALUE_CHARS and its objects that are items of lists, numbered from 0 in the order in which they end.
 """
 
 import hashlib
@@ -17,25 +17,27 @@ SHARED_CHARS = 2_000
 class TracePacker:
     """Packs the events of one trace, in their order."""
 
-    def __init__(self, texts: TextWriter) -> None:
-        self._texts = texts
+    def __init__(self) -> None:
         self._numbers: dict[str | bytes, int] = {}
 
-    def pack(self, event: dict[str, Any]) -> str:
-        return to_json(self._pack(event))
+    def pack(self, event: dict[str, Any], texts: TextWriter) -> str:
+        """As JSON; long texts go into the store."""
+        return to_json(self._pack(event, texts))
 
-    def _pack(self, value: Any) -> Any:
+    def _pack(self, value: Any, texts: TextWriter) -> Any:
         if isinstance(value, str):
-            return self._pack_text(value)
+            return self._pack_text(value, texts)
         if isinstance(value, dict):
-            return {name: self._pack(item) for name, item in value.items()}
+            return {name: self._pack(item, texts) for name, item in value.items()}
         if isinstance(value, list):
-            return [self._pack_item(item) if isinstance(item, dict) else self._pack(item) for item in value]
+            return [
+                self._pack_item(item, texts) if isinstance(item, dict) else self._pack(item, texts) for item in value
+            ]
         return value
 
-    def _pack_text(self, text: str) -> str:
+    def _pack_text(self, text: str, texts: TextWriter) -> str:
         if len(text) >= SHARED_CHARS:
-            return f"{MARK}t{self._texts.put(text)}"
+            return f"{MARK}t{texts.put(text)}"
         if len(text) >= VALUE_CHARS:
             number = self._numbers.get(text)
             if number is not None:
@@ -43,12 +45,12 @@ class TracePacker:
             self._numbers[text] = len(self._numbers)
         return MARK + text if text.startswith(MARK) else text
 
-    def _pack_item(self, item: dict[str, Any]) -> Any:
+    def _pack_item(self, item: dict[str, Any], texts: TextWriter) -> Any:
         key = hashlib.blake2b(to_json(item).encode(), digest_size=16).digest()
         number = self._numbers.get(key)
         if number is not None:
             return f"{MARK}l{number}"
-        packed = self._pack(item)
+        packed = self._pack(item, texts)
         self._numbers[key] = len(self._numbers)
         return packed
 

@@ -100,6 +100,7 @@ class TextReader:
         self._connection = connection
         self._texts: dict[int, str] = {}
         self._values: dict[int, Any] = {}
+        self._open: set[int] = set()
 
     def unpack(self, body: bytes) -> Any:
         """The content of a body. Raises StoreError where a text is missing or damaged."""
@@ -119,8 +120,14 @@ class TextReader:
 
     def json(self, key: int) -> Any:
         """The value in a text. It is shared by all that refer to it, so it is not to be changed."""
+        if key in self._open:
+            raise damaged("a record refers to itself")
         if key not in self._values:
-            self._values[key] = self._unpack(parse(self.text(key)))
+            self._open.add(key)
+            try:
+                self._values[key] = self._unpack(parse(self.text(key)))
+            finally:
+                self._open.remove(key)
         return self._values[key]
 
     def _unpack(self, value: Any) -> Any:

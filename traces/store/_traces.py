@@ -7,7 +7,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from toolablate.traces.records import Environment, Model, Trace, Trial, Usage
+from toolablate.traces.store._blocks import expand_row, read_block
 from toolablate.traces.store._observe import run_key
+from toolablate.traces.store._packing import TraceUnpacker
 from toolablate.traces.store._texts import TextReader, damaged
 
 MODEL: TypeAdapter[Model] = TypeAdapter(Model)
@@ -37,8 +39,13 @@ def read_header(row: Sequence[Any], reader: TextReader) -> dict[str, Any]:
 
 
 def read_events(connection: sqlite3.Connection, key: int, reader: TextReader) -> list[dict[str, Any]]:
+    """Of a trace, in their order, as JSON values. Raises StoreError where they are damaged, sqlite3.Error."""
+    unpacker = TraceUnpacker(reader)
+    block = read_block(connection, key)
+    if block is not None:
+        return unpacker.unpack_all(block)
     rows = connection.execute("SELECT kind, body FROM events WHERE trace = ? ORDER BY seq", (key,))
-    return [{"kind": kind, **reader.unpack(body)} for kind, body in rows]
+    return [{**unpacker.unpack(expand_row(body)), "kind": kind} for kind, body in rows]
 
 
 def read_trace(connection: sqlite3.Connection, row: Sequence[Any], reader: TextReader) -> Trace:

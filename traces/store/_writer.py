@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from toolablate.traces.errors import InternalError, StoreError, ToolablateError
+from toolablate.traces.store._blocks import Bases
 from toolablate.traces.store._errors import explain
 from toolablate.traces.store._open import MAX_BUSY_PAUSE_SECONDS, begin_writing
 from toolablate.traces.store._texts import TextWriter
@@ -31,6 +32,7 @@ class Desk:
 
     connection: sqlite3.Connection
     texts: TextWriter
+    bases: Bases
 
 
 @dataclass(slots=True)
@@ -49,7 +51,7 @@ class Writer:
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._path = path
-        self._desk = Desk(connection, TextWriter(connection))
+        self._desk = Desk(connection, TextWriter(connection), Bases(connection))
         self._jobs: deque[_Job] = deque()
         self._chars = 0
         self._changed = threading.Condition()
@@ -131,6 +133,7 @@ class Writer:
             connection.execute("ROLLBACK TO job")
             connection.execute("RELEASE job")
             self._desk.texts.forget()
+            self._desk.bases.forget()
             error = refusal  # `refusal` is unbound when this block ends
             return lambda: job.future.set_exception(error)
         connection.execute("RELEASE job")

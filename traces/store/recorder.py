@@ -200,7 +200,7 @@ class TrialRecorder:
             event = _EVENT.validate_python(_cleaned(content))
             content = record_content(event)
             digest = digest_json(content)
-        self._writer.submit(_attempts.event(self._attempt.key, len(self._events), content), chars=len(text))
+        self._writer.submit(_attempts.event(self._attempt, len(self._events), content), chars=len(text))
         self._events.append(event)
         self._digests.append(digest)
 

@@ -1,0 +1,138 @@
+"""What a trace says twice is kept once, and comes back as it was said."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.traces.older import as_rows
+from tests.traces.samples import attempt, begun, conversation, filled, plan, trials
+
+from toolablate.traces.errors import StoreError
+from toolablate.traces.store import Recorder, Store, verify
+from toolablate.traces.store._blocks import MAX_BASE_BYTES
+from toolablate.traces.store._packing import SHARED_CHARS, VALUE_CHARS, TracePacker, TraceUnpacker
+from toolablate.traces.store._schema import migrate, migrations
+from toolablate.traces.store._texts import TextReader, TextWriter
+
+TEXTS = st.one_of(
+    st.text(max_size=8),
+    st.sampled_from(["~", "~~", "~l0", "~t1", "~j1", "~" * VALUE_CHARS, "a" * VALUE_CHARS, "b" * SHARED_CHARS]),
+    st.sampled_from(["a" * (VALUE_CHARS - 1), "~" + "a" * (VALUE_CHARS - 1), "~" + "b" * SHARED_CHARS]),
+)
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), TEXTS),
+    lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXTS, inner, max_size=4)),
+    max_leaves=12,
+)
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as opened:
+        migrate(opened, migrations())
+        yield opened
+
+
+@given(st.lists(st.dictionaries(TEXTS, VALUES, max_size=4), max_size=5))
+def test_what_is_packed_comes_back_one_by_one_and_as_an_array(
+    connection: sqlite3.Connection, events: list[dict[str, Any]]
+) -> None:
+    packer, writer = TracePacker(), TextWriter(connection)
+    packed = [packer.pack(event, writer).encode() for event in events]
+    unpacker = TraceUnpacker(TextReader(connection))
+    assert [unpacker.unpack(body) for body in packed] == events
+    array = b"[" + b",".join(packed) + b"]"
+    assert TraceUnpacker(TextReader(connection)).unpack_all(array) == events
+
+
+def test_a_message_said_again_is_a_reference(connection: sqlite3.Connection) -> None:
+    packer, writer = TracePacker(), TextWriter(connection)
+    message = {"role": "user", "content": "why? " * 30}
+    packer.pack({"messages": [message]}, writer)
+    assert packer.pack({"messages": [message, {"x": message["content"]}]}, writer) == '{"messages":["~l1",{"x":"~l0"}]}'
+
+
+@pytest.mark.parametrize("reference", ["~l0", "~l", "~l-1", "~l\u0661", "~x1", "~t999", "~"])
+def test_a_reference_that_leads_nowhere_is_damage(connection: sqlite3.Connection, reference: str) -> None:
+    with pytest.raises(StoreError, match="damaged"):
+        TraceUnpacker(TextReader(connection)).unpack(f'{{"a":"{reference}"}}'.encode())
+
+
+async def test_traces_of_a_question_are_packed_against_its_first(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    await filled(path)
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT trace, base, depth, length(body) FROM blocks ORDER BY trace").fetchall()
+    assert [row[1:3] for row in rows] == [(None, 0), (1, 1), (None, 0), (3, 1), (None, 0), (5, 1), (None, 0), (7, 1)]
+    assert all(size < rows[trace - 2][3] / 2 for trace, base, _, size in rows if base)
+
+
+async def test_another_recorder_goes_on_with_the_same_base(tmp_path: Path) -> None:
+    path, planned = tmp_path / "s.db", trials(repeats=4)
+    for trial in planned[:6]:
+        with Recorder(path) as recorder:
+            plan(recorder, planned, identity=trial.id)
+            await attempt(recorder, trial)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT base FROM blocks ORDER BY trace").fetchall() == [(None,), *[(1,)] * 5]
+    assert verify(path).ok
+
+
+async def test_a_trace_too_long_to_be_a_base_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Recorder(path) as recorder:
+        planned = plan(recorder)
+        long = await attempt(recorder, planned[0], turns=2 * MAX_BASE_BYTES // 1000)
+        short = await attempt(recorder, planned[1])
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT base FROM blocks").fetchall() == [(None,), (None,)]
+        assert connection.execute("SELECT max(size) FROM blocks").fetchone() > (MAX_BASE_BYTES,)
+    with Store(path) as store:
+        assert list(store.traces()) == [long, short]
+
+
+async def test_a_damaged_base_costs_no_further_trace(tmp_path: Path) -> None:
+    path, planned = tmp_path / "s.db", trials()
+    with Recorder(path) as recorder:
+        plan(recorder, planned)
+        await attempt(recorder, planned[0])
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE blocks SET body = x'00'")
+    with Recorder(path) as recorder:
+        trace = await attempt(recorder, planned[1])
+    with Store(path) as store:
+        assert store.trace(planned[1].id) == trace
+
+
+async def test_events_are_rows_until_the_trial_has_ended_well(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Recorder(path) as recorder:
+        planned = plan(recorder)
+        await attempt(recorder, planned[0])
+        failed = await attempt(recorder, planned[1], outcome="failed")
+        session = await begun(recorder, planned[2])
+        for event in conversation():
+            session.record(event)
+    with closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT trace, count(*) FROM events GROUP BY trace").fetchall()
+        assert rows == [(2, len(failed.events)), (3, len(failed.events))]
+        assert connection.execute("SELECT trace FROM blocks").fetchall() == [(1,)]
+    with Store(path) as store:
+        assert store.trace(planned[1].id) == failed
+    assert verify(path).ok
+
+
+async def test_rows_of_an_older_version_are_read_beside_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    traces = await filled(path, 3)
+    as_rows(path)
+    with Recorder(path) as recorder:
+        traces.append(await attempt(recorder, trials()[3]))
+    with Store(path) as store:
+        assert list(store.traces()) == traces
+    assert verify(path).ok
