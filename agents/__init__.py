@@ -3,6 +3,7 @@
 from toolablate.agents.chat import ChatModel, ModelSource
 from toolablate.agents.connect import connect
 from toolablate.agents.endpoint import read_api_key, require_capabilities
+from toolablate.agents.pacing import Line, PacedSource, lines_of
 from toolablate.agents.retry import RetryPolicy
 from toolablate.agents.run import AgentResult, run_agent
 from toolablate.agents.session import Tools
@@ -10,10 +11,13 @@ from toolablate.agents.session import Tools
 __all__ = [
     "AgentResult",
     "ChatModel",
+    "Line",
     "ModelSource",
+    "PacedSource",
     "RetryPolicy",
     "Tools",
     "connect",
+    "lines_of",
     "read_api_key",
     "require_capabilities",
     "run_agent",

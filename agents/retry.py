@@ -16,7 +16,7 @@ class RetryPolicy:
     `attempts` and `tool_attempts` count the first one. The wait doubles from `base_seconds` up to `cap_seconds`; where
     the other side named a wait it is honoured, up to `retry_after_cap_seconds`.
 
-    Where the model is `paced`, an endpoint that is busy is waited for in its lane: such a refusal is no attempt, and
+    Where the model is `paced`, an endpoint that is busy is waited for in its line: such a refusal is no attempt, and
     `refusals` of them end the call.
     """
 
@@ -62,7 +62,7 @@ class Tries:
         return error.retryable and self.failed < self.policy.attempts and self.refused < self.policy.refusals
 
     def delay(self, error: ToolablateError, rng: random.Random) -> float:
-        """Seconds to wait before the next; none where the model's lane waits."""
+        """Seconds to wait before the next; none where the model's line waits."""
         return 0.0 if self._is_refusal(error) else self.policy.delay(self.failed, error, rng)
 
     def _is_refusal(self, error: ToolablateError) -> bool:

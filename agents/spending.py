@@ -1,8 +1,9 @@
 """What a trial has spent, and which limit of its budget that reaches."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from toolablate.traces.records import Budget, Limit, ModelReply, ModelRequest, Price, Usage
+from toolablate.traces.records import Budget, Event, Failure, Limit, ModelCall, ModelReply, ModelRequest, Price, Usage
 
 # For endpoints that do not report usage; roughly right for English, and only ever used to stop a runaway trial.
 CHARACTERS_PER_TOKEN = 4
@@ -57,6 +58,16 @@ class Spending:
 
     def reached_before_turn(self, seconds: float) -> Limit | None:
         return "turns" if self.turns >= self.budget.turns else self.reached(seconds)
+
+
+def spent(events: Iterable[Event]) -> tuple[Usage, float | None]:
+    """What the replies among these events took, and what they cost in US dollars, as far as either is known."""
+    usage, costs = Usage(), []
+    for event in events:
+        if isinstance(event, ModelCall | Failure) and event.reply is not None:
+            usage = usage + event.reply.usage
+            costs += [] if event.cost_usd is None else [event.cost_usd]
+    return usage, sum(costs) if costs else None
 
 
 def estimated_tokens(request: ModelRequest) -> int:

@@ -3,48 +3,42 @@
 import asyncio
 import signal
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from toolablate.agents import RetryPolicy
+from toolablate.agents import require_capabilities
+from toolablate.experiments.execution import LocalExecutor, open_executor
+from toolablate.experiments.failing import Failures
 from toolablate.experiments.kernel_changes import changed_kernels, environments
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.question_files import refuse_too_large
-from toolablate.experiments.replies import open_sources
-from toolablate.experiments.runner import Setting, StopSwitch, Watcher, run_trials
+from toolablate.experiments.runner import Setting, StopSwitch, run_trials
 from toolablate.experiments.scoring import Scorers, score_unscored
-from toolablate.experiments.trials import Design, design
-from toolablate.experiments.web import open_web
-from toolablate.experiments.world import (
-    bring_up_to_date,
-    environment,
-    finished_trials,
-    needed,
-    open_tried_sandbox,
-    require_same_world,
-    servers_needed,
-    world_of,
-)
-from toolablate.tools import Resources, open_toolset
+from toolablate.experiments.trials import Design, PlannedTrial, design
+from toolablate.experiments.watcher import Watcher
+from toolablate.experiments.world import bring_up_to_date, finished_trials, require_same_world, world_of
 from toolablate.traces.records import Run
-from toolablate.traces.store import Recorder
+from toolablate.traces.store import FailureCount, Recorder
 
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """How a run went. `missing` counts the trials that the next run of the same plan will do: those that failed, and
-    those that were not begun or not ended."""
+    """How a run went. `missing` counts the trials that have no answer yet: those that failed, and those that were not
+    begun or not ended; of these, `elsewhere` are just being run by another process, the rest is left to the next run of
+    the plan. `failures` are those of this run."""
 
     run: str
     store: Path
     planned: int
     done_before: int
     missing: int
+    elsewhere: int
     stopped: bool
+    failures: tuple[FailureCount, ...]
 
 
 def launch(plan: Plan, plan_text: str, watcher: Watcher) -> Launched:
@@ -69,48 +63,60 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
     trials = [entry.trial for entry in planned.trials]
     async with AsyncExitStack() as stack:
         # All that can be refused comes before the store is opened for writing: a refused run leaves nothing there.
-        setting = await _open_setting(plan, planned, scorers, watcher, run, stack)
+        executor = await _open(plan, planned, watcher, run, stack)
+        runner, failures = plan.runner, Failures()
+        setting = Setting(executor, scorers, watcher, failures, runner.kernels, runner.trial_seconds)
         recorder = stack.enter_context(Recorder(store))
         recorder.plan(run, planned.questions, planned.models, planned.conditions, trials)
         finished = recorder.finished_trials()
         missing = [entry for entry in planned.trials if entry.trial.id not in finished]
         watcher.begin(len(trials), missing)
         with _interruptible(stop, watcher):
-            await run_trials(missing, setting, recorder, stop)
+            await _run_missing(missing, setting, recorder, stop)
         await score_unscored(store, planned, scorers, recorder)
-        finished = recorder.finished_trials()
-    left = sum(trial.id not in finished for trial in trials)
-    return Launched(run.id, store, len(trials), len(trials) - len(missing), left, stop.stopped)
+        finished, taken = recorder.finished_trials(), await recorder.taken()
+    left = [trial.id for trial in trials if trial.id not in finished]
+    return Launched(
+        run=run.id,
+        store=store,
+        planned=len(trials),
+        done_before=len(trials) - len(missing),
+        missing=len(left),
+        elsewhere=len(taken.intersection(left)),
+        stopped=stop.stopped,
+        failures=failures.counts(),
+    )
 
 
-async def _open_setting(
-    plan: Plan, planned: Design, scorers: Scorers, watcher: Watcher, run: Run, stack: AsyncExitStack
-) -> Setting:
+async def _open(plan: Plan, planned: Design, watcher: Watcher, run: Run, stack: AsyncExitStack) -> LocalExecutor:
     finished = finished_trials(Path(plan.store))
     missing = {entry.trial.condition for entry in planned.trials if entry.trial.id not in finished}
     left = [condition for condition in planned.conditions if condition.identity() in missing]
-    web = await open_web(plan, needed(left), stack, servers=servers_needed(left), tell=watcher.tell)
-    for warning in web.warnings:
-        watcher.warn(warning)
-    tried = await open_tried_sandbox(plan, left, stack)
-    here = environment(tried, run.world)
-    resources = Resources(tried.sandbox if tried else None, web.search, web.pages, web.mcp)
     for condition in left:
-        # Only a server that has been listed knows its tools; nothing is started by this.
-        open_toolset(condition.tools, resources, interventions=condition.interventions)
-    if changed := changed_kernels([*environments(Path(plan.store)), here]):
+        for model in planned.models:
+            require_capabilities(model, condition)
+    executor = await open_executor(plan, left, run.world, stack, tell=watcher.tell, warn=watcher.warn)
+    if changed := changed_kernels([*environments(Path(plan.store)), executor.environment]):
         watcher.warn(f"{changed}. To keep such trials apart, name another store (--store)")
-    return Setting(
-        sources=await open_sources(plan, run.world, stack),
-        resources=resources,
-        scorers=scorers,
-        environment=here,
-        retry=RetryPolicy(attempts=plan.runner.attempts),
-        watcher=watcher,
-        files_folder=plan.questions.files_folder,
-        web=plan.web,
-        kernels=plan.runner.kernels,
-    )
+    return executor
+
+
+async def _run_missing(missing: Sequence[PlannedTrial], setting: Setting, recorder: Recorder, stop: StopSwitch) -> None:
+    """Runs what is missing, then what another run had and left: one that was killed. What it still has is its own."""
+    beating = asyncio.create_task(_beat(setting.watcher))
+    try:
+        while missing and not stop.stopped:
+            skipped = await run_trials(missing, setting, recorder, stop)
+            others = recorder.finished_trials() | await recorder.taken() if skipped else frozenset()
+            missing = [entry for entry in skipped if entry.trial.id not in others]
+    finally:
+        beating.cancel()
+
+
+async def _beat(watcher: Watcher) -> None:
+    while True:
+        await asyncio.sleep(1)
+        watcher.beat()
 
 
 @contextmanager

@@ -47,7 +47,9 @@ class ConditionEntry(Section):
     base: str | None = None
     prompt: str | None = None
     tools: tuple[Annotated[ToolUse, BeforeValidator(_named)], ...] | None = None
-    tool_choice: Literal["auto", "none", "required"] | None = None
+    tool_choice: str | None = Field(default=None, min_length=1)
+    parallel_tool_calls: bool | None = None
+    reasoning: Literal["keep", "drop"] | None = None
     interventions: tuple[Annotated[InterventionUse, BeforeValidator(_named)], ...] | None = None
     budget: Budget | None = None
 
@@ -106,10 +108,12 @@ class SandboxSection(Section):
 
 
 class RunnerSection(Section):
-    """`kernels` is how many trials with a kernel may run at once; `attempts` how often a failing call is made."""
+    """`kernels` is how many trials with a kernel may run at once, divided equally among the models; `attempts` how
+    often a failing call is made; `trial_seconds` the most that a trial may last, waits included."""
 
     kernels: int = Field(default=4, gt=0)
     attempts: int = Field(default=4, gt=0)
+    trial_seconds: float | None = Field(default=None, gt=0)
 
 
 class Plan(Section):

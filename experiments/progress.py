@@ -13,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from toolablate.experiments.failing import last_failure
 from toolablate.experiments.trials import PlannedTrial
 from toolablate.traces.records import Score, Trace
 from toolablate.traces.terminal import plain_text
@@ -76,7 +77,8 @@ class RunProgress:
         self._done[arm] += 1
         if trace.outcome == "failed":
             self._failed[arm] += 1
-            self._failures[_last_failure(trace)] += 1
+            last = last_failure(trace)
+            self._failures[f"{last.boundary}: {last.code}" if last else "unknown"] += 1
         if score is not None and score.value is not None:
             self._scores.setdefault(arm, []).append(score.value)
         if trace.cost_usd is None:
@@ -84,7 +86,13 @@ class RunProgress:
         else:
             self._cost += trace.cost_usd
         self._bar.advance(self._task)
-        if not self._console.is_terminal and time.monotonic() - self._last_line > SECONDS_BETWEEN_LINES:
+
+    def skipped(self, planned: PlannedTrial) -> None:
+        self._total -= 1
+        self._bar.advance(self._task)
+
+    def beat(self) -> None:
+        if not self._console.is_terminal and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
             self._console.print(self._summary_line(), markup=False)
 
@@ -125,8 +133,3 @@ class RunProgress:
             )
         lines = [Text(f"  {count} x {code}", style="red") for code, count in self._failures.most_common(3)]
         return Group(table, *lines, Text(self._summary_line(), style="dim"), self._bar)
-
-
-def _last_failure(trace: Trace) -> str:
-    failure = next((event for event in reversed(trace.events) if event.kind == "failure"), None)
-    return f"{failure.boundary}: {failure.code}" if failure else "unknown"

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from toolablate.agents import ModelSource, connect
+from toolablate.agents import Line, ModelSource, PacedSource, connect, lines_of
 from toolablate.experiments.plan import Plan
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Model, OpenAIModel
@@ -41,7 +41,10 @@ async def open_sources(plan: Plan, world: Mapping[str, str], stack: AsyncExitSta
     Raises InputError where one cannot be had, or where what is replayed is no more what `world` says.
     """
     connected = [model for model in plan.models if not is_replayed(plan, model)]
-    sources = {model.name: await stack.enter_async_context(_connected(model)) for model in connected}
+    lines = lines_of(connected)
+    sources = {
+        model.name: await stack.enter_async_context(_connected(model, lines.get(model.name))) for model in connected
+    }
     endpoints = [model for model in plan.models if isinstance(model, OpenAIModel)]
     if plan.replies.mode == "live" or not endpoints:
         return sources
@@ -67,8 +70,11 @@ def _replay(root: str) -> str:
 
 
 @asynccontextmanager
-async def _connected(model: Model) -> AsyncIterator[ModelSource]:
+async def _connected(model: Model, line: Line | None) -> AsyncIterator[ModelSource]:
+    """A model behind an endpoint waits in line; what a library holds is given without."""
     source = connect(model)
+    if line is not None and isinstance(model, OpenAIModel):
+        source = PacedSource(source, line, model.sampling.max_tokens)
     try:
         yield source
     finally:

@@ -12,7 +12,6 @@ from rich.text import Text
 
 from toolablate.experiments.comparing import read_paired
 from toolablate.experiments.launch import Launched
-from toolablate.traces.store import Store
 from toolablate.traces.terminal import comparison_table, failures_view, misses_view
 
 
@@ -29,16 +28,21 @@ def print_summary(launched: Launched, console: Console) -> None:
             console.print(misses)
     else:
         console.print(f"Nothing to compare yet: no trial of the baseline, {paired.baseline}, has ended", markup=False)
-    if launched.missing:
-        with Store(launched.store) as store:
-            failures = store.failures(run=launched.run)
-        if failures:
-            console.print(failures_view(failures))
-    if launched.missing:
+    if launched.failures:
+        console.print(failures_view(launched.failures))
+    if left := launched.missing - launched.elsewhere:
         console.print(
-            f"{launched.missing} of {launched.planned} trials are missing"
+            f"{left} of {launched.planned} trials are missing"
             f"{' (you stopped the run)' if launched.stopped else ''}; the same command tries them again.",
             style="yellow",
+        )
+    if launched.elsewhere:
+        console.print(
+            f"{launched.elsewhere} of {launched.planned} trials are being run by another process; `{_program()} status"
+            f" {launched.store}` tells how far it is.",
+            style="yellow",
+            markup=False,
+            soft_wrap=True,
         )
     console.print(Text(f"Written: {launched.store}"), soft_wrap=True)
     console.print(Text(f"Read a trace: {_program()} show {launched.store}"), soft_wrap=True)

@@ -1,7 +1,7 @@
 """Places in line for the requests to one endpoint, first come, first served.
 
-An endpoint is an address with a key. Each of its models has a lane with a window of its own, so that one model that
-hangs behind a gateway holds up no other; the rates and the waits that the endpoint asks for are shared by all lanes.
+An endpoint is an address with a key. Each of its models has a line with a window of its own, so that one model that
+hangs behind a gateway holds up no other; the rates and the waits that the endpoint asks for are shared by all lines.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class EndpointPace:
         self.address = address
         self.patience = patience
         self.expected_output = EXPECTED_OUTPUT_TOKENS
-        self.lanes: list[Lane] = []
+        self.lines: list[Line] = []
         self.tickets = count()
         self._requests = Allowance(requests_per_minute) if requests_per_minute else None
         self._tokens = Allowance(tokens_per_minute) if tokens_per_minute else None
@@ -47,11 +47,11 @@ class EndpointPace:
     def counts_tokens(self) -> bool:
         return self._tokens is not None
 
-    def lane(self, most: int) -> "Lane":
+    def line(self, most: int) -> "Line":
         """A line for the requests of one model, of which at most `most` are in flight."""
-        lane = Lane(self, most)
-        self.lanes.append(lane)
-        return lane
+        line = Line(self, most)
+        self.lines.append(line)
+        return line
 
     def settle(self, estimated: float, usage: Usage) -> None:
         """Books what a request used; what is unknown stays as it was estimated."""
@@ -63,22 +63,22 @@ class EndpointPace:
     def send_next(self) -> None:
         """Gives out the places that are free, in the order of the tickets; none overtakes one that waits for a rate."""
         now = asyncio.get_running_loop().time()
-        while lane := self._first_ready(now):
-            tokens = lane.waiting[0].tokens
+        while line := self._first_ready(now):
+            tokens = line.waiting[0].tokens
             wait = max((rate.wait(amount, now) for rate, amount in self._rates(tokens)), default=0.0)
             if wait > 0:
                 self._wake_at(now + wait)
                 return
             for rate, amount in self._rates(tokens):
                 rate.take(amount)
-            lane.let_in()
-        resting = [lane.rests_until for lane in self.lanes if lane.has_room and lane.rests_until > now]
+            line.let_in()
+        resting = [line.rests_until for line in self.lines if line.has_room and line.rests_until > now]
         if resting:
             self._wake_at(min(resting))
 
-    def _first_ready(self, now: float) -> "Lane | None":
-        ready = (lane for lane in self.lanes if lane.rests_until <= now and lane.has_room)
-        return min(ready, key=lambda lane: lane.waiting[0].ticket, default=None)
+    def _first_ready(self, now: float) -> "Line | None":
+        ready = (line for line in self.lines if line.rests_until <= now and line.has_room)
+        return min(ready, key=lambda line: line.waiting[0].ticket, default=None)
 
     def _rates(self, tokens: float) -> list[tuple[Allowance, float]]:
         rates = ((self._requests, 1.0), (self._tokens, tokens))
@@ -105,7 +105,7 @@ class Place:
     generation: int
 
 
-class Lane:
+class Line:
     """The requests of one model to an endpoint. Every place that was entered has to be left, in one of three ways."""
 
     def __init__(self, pace: EndpointPace, most: int) -> None:
@@ -126,7 +126,7 @@ class Lane:
         return bool(self.waiting) and self.in_flight < self.window.places
 
     async def enter(self, tokens: float = 0.0) -> Place:
-        """Waits for a place for a request of about so many tokens. Raises ModelError where the lane was given up."""
+        """Waits for a place for a request of about so many tokens. Raises ModelError where the line was given up."""
         if self._given_up is not None:
             raise _copied(self._given_up)
         loop = asyncio.get_running_loop()
@@ -166,12 +166,12 @@ class Lane:
 
     def refused(self, place: Place, error: ModelError) -> None:
         """The endpoint has too much to do. It is left alone for as long as it asked, or a little longer each time; a
-        lane that is refused for longer than the pace's patience is given up."""
+        line that is refused for longer than the pace's patience is given up."""
         now = asyncio.get_running_loop().time()
         self._refused_since = now if self._refused_since is None else self._refused_since
         asked = error.retry_after
         if asked is not None and asked > self.pace.patience:
-            self._give_up(self.pace.lanes, f"asks to be left alone for {asked:.0f} s", error)
+            self._give_up(self.pace.lines, f"asks to be left alone for {asked:.0f} s", error)
         elif now - self._refused_since > self.pace.patience:
             self._give_up([self], f"has refused every request for {now - self._refused_since:.0f} s", error)
         elif self.window.shrink(place.generation) or asked is not None:
@@ -186,15 +186,15 @@ class Lane:
         # Only ever longer than what was asked for: others who share the limit come back then too.
         until = now + seconds * (1 + random.random() / 20)  # noqa: S311 - jitter, not a secret
         everyone = error.retry_after is not None or error.code == "rate_limited"
-        for lane in self.pace.lanes if everyone else [self]:
-            lane.rests_until = max(lane.rests_until, until)
+        for line in self.pace.lines if everyone else [self]:
+            line.rests_until = max(line.rests_until, until)
 
-    def _give_up(self, lanes: "list[Lane]", why: str, error: ModelError) -> None:
+    def _give_up(self, lines: "list[Line]", why: str, error: ModelError) -> None:
         given_up = ModelError(f"{self.pace.address} {why}; it said: {error.message}", code="endpoint_busy")
-        for lane in lanes:
-            lane._given_up = given_up
-            while lane.waiting:
-                waiting = lane.waiting.popleft()
+        for line in lines:
+            line._given_up = given_up
+            while line.waiting:
+                waiting = line.waiting.popleft()
                 if not waiting.called.done():
                     waiting.called.set_exception(_copied(given_up))
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from toolablate.agents.chat import ChatModel, ModelSource, NoReplyError
-from toolablate.agents.pacing.endpoint import EndpointPace, Lane
+from toolablate.agents.pacing.endpoint import EndpointPace, Line
 from toolablate.agents.retry import BUSY_CODES
 from toolablate.agents.spending import estimated_tokens
 from toolablate.traces.errors import ModelError
@@ -14,31 +14,31 @@ from toolablate.traces.records import Condition, Model, ModelReply, ModelRequest
 _SILENT_CODES = frozenset({"unreachable", "timeout"})
 
 
-def lanes_of(models: Iterable[Model]) -> dict[str, Lane]:
-    """A lane for each model behind an endpoint, by the model's name. Models with one address and one key share a pace,
+def lines_of(models: Iterable[Model]) -> dict[str, Line]:
+    """A line for each model behind an endpoint, by the model's name. Models with one address and one key share a pace,
     whose rates are the lowest that one of them names."""
     sharing: dict[tuple[str, str], list[OpenAIModel]] = defaultdict(list)
     for model in models:
         if isinstance(model, OpenAIModel):
             sharing[model.endpoint.rstrip("/"), model.key_variable].append(model)
-    lanes: dict[str, Lane] = {}
+    lines: dict[str, Line] = {}
     for (address, _), group in sharing.items():
         pace = EndpointPace(
             address,
             requests_per_minute=min((m.requests_per_minute for m in group if m.requests_per_minute), default=None),
             tokens_per_minute=min((m.tokens_per_minute for m in group if m.tokens_per_minute), default=None),
         )
-        lanes |= {model.name: pace.lane(model.concurrency) for model in group}
-    return lanes
+        lines |= {model.name: pace.line(model.concurrency) for model in group}
+    return lines
 
 
 class PacedSource:
-    """A source whose sessions wait for a place in the model's lane before each request; `max_tokens` is the most that a
+    """A source whose sessions wait for a place in the model's line before each request; `max_tokens` is the most that a
     reply can have. The wait is told by `note_wait` and is no part of the seconds that a request is given."""
 
-    def __init__(self, source: ModelSource, lane: Lane, max_tokens: int | None = None) -> None:
+    def __init__(self, source: ModelSource, line: Line, max_tokens: int | None = None) -> None:
         self._source = source
-        self._lane = lane
+        self._lane = line
         self._max_tokens = max_tokens
 
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
@@ -49,32 +49,32 @@ class PacedSource:
 
 
 class _PacedChat:
-    def __init__(self, model: ChatModel, lane: Lane, max_tokens: int | None) -> None:
+    def __init__(self, model: ChatModel, line: Line, max_tokens: int | None) -> None:
         self._model = model
-        self._lane = lane
+        self._lane = line
         self._max_tokens = max_tokens
 
     async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
         """As the model's own; and ModelError `endpoint_busy` where the endpoint was given up."""
-        lane = self._lane
-        place = await lane.enter(self._expected(request) if lane.pace.counts_tokens else 0.0)
+        line = self._lane
+        place = await line.enter(self._expected(request) if line.pace.counts_tokens else 0.0)
         try:
             reply = await self._model.complete(request, seconds=seconds)
         except NoReplyError as error:
-            lane.replied(place, error.reply.usage)
+            line.replied(place, error.reply.usage)
             raise
         except ModelError as error:
             if error.code in BUSY_CODES:
-                lane.refused(place, error)
+                line.refused(place, error)
             elif error.code in _SILENT_CODES:
-                lane.leave()
+                line.leave()
             else:
-                lane.replied(place)
+                line.replied(place)
             raise
         except BaseException:
-            lane.leave()
+            line.leave()
             raise
-        lane.replied(place, reply.usage)
+        line.replied(place, reply.usage)
         return reply
 
     def _expected(self, request: ModelRequest) -> float:

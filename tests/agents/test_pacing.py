@@ -9,7 +9,7 @@ import pytest
 from tests.agents.virtual_time import at_once
 
 from toolablate.agents.chat import NoReplyError
-from toolablate.agents.pacing import EndpointPace, Lane, PacedSource, counting_waits, lanes_of
+from toolablate.agents.pacing import EndpointPace, Line, PacedSource, counting_waits, lines_of
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import (
     ChoiceTarget,
@@ -68,9 +68,9 @@ class Endpoint:
         return REPLY.model_copy(update={"usage": self.usage})
 
 
-async def ask_until_answered(lane: Lane, endpoint: Endpoint) -> float:
+async def ask_until_answered(line: Line, endpoint: Endpoint) -> float:
     """Asks as a trial does, as often as it is refused for the rate; returns when it was answered."""
-    model = PacedSource(endpoint, lane).session(QUESTION, Condition(name="c"), 0)
+    model = PacedSource(endpoint, line).session(QUESTION, Condition(name="c"), 0)
     while True:
         try:
             await model.complete(REQUEST, seconds=60)
@@ -81,13 +81,13 @@ async def ask_until_answered(lane: Lane, endpoint: Endpoint) -> float:
             return now()
 
 
-async def ask_many(lane: Lane, endpoint: Endpoint, count: int) -> list[float]:
-    return await asyncio.gather(*(ask_until_answered(lane, endpoint) for _ in range(count)))
+async def ask_many(line: Line, endpoint: Endpoint, count: int) -> list[float]:
+    return await asyncio.gather(*(ask_until_answered(line, endpoint) for _ in range(count)))
 
 
 def test_it_starts_with_a_few_and_soon_has_all_in_flight() -> None:
     endpoint = Endpoint()
-    ended = at_once(ask_many(EndpointPace("e").lane(500), endpoint, 3000))
+    ended = at_once(ask_many(EndpointPace("e").line(500), endpoint, 3000))
     assert len([at for at in endpoint.sent if at == 0]) == 8
     assert endpoint.peak == 500
     assert max(ended) <= 3000 / 500 + 4
@@ -96,7 +96,7 @@ def test_it_starts_with_a_few_and_soon_has_all_in_flight() -> None:
 
 def test_there_are_never_more_in_flight_than_the_model_allows() -> None:
     endpoint = Endpoint()
-    at_once(ask_many(EndpointPace("e").lane(3), endpoint, 100))
+    at_once(ask_many(EndpointPace("e").line(3), endpoint, 100))
     assert endpoint.peak == 3
 
 
@@ -104,7 +104,7 @@ def test_there_are_never_more_in_flight_than_the_model_allows() -> None:
 def test_it_finds_how_many_an_endpoint_takes(limit: int) -> None:
     endpoint = Endpoint(at_once=limit)
     count = 60 * limit
-    ended = at_once(ask_many(EndpointPace("e").lane(500), endpoint, count))
+    ended = at_once(ask_many(EndpointPace("e").line(500), endpoint, count))
     assert len(ended) == count
     # What lies beyond the limit is found out by being refused, once; later at most one request in twenty is.
     assert len(endpoint.refused) <= 3 * limit + 8 + count / 20
@@ -115,8 +115,8 @@ def test_a_wait_that_was_asked_for_is_kept_by_all() -> None:
     async def main() -> tuple[Endpoint, Endpoint]:
         pace = EndpointPace("e")
         first, second = Endpoint(seconds=0.5, at_once=7, asks=40), Endpoint()
-        lanes = [pace.lane(8), pace.lane(8)]
-        await asyncio.gather(ask_many(lanes[1], second, 100), ask_many(lanes[0], first, 20))
+        lines = [pace.line(8), pace.line(8)]
+        await asyncio.gather(ask_many(lines[1], second, 100), ask_many(lines[0], first, 20))
         return first, second
 
     first, second = at_once(main())
@@ -127,7 +127,7 @@ def test_a_wait_that_was_asked_for_is_kept_by_all() -> None:
 
 def test_a_refusal_that_names_no_wait_makes_longer_and_longer_ones() -> None:
     endpoint = Endpoint(opens=60)
-    at_once(ask_many(EndpointPace("e").lane(4), endpoint, 20))
+    at_once(ask_many(EndpointPace("e").line(4), endpoint, 20))
     tries = sorted(set(endpoint.refused))
     waits = [after - before for before, after in pairwise(tries)]
     for wait, expected in zip(waits, (1, 2, 4, 8, 16, 30), strict=False):
@@ -140,10 +140,10 @@ def test_an_outage_of_minutes_is_waited_out_and_then_made_up_for() -> None:
     endpoint.code = "overloaded"
 
     async def main() -> list[float]:
-        lane = EndpointPace("e").lane(200)
-        await ask_many(lane, endpoint, 2000)
+        line = EndpointPace("e").line(200)
+        await ask_many(line, endpoint, 2000)
         endpoint.opens = now() + 120
-        return await ask_many(lane, endpoint, 4000)
+        return await ask_many(line, endpoint, 4000)
 
     ended = at_once(main())
     assert len(endpoint.refused) < 400
@@ -154,8 +154,8 @@ def test_an_endpoint_that_refuses_everything_is_given_up() -> None:
     endpoint = Endpoint(opens=math.inf)
 
     async def main() -> list[object]:
-        lane = EndpointPace("http://e", patience=100).lane(8)
-        return await asyncio.gather(*(ask_until_answered(lane, endpoint) for _ in range(50)), return_exceptions=True)
+        line = EndpointPace("http://e", patience=100).line(8)
+        return await asyncio.gather(*(ask_until_answered(line, endpoint) for _ in range(50)), return_exceptions=True)
 
     ended = at_once(main())
     assert {getattr(error, "code", None) for error in ended} == {"endpoint_busy"}
@@ -169,7 +169,7 @@ def test_an_endpoint_that_asks_for_a_wait_of_hours_is_given_up_at_once() -> None
 
     async def main() -> float:
         with pytest.raises(ModelError, match="asks to be left alone for 7200 s"):
-            await ask_until_answered(EndpointPace("e").lane(8), endpoint)
+            await ask_until_answered(EndpointPace("e").line(8), endpoint)
         return now()
 
     assert at_once(main()) == 0
@@ -178,7 +178,7 @@ def test_an_endpoint_that_asks_for_a_wait_of_hours_is_given_up_at_once() -> None
 def test_requests_a_minute_are_kept() -> None:
     endpoint = Endpoint(seconds=0.5)
     pace = EndpointPace("e", requests_per_minute=120)
-    at_once(ask_many(pace.lane(50), endpoint, 600))
+    at_once(ask_many(pace.line(50), endpoint, 600))
     assert most_within(endpoint.sent, 60) <= 121
     assert max(endpoint.sent) <= 600 / 120 * 60 + 1
 
@@ -187,7 +187,7 @@ def test_tokens_a_minute_are_kept_by_what_was_really_used() -> None:
     endpoint = Endpoint(seconds=0.5)
     endpoint.usage = Usage(input_tokens=900, output_tokens=100)
     pace = EndpointPace("e", tokens_per_minute=60_000)
-    at_once(ask_many(pace.lane(50), endpoint, 600))
+    at_once(ask_many(pace.line(50), endpoint, 600))
     # The estimate was 600 of the 1,000 that each took; what is in flight may be owed.
     assert most_within(endpoint.sent, 60) <= 60 + 9
     assert max(endpoint.sent) <= 600_000 / 60_000 * 60 + 5
@@ -195,8 +195,8 @@ def test_tokens_a_minute_are_kept_by_what_was_really_used() -> None:
 
 def test_a_request_larger_than_a_minutes_tokens_passes_and_is_paid_off() -> None:
     async def main() -> list[float]:
-        lane = EndpointPace("e", tokens_per_minute=60).lane(2)
-        model = PacedSource(Endpoint(), lane, max_tokens=20).session(QUESTION, Condition(name="c"), 0)
+        line = EndpointPace("e", tokens_per_minute=60).line(2)
+        model = PacedSource(Endpoint(), line, max_tokens=20).session(QUESTION, Condition(name="c"), 0)
         times = []
         for _ in range(2):
             await model.complete(REQUEST, seconds=60)
@@ -209,13 +209,13 @@ def test_a_request_larger_than_a_minutes_tokens_passes_and_is_paid_off() -> None
 
 def test_those_who_came_first_are_served_first() -> None:
     async def main() -> list[int]:
-        lane, order = EndpointPace("e").lane(1), []
+        line, order = EndpointPace("e").line(1), []
 
         async def ask(number: int) -> None:
-            place = await lane.enter()
+            place = await line.enter()
             order.append(number)
             await asyncio.sleep(1)
-            lane.replied(place)
+            line.replied(place)
 
         await asyncio.gather(*(ask(number) for number in range(20)))
         return order
@@ -226,11 +226,11 @@ def test_those_who_came_first_are_served_first() -> None:
 def test_a_model_that_hangs_holds_up_no_other_at_the_same_endpoint() -> None:
     async def main() -> tuple[float, int]:
         models = [OpenAIModel(name=name, endpoint="http://e/v1", concurrency=16) for name in ("dead", "well")]
-        lanes = lanes_of(models)
-        assert lanes["dead"].pace is lanes["well"].pace
+        lines = lines_of(models)
+        assert lines["dead"].pace is lines["well"].pace
         hanging, well = Endpoint(seconds=1e6), Endpoint()
-        stuck = asyncio.create_task(ask_many(lanes["dead"], hanging, 100))
-        await ask_many(lanes["well"], well, 160)
+        stuck = asyncio.create_task(ask_many(lines["dead"], hanging, 100))
+        await ask_many(lines["well"], well, 160)
         stuck.cancel()
         return now(), hanging.in_flight
 
@@ -241,27 +241,27 @@ def test_a_model_that_hangs_holds_up_no_other_at_the_same_endpoint() -> None:
 
 def test_a_place_that_is_not_taken_up_goes_to_the_next() -> None:
     async def main() -> None:
-        lane = EndpointPace("e").lane(1)
-        held = await lane.enter()
-        waiting = [asyncio.create_task(lane.enter()) for _ in range(3)]
+        line = EndpointPace("e").line(1)
+        held = await line.enter()
+        waiting = [asyncio.create_task(line.enter()) for _ in range(3)]
         await asyncio.sleep(0)
         waiting[0].cancel()
-        lane.replied(held)
+        line.replied(held)
         waiting[1].cancel()
         place = await waiting[2]
-        lane.replied(place)
-        assert lane.in_flight == 0
+        line.replied(place)
+        assert line.in_flight == 0
 
     at_once(main())
 
 
 def test_a_wait_is_counted_apart() -> None:
     async def main() -> tuple[float, float]:
-        lane = EndpointPace("e").lane(1)
-        asked = asyncio.create_task(ask_until_answered(lane, Endpoint(seconds=7)))
+        line = EndpointPace("e").line(1)
+        asked = asyncio.create_task(ask_until_answered(line, Endpoint(seconds=7)))
         await asyncio.sleep(0)
         with counting_waits() as waited:
-            await asyncio.create_task(ask_until_answered(lane, Endpoint(seconds=1)))
+            await asyncio.create_task(ask_until_answered(line, Endpoint(seconds=1)))
         await asked
         return waited.seconds, now()
 
@@ -278,11 +278,11 @@ def test_any_end_of_a_request_frees_its_place(error: Exception) -> None:
             raise error
 
     async def main() -> int:
-        lane = EndpointPace("e").lane(4)
+        line = EndpointPace("e").line(4)
         for _ in range(10):
             with pytest.raises(type(error)):
-                await ask_until_answered(lane, Failing())
-        return lane.in_flight
+                await ask_until_answered(line, Failing())
+        return line.in_flight
 
     assert at_once(main()) == 0
 
@@ -291,7 +291,7 @@ def test_models_share_a_pace_by_address_and_key_and_take_the_lowest_rates() -> N
     def model(name: str, **fields: object) -> OpenAIModel:
         return OpenAIModel.model_validate({"name": name, "endpoint": "http://e/v1", **fields})
 
-    lanes = lanes_of(
+    lines = lines_of(
         [
             model("a", requests_per_minute=10),
             model("b", endpoint="http://e/v1/", requests_per_minute=5),
@@ -299,12 +299,12 @@ def test_models_share_a_pace_by_address_and_key_and_take_the_lowest_rates() -> N
             ScriptedModel(name="s", script="x"),
         ]
     )
-    assert set(lanes) == {"a", "b", "c"}
-    assert lanes["a"].pace is lanes["b"].pace is not lanes["c"].pace
+    assert set(lines) == {"a", "b", "c"}
+    assert lines["a"].pace is lines["b"].pace is not lines["c"].pace
     sent = Endpoint(seconds=0.1)
 
     async def main() -> None:
-        await asyncio.gather(ask_many(lanes["a"], sent, 10), ask_many(lanes["b"], sent, 10))
+        await asyncio.gather(ask_many(lines["a"], sent, 10), ask_many(lines["b"], sent, 10))
 
     at_once(main())
     assert most_within(sent.sent, 60) <= 6

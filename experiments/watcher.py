@@ -1,0 +1,31 @@
+from collections.abc import Sequence
+from typing import Protocol
+
+from toolablate.experiments.trials import PlannedTrial
+from toolablate.traces.records import Score, Trace
+
+
+class Watcher(Protocol):
+    """Is told what happens, to show it."""
+
+    def begin(self, planned: int, missing: Sequence[PlannedTrial]) -> None: ...
+
+    def started(self, planned: PlannedTrial) -> None: ...
+
+    def finished(self, planned: PlannedTrial, trace: Trace, score: Score | None) -> None: ...
+
+    def skipped(self, planned: PlannedTrial) -> None:
+        """Another run has it, or has done it."""
+        ...
+
+    def beat(self) -> None:
+        """Is called every second."""
+        ...
+
+    def given_up(self, model: str, remaining: int, reason: str) -> None: ...
+
+    def tell(self, text: str) -> None: ...
+
+    def warn(self, text: str) -> None: ...
+
+    def stopping(self) -> None: ...
