@@ -24,7 +24,7 @@ def missed(subject: str, tried: Refused | Unclear) -> Observation:
     return Observation(subject, "no" if isinstance(tried, Refused) else "unknown", tried.said)
 
 
-def first_answer(model: OpenAIModel, tried: Outcome) -> list[Observation]:
+def first_answer(model: OpenAIModel, tried: Taken | Unclear) -> list[Observation]:
     """Reachable, key, API and model, by the outcome of the plainest request that there is."""
     if isinstance(tried, Taken):
         key = (
@@ -37,17 +37,21 @@ def first_answer(model: OpenAIModel, tried: Outcome) -> list[Observation]:
             Observation(model.api, "yes", "a request was taken"),
             Observation("model", "yes", f"{model.wire_name} was replied to by {served}"),
         ]
-    if isinstance(tried, Refused):
-        named = model.wire_name.lower() in tried.said.lower() or "model" in tried.said.lower()
-        return [
-            Observation("reachable", "yes", "it replied"),
-            Observation("model" if named else model.api, "no", tried.said),
-        ]
     there: State = "no" if tried.code == "unreachable" else "yes" if tried.code in _ANSWERED else "unknown"
     found = [Observation("reachable", there, tried.said if there != "yes" else "it replied")]
     if tried.code == "unauthorized":
         return [*found, Observation("key", "no", tried.said)]
     return [*found, Observation(model.api, "unknown", tried.said)] if there != "no" else found
+
+
+def first_refused(model: OpenAIModel, tried: Refused, other: Observation) -> list[Observation]:
+    """What is missing where the plainest request was refused; `other` is how the same fared by the other API."""
+    seen = [Observation("reachable", "yes", "it replied")]
+    named = model.wire_name.lower() in tried.said.lower() or "model" in tried.said.lower()
+    if named and other.state != "yes":
+        # With a model that is not there, neither API shows whether it is.
+        return [*seen, Observation("model", "no", tried.said)]
+    return [*seen, Observation(model.api, "no", tried.said), other]
 
 
 def limit_kept(subject: str, tried: Outcome, limit: int) -> Observation:

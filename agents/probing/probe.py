@@ -8,6 +8,7 @@ from toolablate.agents.probing.asking import Asker, Refused, Taken, saying
 from toolablate.agents.probing.conclusions import (
     conclude,
     first_answer,
+    first_refused,
     limit_kept,
     logprobs_given,
     reasoning_names,
@@ -63,14 +64,15 @@ async def _first(model: OpenAIModel, asker: Asker, seen: list[Observation]) -> O
             seen.append(Observation("sampling", "no", tried.said))
             return bare
         tried = again
-    seen += first_answer(model, tried)
-    if isinstance(tried, Taken):
-        if sampling != Sampling():
-            seen.append(Observation("sampling", "yes", "the plan's parameters were taken"))
-        return base
     if isinstance(tried, Refused):
-        seen.append(await _other_api(base, asker))
-    return None
+        seen += first_refused(model, tried, await _other_api(base, asker))
+        return None
+    seen += first_answer(model, tried)
+    if not isinstance(tried, Taken):
+        return None
+    if sampling != Sampling():
+        seen.append(Observation("sampling", "yes", "the plan's parameters were taken"))
+    return base
 
 
 async def _other_api(base: OpenAIModel, asker: Asker) -> Observation:

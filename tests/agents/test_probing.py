@@ -18,8 +18,9 @@ INSISTING = Chat(thoughts={"reasoning_content": "hm"}, insists=True)
 
 async def probed(server: ChatServer, personality: Personality, **model: Any) -> Probed:
     server.answers(personality)
+    before = len(server.requests)
     found = await probe(OpenAIModel(name="m", endpoint=server.url, **model), attempts=1)
-    assert found.requests == len(server.requests) <= MOST_REQUESTS
+    assert found.requests == len(server.requests) - before <= MOST_REQUESTS
     return found
 
 
@@ -121,6 +122,14 @@ async def test_an_endpoint_with_the_other_api_only_is_told(chat_server: ChatServ
     assert (found.state("chat"), found.state("responses")) == ("no", "yes")
     assert found.capabilities == Capabilities()
     assert found.requests == 2
+
+
+async def test_a_model_for_the_other_api_only_is_not_called_unknown(chat_server: ChatServer) -> None:
+    refusal = Status(404, {"message": "This model is only supported in v1/responses."})
+    found = await probed(chat_server, lambda body: refusal if "messages" in body else Responses()(body))
+    assert (found.state("chat"), found.state("responses"), found.state("model")) == ("no", "yes", "unknown")
+    found = await probed(chat_server, lambda body: refusal)
+    assert (found.state("chat"), found.state("responses"), found.state("model")) == ("unknown", "unknown", "no")
 
 
 async def test_usage_is_told_by_its_parts(chat_server: ChatServer) -> None:
