@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         description="What a trial costs, beside Inspect AI, the openai client alone and a bare LangGraph loop.",
     )
     add = parser.add_argument
-    add("--trials", type=_count, default=1000, help="of each run (%(default)s)")
+    add("--trials", type=_several, default=1000, help="of each run, at least 2 (%(default)s)")
     add("--rounds", type=_count, default=3, help="runs of each harness and kind (%(default)s); 0 leaves them out")
     add("--concurrency", type=_positive, default=64, help="trials in flight (%(default)s)")
     add(
@@ -83,6 +83,14 @@ def _count(text: str) -> int:
 def _positive(text: str) -> int:
     number = _count(text)
     if number == 0:
+        raise ValueError(text)
+    return number
+
+
+def _several(text: str) -> int:
+    """A run of one trial is what a harness takes to start."""
+    number = _count(text)
+    if number < 2:
         raise ValueError(text)
     return number
 

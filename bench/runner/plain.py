@@ -49,7 +49,8 @@ async def answers_of(way: str, kind: Kind, items: Path, url: str, in_flight: int
 
         async def ask(messages: list[Any]) -> Message:
             completion = await client.chat.completions.create(model="served", messages=messages, **tools)
-            return completion.choices[0].message.model_dump(exclude_none=True)
+            message: Message = completion.choices[0].message.model_dump(exclude_none=True)
+            return message
 
         answer = _loop(ask) if way == "client" else await _graph(ask, stack, out if way == "graph+sqlite" else None)
         answers: dict[str, str] = {}
