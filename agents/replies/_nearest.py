@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 from toolablate.agents.replies._rows import message_ids
@@ -11,9 +12,10 @@ from toolablate.agents.replies.asked import Asked
 from toolablate.traces.records.difference import Difference, first_difference, shared_start
 
 COMPARED = 1_000
-"""So many recorded requests with the longest common beginning are looked at closely."""
+"""So many different messages that follow the longest common beginning are looked at closely."""
 
 RANGE = "FROM replies WHERE model = ? AND messages >= ? AND messages < ?"
+NEXT = "SELECT messages FROM replies WHERE model = ? AND messages > ? AND messages < ? ORDER BY messages LIMIT 1"
 # After the comma that ends each id comes the hyphen; after the ids come letters.
 AFTER_COMMA, AFTER_ALL = "-", "a"
 
@@ -88,21 +90,33 @@ def _shared_messages(connection: sqlite3.Connection, model: int, known: list[int
 
 
 def _most_alike(connection: sqlite3.Connection, asked: Asked, model: int, shared: list[int]) -> Row:
+    if len(shared) < len(asked.messages):
+        shared = [*shared, *_most_alike_message(connection, asked.messages[len(shared)].text, model, shared)]
     query = f"SELECT repeat, model, parameters, tools, messages {RANGE} LIMIT ?"
     rows = [Row(*found) for found in connection.execute(query, (model, *_bounds(shared), COMPARED))]
     parameters, tools = (find_text(connection, part.digest) for part in (asked.parameters, asked.tools))
-    wanted = asked.messages[len(shared)].text if len(shared) < len(asked.messages) else ""
-    alike: dict[int | None, float] = {None: 0.0 if wanted else 1.0}
 
-    def likeness(row: Row) -> tuple[float, int, bool, bool, int]:
-        ids = message_ids(row.messages)
-        following = ids[len(shared)] if len(ids) > len(shared) else None
-        if following not in alike:
-            alike[following] = _alike(wanted, read_text(connection, following).text) if following and wanted else 0.0
-        longer = abs(len(ids) - len(asked.messages))
-        return alike[following], -longer, row.parameters == parameters, row.tools == tools, -abs(row.repeat)
+    def likeness(row: Row) -> tuple[int, bool, bool, int]:
+        longer = abs(len(message_ids(row.messages)) - len(asked.messages))
+        return -longer, row.parameters == parameters, row.tools == tools, -abs(row.repeat - asked.repeat)
 
     return max(rows, key=likeness)
+
+
+def _most_alike_message(connection: sqlite3.Connection, wanted: str, model: int, shared: list[int]) -> list[int]:
+    """The id of the message most like `wanted` of those that follow the shared ones; none where none follows."""
+    following = islice(_following(connection, model, shared), COMPARED)
+    best = max(following, key=lambda each: _alike(wanted, read_text(connection, each).text), default=None)
+    return [] if best is None else [best]
+
+
+def _following(connection: sqlite3.Connection, model: int, shared: list[int]) -> Iterator[int]:
+    start, end = _bounds(shared)
+    after = start
+    while found := connection.execute(NEXT, (model, after, end)).fetchone():
+        identity = message_ids(found[0])[len(shared)]
+        yield identity
+        after = f"{start}{identity}{AFTER_COMMA}"
 
 
 def _alike(left: str, right: str) -> float:

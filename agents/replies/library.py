@@ -16,7 +16,7 @@ from toolablate.agents.replies._rows import put_kept, read_kept
 from toolablate.agents.replies.asked import Asked
 from toolablate.agents.replies.kept import Kept
 from toolablate.tools.recorded.single_flight import SingleFlight
-from toolablate.traces.errors import ModelError, StoreError
+from toolablate.traces.errors import ModelError
 
 Waiting = tuple[Asked, Kept, "asyncio.Future[Kept]"]
 
@@ -33,7 +33,8 @@ class ReplyLibrary:
         self.flight: SingleFlight[Kept] = SingleFlight()
         """What is being asked just now, so that who asks the same at the same time shares the one reply."""
         self._writer = open_recording(self.path) if write else None
-        self._reader = self._writer_beside() if write else open_reading(self.path)
+        # When recording it is a second connection, so that reading never waits for a disk that writes.
+        self._reader = open_recording(self.path) if write else open_reading(self.path)
         self._thread = ThreadPoolExecutor(1, "replies")
         self._waiting: list[Waiting] = []
         self._writing: asyncio.Task[None] | None = None
@@ -92,7 +93,7 @@ class ReplyLibrary:
             batch, self._waiting = self._waiting, []
             try:
                 results = await loop.run_in_executor(self._thread, self._commit, batch)
-            except StoreError as error:
+            except Exception as error:  # noqa: BLE001 - told to each who waits, or they would wait for ever
                 for _, _, future in batch:
                     future.set_exception(error)
                     future.exception()  # who waited may be gone
@@ -120,10 +121,6 @@ class ReplyLibrary:
             return before
         put_kept(connection, asked, kept)
         return kept
-
-    def _writer_beside(self) -> sqlite3.Connection:
-        """A second connection, so that reading never waits for a disk that writes."""
-        return open_recording(self.path)
 
 
 def read_root(path: str | PathLike[str]) -> str:
