@@ -43,7 +43,7 @@ def table_price(model: OpenAIModel, now: datetime) -> Price | Unpriced:
     address = _address(model.endpoint)
     if address is None:
         return Unpriced(f"{model.endpoint} is an address of somebody's own, which no price table knows")
-    # Its tables take a fifth of a second to load.
+    # Loading it takes longer than all the rest of reading a plan.
     from genai_prices.data import providers
 
     table = f"{TABLE} {version(TABLE)}"

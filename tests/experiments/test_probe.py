@@ -42,13 +42,13 @@ def test_what_it_prints_can_be_pasted_into_the_plan(chat_server: ChatServer, tmp
 @pytest.mark.parametrize(
     ("personality", "conditions", "model", "said"),
     [
-        (Chat(tools=False), "['none', 'python']", "", "condition 'python': tools"),
+        (Chat(tools=False), "['none', 'python']", "", "capabilities.tools is false"),
         (Chat(tools=False), "['none']", "", ""),
         (
             Chat(required="refused"),
             "['none', { name = 'python', tool_choice = 'required' }]",
             "",
-            "condition 'python': tool_choice = 'required'",
+            "capabilities.tool_choice_required is false",
         ),
         (Chat(refuses=("seed",)), "['none']", "sampling = { seed = 1 }", "'m' does not take its seed"),
         (Chat(logprobs=False), "['none']", "sampling = { logprobs = true }", "'m' does not take its logprobs"),
