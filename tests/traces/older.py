@@ -16,6 +16,6 @@ def as_rows(path: Path) -> Path:
             for seq, event in enumerate(read_events(connection, trace, reader)):
                 kind, body = event["kind"], {name: value for name, value in event.items() if name != "kind"}
                 connection.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (trace, seq, kind, writer.pack(body)))
-        connection.execute("DELETE FROM blocks")
+        connection.executescript("DELETE FROM blocks; DELETE FROM parts")
         connection.commit()
     return path

@@ -67,7 +67,10 @@ async def test_traces_of_a_question_are_packed_against_its_first(tmp_path: Path)
     path = tmp_path / "s.db"
     await filled(path)
     with closing(sqlite3.connect(path)) as connection:
-        rows = connection.execute("SELECT trace, base, depth, length(body) FROM blocks ORDER BY trace").fetchall()
+        rows = connection.execute(
+            "SELECT trace, base, depth, sum(length(body)) FROM blocks JOIN parts"
+            " ON parts.key >= first AND parts.key < first + parts GROUP BY trace ORDER BY trace"
+        ).fetchall()
     assert [row[1:3] for row in rows] == [(None, 0), (1, 1), (None, 0), (3, 1), (None, 0), (5, 1), (None, 0), (7, 1)]
     assert all(size < rows[trace - 2][3] / 2 for trace, base, _, size in rows if base)
 
@@ -102,7 +105,7 @@ async def test_a_damaged_base_costs_no_further_trace(tmp_path: Path) -> None:
         plan(recorder, planned)
         await attempt(recorder, planned[0])
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("UPDATE blocks SET body = x'00'")
+        connection.execute("UPDATE parts SET body = x'00'")
     with Recorder(path) as recorder:
         trace = await attempt(recorder, planned[1])
     with Store(path) as store:

@@ -310,7 +310,7 @@ def test_a_write_protected_file_in_a_writable_folder_is_refused(protected: Path)
     ("statement", "what"),
     [
         ("UPDATE texts SET body = x'00' WHERE encoding = 1", r"text \d+"),
-        ("UPDATE blocks SET body = x'00'", "the block of"),
+        ("UPDATE parts SET body = x'00'", "the block of"),
     ],
     ids=["text", "block"],
 )

@@ -78,11 +78,12 @@ DAMAGES = {
     "run renamed": ("UPDATE runs SET id = 'run-0'", "run run-0", "that of run run-1"),
     "block deleted": ("DELETE FROM blocks WHERE trace = 6", "attempt 1", "0 events where"),
     "block of a block deleted": ("DELETE FROM blocks WHERE trace = 1", "attempt 1", "which cannot be"),
-    "block not zstd": ("UPDATE blocks SET body = x'28b52ffd00' WHERE trace = 1", "attempt 1", "block of trace 1"),
-    "block of another": ("UPDATE blocks SET body = (SELECT body FROM blocks WHERE trace = 3), size = (SELECT size FROM blocks WHERE trace = 3) WHERE trace = 1", "attempt 1", "digest"),
+    "block not zstd": ("UPDATE parts SET body = x'28b52ffd00' WHERE key = 1", "attempt 1", "block of trace 1"),
+    "block of another": ("UPDATE blocks SET (first, parts, size) = (SELECT first, parts, size FROM blocks WHERE trace = 3) WHERE trace = 1", "attempt 1", "digest"),
     "block against another": ("UPDATE blocks SET base = 3 WHERE base = 1", "attempt 1", ""),
     "block against itself": ("UPDATE blocks SET base = trace", "attempt 1", "which cannot be"),
     "block and rows": ("INSERT INTO events VALUES (1, 0, 'answer', x'7b7d')", "attempt 1", "as a block and as rows"),
+    "part missing": ("DELETE FROM parts WHERE key = 1", "parts", "where blocks have"),
     "block size": ("UPDATE blocks SET size = size + 1 WHERE trace = 1", "attempt 1", "claims"),
 }  # fmt: skip
 

@@ -15,6 +15,7 @@ from toolablate.traces.errors import StoreError
 from toolablate.traces.store._texts import MAX_TEXT_BYTES, damaged
 
 LEVEL = 6
+PART_BYTES = 400
 MAX_DEPTH = 2
 MAX_BASE_BYTES = 128_000
 REMEMBERED_BYTES = 32_000_000
@@ -91,9 +92,10 @@ def seal(connection: sqlite3.Connection, bases: Bases, trace: int) -> None:
     question, model = connection.execute(find, (trace,)).fetchone()
     base, of_model = bases.find(question, model)
     depth = base.depth + 1 if base else 0
+    first, parts = _insert_parts(connection, _compress(plain, base))
     connection.execute(
-        "INSERT INTO blocks (trace, base, depth, size, body) VALUES (?, ?, ?, ?, ?)",
-        (trace, base.trace if base else None, depth, len(plain), _compress(plain, base)),
+        "INSERT INTO blocks (trace, base, depth, size, first, parts) VALUES (?, ?, ?, ?, ?, ?)",
+        (trace, base.trace if base else None, depth, len(plain), first, parts),
     )
     connection.execute("DELETE FROM events WHERE trace = ?", (trace,))
     if not of_model and len(plain) <= MAX_BASE_BYTES:
@@ -102,10 +104,12 @@ def seal(connection: sqlite3.Connection, bases: Bases, trace: int) -> None:
 
 def read_block(connection: sqlite3.Connection, trace: int) -> bytes | None:
     """The array in a trace's block, None where it has none. Raises StoreError where it is damaged, sqlite3.Error."""
-    row = connection.execute("SELECT base, depth, size, body FROM blocks WHERE trace = ?", (trace,)).fetchone()
+    row = connection.execute("SELECT base, depth, size, first, parts FROM blocks WHERE trace = ?", (trace,)).fetchone()
     if row is None:
         return None
-    base, depth, size, body = row
+    base, depth, size, first, parts = row
+    find = "SELECT body FROM parts WHERE key >= ? AND key < ? ORDER BY key"
+    body = b"".join(part for (part,) in connection.execute(find, (first, first + parts)))
     dictionary = b""
     if base is not None:
         found = connection.execute("SELECT depth FROM blocks WHERE trace = ?", (base,)).fetchone()
@@ -113,6 +117,14 @@ def read_block(connection: sqlite3.Connection, trace: int) -> bytes | None:
             raise damaged(f"the block of trace {trace} is packed against that of trace {base}, which cannot be")
         dictionary = read_block(connection, base) or b""
     return _decompress(f"the block of trace {trace}", body, size, dictionary)
+
+
+def _insert_parts(connection: sqlite3.Connection, body: bytes) -> tuple[int, int]:
+    """The key of the first and how many there are."""
+    (first,) = connection.execute("SELECT coalesce(max(key), 0) + 1 FROM parts").fetchone()
+    parts = [body[start : start + PART_BYTES] for start in range(0, len(body), PART_BYTES)]
+    connection.executemany("INSERT INTO parts (key, body) VALUES (?, ?)", enumerate(parts, start=first))
+    return int(first), len(parts)
 
 
 def shrink_row(event: str) -> bytes:

@@ -184,6 +184,10 @@ def orphans(connection: sqlite3.Connection) -> Iterator[Finding]:
     yield from ((f"events of trace {key}", "their trace is missing") for (key,) in rows)
     rows = connection.execute("SELECT key FROM traces WHERE trial NOT IN (SELECT key FROM trials)")
     yield from ((f"trace {key}", "its trial is missing") for (key,) in rows)
+    (held,) = connection.execute("SELECT count(*) FROM parts").fetchone()
+    (wanted,) = connection.execute("SELECT coalesce(sum(parts), 0) FROM blocks").fetchone()
+    if held != wanted:
+        yield "parts", f"there are {held} where blocks have {wanted}"
 
 
 def scores(connection: sqlite3.Connection) -> Iterator[Finding]:

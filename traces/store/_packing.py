@@ -1,7 +1,7 @@
 """The events of one trace as JSON in which nothing stands twice: each request repeats all that was said before.
 
-In a packed event the string `~l12` stands for value 12 of its trace, `~t12` for text 12 of the store (a long text,
-which other traces may hold too), and a string that itself begins with `~` has one `~` more. A trace's values are its
+In a packed event the string `~l12` stands for value 12 of its trace, `~t12` for text 12 of the store (a long text that
+other traces hold too), and a string that itself begins with `~` has one `~` more. A trace's values are its
 strings of at least VALUE_CHARS and its objects that are items of lists, numbered from 0 in the order in which they end.
 """
 
@@ -11,7 +11,8 @@ from typing import Any
 from toolablate.traces.store._texts import MARK, TextReader, TextWriter, damaged, parse, to_json
 
 VALUE_CHARS = 64
-SHARED_CHARS = 2_000
+SHARED_CHARS = 1_000
+"""A text of such a length that a second trace says too goes into the store's texts."""
 
 
 class TracePacker:
@@ -36,12 +37,13 @@ class TracePacker:
         return value
 
     def _pack_text(self, text: str, texts: TextWriter) -> str:
-        if len(text) >= SHARED_CHARS:
-            return f"{MARK}t{texts.put(text)}"
         if len(text) >= VALUE_CHARS:
             number = self._numbers.get(text)
             if number is not None:
                 return f"{MARK}l{number}"
+            key = texts.put_again(text) if len(text) >= SHARED_CHARS else None
+            if key is not None:
+                return f"{MARK}t{key}"
             self._numbers[text] = len(self._numbers)
         return MARK + text if text.startswith(MARK) else text
 

@@ -34,6 +34,7 @@ class TextWriter:
         self._connection = connection
         self._compress = zstandard.ZstdCompressor(level=3, write_checksum=False).compress
         self._known: OrderedDict[bytes, int] = OrderedDict()
+        self._met: OrderedDict[bytes, None] = OrderedDict()
 
     def forget(self) -> None:
         """After a rollback: what was remembered may never have been written."""
@@ -56,14 +57,28 @@ class TextWriter:
             self._known.popitem(last=False)
         return key
 
+    def put_again(self, text: str) -> int | None:
+        """The key of a text that is here or is met for the second time; None for the first time."""
+        digest = bytes.fromhex(digest_text(text))
+        if digest in self._known or digest in self._met or self._find(digest) is not None:
+            return self.put(text)
+        self._met[digest] = None
+        if len(self._met) > REMEMBERED:
+            self._met.popitem(last=False)
+        return None
+
     def put_json(self, value: Any) -> int:
         """The key of a JSON value."""
         return self.put(to_json(self._pack(value)))
 
-    def _find_or_insert(self, digest: bytes, raw: bytes) -> int:
+    def _find(self, digest: bytes) -> int | None:
         row = self._connection.execute("SELECT key FROM texts WHERE digest = ?", (digest,)).fetchone()
-        if row is not None:
-            return int(row[0])
+        return None if row is None else int(row[0])
+
+    def _find_or_insert(self, digest: bytes, raw: bytes) -> int:
+        key = self._find(digest)
+        if key is not None:
+            return key
         encoding, body = PLAIN, raw
         if len(raw) >= COMPRESS_BYTES:
             packed = self._compress(raw)

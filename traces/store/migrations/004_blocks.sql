@@ -7,5 +7,12 @@ CREATE TABLE blocks (
     base INTEGER REFERENCES blocks (trace), -- what it is packed against
     depth INTEGER NOT NULL CHECK (depth BETWEEN 0 AND 2), -- how many blocks that needs in turn
     size INTEGER NOT NULL, -- bytes of the array
+    first INTEGER NOT NULL, -- its parts, which follow each other
+    parts INTEGER NOT NULL CHECK (parts > 0)
+) STRICT;
+
+-- Short rows fill pages well; a block of three kilobytes would leave a quarter of its page empty.
+CREATE TABLE parts (
+    key INTEGER PRIMARY KEY,
     body BLOB NOT NULL
 ) STRICT;
