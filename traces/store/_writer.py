@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from toolablate.traces.errors import InternalError, StoreError, ToolablateError
+from toolablate.traces.store._arrivals import Arrivals
 from toolablate.traces.store._blocks import Bases
 from toolablate.traces.store._errors import explain
 from toolablate.traces.store._open import MAX_BUSY_PAUSE_SECONDS, begin_writing
@@ -57,6 +58,7 @@ class Writer:
         self._changed = threading.Condition()
         self._closing = False
         self._error: ToolablateError | None = None
+        self._arrivals = Arrivals()
         self._told = False
         self._shared = False
         self._thread = threading.Thread(target=self._work, name=f"recorder of {path.name}", daemon=True)
@@ -161,6 +163,14 @@ class Writer:
             told = InternalError(f"The recorder of {self._path} failed: {type(error).__name__}: {error}")
         told.__cause__ = error
         return told
+
+    async def settle(self, future: "Future[T]") -> T:
+        """Waits for a job. A caller that is cancelled meanwhile leaves the job to be done."""
+        try:
+            return await self._arrivals.of(future)
+        except ToolablateError:
+            self.note_told()
+            raise
 
     def note_told(self) -> None:
         """An error reached its caller by way of a future."""

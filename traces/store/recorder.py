@@ -1,6 +1,5 @@
 """What writes traces, and nothing else does."""
 
-import asyncio
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -149,19 +148,19 @@ class Recorder:
         """Begins an attempt at a planned trial; None where it is finished, or where this or another living recorder is
         at it. Raises StoreError where the trial was never planned."""
         attempt = _attempts.Attempt(trial, started_at, environment or Environment(), self._membership.key)
-        begun = await _settle(self._writer, self._writer.submit(_attempts.begin(attempt, self.path)))
+        begun = await self._writer.settle(self._writer.submit(_attempts.begin(attempt, self.path)))
         return TrialRecorder(self._writer, attempt) if begun else None
 
     async def taken(self) -> frozenset[str]:
         """Ids of the trials that other recorders, still alive, have begun and not ended."""
-        return await _settle(self._writer, self._writer.submit(_claims.taken(self.path, self._membership.key)))
+        return await self._writer.settle(self._writer.submit(_claims.taken(self.path, self._membership.key)))
 
     async def score(self, scores: Iterable[Score]) -> None:
         """Enters scores, all or none; one of the same trial, scorer and version replaces the older.
 
         Raises StoreError for a trial that has no trace to score.
         """
-        await _settle(self._writer, self._writer.submit(_jobs.score(tuple(scores)), durable=True))
+        await self._writer.settle(self._writer.submit(_jobs.score(tuple(scores)), durable=True))
 
     def _wait(self, future: "Future[T]") -> T:
         try:
@@ -230,21 +229,12 @@ class TrialRecorder:
         )
         digest = combined_digest(header_content(trace), self._digests)
         end = _attempts.finish(self._attempt, trace, digest)
-        await _settle(self._writer, self._writer.submit(end, durable=True))
+        await self._writer.settle(self._writer.submit(end, durable=True))
         return trace
 
     def _require_open(self) -> None:
         if self._finished:
             raise StoreError(f"The attempt at trial {self._attempt.trial.id} is finished already", code="finished")
-
-
-async def _settle(writer: Writer, future: "Future[T]") -> T:
-    """Waits for a job. A caller that is cancelled meanwhile leaves the job to be done."""
-    try:
-        return await asyncio.shield(asyncio.wrap_future(future))
-    except ToolablateError:
-        writer.note_told()
-        raise
 
 
 def _cleaned(value: Any) -> Any:
