@@ -26,7 +26,8 @@ def read_kept(connection: sqlite3.Connection, key: bytes, repeat: int) -> Kept |
 def kept_of(connection: sqlite3.Connection, key: bytes, repeat: int, said: int, rest: int, digest: bytes) -> Kept:
     """The reply in a row, held to its digest. Raises as `read_kept`."""
     content: dict[str, Any] = json.loads(read_text(connection, rest).text)
-    content["reply"]["message"] = json.loads(read_text(connection, said).text)
+    if "reply" in content:
+        content["reply"]["message"] = json.loads(read_text(connection, said).text)
     if row_digest(key, repeat, content) != digest:
         raise TextDamaged(f"reply {key.hex()} {repeat} does not match its digest")
     return Kept.model_validate(content)
@@ -36,7 +37,7 @@ def put_kept(connection: sqlite3.Connection, asked: Asked, kept: Kept) -> None:
     """The message of a reply is a text of its own, because the next request holds it again. Raises sqlite3.Error."""
     content = json.loads(part(kept.content()).text)
     digest = row_digest(asked.key, asked.repeat, content)
-    said = put_text(connection, part(content["reply"].pop("message")))
+    said = put_text(connection, part(content["reply"].pop("message") if "reply" in content else None))
     messages = "".join(f"{put_text(connection, message)}," for message in asked.messages)
     row = (
         asked.key,

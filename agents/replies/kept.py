@@ -1,9 +1,10 @@
 """What a model said to one request, as it is kept."""
 
 import hashlib
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolablate.agents.chat import NoReplyError
+from toolablate.traces.errors import ModelError
 from toolablate.traces.records import ModelReply, Record, canonical_json
 
 
@@ -23,20 +24,39 @@ class NoReply(Record):
 
 
 class Kept(Record):
-    """What ended it: a `reply`, or where `code` is set a reply that is none, and for good (`content_filter`).
+    """What ended it: a `reply`; or where `code` is set a reply that is none, and for good (`content_filter`), or a
+    refusal that any such request meets (`context_length`), without a reply.
 
     `before` are the replies that were none and after which the same was asked again (`empty_reply`), in their order.
     Failures of infrastructure are not kept.
     """
 
-    reply: ModelReply
+    reply: ModelReply | None = None
     code: str = ""
     message: str = ""
+    hint: str = ""
     before: tuple[NoReply, ...] = ()
+
+    def given(self) -> ModelReply:
+        """The reply. Raises ModelError where there is none."""
+        if self.reply is not None and not self.code:
+            return self.reply
+        if self.reply is not None:
+            raise NoReply(code=self.code, message=self.message, reply=self.reply).error(retryable=False)
+        raise ModelError(self.message, hint=self.hint, code=self.code)
 
     def content(self) -> dict[str, Any]:
         content: dict[str, Any] = self.model_dump(mode="json", exclude_defaults=True)
         return content
+
+
+class Came(NamedTuple):
+    """What came of asking, for all who asked it at the same time: `seconds` is how long the endpoint took, `by` who
+    asked it."""
+
+    what: Kept | ModelError
+    seconds: float
+    by: object
 
 
 def row_digest(key: bytes, repeat: int, content: dict[str, Any]) -> bytes:

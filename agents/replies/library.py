@@ -14,7 +14,7 @@ from toolablate.agents.replies._nearest import nearest_difference
 from toolablate.agents.replies._opening import open_reading, open_recording
 from toolablate.agents.replies._rows import put_kept, read_kept
 from toolablate.agents.replies.asked import Asked
-from toolablate.agents.replies.kept import Kept
+from toolablate.agents.replies.kept import Came, Kept
 from toolablate.tools.recorded.single_flight import SingleFlight
 from toolablate.traces.errors import ModelError
 
@@ -30,7 +30,7 @@ class ReplyLibrary:
 
     def __init__(self, path: str | PathLike[str], *, write: bool = False) -> None:
         self.path = Path(path)
-        self.flight: SingleFlight[Kept] = SingleFlight()
+        self.flight: SingleFlight[Came] = SingleFlight()
         """What is being asked just now, so that who asks the same at the same time shares the one reply."""
         self._writer = open_recording(self.path) if write else None
         # When recording it is a second connection, so that reading never waits for a disk that writes.

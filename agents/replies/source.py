@@ -1,11 +1,12 @@
 """Models that are asked once, and models that are not asked any more."""
 
-import asyncio
+import time
 from functools import partial
 
 from toolablate.agents.chat import ChatModel, ModelSource, NoReplyError
+from toolablate.agents.pacing.waits import counting_waits, note_wait
 from toolablate.agents.replies.asked import Asked, asked
-from toolablate.agents.replies.kept import Kept, NoReply
+from toolablate.agents.replies.kept import Came, Kept, NoReply
 from toolablate.agents.replies.library import ReplyLibrary
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Condition, ModelReply, ModelRequest, OpenAIModel, Question
@@ -13,6 +14,8 @@ from toolablate.traces.records import Condition, ModelReply, ModelRequest, OpenA
 # Replies that are none, after which the same is asked again. The others that are retried, such as a reply that the
 # endpoint broke off, are failures of infrastructure, of which a replay has none.
 NONE_OF_THE_MODEL = frozenset({"empty_reply"})
+# What the endpoint says to this very request whenever it is made.
+REFUSALS = frozenset({"context_length", "content_filter"})
 
 
 class ReplayedSource:
@@ -67,9 +70,7 @@ class ReplayedChat:
         if len(told) < len(kept.before):
             told.append(kept.before[len(told)])
             raise told[-1].error(retryable=True)
-        if kept.code:
-            raise NoReply(code=kept.code, message=kept.message, reply=kept.reply).error(retryable=False)
-        return kept.reply
+        return kept.given()
 
 
 class RecordedChat(ReplayedChat):
@@ -84,29 +85,36 @@ class RecordedChat(ReplayedChat):
         return self._give(wanted, kept)
 
     async def _asked(self, wanted: Asked, request: ModelRequest, seconds: float) -> Kept:
-        """Joins who asks the same just now. Only who waits for another is held to `seconds` here; who asks is by the
-        client, so that a reply which came is kept."""
-        try:
-            async with asyncio.timeout(seconds) as limit:
-                ask = partial(self._ask, wanted, request, seconds, limit)
-                return await self._library.flight.run(wanted.name, ask)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            message = f"{self._model.endpoint} did not reply within {seconds:g} s to the trial that asked it the same"
-            raise ModelError(message, code="timeout", retryable=True) from None
-        except NoReplyError as error:
-            if error.code in NONE_OF_THE_MODEL:
-                self._told.setdefault(wanted.key, []).append(NoReply.of(error))
-            raise
+        """Joins who asks the same just now. What that took longer than the endpoint itself was a wait; and who would
+        have had less time than the endpoint took gets no reply, as if it had asked by itself."""
+        began = time.monotonic()
+        came = await self._library.flight.run(wanted.name, partial(self._ask, wanted, request, seconds))
+        note_wait(max(0.0, time.monotonic() - began - came.seconds))
+        if came.by is not self and came.seconds > seconds:
+            message = f"{self._model.endpoint} did not reply within {seconds:g} s"
+            raise ModelError(message, code="timeout", retryable=True)
+        if isinstance(came.what, NoReplyError) and came.what.code in NONE_OF_THE_MODEL:
+            self._told.setdefault(wanted.key, []).append(NoReply.of(came.what))
+        if isinstance(came.what, ModelError):
+            raise came.what
+        return came.what
 
-    async def _ask(self, wanted: Asked, request: ModelRequest, seconds: float, limit: asyncio.Timeout) -> Kept:
-        limit.reschedule(None)
+    async def _ask(self, wanted: Asked, request: ModelRequest, seconds: float) -> Came:
+        began = time.monotonic()
+        with counting_waits() as waited:
+            what = await self._tried(wanted, request, seconds)
+        took = time.monotonic() - began - waited.seconds
+        return Came(await self._library.keep(wanted, what) if isinstance(what, Kept) else what, took, self)
+
+    async def _tried(self, wanted: Asked, request: ModelRequest, seconds: float) -> Kept | ModelError:
         before = tuple(self._told.get(wanted.key, ()))
         try:
-            kept = Kept(reply=await self._inner.complete(request, seconds=seconds), before=before)
+            return Kept(reply=await self._inner.complete(request, seconds=seconds), before=before)
         except NoReplyError as error:
             if error.retryable:
-                raise
-            kept = Kept(reply=error.reply, code=error.code, message=error.message, before=before)
-        return await self._library.keep(wanted, kept)
+                return error
+            return Kept(reply=error.reply, code=error.code, message=error.message, before=before)
+        except ModelError as error:
+            if error.code not in REFUSALS:
+                return error
+            return Kept(code=error.code, message=error.message, hint=error.hint, before=before)

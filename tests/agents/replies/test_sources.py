@@ -12,9 +12,11 @@ from tests.servers.chat_server import ChatServer, Slow, Status, reply
 
 from toolablate.agents import ChatModel, connect
 from toolablate.agents.chat import NoReplyError
-from toolablate.agents.replies import RecordedSource, ReplayedSource, ReplyLibrary
+from toolablate.agents.pacing.waits import counting_waits, note_wait
+from toolablate.agents.replies import RecordedSource, ReplayedSource, ReplyLibrary, verify
+from toolablate.agents.replies.source import RecordedChat
 from toolablate.traces.errors import ModelError, StoreError
-from toolablate.traces.records import Condition, OpenAIModel
+from toolablate.traces.records import Condition, ModelReply, ModelRequest, OpenAIModel
 
 NONE, PROMPTED = Condition(name="none"), Condition(name="prompted", prompt="Think.")
 USAGE = {"prompt_tokens": 7, "completion_tokens": 0, "total_tokens": 7}
@@ -75,10 +77,10 @@ async def test_who_asks_the_same_at_once_shares_one_request(chat_server: ChatSer
     assert len(chat_server.requests) == 1
 
 
-async def test_one_who_waits_for_another_waits_no_longer_than_it_may(
+async def test_one_who_waits_for_another_has_no_more_time_than_by_itself(
     chat_server: ChatServer, source: RecordedSource
 ) -> None:
-    chat_server.plays(Slow(0.5, reply("late")))
+    chat_server.plays(Slow(0.3, reply("late")))
     asking = asyncio.create_task(ask(source.session(QUESTION, NONE, 0)))
     await asked_for(chat_server)
     with pytest.raises(ModelError) as caught:
@@ -86,6 +88,34 @@ async def test_one_who_waits_for_another_waits_no_longer_than_it_may(
     assert (caught.value.code, caught.value.retryable) == ("timeout", True)
     assert await asking == "late"
     assert await ask(source.session(QUESTION, NONE, 0), seconds=0.05) == "late"
+
+
+async def test_the_place_that_another_waited_for_is_a_wait_of_all_who_ask_the_same(
+    drifting: ChatServer, model: OpenAIModel, library: ReplyLibrary
+) -> None:
+    class Queued:
+        """A chat whose requests stand in line for half a second."""
+
+        def __init__(self, inner: ChatModel) -> None:
+            self._inner = inner
+
+        async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+            await asyncio.sleep(0.5)
+            note_wait(0.5)
+            return await self._inner.complete(request, seconds=seconds)
+
+    async def ask_and_count() -> float:
+        with counting_waits() as waited:
+            await ask(RecordedChat(Queued(inner), model, library, 0), seconds=0.4)
+        return waited.seconds
+
+    source = connect(model)
+    inner = source.session(QUESTION, NONE, 0)
+    await ask(inner)
+    waits = await asyncio.gather(*(ask_and_count() for _ in range(3)))
+    assert min(waits) >= 0.5
+    assert len(drifting.requests) == 2
+    await source.close()
 
 
 async def test_one_who_gives_up_leaves_the_others_their_reply(chat_server: ChatServer, source: RecordedSource) -> None:
@@ -150,6 +180,23 @@ async def test_what_a_filter_stopped_is_stopped_in_the_replay_too(
     assert told[0][0::3] == ("content_filter", 7)
     assert await replayed(library, model, 2) == told
     assert len(chat_server.requests) == 1
+
+
+@pytest.mark.parametrize("code", ["context_length_exceeded", "content_filter"])
+async def test_a_refusal_of_the_request_itself_is_kept(
+    chat_server: ChatServer, source: RecordedSource, library: ReplyLibrary, model: OpenAIModel, code: str
+) -> None:
+    chat_server.plays(Status(400, {"message": "too much of it", "code": code}))
+    async with ReplyLibrary(library.path, write=True) as recording:
+        chats = [source.session(QUESTION, NONE, 0), ReplayedSource(model, recording).session(QUESTION, NONE, 0)]
+        told = []
+        for chat in chats:
+            with pytest.raises(ModelError) as caught:
+                await ask(chat)
+            told.append((caught.value.code, str(caught.value), caught.value.retryable))
+    assert told[0] == told[1]
+    assert told[0][0] == code.removesuffix("_exceeded")
+    assert verify(library.path).problems == ()
 
 
 async def test_empty_replies_come_again_in_the_replay_as_they_came(
