@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
-from scipy.stats import binom
 
 RESAMPLES = 10_000
 EXACT_POINTS = 200_000
+EXACT_COINS = 1_000
 CELLS_AT_ONCE = 2_000_000
 MULTINOMIAL_COST = 8
 """A multinomial draw of one kind costs about as much as drawing this many clusters."""
@@ -115,12 +115,22 @@ def sign_flip_p(differences: Sequence[float], *, seed: int = 0, resamples: int =
     return _random_p(steps, observed, np.random.default_rng(seed), resamples)
 
 
+def _chances(count: int) -> Floats:
+    """How probable 0 .. `count` heads of so many fair coins are."""
+    if count > EXACT_COINS:
+        from scipy.stats import binom  # a quarter of a second to import, which few need
+
+        far: Floats = binom.pmf(np.arange(count + 1), count, 0.5)
+        return far
+    return np.array([math.comb(count, heads) / 2**count for heads in range(count + 1)])
+
+
 def _exact_p(steps: list[tuple[float, int]], observed: float) -> float:
     sums, chances = np.zeros(1), np.ones(1)
     for step, count in steps:
         plus = np.arange(count + 1)
         sums = np.add.outer(sums, step * (2 * plus - count)).ravel()
-        chances = np.multiply.outer(chances, binom.pmf(plus, count, 0.5)).ravel()
+        chances = np.multiply.outer(chances, _chances(count)).ravel()
     return min(1.0, float(chances[np.abs(sums) >= observed].sum()))
 
 

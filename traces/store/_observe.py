@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Sequence
+from itertools import starmap
 from typing import Any
 
 from toolablate.traces.errors import InputError
@@ -15,8 +16,11 @@ WITH newest AS (
     SELECT trace, value, verdict, max(version) FROM scores
     WHERE :scorers = '[]' OR scorer IN (SELECT value FROM json_each(:scorers)) GROUP BY trace
 )
-SELECT trials.question, trials.model, trials.condition, trials.repeat, traces.outcome, newest.value, newest.verdict,
-    traces.input_tokens, traces.output_tokens, traces.cost_usd, trials.id, traces.key
+SELECT trials.question, trials.model, trials.condition, trials.repeat, traces.outcome,
+    iif(traces.outcome = 'failed', NULL, newest.value), iif(traces.outcome = 'failed', NULL, newest.verdict),
+    iif(coalesce(traces.input_tokens, traces.output_tokens) IS NULL, NULL,
+        coalesce(traces.input_tokens, 0) + coalesce(traces.output_tokens, 0)),
+    traces.cost_usd, trials.id, traces.key
 FROM trials
 JOIN traces ON traces.key = trials.current
 LEFT JOIN newest ON newest.trace = traces.key
@@ -35,35 +39,39 @@ def read_observations(connection: sqlite3.Connection, *, scorers: Sequence[str],
         for column, table in enumerate(("questions", "models", "conditions"))
     )
     facts = {
-        key: {"cluster": cluster, "domain": domain, "difficulty": difficulty, "language": language}
-        for key, cluster, domain, difficulty, language in connection.execute(
-            "SELECT key, cluster, domain, difficulty, language FROM questions"
-        )
+        key: tuple(of_question)
+        for key, *of_question in connection.execute("SELECT key, cluster, domain, difficulty, language FROM questions")
     }
     simulated = {row[0]: bool(row[1]) for row in connection.execute("SELECT key, simulated FROM models")}
-    lookups = _by_trace(connection, "SELECT trace, miss, count FROM lookups ORDER BY trace, miss")
-    markers = _by_trace(connection, "SELECT trace, kind, count FROM markers")
-    return [
-        Observation(
-            question=names[question],
-            model=models[model],
-            condition=conditions[condition],
-            repeat=repeat,
-            outcome=outcome,
-            value=value if outcome != "failed" else None,
-            verdict=verdict if outcome != "failed" else None,
-            tokens=_total(received, written),
-            cost_usd=cost,
-            simulated=simulated[model],
-            trial=identity,
-            lookups=sum(count for _, count in lookups.get(key, ())),
-            misses=tuple((miss, count) for miss, count in lookups.get(key, ()) if miss),
-            leaks=dict(markers.get(key, ())).get("answer_leak", 0),
-            withheld=dict(markers.get(key, ())).get("withheld", 0),
-            **facts[question],
+    tallied = _tallied(connection)
+    # By position, since there may be a hundred thousand.
+    values = (
+        (
+            *(names[question], models[model], conditions[condition], repeat, outcome, value, verdict),
+            *facts[question],
+            *(tokens, cost, simulated[model], identity),
+            *tallied.get(key, ()),
         )
-        for question, model, condition, repeat, outcome, value, verdict, received, written, cost, identity, key in rows
-    ]
+        for question, model, condition, repeat, outcome, value, verdict, tokens, cost, identity, key in rows
+    )
+    return list(starmap(Observation, values))
+
+
+def _tallied(connection: sqlite3.Connection) -> dict[int, tuple[Any, ...]]:
+    """Lookups, misses, leaks and results withheld, as an Observation has them, of the traces that have any."""
+    lookups = _by_trace(connection, "SELECT trace, miss, count FROM lookups ORDER BY trace, miss")
+    markers = {
+        key: dict(found) for key, found in _by_trace(connection, "SELECT trace, kind, count FROM markers").items()
+    }
+    return {
+        key: (
+            sum(count for _, count in lookups.get(key, ())),
+            tuple((miss, count) for miss, count in lookups.get(key, ()) if miss),
+            markers.get(key, {}).get("answer_leak", 0),
+            markers.get(key, {}).get("withheld", 0),
+        )
+        for key in lookups.keys() | markers.keys()
+    }
 
 
 def _by_trace(connection: sqlite3.Connection, query: str) -> dict[int, list[tuple[Any, int]]]:
@@ -106,9 +114,3 @@ def run_key(connection: sqlite3.Connection, run: str) -> int:
             code="unknown_run",
         )
     return int(row[0])
-
-
-def _total(received: int | None, written: int | None) -> int | None:
-    if received is None and written is None:
-        return None
-    return (received or 0) + (written or 0)
