@@ -31,7 +31,9 @@ def outcomes(store: Path) -> dict[tuple[str, str], tuple[str, str | None]]:
         return {(seen.question, seen.condition): (seen.outcome, seen.verdict) for seen in opened.observations()}
 
 
-def endpoint_plan(folder: Path, url: str, *, count: int, extra: str = "", model: str = "") -> Path:
+def endpoint_plan(
+    folder: Path, url: str, *, count: int, extra: str = "", model: str = "", concurrency: int = 2
+) -> Path:
     lines = (
         json.dumps({"id": f"q{n}", "prompt": f"Question {n}", "target": {"kind": "number", "value": n}})
         for n in range(count)
@@ -40,7 +42,7 @@ def endpoint_plan(folder: Path, url: str, *, count: int, extra: str = "", model:
     plan = folder / "plan.toml"
     plan.write_text(
         f"conditions = ['none']\n{extra}\n[questions]\nfile = 'questions.jsonl'\n"
-        f"[[models]]\nprovider = 'openai'\nname = 'm'\nendpoint = '{url}'\nconcurrency = 2\n{model}\n",
+        f"[[models]]\nprovider = 'openai'\nname = 'm'\nendpoint = '{url}'\nconcurrency = {concurrency}\n{model}\n",
         encoding="utf-8",
     )
     return plan
