@@ -66,6 +66,8 @@ async def score_unscored(store: Path, planned: Design, scorers: Scorers, recorde
             scorer.name: opened.unscored_trials(scorer=scorer.name, version=scorer.version)
             for scorer in {scorers.scorer(question) for question in planned.questions}
         }
+        if not any(unscored.values()):
+            return
         entries = [entry for entry in planned.trials if entry.trial.id in unscored[scorers.scorer(entry.question).name]]
         scores = [scorers.score(entry.question, opened.trace(entry.trial.id)) for entry in entries]
     await recorder.score([score for score in scores if score is not None])

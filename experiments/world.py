@@ -86,8 +86,10 @@ def finished_trials(store: Path) -> frozenset[str]:
 
 def bring_up_to_date(store: Path) -> None:
     """Rewrites a store that an older toolablate has left; leaves any other, and none, as it is. Raises StoreError."""
+    if not store.exists():
+        return
     try:
-        finished_trials(store)
+        Store(store).close()
     except StoreError as error:
         if error.code != "older_version":
             raise
@@ -100,9 +102,11 @@ def require_same_world(store: Path, world: dict[str, str]) -> None:
 
     Raises InputError; StoreError where the file is no store.
     """
-    if not finished_trials(store):
+    if not store.exists():
         return
     with Store(store) as opened:
+        if not any(row.answered or row.budget for row in opened.counts()):
+            return
         earlier = {part: value for run in opened.runs() for part, value in run.world.items()}
     for part in sorted(world.keys() & earlier.keys()):
         if world[part] != earlier[part]:

@@ -59,7 +59,7 @@ def counts(trial: Observation) -> bool:
 def mean_scores(arm: Arm) -> dict[str, float]:
     """The mean over repeats, in [0, 1], of each question that has a trial that counts."""
     values = {
-        question: [trial.value for trial in trials if counts(trial) and trial.value is not None]
+        question: [trial.value for trial in trials if trial.value is not None and trial.outcome != "failed"]
         for question, trials in arm.items()
     }
     return {question: math.fsum(scored) / len(scored) for question, scored in values.items() if scored}
