@@ -20,7 +20,9 @@ class Membership:
         self._store = store
         sweep(connection, store)
         since = datetime.now(UTC).isoformat()
+        begin_writing(connection)
         cursor = connection.execute("INSERT INTO recorders (pid, since) VALUES (?, ?)", (os.getpid(), since))
+        connection.execute("COMMIT")
         self.key = int(cursor.lastrowid or 0)
         self._lock = LifeLock(store, self.key)
 

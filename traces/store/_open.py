@@ -82,6 +82,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
             migrate(connection, migrations())
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA busy_timeout = 0")
     except sqlite3.Error as error:
         connection.close()
         raise explain(error, path, "write") from error
@@ -106,10 +107,10 @@ def _require_alone(connection: sqlite3.Connection, path: Path, version: int) -> 
 def begin_writing(connection: sqlite3.Connection) -> None:
     """Begins a transaction that writes, after those of other writers. Raises sqlite3.Error after BUSY_SECONDS.
 
-    SQLite's own wait sleeps up to 100 ms at a time, in which a busy neighbour gets in again and again.
+    SQLite's own wait, which a writer's connection does without, sleeps up to 100 ms at a time, in which a busy neighbour
+    gets in again and again.
     """
     deadline, pause = time.monotonic() + BUSY_SECONDS, 0.0005
-    connection.execute("PRAGMA busy_timeout = 0")
     while True:
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -128,7 +129,6 @@ def close_last_writer(connection: sqlite3.Connection) -> None:
     Where someone still reads, the WAL stays beside the store; that loses nothing.
     """
     try:
-        connection.execute("PRAGMA busy_timeout = 0")
         connection.execute("PRAGMA journal_mode = DELETE").fetchone()
     except sqlite3.Error:
         pass

@@ -61,6 +61,7 @@ class Writer:
         self._arrivals = Arrivals()
         self._told = False
         self._shared = False
+        self._durable: bool | None = None
         self._thread = threading.Thread(target=self._work, name=f"recorder of {path.name}", daemon=True)
         self._thread.start()
 
@@ -119,7 +120,9 @@ class Writer:
     def _write(self, group: list[_Job]) -> list[Callable[[], None]]:
         connection = self._desk.connection
         durable = any(job.durable for job in group)
-        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        if durable is not self._durable:
+            connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._durable = durable
         begin_writing(connection)
         (self._shared,) = connection.execute("SELECT count(*) > 1 FROM recorders").fetchone()
         settle = [self._write_one(job) for job in group]
