@@ -107,7 +107,7 @@ def _require_alone(connection: sqlite3.Connection, path: Path, version: int) -> 
 def begin_writing(connection: sqlite3.Connection) -> None:
     """Begins a transaction that writes, after those of other writers. Raises sqlite3.Error after BUSY_SECONDS.
 
-    SQLite's own wait, which a writer's connection does without, sleeps up to 100 ms at a time, in which a busy neighbour
+    SQLite's own wait, which a writer's connection does without, sleeps up to 100 ms at a time: a busy neighbour then
     gets in again and again.
     """
     deadline, pause = time.monotonic() + BUSY_SECONDS, 0.0005
