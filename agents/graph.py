@@ -1,14 +1,16 @@
-"""The agent as a LangGraph graph: ask -> act -> ask ... -> answer, with one final request when a budget is reached.
+"""The agent as a LangGraph graph: ask -> act -> ask ... until there is an answer, with one last request at a limit.
 
-LangGraph is imported here and nowhere else; `run` imports this module when the first trial needs it.
+Each node names the next one: edges that decide would cost a third of what LangGraph takes for a turn. LangGraph is
+imported here and nowhere else; `run` imports this module when the first trial needs it.
 """
 
 from functools import cache
 from typing import Literal, TypedDict, cast
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 from toolablate.agents.session import TrialSession
 from toolablate.traces.records import Condition, Limit, Message, ModelReply, ModelRequest
@@ -26,13 +28,6 @@ class AgentState(TypedDict):
     limit: Limit | None
 
 
-class Step(TypedDict, total=False):
-    """What a node changes of the state."""
-
-    messages: tuple[Message, ...]
-    limit: Limit | None
-
-
 Compiled = CompiledStateGraph[AgentState, TrialSession, AgentState, AgentState]
 
 
@@ -43,12 +38,7 @@ def agent_graph() -> Compiled:
     graph.add_node("ask", ask)
     graph.add_node("act", act)
     graph.add_node("final", final)
-    graph.add_node("answer", answer)
     graph.add_edge(START, "ask")
-    graph.add_conditional_edges("ask", after_ask)
-    graph.add_conditional_edges("act", after_act)
-    graph.add_edge("final", "answer")
-    graph.add_edge("answer", END)
     return graph.compile()
 
 
@@ -57,29 +47,23 @@ def recursion_limit(turns: int) -> int:
     return 2 * turns + 8
 
 
-async def ask(state: AgentState, runtime: Runtime[TrialSession]) -> Step:
+async def ask(state: AgentState, runtime: Runtime[TrialSession]) -> Command[Literal["act", "final", "__end__"]]:
     session = runtime.context
     limit = session.spending.reached_before_turn(session.worked())
     if limit:
-        return {"limit": limit}
-    request = _request(state, session, tool_choice=_tool_choice(state, session))
-    reply = await session.ask(request, "ask")
+        return Command(update={"limit": limit}, goto="final")
+    reply = await session.ask(_request(state, session, tool_choice=_tool_choice(state, session)), "ask")
     if not isinstance(reply, ModelReply):
-        return {"limit": reply}
-    cut = reply.finish_reason == "length" and not reply.message.tool_calls
+        return Command(update={"limit": reply}, goto="final")
     messages = (*state["messages"], _given_back(reply.message, session.condition))
-    return {"messages": messages, "limit": "reply_length" if cut else None}
+    if reply.message.tool_calls:
+        return Command(update={"messages": messages}, goto="act")
+    if reply.finish_reason == "length":
+        return Command(update={"messages": messages, "limit": "reply_length"}, goto="final")
+    return Command(update={"messages": messages}, goto="__end__")
 
 
-# Coroutines, though they wait for nothing: LangGraph sends plain functions through a pool of threads, where they would
-# stand behind whatever occupies it.
-async def after_ask(state: AgentState) -> Literal["act", "final", "answer"]:
-    if state["limit"]:
-        return "final"
-    return "act" if state["messages"][-1].tool_calls else "answer"
-
-
-async def act(state: AgentState, runtime: Runtime[TrialSession]) -> Step:
+async def act(state: AgentState, runtime: Runtime[TrialSession]) -> Command[Literal["ask", "final"]]:
     session = runtime.context
     calls = state["messages"][-1].tool_calls
     limit: Limit | None = None
@@ -90,25 +74,17 @@ async def act(state: AgentState, runtime: Runtime[TrialSession]) -> Step:
     results = (
         Message(role="tool", content=output, tool_call_id=call.id) for call, output in zip(calls, outputs, strict=True)
     )
-    return {"messages": (*state["messages"], *results), "limit": limit}
+    messages = (*state["messages"], *results)
+    return Command(update={"messages": messages, "limit": limit}, goto="final" if limit else "ask")
 
 
-async def after_act(state: AgentState) -> Literal["ask", "final"]:
-    return "final" if state["limit"] else "ask"
-
-
-async def final(state: AgentState, runtime: Runtime[TrialSession]) -> Step:
+async def final(state: AgentState, runtime: Runtime[TrialSession]) -> Command[Literal["__end__"]]:
     """Asks once more. The tools stay in the request, barred, since some endpoints refuse a history of tool calls
     without them; a call that is made all the same is not run."""
     session = runtime.context
     request = _request(state, session, Message(role="user", content=FINAL_REQUEST), tool_choice="none")
     sent, reply = await session.ask_at_last(request, state["limit"])
-    return {"messages": (*sent.messages, reply.message)}
-
-
-async def answer(state: AgentState, runtime: Runtime[TrialSession]) -> Step:
-    runtime.context.answer(state["messages"][-1].content, state["limit"])
-    return {}
+    return Command(update={"messages": (*sent.messages, reply.message)}, goto="__end__")
 
 
 def _request(state: AgentState, session: TrialSession, *more: Message, tool_choice: str) -> ModelRequest:
@@ -145,4 +121,6 @@ async def run_graph(session: TrialSession, messages: tuple[Message, ...]) -> Lim
             {"recursion_limit": recursion_limit(session.spending.budget.turns)},
             context=session,
         )
-    return cast(AgentState, ended)["limit"]
+    state = cast(AgentState, ended)
+    session.answer(state["messages"][-1].content, state["limit"])
+    return state["limit"]
