@@ -139,3 +139,17 @@ async def test_rows_of_an_older_version_are_read_beside_blocks(tmp_path: Path) -
     with Store(path) as store:
         assert list(store.traces()) == traces
     assert verify(path).ok
+
+
+async def test_pages_of_rows_that_became_blocks_are_given_back(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Recorder(path) as recorder:
+        sessions = [await begun(recorder, trial) for trial in plan(recorder)]
+        for session in sessions:
+            for event in conversation(turns=20, salt=str(id(session))):
+                session.record(event)
+        for session in sessions:
+            await session.finish("answered", 1.0)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA freelist_count").fetchone() == (0,)
+    assert verify(path).ok
