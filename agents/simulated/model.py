@@ -79,15 +79,17 @@ class SimulatedChat:
     def _calls(self, request: ModelRequest, turn: int) -> list[tuple[str, dict[str, str]]]:
         if request.tool_choice == "none" or not request.tools:
             return []
-        offers = understood(request.tools)
-        must = request.tool_choice == "required"
+        must = request.tool_choice != "auto"
+        named = [tool for tool in request.tools if tool.name == request.tool_choice]
+        tools = named or request.tools
+        offers = understood(tools)
         turns = intentions(offers, self._programs, self._model.eagerness, self._rng("intentions"), must=must)
         calls = next_calls(
             turns, offers, self._seen(request), turn, self._programs, self._play.queries, self._rng("turn", turn)
         )
         if must and not calls:
             offer = next(iter(offers.values()), None)
-            return [(offer.tool, {offer.argument: self._play.queries[0]}) if offer else (request.tools[0].name, {})]
+            return [(offer.tool, {offer.argument: self._play.queries[0]}) if offer else (tools[0].name, {})]
         return calls
 
     def _calling(self, calls: list[tuple[str, dict[str, str]]], turn: int) -> Message:

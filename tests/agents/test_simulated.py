@@ -263,6 +263,9 @@ async def test_tool_choice_is_respected(tmp_path: Path) -> None:
     for choice, calls in (("auto", 0), ("none", 0), ("required", 1)):
         replied = await reply_to(shy, SERIES, tools=(SEARCH, CODE), tool_choice=choice)
         assert (choice, len(replied.message.tool_calls)) == (choice, calls)
+    for named in ("web_search", "python"):
+        (call,) = (await reply_to(shy, SERIES, tools=(SEARCH, CODE), tool_choice=named)).message.tool_calls
+        assert call.name == named
     strange = ToolSpec(name="odd", description="", parameters={})
     (call,) = (await reply_to(shy, SERIES, tools=(strange,), tool_choice="required")).message.tool_calls
     assert (call.name, call.arguments) == ("odd", "{}")
