@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -59,7 +60,7 @@ def digest_json(value: Any) -> str:
 
 def canonical_json(value: Any) -> str:
     """The one JSON text of a value: sorted keys, no blanks, no escapes."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _CANONICAL.encode(value)
 
 
 def clean_text(text: str) -> str:

@@ -22,9 +22,11 @@ MAX_TEXT_BYTES = 1_000_000_000
 REMEMBERED = 50_000
 PLAIN, ZSTD = 0, 1
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
 
 def to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _JSON.encode(value)
 
 
 class TextWriter:
