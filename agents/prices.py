@@ -1,31 +1,40 @@
 """What a model costs by the price table of genai-prices, which is part of that package and needs no network.
 
 Only what the table says of the very endpoint is taken: its provider is found by the endpoint's address, never by the
-model's name. What a `Price` cannot say is unknown, with a reason: prices that depend on a request's length or hour,
-on writing to a cache, on a service tier, or on something else than tokens.
+model's name. What a `Price` cannot say is unknown, with a reason: prices that depend on a request's hour, on a service
+tier, on how long a cache keeps what is written to it, or on something else than tokens.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from importlib.metadata import version
 from ipaddress import ip_address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from toolablate.traces.records import OpenAIModel, Price
+from toolablate.traces.records import OpenAIModel, Price, PriceTier
 
 if TYPE_CHECKING:
-    from genai_prices.types import ModelInfo, ModelPrice, Provider
+    from decimal import Decimal
 
-TABLE = "genai-prices"
+    from genai_prices.types import ModelInfo, ModelPrice, Provider, TieredPrices
 
-_PLAIN = {"input_mtok", "output_mtok", "cache_read_mtok"}
+_RATES = {
+    "input_mtok": "input",
+    "output_mtok": "output",
+    "cache_read_mtok": "cached_input",
+    "cache_write_mtok": "cache_write",
+}
+# For keeping it longer than usual, which has to be asked for.
+_LONG_WRITES = "cache_write_1h_mtok"
+_ASKS_FOR_CACHING = "cache_control"
+# Of the two APIs that we speak, Anthropic has Chat Completions, without its cache:
+# https://platform.claude.com/docs/en/api/openai-sdk
+_WITHOUT_CACHE = ("anthropic",)
 # What a trial never uses, or what only tools of the provider's own cost, which no condition asks for.
 _UNUSED = re.compile(r"audio|image|video|document|(web|storage)_searches")
-_WRITES = re.compile(r"cache_write")
 _SETTINGS = ("service_tier", "speed", "processing", "route", "search_type")
 _STANDARD = ("default", "standard")
 _PORTS = {"https": 443, "http": 80}
@@ -46,7 +55,7 @@ def table_price(model: OpenAIModel, now: datetime) -> Price | Unpriced:
     # Loading it takes longer than all the rest of reading a plan.
     from genai_prices.data import providers
 
-    table = f"{TABLE} {version(TABLE)}"
+    table = f"{Price.table} {version(Price.table)}"
     known = [provider for provider in providers if _serves(provider.api_pattern, *address)]
     if not known:
         return Unpriced(f"{table} does not know the endpoint {model.endpoint}")
@@ -60,7 +69,13 @@ def table_price(model: OpenAIModel, now: datetime) -> Price | Unpriced:
     current = _current(entry, now)
     if isinstance(current, Unpriced):
         return current
-    return _plain(current, f"{table}: {provider.id}/{entry.id}", searches=_always_searches(provider, entry))
+    prices = {key: value for key, value in vars(current).items() if value is not None}
+    source = f"{table}: {provider.id}/{entry.id}"
+    if _ASKS_FOR_CACHING in model.sampling.extra and _LONG_WRITES in prices:
+        return Unpriced(f"the price depends on {_ASKS_FOR_CACHING} ({source})")
+    if provider.id in _WITHOUT_CACHE:
+        prices = {key: value for key, value in prices.items() if "cache" not in key}
+    return _price(prices, source, searches=_always_searches(provider, entry))
 
 
 def _address(endpoint: str) -> tuple[str, str] | None:
@@ -123,28 +138,31 @@ def _always_searches(provider: "Provider", entry: "ModelInfo") -> bool:
     return provider.id == "perplexity" or "search" in entry.id
 
 
-def _plain(prices: "ModelPrice", source: str, *, searches: bool) -> Price | Unpriced:
-    given = {key: value for key, value in vars(prices).items() if value is not None}
-    amounts: dict[str, float] = {}
-    for key, value in given.items():
-        if _UNUSED.search(key) and not (searches and "searches" in key):
-            continue
-        if not isinstance(value, Decimal):
-            return Unpriced(f"the price depends on how long a request is ({source})")
-        if key in _PLAIN:
-            amounts[key] = float(value)
-        elif _WRITES.search(key):
-            if value != given.get("input_mtok"):
-                return Unpriced(
-                    f"writing to its cache costs extra, and how much was written is not recorded ({source})"
-                )
-        else:
+def _price(prices: "Mapping[str, Decimal | TieredPrices]", source: str, *, searches: bool) -> Price | Unpriced:
+    for key in prices:
+        unused = _UNUSED.search(key) and not (searches and "searches" in key)
+        if not unused and key not in _RATES and key != _LONG_WRITES:
             return Unpriced(f"it costs more than its tokens: {key} ({source})")
-    if not {"input_mtok", "output_mtok"} <= amounts.keys():
+    rated = {name: prices[key] for key, name in _RATES.items() if key in prices}
+    if not {"input", "output"} <= rated.keys():
         return Unpriced(f"the table prices no text of it ({source})")
-    return Price(
-        input=amounts["input_mtok"],
-        output=amounts["output_mtok"],
-        cached_input=amounts.get("cache_read_mtok"),
-        source=source,
-    )
+    starts = {tier.start for value in rated.values() for tier in getattr(value, "tiers", ())}
+    # A tier holds above its start, and for all of a request's tokens.
+    tiers = tuple(PriceTier(above=start, **_rates(rated, start + 1)) for start in sorted(starts))
+    return Price(**_rates(rated, 0), tiers=tiers, source=source)
+
+
+def _rates(rated: "Mapping[str, Decimal | TieredPrices]", read: int) -> dict[str, Any]:
+    """The rates for so many tokens of input; that of writing to a cache only where it is not the usual one."""
+    rates = {name: float(_rate(value, read)) for name, value in rated.items()}
+    if rates.get("cache_write") == rates["input"]:
+        del rates["cache_write"]
+    return rates
+
+
+def _rate(value: "Decimal | TieredPrices", read: int) -> "Decimal":
+    from genai_prices.types import TieredPrices
+
+    if not isinstance(value, TieredPrices):
+        return value
+    return next((tier.price for tier in reversed(value.tiers) if read > tier.start), value.base)

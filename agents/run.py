@@ -14,7 +14,8 @@ from toolablate.traces.records import Condition, Event, Message, Outcome, Price,
 
 @dataclass(frozen=True, slots=True)
 class AgentResult:
-    """How a trial ended. `seconds` is wall time, waits included; `cost_usd` is None where nothing is known of it."""
+    """How a trial ended. `seconds` is wall time, waits included; `cost_usd` is None where that of any reply is
+    unknown."""
 
     outcome: Outcome
     usage: Usage

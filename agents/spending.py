@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from toolablate.agents.costs import estimated_cost, known_cost
 from toolablate.traces.records import Budget, Event, Failure, Limit, ModelCall, ModelReply, ModelRequest, Price, Usage
 
 # For endpoints that do not report usage; roughly right for English, and only ever used to stop a runaway trial.
@@ -11,14 +12,15 @@ CHARACTERS_PER_TOKEN = 4
 
 @dataclass(slots=True)
 class Spending:
-    """A running account of one trial. A cost limit without a price is never reached, since nothing is known to cost."""
+    """A running account of one trial. Where neither a price nor the endpoint says what a reply
+    costs, a cost limit is never reached."""
 
     budget: Budget
     price: Price | None
     turns: int = 0
     tool_calls: int = 0
     usage: Usage = field(default_factory=Usage)
-    cost_usd: float | None = None
+    _costs: list[float | None] = field(default_factory=list)
     _tokens: int = 0
     _dollars: float = 0.0
 
@@ -32,21 +34,18 @@ class Spending:
         read = estimated_tokens(request) if usage.input_tokens is None else usage.input_tokens
         wrote = _length(reply.message.content) if usage.output_tokens is None else usage.output_tokens
         self._tokens += read + wrote
-        if self.price is None:
-            return None
-        estimate = self._price_of(self.price, read, usage.cached_tokens or 0, wrote)
-        self._dollars += estimate
-        if usage.input_tokens is None or usage.output_tokens is None:
-            return None
-        self.cost_usd = (self.cost_usd or 0.0) + estimate
-        return estimate
+        cost = known_cost(reply, self.price)
+        if cost is not None:
+            self._dollars += cost
+        elif self.price is not None:
+            self._dollars += estimated_cost(reply, self.price, read, wrote)
+        self._costs.append(cost)
+        return cost
 
-    @staticmethod
-    def _price_of(price: Price, read: int, cached: int, wrote: int) -> float:
-        """US dollars. Cached tokens are among those read, by the way OpenAI counts."""
-        cached = min(cached, read)
-        cached_price = price.input if price.cached_input is None else price.cached_input
-        return ((read - cached) * price.input + cached * cached_price + wrote * price.output) / 1e6
+    @property
+    def cost_usd(self) -> float | None:
+        """What all replies cost, None where that of any of them is unknown."""
+        return _sum(self._costs)
 
     def reached(self, seconds: float) -> Limit | None:
         """The limit that stops a trial wherever it is; `seconds` is how long it has worked."""
@@ -61,13 +60,19 @@ class Spending:
 
 
 def spent(events: Iterable[Event]) -> tuple[Usage, float | None]:
-    """What the replies among these events took, and what they cost in US dollars, as far as either is known."""
-    usage, costs = Usage(), []
+    """What the replies among these events took, as far as it is known, and what they cost in US dollars, None where
+    that of any of them is unknown."""
+    usage, costs = Usage(), list[float | None]()
     for event in events:
         if isinstance(event, ModelCall | Failure) and event.reply is not None:
             usage = usage + event.reply.usage
-            costs += [] if event.cost_usd is None else [event.cost_usd]
-    return usage, sum(costs) if costs else None
+            costs.append(event.cost_usd)
+    return usage, _sum(costs)
+
+
+def _sum(costs: list[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None
 
 
 def estimated_tokens(request: ModelRequest) -> int:

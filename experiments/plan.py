@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator, m
 from toolablate.benchmarks import BUILTIN_PLAYBOOK
 from toolablate.experiments.conditions import BUILT_IN, built_in_condition
 from toolablate.experiments.plan_errors import explain
-from toolablate.experiments.plan_prices import TABLE, names_a_file, open_prices, require_prices, with_prices
+from toolablate.experiments.plan_prices import names_a_file, open_prices, require_prices, with_prices
 from toolablate.experiments.plan_replies import RepliesSection
 from toolablate.experiments.plan_web import McpSection, SearchSection, Section, WebSection
 from toolablate.sandbox import BACKENDS, Limits
@@ -21,6 +21,7 @@ from toolablate.traces.records import (
     Condition,
     InterventionUse,
     Model,
+    Price,
     ScriptedModel,
     SimulatedModel,
     ToolUse,
@@ -132,7 +133,7 @@ class Plan(Section):
     models: tuple[Model, ...] = Field(min_length=1)
     conditions: tuple[Annotated[ConditionEntry, BeforeValidator(_named)], ...] = Field(min_length=1)
     budget: Budget = Budget()
-    prices: str = Field(default=TABLE, min_length=1)
+    prices: str = Field(default=Price.table, min_length=1)
     sandbox: Annotated[SandboxSection, BeforeValidator(_backend)] = SandboxSection()
     search: SearchSection | None = None
     web: WebSection = WebSection()

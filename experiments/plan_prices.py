@@ -13,13 +13,12 @@ from pydantic import ValidationError
 from toolablate.experiments.finding import Finding
 from toolablate.experiments.plan_errors import explain
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Budget, Model, OpenAIModel, Price
+from toolablate.traces.records import Budget, Model, OpenAIModel, Price, Rates
 
 if TYPE_CHECKING:
     from toolablate.agents.prices import Unpriced
     from toolablate.experiments.plan import Plan
 
-TABLE = "genai-prices"
 NO_PRICES = "none"
 _SHAPE = '["api.example.com"]\n  "a-model" = { input = 2.5, output = 10, cached_input = 1.25 }'
 
@@ -62,7 +61,7 @@ class PriceSources:
 
 def names_a_file(prices: str) -> bool:
     """Whether a plan's `prices` is the path of a file."""
-    return prices not in (TABLE, NO_PRICES)
+    return prices not in (Price.table, NO_PRICES)
 
 
 def open_prices(prices: str) -> PriceSources:
@@ -72,7 +71,7 @@ def open_prices(prices: str) -> PriceSources:
     """
     if names_a_file(prices):
         return PriceSources(read_prices(Path(prices)), table=True)
-    return PriceSources(None, table=prices == TABLE)
+    return PriceSources(None, table=prices == Price.table)
 
 
 def with_prices(models: Iterable[Model], sources: PriceSources) -> tuple[Model, ...]:
@@ -115,9 +114,19 @@ def price_findings(plan: "Plan") -> Iterator[Finding]:
 
 
 def show_price(price: Price) -> str:
-    """`$2.5 in, $1.25 cached, $10 out per million tokens`."""
-    cached = "" if price.cached_input is None else f" ${price.cached_input:g} cached,"
-    return f"${price.input:g} in,{cached} ${price.output:g} out per million tokens"
+    """`$2.5 in, $1.25 cached, $10 out per million tokens; above 272,000 tokens in: $5 in, $2.5 cached, $20 out`."""
+    tiers = (f"; above {tier.above:,} tokens in: {_show_rates(tier)}" for tier in price.tiers)
+    return f"{_show_rates(price)} per million tokens{''.join(tiers)}"
+
+
+def _show_rates(rates: Rates) -> str:
+    amounts = (
+        ("in", rates.input),
+        ("cached", rates.cached_input),
+        ("to be cached", rates.cache_write),
+        ("out", rates.output),
+    )
+    return ", ".join(f"${amount:g} {name}" for name, amount in amounts if amount is not None)
 
 
 def read_prices(path: Path) -> PriceList:

@@ -13,18 +13,18 @@ from typing import Any
 
 from toolablate.agents.chat import NoReplyError
 from toolablate.agents.endpoint.capabilities import wants_logprobs
+from toolablate.agents.endpoint.usage import charged_usd, completions_usage
 from toolablate.agents.endpoint.wire import (
     bad_reply,
     checked,
     chosen,
-    count_in,
     merged,
     read_calls,
     sendable_arguments,
     sendable_name,
     text_of,
 )
-from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, OpenAIModel, ToolRequest, Usage
+from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, OpenAIModel, ToolRequest
 
 _REASONING_KEYS = ("reasoning_content", "reasoning")
 _FINISH_REASONS: dict[str, FinishReason] = {
@@ -100,7 +100,8 @@ class Completions:
         reply = ModelReply(
             message=message,
             finish_reason=finish_reason,
-            usage=_read_usage(body.get("usage")),
+            usage=completions_usage(body.get("usage")),
+            charged_usd=charged_usd(body.get("usage")),
             model=text_of(body.get("model")),
             response_id=text_of(body.get("id")),
             alternatives=tuple(other for other, _ in messages[1:]),
@@ -165,18 +166,3 @@ def _more_than_plain(raw: list[dict[str, Any]], calls: tuple[ToolRequest, ...]) 
         for item, call in zip(raw, calls, strict=True)
         if item.keys() - _PLAIN_CALL
     ]
-
-
-def _read_usage(value: object) -> Usage:
-    if not isinstance(value, dict):
-        return Usage()
-    cached = count_in(value.get("prompt_tokens_details"), "cached_tokens")
-    if cached is None:
-        # DeepSeek's and Kimi's names for it.
-        cached = count_in(value, "prompt_cache_hit_tokens", "cached_tokens")
-    return Usage(
-        input_tokens=count_in(value, "prompt_tokens"),
-        output_tokens=count_in(value, "completion_tokens"),
-        cached_tokens=cached,
-        reasoning_tokens=count_in(value.get("completion_tokens_details"), "reasoning_tokens"),
-    )

@@ -9,18 +9,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolablate.agents.endpoint.capabilities import wants_logprobs
+from toolablate.agents.endpoint.usage import charged_usd, responses_usage
 from toolablate.agents.endpoint.wire import (
     bad_reply,
     checked,
     chosen,
-    count_in,
     merged,
     read_calls,
     sendable_arguments,
     sendable_name,
     text_of,
 )
-from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, OpenAIModel, Usage
+from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, OpenAIModel
 
 _INCOMPLETE: dict[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -89,7 +89,8 @@ class Responses:
             ModelReply(
                 message=message,
                 finish_reason=finish_reason,
-                usage=_read_usage(body.get("usage")),
+                usage=responses_usage(body.get("usage")),
+                charged_usd=charged_usd(body.get("usage")),
                 model=text_of(body.get("model")),
                 response_id=text_of(body.get("id")),
                 logprobs=logprobs or None,
@@ -157,14 +158,3 @@ def _thought(item: Mapping[str, Any]) -> str:
 
 def _dicts(value: object) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _read_usage(value: object) -> Usage:
-    if not isinstance(value, dict):
-        return Usage()
-    return Usage(
-        input_tokens=count_in(value, "input_tokens"),
-        output_tokens=count_in(value, "output_tokens"),
-        cached_tokens=count_in(value.get("input_tokens_details"), "cached_tokens"),
-        reasoning_tokens=count_in(value.get("output_tokens_details"), "reasoning_tokens"),
-    )

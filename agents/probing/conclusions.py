@@ -106,9 +106,15 @@ def reasoning_names(api: str, replies: Iterable[ModelReply]) -> Observation:
 
 
 def usage_reported(replies: Sequence[ModelReply]) -> Observation:
-    kinds = ("input", "output", "cached", "reasoning")
+    kinds = ("input", "output", "cached", "cache_write", "reasoning")
     came = [kind for kind in kinds if any(getattr(reply.usage, f"{kind}_tokens") is not None for reply in replies)]
     lacking = [kind for kind in kinds if kind not in came]
     state: State = "yes" if {"input", "output"} <= set(came) else "no"
-    told = f"tokens: {', '.join(came) or 'none'}" + (f"; not told: {', '.join(lacking)}" if lacking else "")
+    told = f"tokens: {_named(came) or 'none'}" + (f"; not told: {_named(lacking)}" if lacking else "")
+    charged = next((reply.charged_usd for reply in replies if reply.charged_usd is not None), None)
+    told += "" if charged is None else f"; tells what it charges (${charged:g})"
     return Observation("usage", state, told)
+
+
+def _named(kinds: Sequence[str]) -> str:
+    return ", ".join(kind.replace("_", " ") for kind in kinds)

@@ -53,10 +53,8 @@ def test_what_the_table_says_is_taken_with_its_version(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("prices", "said"),
     [
-        (ModelPrice(**PLAIN | {"input_mtok": TieredPrices(Decimal(1), [Tier(200_000, Decimal(2))])}), "how long"),
         (ModelPrice(**PLAIN, requests_kcount=Decimal(5)), "more than its tokens: requests_kcount"),
         (ModelPrice(**PLAIN, output_reasoning_mtok=Decimal(3)), "more than its tokens: output_reasoning_mtok"),
-        (ModelPrice(**PLAIN, cache_write_mtok=Decimal("3.125")), "writing to its cache"),
         (ModelPrice(input_mtok=Decimal(1)), "prices no text"),
         (ModelPrice(), "prices no text"),
     ],
@@ -65,6 +63,44 @@ def test_what_a_price_cannot_say_is_unknown(monkeypatch: pytest.MonkeyPatch, pri
     found = from_table(monkeypatch, prices)
     assert isinstance(found, Unpriced)
     assert said in found.reason
+
+
+def test_rates_of_longer_requests_and_of_writing_to_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Amounts whose tiers begin at different lengths, and one that has none."""
+    prices = ModelPrice(
+        input_mtok=TieredPrices(Decimal(1), [Tier(200_000, Decimal(2)), Tier(500_000, Decimal(4))]),
+        output_mtok=TieredPrices(Decimal(10), [Tier(200_000, Decimal(15))]),
+        cache_read_mtok=Decimal("0.1"),
+        cache_write_mtok=TieredPrices(Decimal("1.25"), [Tier(200_000, Decimal("2"))]),
+    )
+    found = from_table(monkeypatch, prices)
+    assert isinstance(found, Price)
+    assert found.model_dump(exclude={"source", "tiers"}) == {
+        "input": 1,
+        "output": 10,
+        "cached_input": 0.1,
+        "cache_write": 1.25,
+    }
+    assert [tier.model_dump() for tier in found.tiers] == [
+        # Writing costs what input does.
+        {"above": 200_000, "input": 2, "output": 15, "cached_input": 0.1, "cache_write": None},
+        {"above": 500_000, "input": 4, "output": 15, "cached_input": 0.1, "cache_write": 2},
+    ]
+
+
+def test_keeping_a_cache_for_long_has_a_price_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    prices = ModelPrice(**PLAIN, cache_write_mtok=Decimal(3), cache_write_1h_mtok=Decimal(5))
+    assert isinstance(from_table(monkeypatch, prices), Price)
+    found = from_table(monkeypatch, prices, cache_control="ephemeral")
+    assert isinstance(found, Unpriced)
+    assert "depends on cache_control" in found.reason
+
+
+def test_what_an_api_has_no_cache_for_costs_no_writing() -> None:
+    found = table_price(OpenAIModel(name="claude-sonnet-4-5", endpoint="https://api.anthropic.com/v1"), NOW)
+    assert isinstance(found, Price)
+    assert (found.cached_input, found.cache_write) == (None, None)
+    assert found.tiers
 
 
 def test_a_price_of_a_day_is_that_of_the_day(monkeypatch: pytest.MonkeyPatch) -> None:

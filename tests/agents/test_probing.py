@@ -133,7 +133,9 @@ async def test_a_model_for_the_other_api_only_is_not_called_unknown(chat_server:
 
 
 async def test_usage_is_told_by_its_parts(chat_server: ChatServer) -> None:
-    assert (await probed(chat_server, OPENAI_LIKE)).evidence("usage") == "tokens: input, output, cached, reasoning"
+    assert (await probed(chat_server, OPENAI_LIKE)).evidence("usage") == (
+        "tokens: input, output, cached, reasoning; not told: cache write"
+    )
     found = await probe(OpenAIModel(name="m", endpoint=chat_server.url))
     assert found.usage.input_tokens
     chat_server.answers(lambda body: reply("ready", usage={"unknown": 1}))

@@ -142,6 +142,7 @@ def test_a_store_that_an_older_version_has_left_is_brought_up_to_date(good_plan:
         older.executescript(
             "DROP INDEX trials_by_outcome; ALTER TABLE trials DROP COLUMN outcome; DROP TABLE claims;"
             " DROP TABLE recorders; DROP TABLE blocks; DROP TABLE parts; DROP TABLE lookups; DROP TABLE markers;"
+            " ALTER TABLE traces DROP COLUMN cache_write_tokens;"
             " PRAGMA user_version = 1"
         )
     assert "older version" in cli("compare", store).stderr

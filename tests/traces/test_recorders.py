@@ -233,7 +233,8 @@ async def test_a_store_of_version_2_keeps_its_trials_and_tells_them_by_their_out
     with closing(sqlite3.connect(as_rows(path))) as older:
         older.executescript(
             "DROP INDEX trials_by_outcome; ALTER TABLE trials DROP COLUMN outcome; DROP TABLE claims;"
-            " DROP TABLE recorders; DROP TABLE blocks; DROP TABLE parts; PRAGMA user_version = 2"
+            " DROP TABLE recorders; DROP TABLE blocks; DROP TABLE parts;"
+            " ALTER TABLE traces DROP COLUMN cache_write_tokens; PRAGMA user_version = 2"
         )
     with pytest.raises(StoreError, match="older version"):
         standing(path)

@@ -129,7 +129,7 @@ def test_models_are_told_apart_by_their_provider() -> None:
 
 
 COUNTS = st.none() | st.integers(0, 1000)
-USAGES = st.builds(Usage, input_tokens=COUNTS, output_tokens=COUNTS, cached_tokens=COUNTS, reasoning_tokens=COUNTS)
+USAGES = st.builds(Usage, **dict.fromkeys(Usage.model_fields, COUNTS))
 
 
 @given(USAGES, USAGES)

@@ -19,11 +19,7 @@ from tests.traces.samples import (
 )
 
 from toolablate.traces.errors import InputError, StoreError
-from toolablate.traces.records import (
-    Failure,
-    Trial,
-    Usage,
-)
+from toolablate.traces.records import Failure, Message, ModelCall, ModelReply, ModelRequest, Trial, Usage
 from toolablate.traces.store import Recorder, Store, verify
 
 
@@ -102,6 +98,24 @@ async def test_usage_that_is_unknown_stays_unknown(tmp_path: Path) -> None:
         await (await begun(recorder, second)).finish("answered", 1.0, Usage(output_tokens=0), 0.0)
     with Store(tmp_path / "s.db") as store:
         assert [(item.tokens, item.cost_usd) for item in store.observations()] == [(None, None), (0, 0.0)]
+
+
+async def test_all_that_is_known_of_usage_comes_back(tmp_path: Path) -> None:
+    usage = Usage(**{name: 10 + number for number, name in enumerate(Usage.model_fields)})
+    reply = ModelReply(
+        message=Message(role="assistant", content="A"), finish_reason="stop", usage=usage, charged_usd=0.25
+    )
+    call = ModelCall(at=0.0, request=ModelRequest(messages=()), reply=reply, cost_usd=0.25)
+    with Recorder(tmp_path / "s.db") as recorder:
+        trial, *_ = plan(recorder)
+        session = await begun(recorder, trial)
+        session.record(call)
+        written = await session.finish("answered", 1.0, usage, 0.25)
+    with Store(tmp_path / "s.db") as store:
+        read = store.trace(trial.id)
+    assert read == written
+    assert (read.usage, read.events) == (usage, (call,))
+    assert verify(tmp_path / "s.db").ok
 
 
 async def test_observations_carry_what_questions_are_grouped_by(tmp_path: Path) -> None:

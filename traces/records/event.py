@@ -33,11 +33,13 @@ class ModelRequest(Record):
 
 class ModelReply(Record):
     """`model` is the name that the endpoint gave for what answered; `response_id` its id for the reply. `alternatives`
-    are the other choices where several were asked for; `logprobs` is what the endpoint gave under that name."""
+    are the other choices where several were asked for; `logprobs` is what the endpoint gave under that name.
+    `charged_usd` is what the endpoint says that it charged, in US dollars."""
 
     message: Message
     finish_reason: FinishReason
     usage: Usage = Usage()
+    charged_usd: float | None = Field(default=None, ge=0)
     model: str = ""
     response_id: str = ""
     alternatives: tuple[Message, ...] = ()

@@ -37,11 +37,16 @@ class Message(Record):
 
 
 class Usage(Record):
-    """Tokens of one or more calls; `None` where the endpoint did not say."""
+    """Tokens of one or more calls; `None` where the endpoint did not say.
+
+    `input_tokens` are all that were read: `cached_tokens` of them came from the endpoint's cache, `cache_write_tokens`
+    others were written to it. `reasoning_tokens` are among `output_tokens`.
+    """
 
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
 
     def __add__(self, other: "Usage") -> "Usage":

@@ -24,16 +24,47 @@ class Sampling(Record):
     extra: dict[str, JsonValue] = Field(default_factory=dict)
 
 
-class Price(Record):
-    """US dollars per million tokens; reasoning counts as output. `cached_input` None is the price of `input`.
+class Rates(Record):
+    """US dollars per million tokens; reasoning counts as output.
 
-    `source` tells where it comes from: the plan, a file of prices, or a price table with its version.
+    `cached_input` is for what was read from the endpoint's cache, `cache_write` for what was written to it; None is the
+    price of `input`.
     """
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
     cached_input: float | None = Field(default=None, ge=0)
+    cache_write: float | None = Field(default=None, ge=0)
+
+
+class PriceTier(Rates):
+    """The rates of a whole request that has more than `above` tokens of input."""
+
+    above: int = Field(ge=0)
+
+
+class Price(Rates):
+    """The rates of a model, and those of its longer requests in `tiers`, by ascending length.
+
+    `source` tells where it comes from: the plan, a file of prices, or the price table with its version.
+    """
+
+    table: ClassVar[str] = "genai-prices"
+
+    tiers: tuple[PriceTier, ...] = ()
     source: str = ""
+
+    @property
+    def from_table(self) -> bool:
+        """Whether the price table says it, and not the user."""
+        return self.source.startswith(f"{self.table} ")
+
+    @model_validator(mode="after")
+    def _tiers_ascend(self) -> Self:
+        starts = [tier.above for tier in self.tiers]
+        if starts != sorted(set(starts)):
+            raise ValueError(f"tiers: `above` should ascend from tier to tier; found {starts}")
+        return self
 
 
 class Capabilities(Record):

@@ -94,6 +94,7 @@ def finish(attempt: Attempt, trace: Trace, digest: str) -> Callable[[Desk], None
         usage.output_tokens,
         usage.cached_tokens,
         usage.reasoning_tokens,
+        usage.cache_write_tokens,
         trace.cost_usd,
         len(trace.events),
         bytes.fromhex(digest),
@@ -103,7 +104,7 @@ def finish(attempt: Attempt, trace: Trace, digest: str) -> Callable[[Desk], None
     def write(desk: Desk) -> None:
         desk.connection.execute(
             "UPDATE traces SET outcome = ?, seconds = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?,"
-            " reasoning_tokens = ?, cost_usd = ?, events = ?, digest = ? WHERE key = ?",
+            " reasoning_tokens = ?, cache_write_tokens = ?, cost_usd = ?, events = ?, digest = ? WHERE key = ?",
             ended,
         )
         write_tallies(desk.connection, attempt.key, found)

@@ -16,16 +16,19 @@ MODEL: TypeAdapter[Model] = TypeAdapter(Model)
 
 TRACE_QUERY = (
     "SELECT traces.key, traces.attempt, traces.started_at, traces.environment, traces.outcome, traces.seconds,"
-    " traces.input_tokens, traces.output_tokens, traces.cached_tokens, traces.reasoning_tokens, traces.cost_usd,"
-    " questions.id, models.id, conditions.id, trials.repeat FROM traces JOIN trials ON trials.key = traces.trial"
+    " traces.input_tokens, traces.output_tokens, traces.cached_tokens, traces.reasoning_tokens,"
+    " traces.cache_write_tokens, traces.cost_usd, questions.id, models.id, conditions.id, trials.repeat"
+    " FROM traces JOIN trials ON trials.key = traces.trial"
     " JOIN questions ON questions.key = trials.question JOIN models ON models.key = trials.model"
     " JOIN conditions ON conditions.key = trials.condition"
 )
 
+_USAGE = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "cache_write_tokens")
+
 
 def read_header(row: Sequence[Any], reader: TextReader) -> dict[str, Any]:
     """A trace without its events, as the fields of a Trace."""
-    usage = dict(zip(("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"), row[6:10], strict=True))
+    usage = dict(zip(_USAGE, row[6:11], strict=True))
     return {
         "attempt": row[1],
         "started_at": row[2],
@@ -33,8 +36,8 @@ def read_header(row: Sequence[Any], reader: TextReader) -> dict[str, Any]:
         "outcome": row[4],
         "seconds": row[5],
         "usage": Usage(**usage),
-        "cost_usd": row[10],
-        "trial": Trial(question=row[11], model=row[12], condition=row[13], repeat=row[14]),
+        "cost_usd": row[11],
+        "trial": Trial(question=row[12], model=row[13], condition=row[14], repeat=row[15]),
     }
 
 
