@@ -54,6 +54,7 @@ class SimulatedChat:
         self._model = model
         self._condition = condition.identity()
         self._key = f"{model.seed} {question.id} {repeat}"
+        self._prompt = question.prompt
         self._play = playbook.play(question)
         self._programs = self._play.repertoire(self._rng("literal").random() < model.literalness)
         self._opening = opening_belief(question, model, self._rng("belief"), self._play.distractor)
@@ -89,7 +90,8 @@ class SimulatedChat:
         )
         if must and not calls:
             offer = next(iter(offers.values()), None)
-            return [(offer.tool, {offer.argument: self._play.queries[0]}) if offer else (tools[0].name, {})]
+            text = next(iter(self._play.queries), self._prompt)
+            return [(offer.tool, {offer.argument: text}) if offer else (tools[0].name, {})]
         return calls
 
     def _calling(self, calls: list[tuple[str, dict[str, str]]], turn: int) -> Message:
