@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from tests.experiments.conftest import Cli
 from tests.experiments.plans import endpoint_plan, right
-from tests.servers.chat_server import ChatServer
+from tests.servers.chat_server import ChatServer, Json
 
 from toolablate.experiments.plan import load_plan
+from toolablate.experiments.plan_prices import read_prices, show_price
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import OpenAIModel, Price
+from toolablate.traces.records import OpenAIModel, Price, PriceTier
 from toolablate.traces.store import Store
 
 PLAN = """
@@ -70,6 +71,15 @@ def test_a_file_names_a_host_with_or_without_its_port(tmp_path: Path, host: str,
             "['a.example'.m]\ninput = 1\noutput = 2\ncached = 1",
             r"line 4: .*cached: unknown key; did you mean 'cached_input'",
         ),
+        (
+            "['a.example'.m]\ninput = 1\noutput = 2\ntiers = [{ above = 5, input = 1 }]",
+            r"line 4: 'a.example' 'm': tiers\[0\]\.output: missing",
+        ),
+        (
+            "['a.example'.m]\ninput = 1\noutput = 2\n"
+            "tiers = [{ above = 5, input = 1, output = 2 }, { above = 5, input = 2, output = 2 }]",
+            r"'a.example' 'm': .*`above` should ascend from tier to tier; found \[5, 5\]",
+        ),
         ("['a.example']\nm = 3", r"line 2: 'a.example' 'm': should be a table of prices; found 3"),
         ("\n'a.example' = 3", r"line 2: a\.example: should be a table of models; found 3"),
         ("['https://a.example/v1']\nm = { input = 1, output = 2 }", r"line 1: 'https://a.example/v1' is no host"),
@@ -86,6 +96,22 @@ def test_a_mistake_in_a_file_of_prices_is_named(tmp_path: Path, listed: str, exp
 def test_a_file_of_prices_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"prices: .*missing\.toml: cannot be read"):
         price_of(tmp_path, top="prices = 'missing.toml'")
+
+
+def test_the_file_of_the_plans_page_can_be_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "plans.md").read_text(encoding="utf-8")
+    (example,) = (block for block in re.findall(r"```text\n(.*?)```", page, re.DOTALL) if "cache_write" in block)
+    (tmp_path / "prices.toml").write_text(example, encoding="utf-8")
+    prices = read_prices(tmp_path / "prices.toml").prices
+    rates = {"input": 4, "output": 15, "cached_input": 0.4, "cache_write": 5}
+    assert prices["api.example.com", "another-model"] == Price(
+        input=2,
+        output=10,
+        cached_input=0.2,
+        cache_write=2.5,
+        tiers=(PriceTier(above=200_000, **rates),),
+        source="prices.toml",
+    )
 
 
 def test_a_limit_on_cost_needs_a_price_and_says_why_there_is_none(tmp_path: Path) -> None:
@@ -116,6 +142,39 @@ def test_a_new_price_leaves_what_earlier_trials_cost(
     (model,) = models.values()
     assert isinstance(model, OpenAIModel)
     assert model.price == Price(input=10_000, output=0, source="prices.toml")
+
+
+def test_what_an_endpoint_charged_is_kept_with_its_reply(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    chat_server.answers(lambda body: charging(right(body)))
+    ran = cli("run", endpoint_plan(tmp_path, chat_server.url, count=1))
+    assert ran.returncode == 0, ran.stderr
+    assert "$0.25" in cli("show", store, _only_trial(store)).stdout
+    with Store(store) as opened:
+        trace = opened.trace(_only_trial(store))
+    (call,) = (event for event in trace.events if event.kind == "model_call")
+    assert (trace.cost_usd, call.cost_usd, call.reply.charged_usd) == (0.25, 0.25, 0.25)
+    assert trace.usage.cache_write_tokens == 4
+    assert cli("verify", store).returncode == 0
+
+
+def charging(told: Json) -> Json:
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "prompt_tokens_details": {"cache_write_tokens": 4}}
+    return Json({**told.value, "usage": {**usage, "cost": 0.25}})
+
+
+def _only_trial(store: Path) -> str:
+    with Store(store) as opened:
+        (seen,) = opened.observations()
+    return seen.trial
+
+
+def test_all_rates_of_a_price_are_shown() -> None:
+    price = Price(input=2, output=10, tiers=(PriceTier(above=200_000, input=4, output=15, cache_write=5),))
+    assert show_price(price) == (
+        "$2 in, $10 out per million tokens; above 200,000 tokens in: $4 in, $5 to be cached, $15 out"
+    )
 
 
 def test_doctor_tells_each_price_and_who_says_it(tmp_path: Path, cli: Cli) -> None:
