@@ -134,12 +134,12 @@ def _side(arm: Arm, counted: list[str]) -> _Side:
         simulated=any(trial.simulated for trial in trials),
         trials=len(trials),
         failed=len(trials) - len(ended),
-        unscored=sum(trial.value is None and trial.verdict != "unparsed" for trial in ended),
-        unparsed=sum(trial.verdict == "unparsed" for trial in ended),
-        tokens=_mean([float(trial.tokens) for trial in paid if trial.tokens is not None]),
+        unscored=len([trial for trial in ended if trial.value is None and trial.verdict != "unparsed"]),
+        unparsed=len([trial for trial in ended if trial.verdict == "unparsed"]),
+        tokens=_mean([trial.tokens for trial in paid if trial.tokens is not None]),
         cost_usd=_mean([trial.cost_usd for trial in paid if trial.cost_usd is not None]),
     )
 
 
-def _mean(values: list[float]) -> float | None:
+def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None

@@ -3,10 +3,10 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
 RESAMPLES = 10_000
 EXACT_POINTS = 200_000
@@ -17,6 +17,8 @@ MULTINOMIAL_COST = 8
 
 # Differences that are equal on paper differ in the last bits; a score in [0, 1] has no meaning beyond this digit.
 DIGITS = 12
+
+_NORMAL = NormalDist()
 
 Floats = NDArray[np.float64]
 
@@ -91,9 +93,9 @@ def _bca_levels(means: Floats, observed: float, acceleration: float, confidence:
     at = float(np.mean(np.abs(means - observed) <= tolerance))
     # Half of the ties count as below; kept off 0 and 1, where the normal quantile is infinite.
     share = min(max(below + at / 2, 0.5 / len(means)), 1 - 0.5 / len(means))
-    bias = ndtri(share)
-    tail = ndtri((1 - confidence) / 2)
-    low, high = (float(ndtr(bias + (bias + normal) / (1 - acceleration * (bias + normal)))) for normal in (tail, -tail))
+    bias = _NORMAL.inv_cdf(share)
+    tail = _NORMAL.inv_cdf((1 - confidence) / 2)
+    low, high = (_NORMAL.cdf(bias + (bias + normal) / (1 - acceleration * (bias + normal))) for normal in (tail, -tail))
     return low, high
 
 
