@@ -106,8 +106,9 @@ class TrialSession:
                 raise TrialFailed
 
     async def ask_at_last(self, request: ModelRequest, limit: Limit | None) -> tuple[ModelRequest, ModelReply]:
-        """The last request as it was sent, and its reply. Results of tools that make it too long are left out: at first
-        those that came after the last request that the model took, then half of what is left, and half again."""
+        """The last request as it was sent, and its reply. Results of tools that make it too long are left out, the oldest
+        first: as many as bring it to the length of the last request that the model took, then to half of that, and so
+        on."""
         tokens = estimated_tokens(self.taken) if self.taken else 0
         if limit == "context_length":
             request = shortened(request, tokens)

@@ -2,87 +2,23 @@
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Sequence
 from itertools import pairwise
 
 import pytest
+from tests.agents.limited import QUESTION, REPLY, REQUEST, Endpoint, ask_many, ask_until_answered, most_within, now
 from tests.agents.virtual_time import at_once
 
 from toolablate.agents.chat import NoReplyError
-from toolablate.agents.pacing import EndpointPace, Line, PacedSource, counting_waits, lines_of
+from toolablate.agents.pacing import EndpointPace, PacedSource, counting_waits, lines_of
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import (
-    ChoiceTarget,
     Condition,
-    Message,
     ModelReply,
     ModelRequest,
     OpenAIModel,
-    Question,
     ScriptedModel,
     Usage,
 )
-
-REQUEST = ModelRequest(messages=(Message(role="user", content="x" * 400),))
-REPLY = ModelReply(message=Message(role="assistant", content="A"), finish_reason="stop")
-QUESTION = Question(id="q", prompt="?", choices=("a", "b"), target=ChoiceTarget(letters=("A",)))
-Serve = Callable[[float], Awaitable[ModelReply]]
-
-
-def busy(retry_after: float | None = None, code: str = "rate_limited") -> ModelError:
-    return ModelError("slow down", code=code, retryable=True, retry_after=retry_after)
-
-
-def now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-class Endpoint:
-    """Answers after `seconds`; refuses what is more than `at_once` in flight, and everything before `opens`."""
-
-    def __init__(self, seconds: float = 1.0, at_once: float = math.inf, opens: float = 0.0, asks: float | None = None):
-        self.seconds, self.at_once, self.opens, self.asks = seconds, at_once, opens, asks
-        self.code = "rate_limited"
-        self.usage = Usage(input_tokens=100, output_tokens=100)
-        self.sent: list[float] = []
-        self.refused: list[float] = []
-        self.in_flight = self.peak = 0
-
-    def session(self, question: Question, condition: Condition, repeat: int) -> "Endpoint":
-        return self
-
-    async def close(self) -> None:
-        return None
-
-    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
-        self.sent.append(now())
-        if self.in_flight >= self.at_once or now() < self.opens:
-            self.refused.append(now())
-            raise busy(self.asks, self.code)
-        self.in_flight += 1
-        self.peak = max(self.peak, self.in_flight)
-        try:
-            await asyncio.sleep(self.seconds)
-        finally:
-            self.in_flight -= 1
-        return REPLY.model_copy(update={"usage": self.usage})
-
-
-async def ask_until_answered(line: Line, endpoint: Endpoint) -> float:
-    """Asks as a trial does, as often as it is refused for the rate; returns when it was answered."""
-    model = PacedSource(endpoint, line).session(QUESTION, Condition(name="c"), 0)
-    while True:
-        try:
-            await model.complete(REQUEST, seconds=60)
-        except ModelError as error:
-            if not error.retryable:
-                raise
-        else:
-            return now()
-
-
-async def ask_many(line: Line, endpoint: Endpoint, count: int) -> list[float]:
-    return await asyncio.gather(*(ask_until_answered(line, endpoint) for _ in range(count)))
 
 
 def test_it_starts_with_a_few_and_soon_has_all_in_flight() -> None:
@@ -308,7 +244,3 @@ def test_models_share_a_pace_by_address_and_key_and_take_the_lowest_rates() -> N
 
     at_once(main())
     assert most_within(sent.sent, 60) <= 6
-
-
-def most_within(times: Sequence[float], seconds: float) -> int:
-    return max(sum(start <= time < start + seconds for time in times) for start in times)
