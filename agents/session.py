@@ -72,8 +72,11 @@ class TrialSession:
         self.specs = tuple(self.tools.specs)
 
     def elapsed(self) -> float:
-        """Seconds since the trial began, by the wall."""
-        return max(0.0, self.clock() - self.began)
+        """Seconds since the trial began, by the wall, to the microsecond."""
+        return round(max(0.0, self.clock() - self.began), 6)
+
+    def since(self, at: float) -> float:
+        return round(max(0.0, self.elapsed() - at), 6)
 
     def worked(self) -> float:
         """Seconds that count against the budget."""
@@ -99,16 +102,16 @@ class TrialSession:
             if again:
                 await asyncio.sleep(tries.delay(came, self.rng))
             if limit != "seconds":
-                self.idle_seconds += self.elapsed() - at
+                self.idle_seconds += self.since(at)
             if limit is not None:
                 return limit
             if not again:
                 raise TrialFailed
 
     async def ask_at_last(self, request: ModelRequest, limit: Limit | None) -> tuple[ModelRequest, ModelReply]:
-        """The last request as it was sent, and its reply. Results of tools that make it too long are left out, the oldest
-        first: as many as bring it to the length of the last request that the model took, then to half of that, and so
-        on."""
+        """The last request as it was sent, and its reply. Results of tools that make it too long are left out, the
+        oldest first: as many as bring it to the length of the last request that the model took, then to half of that,
+        and so on."""
         tokens = estimated_tokens(self.taken) if self.taken else 0
         if limit == "context_length":
             request = shortened(request, tokens)
@@ -130,12 +133,12 @@ class TrialSession:
             except ModelError as error:
                 came = error
         self.idle_seconds += waited.seconds
-        return at + waited.seconds, came
+        return round(at + waited.seconds, 6), came
 
     def _replied(
         self, request: ModelRequest, reply: ModelReply, at: float, purpose: Literal["ask", "final"]
     ) -> ModelReply:
-        seconds = max(self.elapsed() - at, 0.0)
+        seconds = self.since(at)
         self.spending.turns += purpose == "ask"
         cost = self.spending.charge(request, reply)
         self.taken = request
@@ -207,7 +210,7 @@ class TrialSession:
         self.record(
             ToolCall(
                 at=at,
-                seconds=self.elapsed() - at,
+                seconds=self.since(at),
                 call=call,
                 output=output,
                 status=result.status,
@@ -227,12 +230,12 @@ class TrialSession:
         if not retried:
             raise TrialFailed
         await asyncio.sleep(self.retry.delay(attempt, error, self.rng))
-        return self.elapsed() - at
+        return self.since(at)
 
     def _record_failure(
         self, error: ToolablateError, at: float, attempt: int, *, retried: bool, cost: float | None = None
     ) -> None:
-        failure = Failure.of(error, at=at, seconds=max(self.elapsed() - at, 0.0), attempt=attempt, retried=retried)
+        failure = Failure.of(error, at=at, seconds=self.since(at), attempt=attempt, retried=retried)
         if isinstance(error, NoReplyError):
             failure = failure.model_copy(update={"reply": error.reply, "cost_usd": cost})
         self.record(failure)
