@@ -8,6 +8,11 @@ from toolablate.traces.errors import ModelError
 from toolablate.traces.records import ModelReply, Record, canonical_json
 
 
+# Replies that are none, after which the same is asked again. The others that are retried, such as a reply that the
+# endpoint broke off, are failures of infrastructure, of which a replay has none.
+NONE_OF_THE_MODEL = frozenset({"empty_reply"})
+
+
 class NoReply(Record):
     """A reply that is none: what came, and how it was told."""
 
@@ -57,6 +62,12 @@ class Came(NamedTuple):
     what: Kept | ModelError
     seconds: float
     by: object
+
+    @property
+    def failed_once(self) -> bool:
+        """Whether infrastructure spoiled this one request, which says nothing about the next."""
+        what = self.what
+        return isinstance(what, ModelError) and what.retryable and what.code not in NONE_OF_THE_MODEL
 
 
 def row_digest(key: bytes, repeat: int, content: dict[str, Any]) -> bytes:

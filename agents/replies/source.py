@@ -6,14 +6,11 @@ from functools import partial
 from toolablate.agents.chat import ChatModel, ModelSource, NoReplyError
 from toolablate.agents.pacing.waits import counting_waits, note_wait
 from toolablate.agents.replies.asked import Asked, asked
-from toolablate.agents.replies.kept import Came, Kept, NoReply
+from toolablate.agents.replies.kept import NONE_OF_THE_MODEL, Came, Kept, NoReply
 from toolablate.agents.replies.library import ReplyLibrary
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Condition, ModelReply, ModelRequest, OpenAIModel, Question
 
-# Replies that are none, after which the same is asked again. The others that are retried, such as a reply that the
-# endpoint broke off, are failures of infrastructure, of which a replay has none.
-NONE_OF_THE_MODEL = frozenset({"empty_reply"})
 # What the endpoint says to this very request whenever it is made.
 REFUSALS = frozenset({"context_length", "content_filter"})
 
@@ -85,19 +82,35 @@ class RecordedChat(ReplayedChat):
         return self._give(wanted, kept)
 
     async def _asked(self, wanted: Asked, request: ModelRequest, seconds: float) -> Kept:
-        """Joins who asks the same just now. What that took longer than the endpoint itself was a wait; and who would
-        have had less time than the endpoint took gets no reply, as if it had asked by itself."""
-        began = time.monotonic()
-        came = await self._library.flight.run(wanted.name, partial(self._ask, wanted, request, seconds))
-        note_wait(max(0.0, time.monotonic() - began - came.seconds))
+        """Joins who asks the same just now. What that took longer than the endpoint itself was a wait. Who would have
+        had less time than the endpoint took gets no reply, as if it had asked by itself; and a failure that is another's
+        spoils nothing: who has time left asks again."""
+        left = seconds
+        while True:
+            began = time.monotonic()
+            came = await self._library.flight.run(wanted.name, partial(self._ask, wanted, request, left))
+            took = time.monotonic() - began
+            note_wait(max(0.0, took - came.seconds))
+            if came.by is self or not came.failed_once:
+                return self._taken(wanted, came, left)
+            left -= min(took, came.seconds)
+            if left <= 0:
+                raise self._too_late(seconds)
+            kept = self._library.get(wanted)
+            if kept is not None:
+                return kept
+
+    def _taken(self, wanted: Asked, came: Came, seconds: float) -> Kept:
         if came.by is not self and came.seconds > seconds:
-            message = f"{self._model.endpoint} did not reply within {seconds:g} s"
-            raise ModelError(message, code="timeout", retryable=True)
+            raise self._too_late(seconds)
         if isinstance(came.what, NoReplyError) and came.what.code in NONE_OF_THE_MODEL:
             self._told.setdefault(wanted.key, []).append(NoReply.of(came.what))
         if isinstance(came.what, ModelError):
             raise came.what
         return came.what
+
+    def _too_late(self, seconds: float) -> ModelError:
+        return ModelError(f"{self._model.endpoint} did not reply within {seconds:g} s", code="timeout", retryable=True)
 
     async def _ask(self, wanted: Asked, request: ModelRequest, seconds: float) -> Came:
         began = time.monotonic()

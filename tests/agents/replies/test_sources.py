@@ -90,6 +90,46 @@ async def test_one_who_waits_for_another_has_no_more_time_than_by_itself(
     assert await ask(source.session(QUESTION, NONE, 0), seconds=0.05) == "late"
 
 
+async def test_one_who_has_time_left_is_not_ended_by_the_deadline_of_another(
+    chat_server: ChatServer, source: RecordedSource
+) -> None:
+    chat_server.plays(Slow(0.6, reply("too late for one")), reply("in time"))
+    hasty = asyncio.create_task(ask(source.session(QUESTION, NONE, 0), seconds=0.2))
+    await asked_for(chat_server)
+    patient = [asyncio.create_task(ask(source.session(QUESTION, NONE, 0))) for _ in range(3)]
+    with pytest.raises(ModelError, match="0.2 s"):
+        await hasty
+    assert set(await asyncio.gather(*patient)) == {"in time"}
+    assert len(chat_server.requests) == 2
+
+
+async def test_nobody_fails_with_the_failure_that_another_met(chat_server: ChatServer, source: RecordedSource) -> None:
+    chat_server.plays(Slow(0.2, Status(500)), reply("at last"))
+    told = [asyncio.create_task(outcome(source.session(QUESTION, NONE, 0))) for _ in range(4)]
+    assert await asyncio.gather(*told) == ["server_error", "at last", "at last", "at last"]
+    assert len(chat_server.requests) == 2
+
+
+async def test_a_refusal_that_is_final_is_told_to_all_who_ask_the_same(
+    chat_server: ChatServer, source: RecordedSource
+) -> None:
+    chat_server.plays(Slow(0.2, Status(400)))
+    told = [asyncio.create_task(outcome(source.session(QUESTION, NONE, 0))) for _ in range(4)]
+    assert len(set(await asyncio.gather(*told))) == 1
+    assert len(chat_server.requests) == 1
+
+
+async def test_who_waits_at_a_dead_endpoint_waits_no_longer_than_by_itself(
+    chat_server: ChatServer, source: RecordedSource
+) -> None:
+    chat_server.answers(lambda _: Slow(5.0, reply("never")))
+    told = [ask(source.session(QUESTION, NONE, 0), seconds=0.3) for _ in range(30)]
+    # One after the other they would take nine seconds.
+    failed = await asyncio.wait_for(asyncio.gather(*told, return_exceptions=True), 5)
+    assert {error.code for error in failed if isinstance(error, ModelError)} == {"timeout"}
+    assert len(failed) == 30
+
+
 async def test_the_place_that_another_waited_for_is_a_wait_of_all_who_ask_the_same(
     drifting: ChatServer, model: OpenAIModel, library: ReplyLibrary
 ) -> None:
@@ -168,6 +208,8 @@ async def outcome(chat: ChatModel) -> Any:
         return await ask(chat)
     except NoReplyError as error:
         return error.code, error.retryable, error.message, error.reply.usage.input_tokens
+    except ModelError as error:
+        return error.code
 
 
 async def test_what_a_filter_stopped_is_stopped_in_the_replay_too(
