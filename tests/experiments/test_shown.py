@@ -1,0 +1,66 @@
+"""Traces of real runs, as `show` shows them."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.experiments.conftest import Cli
+from tests.experiments.plans import endpoint_plan
+from tests.servers.chat_server import ChatServer, reply
+from tests.servers.responses import calls, insisting_on, insisting_on_items, response, says, thinks
+
+TOOL = """
+from toolablate.tools import tool
+
+@tool
+def double(number: int) -> int:
+    \"\"\"Doubles a number.\"\"\"
+    return 2 * number
+"""
+SEALED = [{"type": "reasoning.encrypted", "data": "gAAAA"}, {"type": "reasoning.text", "text": "Details."}]
+
+
+def by_chat() -> Any:
+    first = reply("", ("double", {"number": 2}), reasoning_details=SEALED)
+    return insisting_on(lambda message: message.get("reasoning_details"), first, reply("Answer: 4"))
+
+
+def by_responses() -> Any:
+    first = response(thinks("Details.", encrypted="gAAAA"), calls("double", {"number": 2}))
+    return insisting_on_items(first, response(thinks(encrypted="gAAAA2"), says("Answer: 4")))
+
+
+@pytest.mark.parametrize(("api", "decide"), [("chat", by_chat), ("responses", by_responses)], ids=["chat", "responses"])
+def test_a_trace_with_items_of_its_api_is_shown(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path, api: str, decide: Any
+) -> None:
+    chat_server.answers(decide())
+    (tmp_path / "doubling.py").write_text(TOOL, encoding="utf-8")
+    price = "price = { input = 0, output = 0 }"
+    plan = endpoint_plan(tmp_path, chat_server.url, count=1, model=f"api = '{api}'\n{price}")
+    tools = "[{ name = 'c', base = 'none', tools = ['doubling:double'] }]"
+    plan.write_text(plan.read_text(encoding="utf-8").replace("['none']", tools), encoding="utf-8")
+    ran = cli("run", plan)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (trial,) = json.loads(cli("show", store, "--json").stdout)["trials"]
+    shown = cli("show", store, trial["trial"])
+    assert shown.returncode == 0, shown.stderr
+    page = "\n".join(line.rstrip() for line in shown.stdout.splitlines())
+    assert page.count("Details.") == 1
+    assert page.count("[2 items of the API, 1 encrypted]") == (2 if api == "responses" else 1)
+    assert "gAAAA" not in page
+    assert page.count("calls double") == 1
+    assert page.count("10 tokens in, 5 tokens out · $0\n") == 2
+
+
+def test_a_call_whose_cost_is_unknown_shows_none(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    chat_server.answers(lambda request: reply("Answer: 0"))
+    assert cli("run", endpoint_plan(tmp_path, chat_server.url, count=1)).returncode == 0
+    (trial,) = json.loads(cli("show", store, "--json").stdout)["trials"]
+    shown = cli("show", store, trial["trial"]).stdout
+    assert re.search(r"\d s · 10 tokens in, 5 tokens out *\n", shown)
+    assert "cost -" in shown
