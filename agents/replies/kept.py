@@ -7,7 +7,6 @@ from toolablate.agents.chat import NoReplyError
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import ModelReply, Record, canonical_json
 
-
 # Replies that are none, after which the same is asked again. The others that are retried, such as a reply that the
 # endpoint broke off, are failures of infrastructure, of which a replay has none.
 NONE_OF_THE_MODEL = frozenset({"empty_reply"})

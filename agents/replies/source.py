@@ -83,8 +83,8 @@ class RecordedChat(ReplayedChat):
 
     async def _asked(self, wanted: Asked, request: ModelRequest, seconds: float) -> Kept:
         """Joins who asks the same just now. What that took longer than the endpoint itself was a wait. Who would have
-        had less time than the endpoint took gets no reply, as if it had asked by itself; and a failure that is another's
-        spoils nothing: who has time left asks again."""
+        had less time than the endpoint took gets no reply, as if it had asked by itself; and who has time left when the
+        request of another has failed asks again."""
         left = seconds
         while True:
             began = time.monotonic()

@@ -12,28 +12,34 @@ import click
     metavar="STORE",
     help="Compare with the store of the run that this one replays.",
 )
+@click.option(
+    "--partial", is_flag=True, help="With --same-as: a trial that has ended in one store alone is no difference."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-def command(store: Path, other: Path | None, as_json: bool) -> None:
+def command(store: Path, other: Path | None, partial: bool, as_json: bool) -> None:
     """Check the digests, references and completeness of STORE.
 
     Exits with 1 where something is damaged. Trials that are planned and not finished are information, not damage.
 
     With --same-as, the trials that have ended in both stores are compared as well, in all but times, software and
     failures that were retried; one that differs is listed with its first difference, and the command exits with 1.
+    It does so as well where a trial has ended in one store alone, and where no trial is the same.
     """
     import json
     from dataclasses import asdict
 
     from toolablate.traces.store import verify
 
+    if partial and other is None:
+        raise click.UsageError("--partial is for --same-as STORE")
     report = verify(store)
     same = None
     if other is not None:
         from toolablate.traces.store.replaying import same_as
 
-        same = same_as(store, other)
+        same = same_as(store, other, partial=partial)
     if as_json:
-        click.echo(json.dumps(asdict(report) | ({"same_as": asdict(same)} if same else {}), indent=2))
+        click.echo(json.dumps(asdict(report) | ({"same_as": asdict(same) | {"ok": same.ok}} if same else {}), indent=2))
     else:
         from rich.console import Console
 

@@ -1,13 +1,11 @@
 """What a replay has to give again, and what it cannot."""
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.traces.samples import CODE, ENVIRONMENT, QUESTIONS, WHEN, conversation, filled, plan, trials
+from tests.traces.samples import ENVIRONMENT, WHEN, conversation, trials
 
-from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Answer,
     Event,
@@ -22,9 +20,7 @@ from toolablate.traces.records import (
     Usage,
 )
 from toolablate.traces.records.difference import NOTHING, first_difference
-from toolablate.traces.store import Recorder
 from toolablate.traces.store._digests import replay_digest
-from toolablate.traces.store.replaying import same_as
 
 FIRST, SECOND = (ToolRequest(id=f"call_{name}", name="python", arguments="{}") for name in "ab")
 
@@ -110,53 +106,6 @@ def test_trial_and_outcome_count() -> None:
     usual = replay_digest(trace(conversation()))
     assert replay_digest(trace(conversation(), outcome="budget")) != usual
     assert replay_digest(trace(conversation(), trial=trials()[1])) != usual
-
-
-async def store(path: Path, answers: dict[int, str], *, outcome: Any = "answered", code: str = "") -> Path:
-    """Trials by their number in the plan, with what they answered."""
-    with Recorder(path) as recorder:
-        planned = plan(recorder)
-        for number, text in answers.items():
-            session = await recorder.begin(planned[number], started_at=WHEN)
-            assert session is not None
-            session.record(failure(code, retried=False) if code else Answer(at=1.0, text=text))
-            await session.finish(outcome, 1.0)
-    return path
-
-
-async def test_two_stores_are_compared_where_both_have_ended(tmp_path: Path) -> None:
-    here = await store(tmp_path / "here.sqlite", {0: "A", 1: "B", 2: "C"})
-    there = await store(tmp_path / "there.sqlite", {0: "A", 1: "X", 3: "D"})
-    report = same_as(here, there)
-    assert (report.same, report.only_here, report.only_there, report.ok) == (1, 1, 1, False)
-    (found,) = report.differences
-    assert (found.trial, found.path) == (trials()[1].id, "events[0].text")
-    assert (found.here, found.there) == ('"B"', '"X"')
-
-
-async def test_what_failed_in_both_in_its_own_way_is_no_difference(tmp_path: Path) -> None:
-    here = await store(tmp_path / "here.sqlite", {0: ""}, outcome="failed", code="not_recorded")
-    there = await store(tmp_path / "there.sqlite", {0: ""}, outcome="failed", code="timeout")
-    report = same_as(here, there)
-    assert (report.same, report.failed, report.ok) == (0, 1, True)
-
-
-async def test_what_failed_in_one_is_a_difference(tmp_path: Path) -> None:
-    here = await store(tmp_path / "here.sqlite", {0: ""}, outcome="failed", code="not_recorded")
-    (found,) = same_as(here, await store(tmp_path / "there.sqlite", {0: "A"})).differences
-    assert (found.path, found.here, found.there) == ("outcome", '"failed"', '"answered"')
-
-
-async def test_stores_with_nothing_in_common_are_refused(tmp_path: Path) -> None:
-    here = await store(tmp_path / "here.sqlite", {0: "A"})
-    with pytest.raises(InputError, match="no trial in common"):
-        same_as(here, await store(tmp_path / "there.sqlite", {1: "A"}))
-
-
-async def test_a_store_is_the_same_as_itself(tmp_path: Path) -> None:
-    await filled(tmp_path / "store.sqlite")
-    report = same_as(tmp_path / "store.sqlite", tmp_path / "store.sqlite")
-    assert (report.same, report.ok) == (len(QUESTIONS) * len(["none", CODE.name]), True)
 
 
 @pytest.mark.parametrize(
