@@ -1,17 +1,13 @@
 """Where the prices of a plan's models come from: the plan, a file of prices, the price table, in this order."""
 
-import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING
 
 from toolablate.experiments.finding import Finding
-from toolablate.experiments.plan_errors import explain
+from toolablate.experiments.price_file import PriceList, read_prices
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Model, OpenAIModel, Price, Rates
 
@@ -20,23 +16,6 @@ if TYPE_CHECKING:
     from toolablate.experiments.plan import Plan
 
 NO_PRICES = "none"
-_SHAPE = '["api.example.com"]\n  "a-model" = { input = 2.5, output = 10, cached_input = 1.25 }'
-
-
-@dataclass(frozen=True, slots=True)
-class PriceList:
-    """Prices of a file, by host (with its port where the endpoint names one) and by the model's name in requests."""
-
-    prices: Mapping[tuple[str, str], Price]
-
-    def find(self, model: OpenAIModel) -> Price | None:
-        try:
-            parts = urlsplit(model.endpoint)
-            host, port = parts.hostname or "", parts.port
-        except ValueError:
-            return None
-        exact = self.prices.get((f"{host}:{port}", model.wire_name)) if port else None
-        return exact or self.prices.get((host, model.wire_name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,62 +106,3 @@ def _show_rates(rates: Rates) -> str:
         ("out", rates.output),
     )
     return ", ".join(f"${amount:g} {name}" for name, amount in amounts if amount is not None)
-
-
-def read_prices(path: Path) -> PriceList:
-    """Reads a file of prices, in US dollars per million tokens: a table for each host, in it one for each model.
-
-    Raises InputError that names the line and the key.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        content = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise _refused(path, f"cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise _refused(path, f"is not valid TOML: {error}") from None
-    prices: dict[tuple[str, str], Price] = {}
-    for host, models in content.items():
-        if host != host.strip().lower() or "/" in host or not host:
-            raise _refused(
-                path, f"{_line(text, [host])}: {host!r} is no host; write it as host or host:port, in lower case"
-            )
-        if not isinstance(models, dict):
-            raise _refused(path, f"{_line(text, [host])}: {host}: should be a table of models; found {models!r}")
-        for model, entry in models.items():
-            prices[host, model] = _price(path, text, [host, model], entry)
-    return PriceList(prices)
-
-
-def _price(path: Path, text: str, keys: list[str], entry: Any) -> Price:
-    shown = " ".join(map(repr, keys))
-    try:
-        if not isinstance(entry, dict):
-            raise _refused(path, f"{_line(text, keys)}: {shown}: should be a table of prices; found {entry!r}")
-        return Price.model_validate({"source": path.name, **entry})
-    except ValidationError as error:
-        place = error.errors()[0]["loc"]
-        line = _line(text, [*keys, *map(str, place)])
-        raise _refused(path, f"{line}: {shown}: {explain(error, Price)}") from None
-
-
-def _refused(path: Path, said: str) -> InputError:
-    return InputError(f"prices: {path}: {said}", hint=f"a file of prices looks so:\n  {_SHAPE}", code="bad_prices")
-
-
-def _line(text: str, keys: list[str]) -> str:
-    """Where a key was written: the first line with which the text up to it holds that key, or the longest part of its
-    path that is there."""
-    lines = text.splitlines(keepends=True)
-    for length in range(len(keys), 0, -1):
-        for number in range(1, len(lines) + 1):
-            try:
-                found: Any = tomllib.loads("".join(lines[:number]))
-            except tomllib.TOMLDecodeError:
-                # Inside a value of several lines.
-                continue
-            for key in keys[:length]:
-                found = found.get(key) if isinstance(found, dict) else None
-            if found is not None:
-                return f"line {number}"
-    return "line 1"

@@ -2,7 +2,9 @@
 
 import json
 import re
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.experiments.conftest import Cli
@@ -10,7 +12,8 @@ from tests.experiments.plans import endpoint_plan, right
 from tests.servers.chat_server import ChatServer, Json
 
 from toolablate.experiments.plan import load_plan
-from toolablate.experiments.plan_prices import read_prices, show_price
+from toolablate.experiments.plan_prices import show_price
+from toolablate.experiments.price_file import read_prices
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import OpenAIModel, Price, PriceTier
 from toolablate.traces.store import Store
@@ -67,6 +70,22 @@ def test_a_file_names_a_host_with_or_without_its_port(tmp_path: Path, host: str,
     [
         ("# prices\n['a.example']\nm = { input = 1 }", r"line 3: 'a.example' 'm': output: missing"),
         ("['a.example']\n\nm = { input = 1, output = -2 }", r"line 3: 'a.example' 'm': output: .*found -2"),
+        ("['a.example']\nm = { input = true, output = 2 }", r"line 2: 'a.example' 'm': input: .*found True"),
+        ("['a.example']\nm = { input = '2.5', output = 2 }", r"line 2: 'a.example' 'm': input: .*found '2.5'"),
+        ("['a.example']\nm = { input = inf, output = 2 }", r"line 2: 'a.example' 'm': input: .*found inf"),
+        (
+            "['a.example'.m]\ninput = 1\noutput = 2\ntiers = [\n  { above = true, input = 1, output = 2 },\n]",
+            r"line 4: 'a.example' 'm': tiers\[0\]\.above: .*found True",
+        ),
+        (
+            "['[::1]:9']\nm = { input = 1, output = 2 }\n['[0:0::1]:9']\nm = { input = 1, output = 2 }",
+            "line 4: .*already",
+        ),
+        ("x = " + "[" * 5_000, "is nested too deeply"),
+        ("['a.example']\nm = { input = " + "9" * 5_000 + ", output = 2 }", "is not valid TOML: .*4300 digits"),
+        ("['a.example']\nm = 0x" + "f" * 5_000, "4300 digits"),
+        ("['[::1']\nm = { input = 1, output = 2 }", r"line 1: '\[::1' is no host"),
+        ("['a.example:port']\nm = { input = 1, output = 2 }", r"line 1: 'a.example:port' is no host"),
         (
             "['a.example'.m]\ninput = 1\noutput = 2\ncached = 1",
             r"line 4: .*cached: unknown key; did you mean 'cached_input'",
@@ -91,6 +110,50 @@ def test_a_mistake_in_a_file_of_prices_is_named(tmp_path: Path, listed: str, exp
         price_of(tmp_path, top="prices = 'prices.toml'", listed=listed)
     assert re.search(expected, str(caught.value)), str(caught.value)
     assert str(tmp_path / "prices.toml") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("host", "endpoint", "known"),
+    [
+        ("[::1]", "http://[::1]:9/v1", True),
+        ("[::1]:9", "http://[::1]:9/v1", True),
+        ("::1", "http://[::1]:9/v1", True),
+        ("[0:0:0::1]:9", "http://[::1]:9/v1", True),
+        ("[::1]:8", "http://[::1]:9/v1", False),
+        ("a.example:443", "https://a.example/v1", True),
+        ("a.example:80", "https://a.example/v1", False),
+        ("a.example", "HTTPS://A.example:9/v1", True),
+    ],
+)
+def test_hosts_are_found_as_addresses_and_with_the_port_of_their_scheme(
+    tmp_path: Path, host: str, endpoint: str, known: bool
+) -> None:
+    listed = f"['{host}']\ngpt-4o = {{ input = 1, output = 2 }}"
+    assert bool(price_of(tmp_path, top="prices = 'prices.toml'", endpoint=endpoint, listed=listed)) == known
+
+
+def test_the_line_of_a_mistake_is_found_in_a_long_file_without_reading_it_again_for_each_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = [f"['h{n}.example']\nm = {{ input = 1, output = 2 }}\n" for n in range(500)]
+    path = tmp_path / "prices.toml"
+    path.write_text("".join(tables) + "['bad.example']\nm = { input = -1, output = 2 }\n", encoding="utf-8")
+    read, loads = 0, tomllib.loads
+
+    def counting(text: str) -> dict[str, Any]:
+        nonlocal read
+        read += len(text)
+        return loads(text)
+
+    monkeypatch.setattr(tomllib, "loads", counting)
+    with pytest.raises(InputError, match=r"line 1002: 'bad\.example' 'm': input: .*found -1"):
+        read_prices(path)
+    assert read < 5 * path.stat().st_size
+
+
+def test_a_price_in_a_plan_is_a_number(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"price\.input: .*found True"):
+        price_of(tmp_path, model="price = { input = true, output = 2 }")
 
 
 def test_a_file_of_prices_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ class Sampling(Record):
     extra: dict[str, JsonValue] = Field(default_factory=dict)
 
 
+Amount = Annotated[float, Field(ge=0, strict=True)]
+
+
 class Rates(Record):
     """US dollars per million tokens; reasoning counts as output.
 
@@ -31,16 +34,16 @@ class Rates(Record):
     price of `input`.
     """
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cached_input: float | None = Field(default=None, ge=0)
-    cache_write: float | None = Field(default=None, ge=0)
+    input: Amount
+    output: Amount
+    cached_input: Amount | None = None
+    cache_write: Amount | None = None
 
 
 class PriceTier(Rates):
     """The rates of a whole request that has more than `above` tokens of input."""
 
-    above: int = Field(ge=0)
+    above: int = Field(ge=0, strict=True)
 
 
 class Price(Rates):
