@@ -95,7 +95,7 @@ class TrialSession:
             if isinstance(came, ModelReply):
                 return self._replied(request, came, at, purpose)
             limit = self._limit_behind(came, request, purpose)
-            again = tries.again(came) and limit is None
+            again = tries.again(came, self.elapsed()) and limit is None
             cost = self.spending.charge(request, came.reply) if isinstance(came, NoReplyError) else None
             asked_shorter = limit == "context_length" and purpose == "final"
             self._record_failure(came, at, tries.number, retried=again or asked_shorter, cost=cost)

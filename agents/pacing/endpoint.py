@@ -1,10 +1,12 @@
 """Places in line for the requests to one endpoint, first come, first served.
 
 An endpoint is an address with a key. Each of its models has a line with a window of its own, so that one model that
-hangs behind a gateway holds up no other; the rates and the waits that the endpoint asks for are shared by all lines.
+hangs behind a gateway holds up no other. The rates are shared by all lines, and so are the waits that the endpoint asks
+for, as long as they may be everybody's: one model whose own quota is spent must not end the others.
 """
 
 import asyncio
+import math
 import random
 from collections import deque
 from dataclasses import dataclass
@@ -13,11 +15,10 @@ from itertools import count
 from toolablate.agents.pacing.allowance import Allowance
 from toolablate.agents.pacing.waits import note_wait
 from toolablate.agents.pacing.window import Window
+from toolablate.agents.retry import PATIENCE_SECONDS
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Usage
 
-# An endpoint that refuses everything for so long, or asks for a longer wait, is given up for this run.
-PATIENCE_SECONDS = 300.0
 FIRST_BACKOFF_SECONDS = 1.0
 LONGEST_BACKOFF_SECONDS = 30.0
 EXPECTED_OUTPUT_TOKENS = 500.0
@@ -103,6 +104,7 @@ class Place:
 
     tokens: float
     generation: int
+    sent_at: float
 
 
 class Line:
@@ -114,6 +116,7 @@ class Line:
         self.waiting: deque[_Waiting] = deque()
         self.in_flight = 0
         self.rests_until = 0.0
+        self._answered_at = -math.inf
         self._refused_since: float | None = None
         self._backoffs = 0
         self._given_up: ModelError | None = None
@@ -149,7 +152,8 @@ class Line:
         """Gives the first in line its place."""
         first = self.waiting.popleft()
         self.in_flight += 1
-        first.called.set_result(Place(first.tokens, self.window.generation))
+        now = asyncio.get_running_loop().time()
+        first.called.set_result(Place(first.tokens, self.window.generation, now))
 
     def leave(self) -> None:
         """The request ended in a way that tells nothing of how much the endpoint takes."""
@@ -159,44 +163,54 @@ class Line:
     def replied(self, place: Place, usage: Usage | None = None) -> None:
         """The endpoint answered, be it with an error of this one request; `usage` is what the reply took."""
         self._refused_since, self._backoffs, self._given_up = None, 0, None
+        self._answered_at = max(self._answered_at, place.sent_at)
         self.window.grow(place.generation, full=self.in_flight >= self.window.places)
         if usage is not None:
             self.pace.settle(place.tokens, usage)
         self.leave()
 
     def refused(self, place: Place, error: ModelError) -> None:
-        """The endpoint has too much to do. It is left alone for as long as it asked, or a little longer each time; a
-        line that is refused for longer than the pace's patience is given up."""
+        """The endpoint has too much to do. It is left alone for as long as it asked, and longer each time where
+        that is not enough; a line that is refused for longer than the pace's patience is given up."""
         now = asyncio.get_running_loop().time()
-        self._refused_since = now if self._refused_since is None else self._refused_since
+        since = self._refused_since = now if self._refused_since is None else self._refused_since
         asked = error.retry_after
+        news = self.window.shrink(place.generation)
         if asked is not None and asked > self.pace.patience:
-            self._give_up(self.pace.lines, f"asks to be left alone for {asked:.0f} s", error)
-        elif now - self._refused_since > self.pace.patience:
-            self._give_up([self], f"has refused every request for {now - self._refused_since:.0f} s", error)
-        elif self.window.shrink(place.generation) or asked is not None:
-            self._rest(error, now)
+            self._give_up(f"asks to be left alone for {asked:.0f} s", error)
+        elif now - since > self.pace.patience:
+            self._give_up(f"has refused every request for {now - since:.0f} s", error)
+        elif news or asked is not None:
+            self._rest(self._wait(asked, news=news), error, since)
         self.leave()
 
-    def _rest(self, error: ModelError, now: float) -> None:
-        seconds = error.retry_after
-        if seconds is None:
-            seconds = min(FIRST_BACKOFF_SECONDS * 2.0**self._backoffs, LONGEST_BACKOFF_SECONDS)
-            self._backoffs = min(self._backoffs + 1, 10)
+    def _wait(self, asked: float | None, *, news: bool) -> float:
+        """Seconds. What was asked for is believed once; after that no wait is shorter than a backoff, so that an
+        endpoint that always says "at once" is not asked all the time."""
+        if not news:
+            return asked or 0.0
+        doublings = self._backoffs if asked is None else self._backoffs - 1
+        backoff = min(FIRST_BACKOFF_SECONDS * 2.0**doublings, LONGEST_BACKOFF_SECONDS) if doublings >= 0 else 0.0
+        self._backoffs = min(self._backoffs + 1, 10)
+        return max(asked or 0.0, backoff)
+
+    def _rest(self, seconds: float, error: ModelError, since: float) -> None:
+        now = asyncio.get_running_loop().time()
         # Only ever longer than what was asked for: others who share the limit come back then too.
         until = now + seconds * (1 + random.random() / 20)  # noqa: S311 - jitter, not a secret
-        everyone = error.retry_after is not None or error.code == "rate_limited"
-        for line in self.pace.lines if everyone else [self]:
-            line.rests_until = max(line.rests_until, until)
+        shared = error.retry_after is not None or error.code == "rate_limited"
+        for line in self.pace.lines:
+            # Who was answered while this line was only refused does not share its limit.
+            if line is self or (shared and line._answered_at <= since):
+                line.rests_until = max(line.rests_until, until)
 
-    def _give_up(self, lines: "list[Line]", why: str, error: ModelError) -> None:
-        given_up = ModelError(f"{self.pace.address} {why}; it said: {error.message}", code="endpoint_busy")
-        for line in lines:
-            line._given_up = given_up
-            while line.waiting:
-                waiting = line.waiting.popleft()
-                if not waiting.called.done():
-                    waiting.called.set_exception(_copied(given_up))
+    def _give_up(self, why: str, error: ModelError) -> None:
+        """Gives up this line alone: whether a long wait is everybody's, the next requests of the others will show."""
+        self._given_up = ModelError(f"{self.pace.address} {why}; it said: {error.message}", code="endpoint_busy")
+        while self.waiting:
+            waiting = self.waiting.popleft()
+            if not waiting.called.done():
+                waiting.called.set_exception(_copied(self._given_up))
 
 
 def _copied(error: ModelError) -> ModelError:

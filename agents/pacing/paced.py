@@ -38,11 +38,11 @@ class PacedSource:
 
     def __init__(self, source: ModelSource, line: Line, max_tokens: int | None = None) -> None:
         self._source = source
-        self._lane = line
+        self._line = line
         self._max_tokens = max_tokens
 
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
-        return _PacedChat(self._source.session(question, condition, repeat), self._lane, self._max_tokens)
+        return _PacedChat(self._source.session(question, condition, repeat), self._line, self._max_tokens)
 
     async def close(self) -> None:
         await self._source.close()
@@ -51,12 +51,12 @@ class PacedSource:
 class _PacedChat:
     def __init__(self, model: ChatModel, line: Line, max_tokens: int | None) -> None:
         self._model = model
-        self._lane = line
+        self._line = line
         self._max_tokens = max_tokens
 
     async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
         """As the model's own; and ModelError `endpoint_busy` where the endpoint was given up."""
-        line = self._lane
+        line = self._line
         place = await line.enter(self._expected(request) if line.pace.counts_tokens else 0.0)
         try:
             reply = await self._model.complete(request, seconds=seconds)
@@ -78,5 +78,5 @@ class _PacedChat:
         return reply
 
     def _expected(self, request: ModelRequest) -> float:
-        output = self._lane.pace.expected_output
+        output = self._line.pace.expected_output
         return estimated_tokens(request) + (output if self._max_tokens is None else min(output, self._max_tokens))
