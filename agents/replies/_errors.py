@@ -20,6 +20,9 @@ _KNOWN = {
     "SQLITE_TOOBIG": ("too_big", "a text is larger than SQLite can hold (1 GB)", ""),
 }
 
+# What reading a row runs into that holds something else than was kept.
+DAMAGE = (TextDamaged, ValidationError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+
 
 @contextmanager
 def using(path: Path, doing: str) -> Iterator[None]:
@@ -30,7 +33,7 @@ def using(path: Path, doing: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise failed(path, doing, error) from error
-    except (TextDamaged, ValidationError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except DAMAGE as error:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise StoreError(
             f"The recorded replies in {path} are damaged: {said}",

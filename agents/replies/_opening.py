@@ -3,7 +3,8 @@
 import os
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -55,14 +56,47 @@ def open_reading(path: Path, *, damaged: bool = False) -> sqlite3.Connection:
         return _opened(path, "mode=ro", damaged=damaged)
     except sqlite3.OperationalError as error:
         # On a read-only disk the files beside it cannot be made; nobody writes there, so none are needed.
-        if os.access(path.parent, os.W_OK) or path.with_name(path.name + "-wal").exists():
+        if os.access(path.parent, os.W_OK):
             raise cannot_open(path, error) from error
+        if _unwritten(path):
+            raise _not_closed(path) from error
     except sqlite3.Error as error:
         raise cannot_open(path, error) from error
     try:
         return _opened(path, "mode=ro&immutable=1", damaged=damaged)
     except sqlite3.Error as error:
         raise cannot_open(path, error) from error
+
+
+def close_reading(path: Path, connection: sqlite3.Connection) -> None:
+    """Takes away what SQLite put beside the file for reading, unless somebody else uses that."""
+    connection.close()
+    if _wal(path).exists() and not _unwritten(path):
+        # SQLite does so when the last who may write leaves; one who only reads leaves it behind.
+        with suppress(sqlite3.Error, InputError), closing(_connect(path, "mode=rw")) as last:
+            last.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+
+
+@contextmanager
+def reading_of(path: Path, *, damaged: bool = False) -> Iterator[sqlite3.Connection]:
+    """As `open_reading`, closed behind the caller."""
+    connection = open_reading(path, damaged=damaged)
+    try:
+        yield connection
+    finally:
+        close_reading(path, connection)
+
+
+def _wal(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _unwritten(path: Path) -> bool:
+    """Whether replies wait beside the file, of one who records just now or was killed."""
+    try:
+        return _wal(path).stat().st_size > 0
+    except OSError:
+        return False
 
 
 def _opened(path: Path, options: str, *, damaged: bool) -> sqlite3.Connection:
@@ -76,9 +110,18 @@ def _opened(path: Path, options: str, *, damaged: bool) -> sqlite3.Connection:
         connection.execute("BEGIN")
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except BaseException:
-        connection.close()
+        close_reading(path, connection)
         raise
     return connection
+
+
+def _not_closed(path: Path) -> InputError:
+    return InputError(
+        f"Cannot read the recorded replies {path} here: the last recording did not close them, and the folder is"
+        " read-only",
+        hint=f"Copy {path.name} and {_wal(path).name} to a folder that you can write to, and name that file.",
+        code="read_only",
+    )
 
 
 def _none_there(path: Path) -> InputError:

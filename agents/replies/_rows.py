@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 from toolablate.agents.replies._texts import TextDamaged, put_text, read_text
@@ -58,3 +59,13 @@ def put_kept(connection: sqlite3.Connection, asked: Asked, kept: Kept) -> None:
 def message_ids(messages: str) -> list[int]:
     """The ids of a row's messages. Raises ValueError where they are none."""
     return [int(identity) for identity in messages.split(",")[:-1]]
+
+
+def recorded_when(seconds: object) -> datetime:
+    """When a row was written, by its seconds since 1970. Raises ValueError where that is no moment."""
+    try:
+        if isinstance(seconds, int):
+            return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, OSError, ValueError):
+        pass
+    raise ValueError(f"{str(seconds)[:40]!r} is no moment of recording")

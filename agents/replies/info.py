@@ -1,14 +1,15 @@
 """What is in a file of recorded replies, at a glance."""
 
 import json
-from contextlib import closing
+import sqlite3
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from os import PathLike
 from pathlib import Path
 
 from toolablate.agents.replies._errors import using
-from toolablate.agents.replies._opening import open_reading
+from toolablate.agents.replies._opening import reading_of
+from toolablate.agents.replies._rows import recorded_when
 from toolablate.agents.replies._texts import read_text
 from toolablate.agents.replies.library import root_digest
 
@@ -45,21 +46,23 @@ class RepliesInfo:
 def info(path: str | PathLike[str]) -> RepliesInfo:
     """Raises InputError where there are none, StoreError where they are damaged."""
     file = Path(path)
-    with closing(open_reading(file)) as connection, using(file, "read"):
-        models = []
-        for model, replies, requests, none, first, last in connection.execute(COUNTS).fetchall():
-            models.append(
-                ModelReplies(
-                    **json.loads(read_text(connection, model).text),
-                    replies=replies,
-                    requests=requests,
-                    none=none,
-                    first=datetime.fromtimestamp(first, UTC),
-                    last=datetime.fromtimestamp(last, UTC),
-                )
-            )
+    with reading_of(file) as connection, using(file, "read"):
+        models = [_of_model(connection, *row) for row in connection.execute(COUNTS).fetchall()]
+        models.sort(key=lambda each: (-each.replies, each.name))
         root = root_digest(connection)
-    beside = (file, file.with_name(file.name + "-wal"))
-    size = sum(each.stat().st_size for each in beside if each.exists())
-    models.sort(key=lambda each: (-each.replies, each.name))
+        beside = (file, file.with_name(file.name + "-wal"))
+        size = sum(each.stat().st_size for each in beside if each.exists())
     return RepliesInfo(str(file), root, size, tuple(models))
+
+
+def _of_model(
+    connection: sqlite3.Connection, model: int, replies: int, requests: int, none: int, first: object, last: object
+) -> ModelReplies:
+    return ModelReplies(
+        **json.loads(read_text(connection, model).text),
+        replies=replies,
+        requests=requests,
+        none=none,
+        first=recorded_when(first),
+        last=recorded_when(last),
+    )

@@ -4,14 +4,13 @@ import asyncio
 import hashlib
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from os import PathLike
 from pathlib import Path
 from typing import Self
 
 from toolablate.agents.replies._errors import using
 from toolablate.agents.replies._nearest import nearest_difference
-from toolablate.agents.replies._opening import open_reading, open_recording
+from toolablate.agents.replies._opening import close_reading, open_reading, open_recording, reading_of
 from toolablate.agents.replies._rows import put_kept, read_kept
 from toolablate.agents.replies.asked import Asked
 from toolablate.agents.replies.kept import Came, Kept
@@ -50,8 +49,10 @@ class ReplyLibrary:
         if self._writing is not None:
             await self._writing
         self._thread.shutdown()
-        self._reader.close()
-        if self._writer is not None:
+        if self._writer is None:
+            close_reading(self.path, self._reader)
+        else:
+            self._reader.close()
             self._writer.close()
 
     def root(self) -> str:
@@ -126,7 +127,7 @@ class ReplyLibrary:
 def read_root(path: str | PathLike[str]) -> str:
     """The root digest of a file of recorded replies. Raises InputError where there is none, StoreError for damage."""
     file = Path(path)
-    with closing(open_reading(file)) as connection, using(file, "read"):
+    with reading_of(file) as connection, using(file, "read"):
         return root_digest(connection)
 
 

@@ -2,13 +2,13 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from toolablate.agents.replies._opening import open_reading
-from toolablate.agents.replies._rows import kept_of, message_ids
+from toolablate.agents.replies._errors import DAMAGE
+from toolablate.agents.replies._opening import reading_of
+from toolablate.agents.replies._rows import kept_of, message_ids, recorded_when
 from toolablate.agents.replies._schema import is_library
 from toolablate.agents.replies._texts import TextDamaged, decode_text, read_text
 from toolablate.agents.replies.asked import key_of
@@ -16,7 +16,7 @@ from toolablate.agents.replies.library import root_digest
 from toolablate.traces.errors import InputError
 
 MAX_PROBLEMS = 1_000
-ROWS = "SELECT key, repeat, model, parameters, tools, messages, said, rest, none, digest FROM replies"
+ROWS = "SELECT key, repeat, model, parameters, tools, messages, said, rest, none, recorded_at, digest FROM replies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,12 @@ def verify(path: str | PathLike[str]) -> RepliesReport:
     """Checks the whole file, reading only. Raises InputError where there is none that could be opened."""
     file = Path(path)
     try:
-        connection = open_reading(file, damaged=True)
+        with reading_of(file, damaged=True) as connection:
+            return _checked(file, connection)
     except InputError as error:
         if error.code != "replies_damaged":
             raise
         return RepliesReport(str(file), "", 0, 0, (RepliesProblem("database", error.message),))
-    with closing(connection):
-        return _checked(file, connection)
 
 
 def _checked(file: Path, connection: sqlite3.Connection) -> RepliesReport:
@@ -88,13 +87,16 @@ def _texts(connection: sqlite3.Connection) -> Iterator[RepliesProblem | None]:
 
 
 def _replies(connection: sqlite3.Connection) -> Iterator[RepliesProblem | None]:
-    for key, repeat, model, parameters, tools, messages, said, rest, none, digest in connection.execute(ROWS):
+    for key, repeat, model, parameters, tools, messages, said, rest, none, recorded_at, digest in connection.execute(
+        ROWS
+    ):
         where = f"reply {key.hex() if isinstance(key, bytes) else key} {repeat}"
         try:
             ids = [model, parameters, tools, *message_ids(messages)]
             parts = [read_text(connection, identity).digest for identity in ids]
             kept = kept_of(connection, key, repeat, said, rest, digest)
-        except (TextDamaged, ValueError, TypeError, KeyError, AttributeError) as damage:
+            recorded_when(recorded_at)
+        except DAMAGE as damage:
             yield RepliesProblem(where, str(damage).splitlines()[0])
             continue
         if key_of(parts[0], parts[1], parts[2], parts[3:]) != key:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.agents.replies.samples import kept, question
 
-from toolablate.agents.replies import ReplyLibrary, verify
-from toolablate.traces.errors import StoreError
+from toolablate.agents.replies import ReplyLibrary, info, verify
+from toolablate.traces.errors import InputError, StoreError
 
 
 @pytest.fixture
@@ -45,6 +45,8 @@ SAID = "(SELECT said FROM replies WHERE key = x'{key}')"
         ("UPDATE replies SET messages = '1,2' WHERE key = x'{key}'", "its key does not follow"),
         ("UPDATE replies SET tools = parameters WHERE key = x'{key}'", "its key does not follow"),
         ("UPDATE replies SET none = 1 WHERE key = x'{key}'", "a column does not match"),
+        ("UPDATE replies SET recorded_at = 'now' WHERE key = x'{key}'", "no moment of recording"),
+        ("UPDATE replies SET recorded_at = 1000000000000000000 WHERE key = x'{key}'", "no moment of recording"),
         ("CREATE TRIGGER own AFTER INSERT ON replies BEGIN SELECT 1; END", "its tables are not those"),
     ],
 )
@@ -72,6 +74,33 @@ async def test_what_was_changed_is_not_given(path: Path, statement: str) -> None
         assert library.get(question(2)) == kept("reply 2")
         with pytest.raises(StoreError, match=r"(?s)are damaged.*toolablate replies verify"):
             library.get(question(1))
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["'now'", "1000000000000000000", "-1000000000000", "9e300", "x'00'"],
+    ids=["word", "far", "past", "float", "blob"],
+)
+async def test_times_that_are_none_are_told_and_not_shown(path: Path, value: str) -> None:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"UPDATE replies SET recorded_at = {value}")
+    with pytest.raises(StoreError, match="no moment of recording"):
+        info(path)
+    assert len(verify(path).problems) == 3
+
+
+async def test_a_schema_that_was_made_to_act_does_not(path: Path) -> None:
+    """A table in its place that would read what SQLite knows of this machine."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DROP TABLE texts")
+        connection.execute(
+            "CREATE VIEW texts AS SELECT seq AS id, name AS digest, 0 AS encoding, file AS body FROM pragma_database_list"
+        )
+    problems = [f"{problem.where}: {problem.what}" for problem in verify(path).problems]
+    assert "database: its tables are not those of recorded replies" in problems
+    assert any("unsafe use of virtual table" in problem for problem in problems), problems
+    with pytest.raises(InputError, match="does not hold recorded replies"):
+        ReplyLibrary(path)
 
 
 def test_a_file_that_is_cut_off_is_damaged(path: Path) -> None:
