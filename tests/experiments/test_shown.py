@@ -2,6 +2,8 @@
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +66,26 @@ def test_a_call_whose_cost_is_unknown_shows_none(
     shown = cli("show", store, trial["trial"]).stdout
     assert re.search(r"\d s · 10 tokens in, 5 tokens out *\n", shown)
     assert "cost -" in shown
+
+
+def test_what_a_limit_ended_is_told_by_run_and_compare(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    def decide(request: dict[str, Any]) -> Any:
+        barred = not request.get("tools") or request.get("tool_choice") == "none"
+        return reply("Answer: 0") if barred else reply("", ("double", {"number": 2}))
+
+    chat_server.answers(decide)
+    (tmp_path / "doubling.py").write_text(TOOL, encoding="utf-8")
+    plan = endpoint_plan(tmp_path, chat_server.url, count=3, model="[budget]\nturns = 2")
+    tools = "['none', { name = 'c', base = 'none', tools = ['doubling:double'] }]"
+    plan.write_text(plan.read_text(encoding="utf-8").replace("['none']", tools), encoding="utf-8")
+    ran = cli("run", plan)
+    assert "What ran out: c: turns 3." in ran.stdout, ran.stdout + ran.stderr
+    assert "What ran out: c: turns 3." in cli("compare", store).stdout
+    (row,) = json.loads(cli("compare", store, "--json").stdout)["comparisons"]
+    assert (row["baseline_budget"], row["budget"], row["limits"]) == (0, 3, {"turns": 3})
+    assert cli("verify", store).returncode == 0
+    with closing(sqlite3.connect(store)) as opened, opened:
+        opened.execute("UPDATE traces SET ran_out = 'tokens' WHERE ran_out = 'turns'")
+    assert "does not match its events" in cli("verify", store).stdout.replace("\n", " ")

@@ -284,3 +284,22 @@ def test_real_outputs_come_out_as_published() -> None:
         for row in (from_direct["pot"], to_pot, from_direct["cot"])
     ]
     assert flips == [(1667, 724, 90), (1667, 656, 108), (1667, 142, 56)]
+
+
+def test_trials_that_a_limit_ended_are_counted_by_limit() -> None:
+    rows = pairs((1, 1), (1, 0), (0, 0), (1, 0))
+    for at, limit in ((3, "turns"), (5, "tokens"), (7, "turns"), (2, None)):
+        rows[at] = replace(rows[at], outcome="budget", limit=limit)
+    (row,) = compare(rows, "none")
+    assert (row.baseline_budget, row.budget, row.questions) == (1, 3, 4)
+    assert (row.baseline_limits, list(row.limits.items())) == ({}, [("turns", 2), ("tokens", 1)])
+    (written,) = csv.DictReader(io.StringIO(comparisons_csv([row])))
+    assert (written["baseline_limits"], written["limits"], written["budget"]) == ("", "turns:2 tokens:1", "3")
+    assert json.loads(comparisons_json([row]))["comparisons"][0]["limits"] == {"turns": 2, "tokens": 1}
+
+
+def test_trials_of_unknown_cost_are_counted_and_the_mean_is_of_the_others() -> None:
+    rows = [replace(row, cost_usd=0.5) for row in pairs((1, 1), (1, 0), (0, 0))]
+    rows[1] = replace(rows[1], cost_usd=None)
+    (row,) = compare(rows, "none")
+    assert (row.baseline_unpriced, row.unpriced, row.cost_usd) == (0, 1, 0.5)

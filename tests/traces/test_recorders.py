@@ -234,7 +234,8 @@ async def test_a_store_of_version_2_keeps_its_trials_and_tells_them_by_their_out
         older.executescript(
             "DROP INDEX trials_by_outcome; ALTER TABLE trials DROP COLUMN outcome; DROP TABLE claims;"
             " DROP TABLE recorders; DROP TABLE blocks; DROP TABLE parts;"
-            " ALTER TABLE traces DROP COLUMN cache_write_tokens; PRAGMA user_version = 2"
+            " ALTER TABLE traces DROP COLUMN cache_write_tokens; ALTER TABLE traces DROP COLUMN ran_out;"
+            " PRAGMA user_version = 2"
         )
     with pytest.raises(StoreError, match="older version"):
         standing(path)

@@ -159,9 +159,25 @@ def test_what_failed_or_was_left_out_is_visible_and_explained() -> None:
     ]
     page = shown(comparison_table(compare(rows, "none")))
     (line,) = [line for line in page.splitlines() if line.split()[:2] == ["python", "40"]]
-    assert line.split() == ["python", "40", "39", "0", "1", "1", "-", "-"]
+    assert line.split() == ["python", "40", "39", "0", "0", "1", "1", "-", "-"]
     for note in ("Unparsed:", "Failed:", "Left out:", "- is unknown"):
         assert note in page
+
+
+def test_what_ran_out_is_told_under_the_table_and_so_is_unknown_cost() -> None:
+    plain = observations()
+    assert not re.search("Budget:|unknown cost", shown(comparison_table(compare(plain, "none"))))
+    rows = [
+        replace(item, outcome="budget", limit="turns" if item.question < "q2" else "tokens", cost_usd=None)
+        if item.condition == "python" and item.question < "q3"
+        else item
+        for item in plain
+    ]
+    page = shown(comparison_table(compare(rows, "none")), 140)
+    (line,) = [line for line in page.splitlines() if line.split()[:1] == ["python"] and "34.6k" in line]
+    assert line.split()[2:5] == ["0", "0", "23"]
+    assert "What ran out: python: turns 12, tokens 11." in page
+    assert "Trials of unknown cost: 23 (python); the mean is of the others." in page
 
 
 def test_an_empty_comparison_says_so() -> None:

@@ -1,7 +1,7 @@
 """Conditions against a baseline, paired over questions."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -96,10 +96,16 @@ def _compare_arms(
         unscored=two.unscored,
         baseline_unparsed=one.unparsed,
         unparsed=two.unparsed,
+        baseline_budget=one.budget,
+        budget=two.budget,
+        baseline_limits=one.limits,
+        limits=two.limits,
         baseline_tokens=one.tokens,
         tokens=two.tokens,
         baseline_cost_usd=one.cost_usd,
         cost_usd=two.cost_usd,
+        baseline_unpriced=one.unpriced,
+        unpriced=two.unpriced,
     )
 
 
@@ -122,22 +128,29 @@ class _Side:
     failed: int
     unscored: int
     unparsed: int
+    budget: int
+    limits: dict[str, int]
     tokens: float | None
     cost_usd: float | None
+    unpriced: int
 
 
 def _side(arm: Arm, counted: list[str]) -> _Side:
     trials = [trial for found in arm.values() for trial in found]
     ended = [trial for trial in trials if trial.outcome != "failed"]
     paid = [trial for question in counted for trial in arm[question] if counts(trial)]
+    limits = Counter(trial.limit for trial in ended if trial.limit is not None)
     return _Side(
         simulated=any(trial.simulated for trial in trials),
         trials=len(trials),
         failed=len(trials) - len(ended),
         unscored=len([trial for trial in ended if trial.value is None and trial.verdict != "unparsed"]),
         unparsed=len([trial for trial in ended if trial.verdict == "unparsed"]),
+        budget=len([trial for trial in ended if trial.outcome == "budget"]),
+        limits=dict(sorted(limits.items(), key=lambda found: (-found[1], found[0]))),
         tokens=_mean([trial.tokens for trial in paid if trial.tokens is not None]),
         cost_usd=_mean([trial.cost_usd for trial in paid if trial.cost_usd is not None]),
+        unpriced=len([trial for trial in paid if trial.cost_usd is None]),
     )
 
 

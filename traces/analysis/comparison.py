@@ -28,7 +28,11 @@ class Comparison:
       wrong_to_right    at least 0.5
     trials              trials that ended; of these `failed` by infrastructure (out of all figures), `unscored` (out of
                         all figures) and `unparsed` (no answer could be extracted: counted as 0 unless excluded)
-    tokens, cost_usd    mean per trial that counts; None where unknown, never 0 for unknown
+    budget              trials that a limit ended: `limits` says how many ran into which, where that is known. They have
+                        been asked for their answer, and are scored like any other
+    tokens, cost_usd    mean per trial that counts and of which it is known; None where it is of none, never 0 for
+                        unknown
+    unpriced            trials that count and whose cost is unknown
 
     `by` and `group` are None for all questions together; else `by` says what they are grouped by (`domain`,
     `difficulty` or `language`) and `group` which of these it is (empty where questions do not say). `simulated` tells
@@ -61,10 +65,16 @@ class Comparison:
     unscored: int
     baseline_unparsed: int
     unparsed: int
+    baseline_budget: int
+    budget: int
+    baseline_limits: dict[str, int]
+    limits: dict[str, int]
     baseline_tokens: float | None
     tokens: float | None
     baseline_cost_usd: float | None
     cost_usd: float | None
+    baseline_unpriced: int
+    unpriced: int
 
 
 def comparisons_json(
@@ -80,7 +90,8 @@ def comparisons_json(
 
 
 def comparisons_csv(comparisons: Sequence[Comparison]) -> str:
-    """The same as CSV with a header; the interval is in two columns, what is unknown is empty."""
+    """The same as CSV with a header; the interval is in two columns, what is unknown is empty, limits are one
+    column of the form `turns:3 seconds:1`."""
     out = io.StringIO()
     names = [name for field in Comparison.__dataclass_fields__ for name in _columns(field)]
     writer = csv.DictWriter(out, names, lineterminator="\n")
@@ -96,6 +107,8 @@ def _columns(field: str) -> tuple[str, ...]:
 def _flat(row: Comparison) -> dict[str, Any]:
     values = asdict(row)
     low, high = values.pop("ci95") or (None, None)
+    for name in ("baseline_limits", "limits"):
+        values[name] = " ".join(f"{limit}:{count}" for limit, count in values[name].items())
     return {**{name: _inert(value) for name, value in values.items()}, "ci95_low": low, "ci95_high": high}
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from toolablate.traces.errors import StoreError
-from toolablate.traces.records import Environment, Trace, Trial
+from toolablate.traces.records import Answer, Environment, Trace, Trial
 from toolablate.traces.store._blocks import seal, shrink_row
 from toolablate.traces.store._digests import record_content
 from toolablate.traces.store._locks import lives
@@ -86,7 +86,7 @@ def finish(attempt: Attempt, trace: Trace, digest: str) -> Callable[[Desk], None
     The events of one that counts become a block; a failed one is read by SQL, and is not kept for long.
     """
     found = tallies(record_content(event) for event in trace.events if event.kind == "tool_call")
-    usage = trace.usage
+    usage, last = trace.usage, next(reversed(trace.events), None)
     ended = (
         trace.outcome,
         trace.seconds,
@@ -98,13 +98,15 @@ def finish(attempt: Attempt, trace: Trace, digest: str) -> Callable[[Desk], None
         trace.cost_usd,
         len(trace.events),
         bytes.fromhex(digest),
+        last.limit if isinstance(last, Answer) else None,
         attempt.key,
     )
 
     def write(desk: Desk) -> None:
         desk.connection.execute(
             "UPDATE traces SET outcome = ?, seconds = ?, input_tokens = ?, output_tokens = ?, cached_tokens = ?,"
-            " reasoning_tokens = ?, cache_write_tokens = ?, cost_usd = ?, events = ?, digest = ? WHERE key = ?",
+            " reasoning_tokens = ?, cache_write_tokens = ?, cost_usd = ?, events = ?, digest = ?, ran_out = ?"
+            " WHERE key = ?",
             ended,
         )
         write_tallies(desk.connection, attempt.key, found)

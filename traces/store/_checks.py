@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Condition, Question, Record, Run, Score, Trace, Trial, digest_json, digest_text
-from toolablate.traces.store._digests import combined_digest, content_digest, header_content
+from toolablate.traces.store._digests import combined_digest, content_digest, header_content, listing_digest
 from toolablate.traces.store._tallies import read_tallies, tallies
 from toolablate.traces.store._texts import TextReader, decode
 from toolablate.traces.store._traces import MODEL, TRACE_QUERY, read_events, read_header
@@ -46,26 +46,38 @@ def texts(connection: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def questions(connection: sqlite3.Connection) -> Iterator[Finding]:
-    query = "SELECT id, digest, body, json_array(name, domain, difficulty, language, cluster) FROM questions"
-    yield from _named(connection, "question", TypeAdapter(Question), query, _question_columns)
+    query = (
+        "SELECT id, digest, body, json_array(name, domain, difficulty, language, cluster, lower(hex(target)))"
+        " FROM questions"
+    )
+    yield from _named(connection, "question", TypeAdapter(Question), query, _question_fits)
 
 
 def models(connection: sqlite3.Connection) -> Iterator[Finding]:
     query = "SELECT id, digest, body, json_array(name, simulated) FROM models"
-    yield from _named(connection, "model", MODEL, query, _model_columns)
+    yield from _named(connection, "model", MODEL, query, _model_fits)
 
 
 def conditions(connection: sqlite3.Connection) -> Iterator[Finding]:
     query = "SELECT id, digest, body, json_array(name) FROM conditions"
-    yield from _named(connection, "condition", TypeAdapter(Condition), query, lambda condition: [condition.name])
+    yield from _named(
+        connection, "condition", TypeAdapter(Condition), query, lambda condition, stored: stored == [condition.name]
+    )
 
 
-def _question_columns(question: Question) -> list[Any]:
-    return [question.id, question.domain, question.difficulty, question.language, question.cluster]
+def _question_fits(question: Question, stored: list[Any]) -> bool:
+    *labels, target = stored
+    return labels == [
+        question.id,
+        question.domain,
+        question.difficulty,
+        question.language,
+        question.cluster,
+    ] and target in ("", question.target.identity())
 
 
-def _model_columns(model: Any) -> list[Any]:
-    return [model.name, int(model.provider == "simulated")]
+def _model_fits(model: Any, stored: list[Any]) -> bool:
+    return stored == [model.name, int(model.provider == "simulated")]
 
 
 def _named(
@@ -73,7 +85,7 @@ def _named(
     what: str,
     kind: TypeAdapter[Any],
     query: str,
-    columns: Callable[[Any], list[Any]],
+    fits: Callable[[Any, list[Any]], bool],
 ) -> Iterator[Finding]:
     for identity, digest, body, stored in connection.execute(query):
         where = f"{what} {identity}"
@@ -82,7 +94,7 @@ def _named(
             yield where, record
         elif record.identity() != identity:
             yield where, f"its id does not follow from its content, which has the id {record.identity()}"
-        elif columns(record) != json.loads(stored):
+        elif not fits(record, json.loads(stored)):
             yield where, "a column does not match its content"
         else:
             yield None
@@ -165,6 +177,9 @@ def _trace_damage(connection: sqlite3.Connection, row: tuple[Any, ...], reader: 
         return "its content does not match its digest"
     if read_tallies(connection, key) != tallies(events):
         return "its counts of lookups and markers do not match its events"
+    ran_out = connection.execute("SELECT ran_out FROM traces WHERE key = ?", (key,)).fetchone()[0]
+    if ran_out is not None and not (events and events[-1].get("limit") == ran_out):
+        return "the limit that it ran into does not match its events"
     return ""
 
 
@@ -194,10 +209,10 @@ def scores(connection: sqlite3.Connection) -> Iterator[Finding]:
     kind = TypeAdapter(Score)
     rows = connection.execute(
         "SELECT scores.trial, scorer, version, value, verdict, scores.digest, scores.body, trials.id, traces.trial,"
-        " traces.outcome FROM scores LEFT JOIN trials ON trials.key = scores.trial"
-        " LEFT JOIN traces ON traces.key = scores.trace"
+        " traces.outcome, lower(hex(questions.target)) FROM scores LEFT JOIN trials ON trials.key = scores.trial"
+        " LEFT JOIN traces ON traces.key = scores.trace LEFT JOIN questions ON questions.key = trials.question"
     )
-    for trial, scorer, version, value, verdict, digest, body, identity, scored, outcome in rows:
+    for trial, scorer, version, value, verdict, digest, body, identity, scored, outcome, target in rows:
         where = f"score of trial {identity or trial} by {scorer} {version}"
         record = _whole(connection, kind, digest, body)
         if isinstance(record, str):
@@ -206,6 +221,8 @@ def scores(connection: sqlite3.Connection) -> Iterator[Finding]:
             yield where, "it belongs to no finished trace of its trial"
         elif _score_columns(record) != (identity, scorer, version, value, verdict):
             yield where, "a column does not match its content"
+        elif isinstance(record, Score) and record.target not in ("", target):
+            yield where, "it was made by another answer key than that of its question"
         else:
             yield None
 
@@ -216,17 +233,25 @@ def _score_columns(score: Any) -> tuple[Any, ...]:
 
 def runs(connection: sqlite3.Connection) -> Iterator[Finding]:
     kind = TypeAdapter(Run)
-    rows = connection.execute(
-        "SELECT id, trials, digest, body, (SELECT count(*) FROM run_trials WHERE run = runs.key) FROM runs"
-    )
-    for identity, planned, digest, body, listed in rows:
+    for key, identity, planned, listed, digest, body in connection.execute(
+        "SELECT key, id, trials, listed, digest, body FROM runs"
+    ):
+        ids = [
+            trial
+            for (trial,) in connection.execute(
+                "SELECT trials.id FROM run_trials LEFT JOIN trials ON trials.key = trial WHERE run = ? ORDER BY trial",
+                (key,),
+            )
+        ]
         record = _whole(connection, kind, digest, body)
         if isinstance(record, str):
             yield f"run {identity}", record
         elif isinstance(record, Run) and record.id != identity:
             yield f"run {identity}", f"its content is that of run {record.id}"
-        elif planned != listed:
-            yield f"run {identity}", f"it planned {planned} trials, of which {listed} are listed"
+        elif planned != len(ids):
+            yield f"run {identity}", f"it planned {planned} trials, of which {len(ids)} are listed"
+        elif listed is not None and listing_digest(map(str, ids)) != listed:
+            yield f"run {identity}", "the trials that are listed are not those that it planned"
         else:
             yield None
 

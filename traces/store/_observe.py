@@ -20,7 +20,7 @@ SELECT trials.question, trials.model, trials.condition, trials.repeat, traces.ou
     iif(traces.outcome = 'failed', NULL, newest.value), iif(traces.outcome = 'failed', NULL, newest.verdict),
     iif(coalesce(traces.input_tokens, traces.output_tokens) IS NULL, NULL,
         coalesce(traces.input_tokens, 0) + coalesce(traces.output_tokens, 0)),
-    traces.cost_usd, trials.id, traces.key
+    traces.cost_usd, trials.id, traces.ran_out, traces.key
 FROM trials
 JOIN traces ON traces.key = trials.current
 LEFT JOIN newest ON newest.trace = traces.key
@@ -49,10 +49,10 @@ def read_observations(connection: sqlite3.Connection, *, scorers: Sequence[str],
         (
             *(names[question], models[model], conditions[condition], repeat, outcome, value, verdict),
             *facts[question],
-            *(tokens, cost, simulated[model], identity),
+            *(tokens, cost, simulated[model], identity, ran_out),
             *tallied.get(key, ()),
         )
-        for question, model, condition, repeat, outcome, value, verdict, tokens, cost, identity, key in rows
+        for question, model, condition, repeat, outcome, value, verdict, tokens, cost, identity, ran_out, key in rows
     )
     return list(starmap(Observation, values))
 

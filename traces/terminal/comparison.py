@@ -1,6 +1,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
@@ -80,6 +81,7 @@ def _trials(rows: list[Comparison]) -> Fitted:
             figures("trials", [str(base.baseline_trials), *(str(row.trials) for row in totals)]),
             counted("unparsed", "yellow", base.baseline_unparsed, [row.unparsed for row in totals]),
             counted("unscored", "yellow", base.baseline_unscored, [row.unscored for row in totals]),
+            counted("budget", "yellow", base.baseline_budget, [row.budget for row in totals]),
             counted("failed", "red", base.baseline_failed, [row.failed for row in totals]),
             counted("left out", "yellow", None, [row.excluded_questions for row in totals]),
             figures("tokens", [_either(map(numbers.tokens, tokens)), *(numbers.tokens(row.tokens) for row in totals)]),
@@ -112,16 +114,51 @@ def _footnotes(rows: Sequence[Comparison]) -> Iterator[str]:
     yield from _clustered(rows)
     yield "R→W: questions right under the baseline and wrong under the condition; W→R: the reverse."
     yield "Tokens and cost: mean per trial that counts."
+    yield from _unpriced(rows)
     if any(row.repeats > 1 for row in rows):
         yield "With repeats a question is right where its mean score is at least one half."
     if any(row.unparsed or row.baseline_unparsed for row in rows):
         yield "Unparsed: replies without an answer that could be extracted; no points, unless excluded."
+    yield from _budgets(rows)
     if any(row.failed or row.baseline_failed for row in rows):
         yield "Failed: trials that infrastructure spoiled; never scored, and run again by the next `run`."
     if any(row.excluded_questions for row in rows):
         yield "Left out: questions that lack a score on one side, and so count on neither."
     if any(row.ci95 is None or row.tokens is None or row.cost_usd is None for row in rows):
         yield f"{numbers.UNKNOWN} is unknown, or cannot be told from these data."
+
+
+def _budgets(rows: Sequence[Comparison]) -> Iterator[str]:
+    found = [(name, limits) for name, budget, limits in _sides(rows, "budget", "limits") if budget]
+    if not found:
+        return
+    shown = "; ".join(f"{name}: {_listed(limits)}" for name, limits in found)
+    yield f"Budget: trials that a limit ended, asked once more for their answer and scored. What ran out: {shown}."
+
+
+def _listed(limits: dict[str, int]) -> str:
+    return ", ".join(f"{limit} {count:,}" for limit, count in limits.items()) or "not recorded"
+
+
+def _unpriced(rows: Sequence[Comparison]) -> Iterator[str]:
+    """Where all are unknown there is no figure that could mislead."""
+    found = [(name, count) for name, count, cost in _sides(rows, "unpriced", "cost_usd") if count and cost is not None]
+    if found:
+        shown = ", ".join(f"{count:,} ({name})" for name, count in found)
+        yield f"Trials of unknown cost: {shown}; the mean is of the others."
+
+
+def _sides(rows: Sequence[Comparison], *fields: str) -> Iterator[tuple[Any, ...]]:
+    """Each side once: its name and the fields, a model's baseline before its conditions."""
+    totals = [row for row in rows if row.group is None]
+    several = len({row.model for row in totals}) > 1
+    seen = set()
+    for row in totals:
+        for prefix, side in (("baseline_", row.baseline), ("", row.condition)):
+            name = f"{one_line(row.model)} {one_line(side)}" if several else one_line(side)
+            if name not in seen:
+                seen.add(name)
+                yield name, *(getattr(row, prefix + field) for field in fields)
 
 
 def _clustered(rows: Sequence[Comparison]) -> Iterator[str]:
