@@ -54,8 +54,8 @@ def listening(endpoint: str, topic: str, name: str = "") -> Finding:
     """Whether something listens there; no request is sent, since that may cost money. `name` is shown for the endpoint,
     where that could hold what is secret."""
     name = name or endpoint
-    parts = urlsplit(endpoint)
     try:
+        parts = urlsplit(endpoint)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         with socket.create_connection((parts.hostname or "", port), timeout=5):
             return Finding(topic, name, "ok", "something listens there (no request was sent)")
