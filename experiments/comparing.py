@@ -53,9 +53,9 @@ def read_paired(path: Path, *, baseline: str | None = None, run: str = "latest",
 
     Baseline and scorers are by default that run's; for `all`, the latest run's. Raises InputError and StoreError.
     """
-    with Store(path) as store:
+    with Store(path) as store, store.at_one_moment():
         observations = observe(store, run=run, scorer=scorer)
-        ended = sum(row.answered + row.budget + row.failed for row in store.counts())
+        ended = store.ended_trials()
         order = tuple(condition.name for condition in store.conditions())
         chosen = _chosen(store, run)
         warning = changed_kernels(store.environments(run=None if run == "all" else chosen.id))

@@ -26,9 +26,9 @@ class Scorers:
             return None
         scorer = self.scorer(question)
         try:
-            return scorer.score(question, trace.trial.id, trace.answer)
+            score = scorer.score(question, trace.trial.id, trace.answer)
         except Exception as error:  # noqa: BLE001 - kept in the score
-            return Score(
+            score = Score(
                 trial=trace.trial.id,
                 scorer=scorer.name,
                 scorer_version=scorer.version,
@@ -36,6 +36,7 @@ class Scorers:
                 verdict="unscored",
                 reason=f"the scorer broke: {type(error).__name__}: {error}",
             )
+        return score.model_copy(update={"target": question.target.identity()})
 
     def scorer(self, question: Question) -> Scorer:
         return self._scorer(question.target.kind)
@@ -60,7 +61,8 @@ class Scorers:
 
 async def score_unscored(store: Path, planned: Design, scorers: Scorers, recorder: Recorder) -> None:
     """Scores finished trials that lack the plan's score: a run was killed, the plan names another scorer now, or a
-    mended answer key took the scores of a question."""
+    mended answer key took the scores of a question. By the key that the store has by now: another run may have mended
+    it since this one began."""
     with Store(store) as opened:
         unscored = {
             scorer.name: opened.unscored_trials(scorer=scorer.name, version=scorer.version)
@@ -69,5 +71,6 @@ async def score_unscored(store: Path, planned: Design, scorers: Scorers, recorde
         if not any(unscored.values()):
             return
         entries = [entry for entry in planned.trials if entry.trial.id in unscored[scorers.scorer(entry.question).name]]
-        scores = [scorers.score(entry.question, opened.trace(entry.trial.id)) for entry in entries]
+        questions = {each: opened.question(each) for each in {entry.trial.question for entry in entries}}
+        scores = [scorers.score(questions[entry.trial.question], opened.trace(entry.trial.id)) for entry in entries]
     await recorder.score([score for score in scores if score is not None])

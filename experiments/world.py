@@ -13,7 +13,7 @@ from toolablate.experiments.web_world import web_world
 from toolablate.sandbox import BACKENDS, Availability, Limits, Sandbox, open_sandbox
 from toolablate.sandbox.process import ENVIRONMENT
 from toolablate.tools import mcp_servers_needed, open_interventions, resources_needed, tool_sources
-from toolablate.traces.errors import InputError, SandboxError, StoreError
+from toolablate.traces.errors import SandboxError, StoreError
 from toolablate.traces.records import Condition, Environment
 from toolablate.traces.store import Recorder, Store
 
@@ -98,23 +98,13 @@ def bring_up_to_date(store: Path) -> None:
 
 
 def require_same_world(store: Path, world: dict[str, str]) -> None:
-    """Refuses to add trials to a store whose trials ran in another world: they could not be compared.
+    """Refuses, before anything is opened for writing, what `Recorder.plan` would refuse.
 
     Raises InputError; StoreError where the file is no store.
     """
-    if not store.exists():
-        return
-    with Store(store) as opened:
-        if not any(row.answered or row.budget for row in opened.counts()):
-            return
-        earlier = {part: value for run in opened.runs() for part, value in run.world.items()}
-    for part in sorted(world.keys() & earlier.keys()):
-        if world[part] != earlier[part]:
-            raise InputError(
-                f"the trials in {store} ran with {part} = {earlier[part]!r}; this plan says {world[part]!r}",
-                hint="trials of different worlds cannot be compared: name another store (--store), or change it back",
-                code="other_world",
-            )
+    if store.exists():
+        with Store(store) as opened:
+            opened.require_same_world(world)
 
 
 @dataclass(frozen=True, slots=True)

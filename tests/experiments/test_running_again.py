@@ -1,14 +1,12 @@
 """A plan that is run again after something about it has changed, and what is refused."""
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.experiments.conftest import Cli, WritePlan
 from tests.experiments.plans import answered, outcomes
-from tests.traces.older import as_rows
+from tests.traces.older import downgraded
 
 from toolablate.sandbox import BACKENDS
 from toolablate.traces.store import Store
@@ -138,13 +136,7 @@ def test_a_mended_key_reaches_the_conditions_that_the_plan_leaves_out_for_now(
 
 def test_a_store_that_an_older_version_has_left_is_brought_up_to_date(good_plan: Path, cli: Cli, store: Path) -> None:
     assert cli("run", good_plan).returncode == 0
-    with closing(sqlite3.connect(as_rows(store))) as older:
-        older.executescript(
-            "DROP INDEX trials_by_outcome; ALTER TABLE trials DROP COLUMN outcome; DROP TABLE claims;"
-            " DROP TABLE recorders; DROP TABLE blocks; DROP TABLE parts; DROP TABLE lookups; DROP TABLE markers;"
-            " ALTER TABLE traces DROP COLUMN cache_write_tokens;"
-            " PRAGMA user_version = 1"
-        )
+    downgraded(store, 1)
     assert "older version" in cli("compare", store).stderr
     again = json.loads(cli("run", good_plan, "--json").stdout)
     assert (again["done_before"], again["missing"]) == (4, 0)

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.traces.older import as_rows
+from tests.traces.older import downgraded
 from tests.traces.samples import ENVIRONMENT, WHEN, attempt, begun, filled, plan, trials
 
 from toolablate.traces.errors import StoreError
@@ -85,7 +85,6 @@ async def test_what_is_begun_is_taken_until_it_has_ended(tmp_path: Path) -> None
 
 HOLD = """
 import asyncio, sys, time
-from tests.traces.older import as_rows
 from tests.traces.samples import begun, plan, trials
 from toolablate.traces.store import Recorder
 
@@ -230,13 +229,7 @@ async def test_a_store_of_version_2_keeps_its_trials_and_tells_them_by_their_out
         for trial, outcome in zip(planned, ("answered", "budget", "failed"), strict=False):
             await attempt(recorder, trial, outcome=outcome)  # type: ignore[arg-type]
         before = standing(path).counts
-    with closing(sqlite3.connect(as_rows(path))) as older:
-        older.executescript(
-            "DROP INDEX trials_by_outcome; ALTER TABLE trials DROP COLUMN outcome; DROP TABLE claims;"
-            " DROP TABLE recorders; DROP TABLE blocks; DROP TABLE parts;"
-            " ALTER TABLE traces DROP COLUMN cache_write_tokens; ALTER TABLE traces DROP COLUMN ran_out;"
-            " PRAGMA user_version = 2"
-        )
+    downgraded(path, 2)
     with pytest.raises(StoreError, match="older version"):
         standing(path)
     with Recorder(path) as recorder:
@@ -247,7 +240,7 @@ async def test_a_store_of_version_2_keeps_its_trials_and_tells_them_by_their_out
 
 @pytest.mark.parametrize(
     "statement",
-    ["UPDATE trials SET outcome = 'failed' WHERE key = 1", "INSERT INTO recorders (key, pid, since) VALUES (7, 1, '');"
+    ["UPDATE trials SET outcome = 'failed' WHERE key = 1", "INSERT INTO recorders (key, pid) VALUES (7, 1);"
      "INSERT INTO claims VALUES (1, 1, 7)", "INSERT INTO claims VALUES (8, 3, 7)"],
     ids=["outcome", "claim of what has ended", "claim of nobody"],
 )  # fmt: skip
@@ -261,7 +254,6 @@ async def test_claims_and_outcomes_that_do_not_hold_are_damage(tmp_path: Path, s
 
 WRITE = """
 import asyncio, sys
-from tests.traces.older import as_rows
 from tests.traces.samples import WHEN, conversation, plan, trials
 from toolablate.traces.records import Usage
 from toolablate.traces.store import Recorder

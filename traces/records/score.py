@@ -14,6 +14,7 @@ class Score(TaggedRecord):
     `verdict` names the case. `unparsed` means that the reply holds no answer that could be extracted: its value is 0
     (lost points, but named and counted apart), or None where the plan excludes such replies.
     `extracted` is the answer as it was read from the reply; `reason` says why nothing was extracted or scored.
+    `target` is the identity of the target that it was made by, "" where that was not kept.
     """
 
     version: Literal[1] = 1
@@ -24,6 +25,7 @@ class Score(TaggedRecord):
     verdict: Verdict
     extracted: tuple[str, ...] = ()
     reason: str = ""
+    target: str = ""
 
     @model_validator(mode="after")
     def _value_fits_verdict(self) -> "Score":

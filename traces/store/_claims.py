@@ -4,11 +4,11 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 from toolablate.traces.store._locks import LifeLock, life_file, lives
 from toolablate.traces.store._open import begin_writing
+from toolablate.traces.store._uptime import uptime
 from toolablate.traces.store._writer import Desk
 
 
@@ -19,9 +19,8 @@ class Membership:
         """Raises sqlite3.Error, and StoreError where its lock cannot be had."""
         self._store = store
         sweep(connection, store)
-        since = datetime.now(UTC).isoformat()
         begin_writing(connection)
-        cursor = connection.execute("INSERT INTO recorders (pid, since) VALUES (?, ?)", (os.getpid(), since))
+        cursor = connection.execute("INSERT INTO recorders (pid, clock) VALUES (?, ?)", (os.getpid(), uptime()))
         connection.execute("COMMIT")
         self.key = int(cursor.lastrowid or 0)
         self._lock = LifeLock(store, self.key)

@@ -1,8 +1,9 @@
 """Digests that depend on what was recorded and on nothing of how it is stored."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from toolablate.traces.records import Event, Record, Trace, digest_json
+from toolablate.traces.records import Event, Record, Trace, digest_json, digest_text
 
 
 def record_content(record: Record | Event) -> dict[str, Any]:
@@ -14,6 +15,11 @@ def record_content(record: Record | Event) -> dict[str, Any]:
 def content_digest(content: Any) -> bytes:
     """First 16 bytes of the SHA-256 of a JSON value's canonical form."""
     return bytes.fromhex(digest_json(content))
+
+
+def listing_digest(trials: Iterable[str]) -> bytes:
+    """Of the ids of a run's trials, in the order of their keys."""
+    return bytes.fromhex(digest_text("\n".join(trials)))
 
 
 def header_content(trace: Trace) -> dict[str, Any]:

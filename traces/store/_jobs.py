@@ -2,12 +2,14 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Condition, Model, Question, Record, Run, Score, Trial
 from toolablate.traces.store._attempts import unplanned
-from toolablate.traces.store._digests import content_digest, record_content
+from toolablate.traces.store._digests import content_digest, listing_digest, record_content
 from toolablate.traces.store._texts import TextReader
+from toolablate.traces.store._worlds import require_same_world
 from toolablate.traces.store._writer import Desk
 
 
@@ -17,8 +19,12 @@ def plan(
     models: Sequence[Model],
     conditions: Sequence[Condition],
     trials: Sequence[Trial],
+    *,
+    store: Path,
+    recorder: int,
 ) -> Callable[[Desk], None]:
     def write(desk: Desk) -> None:
+        require_same_world(desk.connection, store, run.world)
         for question in questions:
             _drop_scores_of_another_target(desk, question)
             _put(
@@ -31,6 +37,7 @@ def plan(
                 difficulty=question.difficulty,
                 language=question.language,
                 cluster=question.cluster,
+                target=bytes.fromhex(question.target.identity()),
             )
         for model in models:
             simulated = int(model.provider == "simulated")
@@ -38,33 +45,42 @@ def plan(
         for condition in conditions:
             _put(desk, "conditions", condition, condition.identity(), name=condition.name)
         keys = _put_trials(desk, trials)
-        _put_run(desk, run, keys)
+        key = _put_run(desk, run, keys)
+        desk.connection.execute("UPDATE recorders SET run = ? WHERE key = ?", (key, recorder))
 
     return write
 
 
 def _drop_scores_of_another_target(desk: Desk, question: Question) -> None:
     """After a mended answer key no score of the question stands, under whatever condition or scorer."""
-    find = "SELECT key, body FROM questions WHERE id = ?"
+    find = "SELECT key, target, body FROM questions WHERE id = ?"
     row = desk.connection.execute(find, (question.identity(),)).fetchone()
-    if row is not None and TextReader(desk.connection).unpack(row[1])["target"] != record_content(question)["target"]:
+    if row is not None and _target_of(desk.connection, row[1], row[2]) != question.target.identity():
         desk.connection.execute(
             "DELETE FROM scores WHERE trial IN (SELECT key FROM trials WHERE question = ?)", (row[0],)
         )
 
 
-def _put(desk: Desk, table: str, record: Record, identity: str, **columns: str | int) -> None:
+def _target_of(connection: sqlite3.Connection, target: bytes | None, body: bytes) -> str:
+    """The identity of a question's present target; an older toolablate kept it in the question alone."""
+    return (target or content_digest(TextReader(connection).unpack(body)["target"])).hex()
+
+
+def _put(desk: Desk, table: str, record: Record, identity: str, **columns: str | int | bytes) -> None:
     content = record_content(record)
     values = {"id": identity, **columns, "digest": content_digest(content), "body": desk.texts.pack(content)}
-    updates = ", ".join(f"{name} = excluded.{name}" for name in values if name != "id")
+    names = [name for name in values if name not in ("id", "body")]
+    updates = ", ".join(f"{name} = excluded.{name}" for name in (*names, "body"))
+    held, given = ", ".join(f"{table}.{name}" for name in names), ", ".join(f"excluded.{name}" for name in names)
     desk.connection.execute(
         f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"  # noqa: S608 - our names
-        f" ON CONFLICT (id) DO UPDATE SET {updates} WHERE digest <> excluded.digest",
+        f" ON CONFLICT (id) DO UPDATE SET {updates} WHERE ({held}) IS NOT ({given})",
         tuple(values.values()),
     )
 
 
-def _put_trials(desk: Desk, trials: Sequence[Trial]) -> list[int]:
+def _put_trials(desk: Desk, trials: Sequence[Trial]) -> dict[int, str]:
+    """Ids of the trials by their keys."""
     keys = _keys(desk.connection, "trials")
     new = {trial.id: trial for trial in trials if trial.id not in keys}
     known = {table: _keys(desk.connection, table) for table in ("questions", "models", "conditions")} if new else {}
@@ -95,23 +111,25 @@ def _put_trials(desk: Desk, trials: Sequence[Trial]) -> list[int]:
         "INSERT INTO trials (key, id, question, model, condition, repeat) VALUES (?, ?, ?, ?, ?, ?)", rows
     )
     keys.update((identity, number) for number, identity in enumerate(new, start=last + 1))
-    return [keys[trial.id] for trial in trials]
+    return {keys[trial.id]: trial.id for trial in trials}
 
 
-def _put_run(desk: Desk, run: Run, trials: list[int]) -> None:
+def _put_run(desk: Desk, run: Run, trials: dict[int, str]) -> int:
     content = record_content(run)
     digest = content_digest(content)
     row = desk.connection.execute("SELECT digest FROM runs WHERE id = ?", (run.id,)).fetchone()
     if row is not None:
         raise StoreError(f"The store has a run {run.id} already", hint="Give each run an id of its own.", code="exists")
-    planned = sorted(set(trials))
+    planned = sorted(trials)
+    listed = listing_digest(trials[key] for key in planned)
     cursor = desk.connection.execute(
-        "INSERT INTO runs (id, trials, digest, body) VALUES (?, ?, ?, ?)",
-        (run.id, len(planned), digest, desk.texts.pack(content)),
+        "INSERT INTO runs (id, trials, listed, digest, body) VALUES (?, ?, ?, ?, ?)",
+        (run.id, len(planned), listed, digest, desk.texts.pack(content)),
     )
     desk.connection.executemany(
         "INSERT INTO run_trials (run, trial) VALUES (?, ?)", ((cursor.lastrowid, trial) for trial in planned)
     )
+    return int(cursor.lastrowid or 0)
 
 
 def _keys(connection: sqlite3.Connection, table: str) -> dict[str, int]:
@@ -139,10 +157,16 @@ def read_unscored(
     return frozenset(row[0] for row in rows)
 
 
-def score(scores: Sequence[Score]) -> Callable[[Desk], None]:
-    def write(desk: Desk) -> None:
+def score(scores: Sequence[Score]) -> Callable[[Desk], frozenset[str]]:
+    """Leaves out scores by a target that the question has no more; gives the ids of their trials."""
+
+    def write(desk: Desk) -> frozenset[str]:
+        outdated = set()
         for given in scores:
-            trial, trace = _scorable(desk.connection, given.trial)
+            trial, trace, target = _scorable(desk.connection, given.trial)
+            if given.target not in ("", target):
+                outdated.add(given.trial)
+                continue
             content = record_content(given)
             desk.connection.execute(
                 "INSERT OR REPLACE INTO scores (trial, scorer, version, trace, value, verdict, digest, body)"
@@ -158,12 +182,17 @@ def score(scores: Sequence[Score]) -> Callable[[Desk], None]:
                     desk.texts.pack(content),
                 ),
             )
+        return frozenset(outdated)
 
     return write
 
 
-def _scorable(connection: sqlite3.Connection, identity: str) -> tuple[int, int]:
-    row = connection.execute("SELECT key, current, outcome FROM trials WHERE id = ?", (identity,)).fetchone()
+def _scorable(connection: sqlite3.Connection, identity: str) -> tuple[int, int, str]:
+    row = connection.execute(
+        "SELECT trials.key, current, outcome, target, questions.body FROM trials"
+        " JOIN questions ON questions.key = question WHERE trials.id = ?",
+        (identity,),
+    ).fetchone()
     if row is None:
         raise unplanned(identity)
     if row[2] not in ("answered", "budget"):
@@ -172,4 +201,4 @@ def _scorable(connection: sqlite3.Connection, identity: str) -> tuple[int, int]:
             hint="A trial that infrastructure spoiled is run again, never scored.",
             code="not_scorable",
         )
-    return int(row[0]), int(row[1])
+    return int(row[0]), int(row[1]), _target_of(connection, row[3], row[4])

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+from weakref import WeakSet
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.store._errors import unwritable
@@ -74,10 +75,14 @@ class Gate:
 
     def _is_current(self, file: int) -> bool:
         # Its last holder may have removed it between our opening and locking it.
-        try:
-            return os.path.samestat(os.fstat(file), os.stat(self._path))  # noqa: PTH116
-        except FileNotFoundError:
-            return False
+        return _is_at(file, self._path)
+
+
+def _is_at(file: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except OSError:
+        return False
 
 
 class LifeLock:
@@ -89,16 +94,35 @@ class LifeLock:
     def __init__(self, store: Path, recorder: int) -> None:
         self._path = life_file(store, recorder)
         try:
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._file: int | None = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             # Not contended, but for the moment in which someone looks whether an earlier one of that number lives.
             fcntl.flock(self._file, fcntl.LOCK_EX)
         except OSError as error:
             raise unwritable(store, error) from error
+        _held.add(self)
 
     def release(self) -> None:
-        with contextlib.suppress(OSError):
-            self._path.unlink()
-        os.close(self._file)
+        if self._file is not None and _is_at(self._file, self._path):
+            with contextlib.suppress(OSError):
+                self._path.unlink()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """A fork of the process lets go at once: it would keep the recorder alive beyond its death."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+_held: "WeakSet[LifeLock]" = WeakSet()
+
+
+def _let_go_of_all() -> None:
+    for lock in _held:
+        lock.let_go()
+
+
+os.register_at_fork(after_in_child=_let_go_of_all)
 
 
 def life_file(store: Path, recorder: int) -> Path:

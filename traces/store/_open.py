@@ -40,7 +40,7 @@ def _check_readable(connection: sqlite3.Connection, path: Path) -> None:
     if version < SCHEMA_VERSION:
         raise StoreError(
             f"{path} has the older version {version}; this toolablate reads version {SCHEMA_VERSION}",
-            hint="Run its plan again, or any command that writes to it: that brings it up to date.",
+            hint=f"Bring it up to date (an older toolablate cannot read it then): toolablate upgrade {path}",
             code="older_version",
         )
     connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -48,11 +48,10 @@ def _check_readable(connection: sqlite3.Connection, path: Path) -> None:
 
 def _open_unshared(path: Path) -> sqlite3.Connection:
     """Where the index beside a WAL cannot be made (a read-only disk): nobody writes there, so none is needed."""
-    wal = beside(path.resolve(), "-wal")
-    if wal.exists() and wal.stat().st_size > 0:
+    if _has_wal(path):
         raise StoreError(
             f"Cannot read {path} here: its last writer did not close it, and the folder is read-only",
-            hint=f"Copy {path.name} and {wal.name} to a folder you can write to and read them there.",
+            hint=f"Copy {path.name} and {path.resolve().name}-wal to a folder you can write to and read them there.",
             code="read_only",
         )
     connection = _connect(path, "mode=ro&immutable=1")
@@ -83,6 +82,8 @@ def open_writer(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA busy_timeout = 0")
+        # No file is opened while it writes, when the process may have no more to give.
+        connection.execute("PRAGMA temp_store = MEMORY")
     except sqlite3.Error as error:
         connection.close()
         raise explain(error, path, "write") from error
@@ -137,6 +138,23 @@ def close_last_writer(connection: sqlite3.Connection) -> None:
         connection.close()
 
 
+def close_elsewhere(connection: sqlite3.Connection, path: Path) -> None:
+    """Of a store that is not at its path any more: puts all that was written into its file, wherever that is, and
+    leaves nothing that another store under its name would take for its own."""
+    with contextlib.suppress(sqlite3.Error):
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    connection.close()
+    if not path.exists() and not _has_wal(path):
+        for suffix in ("-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                beside(path.resolve(), suffix).unlink()
+
+
+def _has_wal(path: Path) -> bool:
+    wal = beside(path.resolve(), "-wal")
+    return wal.exists() and wal.stat().st_size > 0
+
+
 def is_there(path: Path) -> bool:
     """Whether anything has that name. Raises StoreError where that cannot be told."""
     try:
@@ -170,6 +188,12 @@ def make_folder(store: Path) -> list[Path]:
 def _create(path: Path) -> None:
     # Built aside and renamed, so that a crash never leaves half a store under the store's name.
     # The name needs no number: the lock is held, and what an earlier crash left there is worth nothing.
+    if _has_wal(path):
+        raise StoreError(
+            f"There is no store at {path}, but {path.name}-wal of one that was moved or deleted while it was written",
+            hint=f"Put the store back, or delete {path.name}-wal: the trials in it are of no use without it.",
+            code="orphaned",
+        )
     building = beside(path, "-new")
     try:
         _remove(building)

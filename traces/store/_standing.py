@@ -2,8 +2,10 @@
 
 import sqlite3
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from os import PathLike
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from toolablate.traces.store._errors import reading
 from toolablate.traces.store._labels import labels
 from toolablate.traces.store._locks import lives
 from toolablate.traces.store._open import open_reader
+from toolablate.traces.store._uptime import uptime
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,22 +79,34 @@ def standing(path: str | PathLike[str]) -> Standing:
 
 def read_standing(connection: sqlite3.Connection, store: Path) -> Standing:
     """Raises sqlite3.Error."""
-    connection.execute("BEGIN")  # one moment of the store
+    with at_one_moment(connection):
+        return _read(connection, store)
+
+
+@contextmanager
+def at_one_moment(connection: sqlite3.Connection) -> Iterator[None]:
+    """What is read within is of one moment of the store, whatever is written meanwhile; also where it is nested."""
+    if connection.in_transaction:
+        yield
+        return
+    connection.execute("BEGIN")
     try:
-        return _at_one_moment(connection, store)
+        yield
     finally:
         connection.execute("ROLLBACK")
 
 
-def _at_one_moment(connection: sqlite3.Connection, store: Path) -> Standing:
-    rows = connection.execute("SELECT key, pid, since, ended FROM recorders ORDER BY key").fetchall()
+def _read(connection: sqlite3.Connection, store: Path) -> Standing:
+    rows = connection.execute("SELECT key, pid, clock, ended FROM recorders ORDER BY key").fetchall()
     living = [row for row in rows if lives(store, row[0])]
     running, at_work = _running(connection, {row[0] for row in living})
+    at, clock = datetime.now(UTC), uptime()
     return Standing(
-        at=datetime.now(UTC),
+        at=at,
         counts=_counts(connection, running),
         recorders=tuple(
-            LivingRecorder(pid, datetime.fromisoformat(since), at_work[key], ended) for key, pid, since, ended in living
+            LivingRecorder(pid, at - timedelta(seconds=max(clock - since, 0)), at_work[key], ended)
+            for key, pid, since, ended in living
         ),
     )
 

@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from toolablate.traces.errors import InternalError, StoreError, ToolablateError
@@ -16,6 +15,7 @@ from toolablate.traces.store._arrivals import Arrivals
 from toolablate.traces.store._blocks import Bases
 from toolablate.traces.store._errors import explain
 from toolablate.traces.store._open import MAX_BUSY_PAUSE_SECONDS, begin_writing
+from toolablate.traces.store._place import Place
 from toolablate.traces.store._texts import TextWriter
 
 T = TypeVar("T")
@@ -45,13 +45,15 @@ class _Job:
 
 
 class Writer:
-    """Runs jobs in order. A job that raises StoreError is undone alone; an error of the disk ends the writer.
+    """Runs jobs in order. A job that refuses is undone alone; an error of the disk ends the writer.
 
-    After that every further job, and every job that waits, gets the same error.
+    After that every further job, and every job that waits, gets the same error. So does one that finds the store gone
+    from its place.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
-        self._path = path
+    def __init__(self, connection: sqlite3.Connection, place: Place) -> None:
+        self._path = place.path
+        self._place = place
         self._desk = Desk(connection, TextWriter(connection), Bases(connection))
         self._jobs: deque[_Job] = deque()
         self._chars = 0
@@ -62,7 +64,7 @@ class Writer:
         self._told = False
         self._shared = False
         self._durable: bool | None = None
-        self._thread = threading.Thread(target=self._work, name=f"recorder of {path.name}", daemon=True)
+        self._thread = threading.Thread(target=self._work, name=f"recorder of {place.path.name}", daemon=True)
         self._thread.start()
 
     def submit(self, write: Callable[[Desk], T], *, chars: int = 0, durable: bool = False) -> "Future[T]":
@@ -123,6 +125,7 @@ class Writer:
         if durable is not self._durable:
             connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._durable = durable
+        self._place.require_kept()
         begin_writing(connection)
         (self._shared,) = connection.execute("SELECT count(*) > 1 FROM recorders").fetchone()
         settle = [self._write_one(job) for job in group]
@@ -134,7 +137,7 @@ class Writer:
         connection.execute("SAVEPOINT job")
         try:
             result = job.write(self._desk)
-        except StoreError as refusal:
+        except ToolablateError as refusal:
             connection.execute("ROLLBACK TO job")
             connection.execute("RELEASE job")
             self._desk.texts.forget()
@@ -160,8 +163,13 @@ class Writer:
             job.future.set_exception(told)
 
     def _as_told(self, error: Exception) -> ToolablateError:
-        if isinstance(error, sqlite3.Error):
-            told: ToolablateError = explain(error, self._path, "write")
+        told: ToolablateError
+        if isinstance(error, ToolablateError):
+            return error
+        if not self._place.is_kept():
+            told = self._place.gone()
+        elif isinstance(error, sqlite3.Error):
+            told = explain(error, self._path, "write")
         else:
             told = InternalError(f"The recorder of {self._path} failed: {type(error).__name__}: {error}")
         told.__cause__ = error

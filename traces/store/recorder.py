@@ -34,7 +34,15 @@ from toolablate.traces.store import _attempts, _claims, _jobs
 from toolablate.traces.store._digests import combined_digest, header_content, record_content
 from toolablate.traces.store._errors import explain
 from toolablate.traces.store._locks import Gate
-from toolablate.traces.store._open import close_last_writer, is_there, make_folder, open_writer, require_store
+from toolablate.traces.store._open import (
+    close_elsewhere,
+    close_last_writer,
+    is_there,
+    make_folder,
+    open_writer,
+    require_store,
+)
+from toolablate.traces.store._place import Place
 from toolablate.traces.store._writer import Writer
 
 T = TypeVar("T")
@@ -59,12 +67,13 @@ class Recorder:
             with Gate(self.path):
                 self._connection = open_writer(self.path)
                 self._membership = self._register()
+                self._place = Place(self.path)
         except BaseException:
             for folder in made:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
             raise
-        self._writer = Writer(self._connection, self.path)
+        self._writer = Writer(self._connection, self._place)
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -106,7 +115,10 @@ class Recorder:
         try:
             with Gate(self.path):
                 self._membership.leave(self._connection)
-                self._close_connection()
+                if self._place.is_kept():
+                    self._close_connection()
+                else:
+                    close_elsewhere(self._connection, self.path)
         except StoreError:
             self._membership.release()
             self._connection.close()
@@ -133,9 +145,11 @@ class Recorder:
         """Enters a run and the trials it calls for, all or nothing. What is there already stays.
 
         A name or price that differs from what the store has replaces it, since it is no part of what it names.
-        Raises StoreError for a trial whose question, model or condition is unknown.
+        Raises StoreError for a trial whose question, model or condition is unknown, InputError where the run's world is
+        another than that of trials that are done or that a living recorder is at.
         """
-        job = _jobs.plan(run, questions, models, conditions, trials)
+        recorder = self._membership.key
+        job = _jobs.plan(run, questions, models, conditions, trials, store=self.path, recorder=recorder)
         self._wait(self._writer.submit(job, durable=True))
 
     def finished_trials(self) -> frozenset[str]:
@@ -155,12 +169,13 @@ class Recorder:
         """Ids of the trials that other recorders, still alive, have begun and not ended."""
         return await self._writer.settle(self._writer.submit(_claims.taken(self.path, self._membership.key)))
 
-    async def score(self, scores: Iterable[Score]) -> None:
-        """Enters scores, all or none; one of the same trial, scorer and version replaces the older.
+    async def score(self, scores: Iterable[Score]) -> frozenset[str]:
+        """Enters scores in one transaction; one of the same trial, scorer and version replaces the older.
 
-        Raises StoreError for a trial that has no trace to score.
+        Gives the ids of the trials whose scores were left out: their answer key has been mended since they were made.
+        Raises StoreError for a trial that has no trace to score; then none is entered.
         """
-        await self._writer.settle(self._writer.submit(_jobs.score(tuple(scores)), durable=True))
+        return await self._writer.settle(self._writer.submit(_jobs.score(tuple(scores)), durable=True))
 
     def _wait(self, future: "Future[T]") -> T:
         try:

@@ -1,6 +1,7 @@
 """Reads a store."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -25,9 +26,10 @@ from toolablate.traces.store._failures import read_failures
 from toolablate.traces.store._jobs import read_finished, read_unscored
 from toolablate.traces.store._observe import read_observations, read_scorers
 from toolablate.traces.store._open import open_reader
-from toolablate.traces.store._standing import TrialCounts, read_standing
+from toolablate.traces.store._standing import TrialCounts, at_one_moment, read_standing
 from toolablate.traces.store._texts import TextReader, damaged
 from toolablate.traces.store._traces import MODEL, TRACE_QUERY, read_environments, read_trace
+from toolablate.traces.store._worlds import require_same_world
 from toolablate.traces.store.failure import FailureCount
 from toolablate.traces.store.observation import Observation
 
@@ -58,6 +60,17 @@ class Store:
     def close(self) -> None:
         self._connection.close()
 
+    @contextmanager
+    def at_one_moment(self) -> Iterator[None]:
+        """What is read within belongs together, whatever a recorder writes meanwhile. Not for long: it holds back that
+        the recorder's file is tidied up."""
+        with at_one_moment(self._connection):
+            yield
+
+    def ended_trials(self) -> int:
+        """How many trials have a current trace; those that failed and are just being run again among them."""
+        return int(self._rows("SELECT count(*) FROM trials WHERE outcome NOT NULL")[0][0])
+
     def finished_trials(self) -> frozenset[str]:
         """Ids of the trials that were answered or ran out of budget."""
         with reading(self.path):
@@ -77,6 +90,12 @@ class Store:
         """
         with reading(self.path):
             return read_observations(self._connection, scorers=scorers, run=run)
+
+    def require_same_world(self, world: Mapping[str, str]) -> None:
+        """Refuses a run of another world than that of trials that are done or that a living recorder is at: raises
+        InputError."""
+        with reading(self.path):
+            require_same_world(self._connection, self.path, world)
 
     def failures(self, *, run: str | None = None) -> tuple[FailureCount, ...]:
         """Why trials have failed, the most frequent reason first: the trials whose current trace is failed, counted by
@@ -158,6 +177,8 @@ class Store:
         for (key,) in rows:
             # One query each, so that a slow reader never holds a recorder's file back.
             found = self._rows(f"{TRACE_QUERY} WHERE traces.key = ?", (key,))
+            if not found:
+                raise damaged(f"trace {key} cannot be found by its key")
             yield self._read_trace(found[0], TextReader(self._connection))
 
     def scores(self, trial: str) -> tuple[Score, ...]:
