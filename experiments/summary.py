@@ -12,7 +12,10 @@ from rich.text import Text
 
 from toolablate.experiments.comparing import read_paired
 from toolablate.experiments.launch import Launched
-from toolablate.traces.terminal import comparison_table, failures_view, misses_view
+from toolablate.traces.terminal import comparison_table, counted, failures_view, misses_view
+
+# The code of a replay's miss: the same command would only miss again.
+NOT_RECORDED = "not_recorded"
 
 
 def summary_json(launched: Launched) -> str:
@@ -30,16 +33,24 @@ def print_summary(launched: Launched, console: Console) -> None:
         console.print(f"Nothing to compare yet: no trial of the baseline, {paired.baseline}, has ended", markup=False)
     if launched.failures:
         console.print(failures_view(launched.failures))
-    if left := launched.missing - launched.elsewhere:
+    unrecorded = sum(failure.count for failure in launched.failures if failure.code == NOT_RECORDED)
+    if left := launched.missing - launched.elsewhere - unrecorded:
         console.print(
-            f"{left} of {launched.planned} trials are missing"
+            f"{left} of {counted(launched.planned, 'trial')} {'is' if left == 1 else 'are'} missing"
             f"{' (you stopped the run)' if launched.stopped else ''}; the same command tries them again.",
             style="yellow",
         )
+    if unrecorded:
+        console.print(
+            f"{unrecorded} of {counted(launched.planned, 'trial')} lack replies that were never recorded: record them"
+            ' (replies.mode = "record"), then replay into a new store (--store).',
+            style="yellow",
+            markup=False,
+        )
     if launched.elsewhere:
         console.print(
-            f"{launched.elsewhere} of {launched.planned} trials are being run by another process; `{_program()} status"
-            f" {launched.store}` tells how far it is.",
+            f"{launched.elsewhere} of {counted(launched.planned, 'trial')} are being run by another process;"
+            f" `{_program()} status {launched.store}` tells how far it is.",
             style="yellow",
             markup=False,
             soft_wrap=True,

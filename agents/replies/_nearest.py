@@ -32,8 +32,9 @@ def nearest_difference(connection: sqlite3.Connection, asked: Asked) -> Differen
     """The first difference between the nearest recorded request (left) and one that was asked (right); None where
     nothing is recorded at all.
 
-    Nearest is one to the same model, then one with the most messages in common from the first on, then one whose next
-    message is most alike, then one of the same length, parameters and tools. Raises TextDamaged, sqlite3.Error.
+    Nearest is one to the same model (else to one of its name and API at another endpoint), then one with the most
+    messages in common from the first on, then one whose next message is most alike, then one of the same length,
+    parameters and tools. Raises TextDamaged, sqlite3.Error.
     """
     row = _other_repeat(connection, asked) or _nearest(connection, asked)
     if row is None:
@@ -51,14 +52,28 @@ def _other_repeat(connection: sqlite3.Connection, asked: Asked) -> Row | None:
 
 def _nearest(connection: sqlite3.Connection, asked: Asked) -> Row | None:
     known = _known_ids(connection, asked)
-    models = [find_text(connection, asked.model.digest)]
-    if not _has_replies(connection, models[0]):
-        models = [model for (model,) in connection.execute("SELECT DISTINCT model FROM replies")]
-    shared = [(_shared_messages(connection, model, known), model) for model in models if model is not None]
-    if not shared:
+    models = _most_alike_models(connection, asked)
+    if not models:
         return None
+    shared = [(_shared_messages(connection, model, known), model) for model in models]
     count, model = max(shared, key=lambda found: (found[0], -found[1]))
     return _most_alike(connection, asked, model, known[:count])
+
+
+def _most_alike_models(connection: sqlite3.Connection, asked: Asked) -> list[int]:
+    """The model itself; else those of its name and API, which were asked elsewhere; else those of its name; else all
+    that have replies."""
+    same = find_text(connection, asked.model.digest)
+    if same is not None and _has_replies(connection, same):
+        return [same]
+    wanted: dict[str, Any] = json.loads(asked.model.text)
+    likeness: dict[int, tuple[bool, bool]] = {}
+    for (model,) in connection.execute("SELECT DISTINCT model FROM replies").fetchall():
+        recorded: dict[str, Any] = json.loads(read_text(connection, model).text)
+        named = recorded.get("name") == wanted["name"]
+        likeness[model] = named, named and recorded.get("api") == wanted["api"]
+    best = max(likeness.values(), default=None)
+    return [model for model, alike in likeness.items() if alike == best]
 
 
 def _known_ids(connection: sqlite3.Connection, asked: Asked) -> list[int]:
@@ -72,7 +87,7 @@ def _known_ids(connection: sqlite3.Connection, asked: Asked) -> list[int]:
     return known
 
 
-def _has_replies(connection: sqlite3.Connection, model: int | None) -> bool:
+def _has_replies(connection: sqlite3.Connection, model: int) -> bool:
     return connection.execute("SELECT 1 FROM replies WHERE model = ? LIMIT 1", (model,)).fetchone() is not None
 
 

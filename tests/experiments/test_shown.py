@@ -89,3 +89,18 @@ def test_what_a_limit_ended_is_told_by_run_and_compare(
     with closing(sqlite3.connect(store)) as opened, opened:
         opened.execute("UPDATE traces SET ran_out = 'tokens' WHERE ran_out = 'turns'")
     assert "does not match its events" in cli("verify", store).stdout.replace("\n", " ")
+
+
+def test_a_replay_that_lacks_replies_says_to_record_them_and_not_to_try_again(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli
+) -> None:
+    chat_server.answers(lambda request: reply("Answer: 0"))
+    plan = endpoint_plan(tmp_path, chat_server.url, count=2, model="[replies]\nmode = 'record'")
+    assert cli("run", plan).returncode == 0
+    endpoint_plan(tmp_path, chat_server.url, count=3, model="[replies]\nmode = 'replay'")
+    ran = cli("run", plan, "--store", tmp_path / "replayed.sqlite")
+    said = " ".join(ran.stdout.split())
+    assert ran.returncode == 1
+    assert '1 of 3 trials lack replies that were never recorded: record them (replies.mode = "record")' in said
+    assert "tries them again" not in said
+    assert "infrastructure" not in said

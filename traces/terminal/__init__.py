@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from toolablate.traces.terminal.failures import failures_view
     from toolablate.traces.terminal.flips import flips_table
     from toolablate.traces.terminal.misses import misses_view
+    from toolablate.traces.terminal.numbers import counted
     from toolablate.traces.terminal.plain import plain_text
     from toolablate.traces.terminal.report import verify_view
     from toolablate.traces.terminal.status import counts_table, status_view
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "comparison_table",
+    "counted",
     "counts_table",
     "failures_view",
     "flips_table",
@@ -35,6 +37,7 @@ __getattr__ = importing(
         "failures": ("failures_view",),
         "flips": ("flips_table",),
         "misses": ("misses_view",),
+        "numbers": ("counted",),
         "plain": ("plain_text",),
         "report": ("verify_view",),
         "status": (

@@ -121,7 +121,7 @@ def _footnotes(rows: Sequence[Comparison]) -> Iterator[str]:
         yield "Unparsed: replies without an answer that could be extracted; no points, unless excluded."
     yield from _budgets(rows)
     if any(row.failed or row.baseline_failed for row in rows):
-        yield "Failed: trials that infrastructure spoiled; never scored, and run again by the next `run`."
+        yield "Failed: trials without an answer, for a reason outside the model; never scored. See `show`."
     if any(row.excluded_questions for row in rows):
         yield "Left out: questions that lack a score on one side, and so count on neither."
     if any(row.ci95 is None or row.tokens is None or row.cost_usd is None for row in rows):

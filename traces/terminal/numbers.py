@@ -50,6 +50,11 @@ def dollars(value: float | None) -> str:
     return f"${value:.{1 - math.floor(math.log10(value))}f}".rstrip("0")
 
 
+def counted(number: int, thing: str) -> str:
+    """`1 trial`, `1,054 trials`."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def ordinal(number: int) -> str:
     """`1st`, `2nd`, `3rd`, `11th`."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")

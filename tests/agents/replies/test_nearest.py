@@ -97,6 +97,19 @@ async def test_the_same_model_goes_before_a_longer_common_beginning(library: Rep
     assert told.startswith("messages[0].")
 
 
+async def test_the_same_name_and_api_at_another_endpoint_go_before_a_longer_common_beginning(
+    library: ReplyLibrary,
+) -> None:
+    moved = changed(MODEL, endpoint="http://127.0.0.1:7/v1")
+    for api, name in (("responses", MODEL.wire_name), ("chat", "other-name")):
+        other = changed(MODEL, endpoint="http://127.0.0.1:8/v1", api=api, model=name)
+        await library.keep(asked(other, request("Why?", CALL, RESULT), 0), kept("x"))
+    told = miss(library, request("Why?", CALL, RESULT), moved)
+    assert told == f'model.endpoint: recorded "{MODEL.endpoint}", asked "http://127.0.0.1:7/v1"'
+    by_other_api = changed(moved, model="other-name", api="responses")
+    assert "model.api: recorded" in miss(library, request("Why?", CALL, RESULT), by_other_api)
+
+
 def test_a_repeat_too_many(library: ReplyLibrary) -> None:
     assert miss(library, request(f"Question 3: {LONG}"), repeat=2) == "repeat: recorded 0, asked 2"
 
