@@ -1,6 +1,9 @@
 """A plan's kernels are divided among its models, so that none can hold all of them."""
 
 import asyncio
+import random
+
+import pytest
 
 from toolablate.experiments.execution.kernels import KernelShares
 
@@ -34,13 +37,14 @@ async def test_no_model_has_more_than_its_share_while_others_need_theirs() -> No
 
 
 async def test_what_one_does_not_need_any_more_is_the_others() -> None:
-    shares = KernelShares(4, {"a": 9, "b": 1})
-    held, tasks = await _holding(shares, *"aaaa", "b")
-    assert held == ["a", "a", "b"]
-    await _end(tasks[-1])
-    shares.done("b")
+    shares = KernelShares(4, {"a": 9, "b": 2})
+    held, tasks = await _holding(shares, *"aaaaa", *"bb")
+    assert held == ["a", "a", "b", "b"]
+    for task in tasks[-2:]:
+        await _end(task)
+        shares.done("b")
     await asyncio.sleep(0)
-    assert held == ["a", "a", "b", "a", "a"]
+    assert held == ["a", "a", "b", "b", "a", "a"]
     for task in tasks:
         await _end(task)
 
@@ -67,5 +71,56 @@ async def test_there_are_never_more_than_the_kernels_and_none_is_lost() -> None:
 async def test_models_alone_have_all() -> None:
     held, tasks = await _holding(KernelShares(3, {"a": 9, "b": 0}), *"aaaa")
     assert held == ["a"] * 3
+    for task in tasks:
+        await _end(task)
+
+
+async def test_no_more_is_kept_than_a_model_has_trials_for() -> None:
+    held, tasks = await _holding(KernelShares(4, {"a": 9, "b": 1}), *"aaaa", "b")
+    assert held == ["a", "a", "a", "b"]
+    for task in tasks:
+        await _end(task)
+
+
+async def test_what_is_left_over_is_lent_while_each_keeps_its_share() -> None:
+    held, tasks = await _holding(KernelShares(5, {"a": 9, "b": 9, "c": 9}), *"aaaa", *"bb", *"c")
+    assert held == ["a", "a", "a", "b", "c"]
+    for task in tasks:
+        await _end(task)
+
+
+async def test_models_take_turns_where_there_are_fewer_kernels() -> None:
+    left = {"a": 6, "b": 6, "c": 6}
+    shares, order = KernelShares(1, left), []
+
+    async def trial(model: str) -> None:
+        async with shares.place(model):
+            order.append(model)
+            await asyncio.sleep(0)
+        shares.done(model)
+
+    await asyncio.gather(*(trial(model) for model, count in left.items() for _ in range(count)))
+    assert order == list("abc") * 6
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("kernels", [3, 4, 5, 8])
+async def test_models_that_hang_starve_no_other(kernels: int, seed: int) -> None:
+    """Each has eight workers, which come in any order, and the dead ones never give back what they hold."""
+    shares, done = KernelShares(kernels, {"dead": 20, "gone": 20, "well": 20}), 0
+
+    async def work(model: str) -> None:
+        nonlocal done
+        async with shares.place(model):
+            await (asyncio.sleep(0) if model == "well" else asyncio.Event().wait())
+        shares.done(model)
+        done += 1
+
+    workers = [*["dead"] * 20, *["gone"] * 20, *["well"] * 20]
+    random.Random(seed).shuffle(workers)
+    tasks = [asyncio.create_task(work(model)) for model in workers]
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert done == 20
     for task in tasks:
         await _end(task)

@@ -103,15 +103,16 @@ def test_an_endpoint_that_asks_for_hours_is_given_up(
     assert len(chat_server.requests) <= 8
 
 
-def two_models(folder: Path, one: str, other: str, *, conditions: str, runner: str, count: int = 8) -> Path:
+def models_plan(folder: Path, urls: dict[str, str], *, conditions: str, runner: str, count: int) -> Path:
+    """A plan whose models are at these addresses, by name."""
     lines = (
         json.dumps({"id": f"q{n}", "prompt": f"Question {n}", "target": {"kind": "number", "value": n}})
         for n in range(count)
     )
     (folder / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
     models = "".join(
-        f"[[models]]\nprovider = 'openai'\nname = '{name}'\nendpoint = '{url}'\ntimeout_seconds = {seconds}\n"
-        for name, url, seconds in (("dead", one, 600), ("well", other, 60))
+        f"[[models]]\nprovider = 'openai'\nname = '{name}'\nendpoint = '{url}'\ntimeout_seconds = 600\n"
+        for name, url in urls.items()
     )
     plan = folder / "plan.toml"
     plan.write_text(
@@ -121,22 +122,24 @@ def two_models(folder: Path, one: str, other: str, *, conditions: str, runner: s
     return plan
 
 
-def test_an_endpoint_that_hangs_stalls_no_other_though_both_need_kernels(
+def with_code(request: dict[str, Any]) -> Step:
+    if request["messages"][-1]["role"] == "tool":
+        return reply(f"Answer: {request['messages'][-1]['content']}")
+    number = request["messages"][-1]["content"].split()[1]
+    return reply("", ("python", {"code": f"print({number})"}))
+
+
+def test_endpoints_that_hang_stall_no_other_though_all_need_kernels(
     chat_servers: ChatServers, tmp_path: Path, cli: Cli, store: Path
 ) -> None:
-    """The dead one hangs until the other is done, and would else hold every kernel."""
-
-    def with_code(request: dict[str, Any]) -> Step:
-        if request["messages"][-1]["role"] == "tool":
-            return reply(f"Answer: {request['messages'][-1]['content']}")
-        number = request["messages"][-1]["content"].split()[1]
-        return reply("", ("python", {"code": f"print({number})"}))
-
+    """The two dead ones hang until the other is done, and would else hold every kernel."""
     with chat_servers.server() as well:
         well.answers(with_code)
-        with chat_servers.server() as hanging:
-            hanging.answers(lambda request: Hang())
-            plan = two_models(tmp_path, hanging.url, well.url, conditions="['python']", runner="kernels = 2", count=4)
+        with chat_servers.server() as dead, chat_servers.server() as gone:
+            dead.answers(lambda request: Hang())
+            gone.answers(lambda request: Hang())
+            urls = {"dead": dead.url, "gone": gone.url, "well": well.url}
+            plan = models_plan(tmp_path, urls, conditions="['python']", runner="kernels = 4", count=4)
             command = [sys.executable, "-m", "toolablate", "run", str(plan)]
             running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             wait_for(lambda: store.exists() and answered(store) == {("well", f"q{n}") for n in range(4)})
