@@ -84,17 +84,19 @@ def finished_trials(store: Path) -> frozenset[str]:
         return opened.finished_trials()
 
 
-def bring_up_to_date(store: Path) -> None:
-    """Rewrites a store that an older toolablate has left; leaves any other, and none, as it is. Raises StoreError."""
+def bring_up_to_date(store: Path) -> bool:
+    """Whether there was a store of an older toolablate to rewrite; any other, and none, is left as it is. Raises
+    StoreError."""
     if not store.exists():
-        return
+        return False
     try:
         Store(store).close()
     except StoreError as error:
         if error.code != "older_version":
             raise
         with Recorder(store):
-            pass
+            return True
+    return False
 
 
 def require_same_world(store: Path, world: dict[str, str]) -> None:

@@ -13,6 +13,7 @@ COMMANDS = {
     "compare": "Compare the conditions of a store, paired over questions.",
     "show": "List a store's trials, or show one trace.",
     "verify": "Check a store's digests, references and completeness.",
+    "upgrade": "Bring a store that an older toolablate wrote up to date.",
     "replies": "Say what replies of models are recorded, and check them.",
     "web": "Record pages and searches into an archive, and seal, check and extend it.",
     "probe": "Ask the endpoints of a plan what they can do.",

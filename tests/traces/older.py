@@ -25,7 +25,7 @@ def as_rows(path: Path) -> Path:
 BACK = {
     6: "ALTER TABLE questions DROP COLUMN target; ALTER TABLE runs DROP COLUMN listed; ALTER TABLE recorders DROP COLUMN"
     " run; ALTER TABLE recorders DROP COLUMN clock; ALTER TABLE recorders ADD COLUMN since TEXT NOT NULL DEFAULT ''",
-    5: "ALTER TABLE traces DROP COLUMN ran_out",
+    5: "ALTER TABLE traces DROP COLUMN ran_out; ALTER TABLE recorders DROP COLUMN waits_for",
     4: "ALTER TABLE traces DROP COLUMN cache_write_tokens",
     3: "DROP TABLE blocks; DROP TABLE parts",
     2: "DROP INDEX trials_by_outcome; ALTER TABLE trials DROP COLUMN outcome; DROP TABLE claims; DROP TABLE recorders",
