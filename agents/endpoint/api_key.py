@@ -1,6 +1,8 @@
-"""The API key of a model, from the environment."""
+"""The API key of a model, from the environment, and its ways into what comes back."""
 
 import os
+import re
+from collections.abc import Callable
 
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import OpenAIModel
@@ -31,3 +33,23 @@ def read_api_key(model: OpenAIModel) -> str:
             code="bad_key",
         )
     return key
+
+
+def blanking(key: str) -> Callable[[str], str]:
+    """What takes a key out of a text: as it is, and as JSON, or JSON within JSON, may write it (`\\/`, `\\u0073`)."""
+    if not key:
+        return str
+    escaped = re.compile("".join(_written(letter) for letter in key))
+
+    def blank(text: str) -> str:
+        return escaped.sub("[key]", text) if "\\" in text else text.replace(key, "[key]")
+
+    return blank
+
+
+def _written(letter: str) -> str:
+    # JSON within JSON within JSON has seven backslashes; any number of them would take time by its square.
+    code = f"{ord(letter):02x}"
+    escaped = rf"\\{{1,8}}u00(?:{code}|{code.upper()})"
+    plain = re.escape(letter)
+    return f"(?:{plain}|{escaped})" if letter.isalnum() else rf"(?:\\{{0,8}}{plain}|{escaped})"

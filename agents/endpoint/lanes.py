@@ -8,12 +8,14 @@ there are several, and a new one only when all are full.
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import httpx2
 from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, Omit
 from openai._types import RequestOptions
 
+from toolablate.agents.endpoint.environment import open_certificates, require_proxies
 from toolablate.traces.records import OpenAIModel
 
 _PER_LANE = 16
@@ -34,14 +36,16 @@ class RefusedError(Exception):
 
 
 class Lanes:
-    """`most_bytes` is how much of a refusal is read."""
+    """`most_bytes` is how much of a refusal is read. Raises InputError where the environment names proxies or
+    certificates that cannot be used."""
 
     def __init__(self, model: OpenAIModel, key: str, *, most_bytes: int) -> None:
         self._model = model
         self._key = key
         self._most_bytes = most_bytes
+        require_proxies()
         # Reading the machine's certificates takes 15 ms; all lanes share them.
-        self._certificates = httpx2.create_ssl_context()
+        self._certificates = open_certificates()
         self._lanes: list[_Lane] = []
         # All that it knows anyhow is told the client at each request, since it would copy its own defaults deeply.
         # Without a key no Authorization is sent, whatever the client would have found in the environment.
@@ -92,6 +96,11 @@ class Lanes:
                 timeout=self._model.timeout_seconds,
                 verify=self._certificates,
                 event_hooks={"response": [self._refuse]},
+                # Questions and conversations go to no other place than the plan's, and after a redirect a request
+                # would be another one: without its key, or a GET without its body.
+                follow_redirects=False,
+                # What an endpoint remembers of one trial must not reach the next.
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
             ),
             _enforce_credentials=False,
         )
@@ -102,7 +111,7 @@ class Lanes:
         return client
 
     async def _refuse(self, response: httpx2.Response) -> None:
-        if response.is_success or response.has_redirect_location:
+        if response.is_success:
             return
         body = b""
         async for part in response.aiter_bytes():

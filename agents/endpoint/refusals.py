@@ -1,7 +1,7 @@
 """What an endpoint's refusal means: from status, headers and body to a ModelError with a stable code.
 
 Codes: `rate_limited`, `overloaded`, `server_error`, `timeout` (retryable); `unauthorized`, `insufficient_quota`,
-`forbidden`, `not_found`, `context_length`, `content_filter`, `bad_request` (not).
+`forbidden`, `not_found`, `redirected`, `context_length`, `request_too_large`, `content_filter`, `bad_request` (not).
 """
 
 import math
@@ -10,17 +10,53 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from toolablate.traces.errors import ModelError
 
+# What OpenAI, Anthropic, Google, Mistral, xAI, vLLM, SGLang, llama.cpp, TGI and Bedrock say of a conversation that is
+# too long. Limits of other things (a tool's description, the reply, a parameter's value) are told in like words.
 _TOO_LONG = re.compile(
-    r"context.?(length|window|size)|maximum.{0,20}(context|tokens)|prompt is too long|too many (input )?tokens"
-    r"|reduce the length",
+    r"\b(maximum|exceed\w*|longer than)\b.{0,60}\b(context[ _-](length|window|size|limit)|(model|prompt|input) length)"
+    r"|\bcontext[ _-]?(length|window|size|limit)[ _-]?(is )?exceed"
+    r"|\b(prompt|input|conversation|request) is too long"
+    r"|\b(input|prompt) token count\b.{0,40}\bexceed"
+    r"|\brequest exceed\w*.{0,20} token limit"
+    r"|\brange of input length"
+    r"|`inputs` (tokens \+|must have less)"
+    r"|\breduce the length of (the|your) (messages|prompt|input|conversation)"
+    r"|^too many tokens|\btoo many (input|prompt) tokens",
     re.IGNORECASE,
 )
+_OF_TOKENS = re.compile(r"\b(context|tokens?)\b", re.IGNORECASE)
+_OF_A_RATE = re.compile(r"\bper (minute|second|hour|day)\b|\brate.?limit", re.IGNORECASE)
 _SHOWN_CHARACTERS = 500
-# What may pass. Overload is everybody's; any other 5xx, a `server_error`, may be due to one question.
-_PASSING = {408: "timeout", 429: "rate_limited", 503: "overloaded", 529: "overloaded"}
+# Overload is everybody's; any other 5xx, a `server_error`, may be due to one question. So may 403: gateways refuse a
+# single question by their moderation.
+_CODES = {
+    401: "unauthorized",
+    402: "insufficient_quota",
+    403: "forbidden",
+    404: "not_found",
+    408: "timeout",
+    429: "rate_limited",
+    503: "overloaded",
+    529: "overloaded",
+}
+# An endpoint's own word says more than its status: some refuse what goes beyond a rate with 400 or 413.
+_WORDS = {
+    "rate_limit_exceeded": "rate_limited",
+    "rate_limit_error": "rate_limited",
+    "insufficient_quota": "insufficient_quota",
+    "context_length_exceeded": "context_length",
+}
+_RETRYABLE = frozenset({"rate_limited", "overloaded", "server_error", "timeout"})
+_HINTS = {
+    "forbidden": "the endpoint's rules bar this request, or its key lacks a right",
+    "not_found": "check the endpoint's address and the model's name",
+    "redirected": "write the address that it leads to as the model's endpoint, if you trust it",
+    "request_too_large": "the endpoint, or a proxy before it, takes no request of so many bytes",
+}
 # What the codes of a failed response mean; any other is the endpoint's own trouble.
 _STATUSES = {"rate_limit_exceeded": 429, "insufficient_quota": 429, "invalid_prompt": 400, "content_filter": 400}
 _MAX_TOKENS_KEYS = ("max_tokens", "max_completion_tokens")
@@ -38,43 +74,53 @@ def refused(
     body: object,
     *,
     key_variable: str,
+    endpoint: str = "",
     max_tokens_key: str = "",
     safe: Callable[[str], str] = str,
     now: datetime | None = None,
 ) -> ModelError:
     """The error for a reply with this HTTP status.
 
-    `key_variable` is the environment variable that holds the key, "" where none was sent; `max_tokens_key` the name
-    under which the limit of a reply was sent, if one was; `safe` takes the key out of what the endpoint said.
+    `key_variable` is the environment variable that holds the key, "" where none was sent; `endpoint` the address that a
+    redirect may be relative to; `max_tokens_key` the name under which the limit of a reply was sent, if one was; `safe`
+    takes the key out of what the endpoint said.
     """
     word, said = _read_error(body)
     said = _short(safe(said))
-    code, retryable, hint = _classify(status, word, said, key_variable)
-    if code == "bad_request":
-        hint = _advice(said, max_tokens_key)
+    code = _code(status, word, said)
+    hint, retryable = _hint(code, said, key_variable, max_tokens_key), code in _RETRYABLE
+    if code == "redirected":
+        said = _leading_to(headers, endpoint, safe)
     wait = retry_after(headers, now or datetime.now(UTC)) if retryable else None
     message = f"the endpoint answered {status}{': ' + said if said else ''}"
     return ModelError(message, hint=hint, code=code, retryable=retryable, retry_after=wait)
 
 
-def _classify(status: int, word: str, said: str, key_variable: str) -> tuple[str, bool, str]:
-    if status == 401:
-        return "unauthorized", False, _key_hint(key_variable)
-    if status == 402 or word == "insufficient_quota":
+def _code(status: int, word: str, said: str) -> str:
+    if word in _WORDS:
+        return _WORDS[word]
+    if status in _CODES:
+        return _CODES[status]
+    if status >= 500:
+        return "server_error"
+    if status < 400:
+        return "redirected"
+    if status == 413 and not _OF_TOKENS.search(said):
+        return "request_too_large"
+    if status == 413:
+        return "rate_limited" if _OF_A_RATE.search(said) else "context_length"
+    if _TOO_LONG.search(said):
+        return "context_length"
+    return "content_filter" if word == "content_filter" else "bad_request"
+
+
+def _hint(code: str, said: str, key_variable: str, max_tokens_key: str) -> str:
+    if code == "unauthorized":
+        return _key_hint(key_variable)
+    if code == "insufficient_quota":
         account = f"the account behind {key_variable}" if key_variable else "the account"
-        return "insufficient_quota", False, f"{account} has nothing left to spend"
-    if status == 403:
-        # Gateways refuse a single question so, by their moderation; it says nothing of the other questions.
-        return "forbidden", False, "the endpoint's rules bar this request, or its key lacks a right"
-    if status in _PASSING or status >= 500:
-        return _PASSING.get(status, "server_error"), True, ""
-    if status == 404:
-        return "not_found", False, "check the endpoint's address and the model's name"
-    if word == "context_length_exceeded" or status == 413 or _TOO_LONG.search(said):
-        return "context_length", False, ""
-    if word == "content_filter":
-        return "content_filter", False, ""
-    return "bad_request", False, ""
+        return f"{account} has nothing left to spend"
+    return _advice(said, max_tokens_key) if code == "bad_request" else _HINTS.get(code, "")
 
 
 def _advice(said: str, max_tokens_key: str) -> str:
@@ -87,6 +133,17 @@ def _advice(said: str, max_tokens_key: str) -> str:
     if _WANTS_THOUGHTS.search(said):
         return 'the endpoint wants back what its model thought; a condition with reasoning = "drop" cannot be run on it'
     return ""
+
+
+def _leading_to(headers: Mapping[str, str], endpoint: str, safe: Callable[[str], str]) -> str:
+    """Where a redirect leads, as an endpoint would be written: without what may be secret, and the API's own path."""
+    try:
+        parts = urlsplit(urljoin(endpoint, headers.get("location", "")))
+        host = parts.netloc.rpartition("@")[2]
+        path = re.sub(r"/(chat/completions|responses)/?$", "", parts.path)
+        return "it leads to " + _short(safe(urlunsplit((parts.scheme, host, path, "", "")))) if host else ""
+    except ValueError:
+        return ""
 
 
 def _key_hint(key_variable: str) -> str:
@@ -105,7 +162,7 @@ def error_in(body: Mapping[str, Any]) -> int | None:
         return None
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, str):
-        code = int(code) if code.isdecimal() else _STATUSES.get(code)
+        code = int(code) if re.fullmatch("[0-9]{3}", code) else _STATUSES.get(code)
     return code if isinstance(code, int) and 400 <= code <= 599 else 500
 
 
@@ -139,11 +196,9 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
         return seconds
     try:
         date = parsedate_to_datetime(written)
-    except ValueError:
+        return max(0.0, ((date if date.tzinfo else date.replace(tzinfo=UTC)) - now).total_seconds())
+    except (ValueError, OverflowError):
         return None
-    if date.tzinfo is None:
-        date = date.replace(tzinfo=UTC)
-    return max(0.0, (date - now).total_seconds())
 
 
 def _number(text: str | None) -> float | None:

@@ -3,13 +3,15 @@ happened, and with the key in nothing that comes out."""
 
 import asyncio
 import json
+import re
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 from openai import APIConnectionError, APIError, APITimeoutError
 
-from toolablate.agents.endpoint.api_key import read_api_key
+from toolablate.agents.endpoint.api_key import blanking, read_api_key
 from toolablate.agents.endpoint.completions import max_tokens_key
 from toolablate.agents.endpoint.lanes import Lanes, RefusedError
 from toolablate.agents.endpoint.refusals import error_in, refused
@@ -33,14 +35,17 @@ class Transport:
 
     def __init__(self, model: OpenAIModel) -> None:
         if not is_address(model.endpoint):
+            shown = re.split("[?#]", model.endpoint)[0]
             raise InputError(
-                f"model {model.name!r}: the endpoint {model.endpoint!r} is no address",
-                hint="write it as http(s)://host[:port]/path, without /chat/completions or /responses",
+                f"model {model.name!r}: the endpoint {shown!r} is no address",
+                hint="write it as http(s)://host[:port]/path, without /chat/completions or /responses, ? or #",
                 code="bad_endpoint",
             )
         self._model = model
-        self._key = read_api_key(model)
-        self._lanes = Lanes(model, self._key, most_bytes=_MAX_REFUSAL_BYTES)
+        key = read_api_key(model)
+        self._without_key = blanking(key)
+        self._blank: Callable[[str], str] = self._without_key if len(key) >= _SECRET_FROM_LENGTH else str
+        self._lanes = Lanes(model, key, most_bytes=_MAX_REFUSAL_BYTES)
 
     async def post(self, path: str, content: bytes, *, seconds: float) -> dict[str, Any]:
         """Raises ModelError with one of the codes of `refusals`, or `unreachable`, `bad_reply`."""
@@ -53,7 +58,7 @@ class Transport:
                 f"{self._model.endpoint} did not reply within {allowed:g} s", code="timeout", retryable=True
             ) from None
         except RefusedError as error:
-            raise self._refusal(error.status, error.headers, _parsed(error.body.decode("utf-8", "replace"))) from None
+            raise self._refusal(error.status, error.headers, _parsed(_text(error.body))) from None
         except APIConnectionError as error:
             raise self._unreachable(error.__cause__ or error) from None
         except httpx2.RequestError as error:
@@ -78,7 +83,7 @@ class Transport:
         return b"".join(parts)
 
     def _parse(self, raw: bytes) -> dict[str, Any]:
-        text = self._blank(raw.decode("utf-8", "replace"))
+        text = self._blank(_text(raw))
         body = _parsed(text)
         if not isinstance(body, dict):
             shown = " ".join(self._safe(text)[:200].split()) or "nothing"
@@ -86,21 +91,11 @@ class Transport:
         if text.count("[") + text.count("{") > _MOST_LEVELS and _is_deeper(body, _MOST_LEVELS):
             raise bad_reply(f"the reply is nested more than {_MOST_LEVELS} levels deep")
         if "\\u" in text:
-            # What was escaped was looked through neither for the key nor for lone surrogates.
-            body = self._cleaned(body)
+            body = _cleaned(body)
         status = error_in(body)
         if status is not None:
             raise self._refusal(status, {}, body)
         return body
-
-    def _cleaned(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self._blank(clean_text(value))
-        if isinstance(value, list):
-            return [self._cleaned(item) for item in value]
-        if isinstance(value, dict):
-            return {clean_text(key): self._cleaned(item) for key, item in value.items()}
-        return value
 
     def _refusal(self, status: int, headers: dict[str, str], body: object) -> ModelError:
         limited = self._model.api == "chat" and self._model.sampling.max_tokens is not None
@@ -109,6 +104,7 @@ class Transport:
             headers,
             body,
             key_variable=self._model.key_variable,
+            endpoint=self._model.endpoint,
             max_tokens_key=max_tokens_key(self._model) if limited else "",
             safe=self._safe,
         )
@@ -119,11 +115,11 @@ class Transport:
 
     def _safe(self, text: str) -> str:
         """Foreign text without the key: an endpoint may echo what it was sent."""
-        return clean_text(text.replace(self._key, "[key]") if self._key else text)
+        return clean_text(self._without_key(text))
 
-    def _blank(self, text: str) -> str:
-        """A reply's text without the key."""
-        return text.replace(self._key, "[key]") if len(self._key) >= _SECRET_FROM_LENGTH else text
+
+def _text(body: bytes) -> str:
+    return body.decode("utf-8-sig", "replace")
 
 
 def _parsed(text: str) -> object:
@@ -134,6 +130,17 @@ def _parsed(text: str) -> object:
         return text
 
 
+def _cleaned(value: Any) -> Any:
+    """A value without the lone surrogates that JSON can escape."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    if isinstance(value, dict):
+        return {clean_text(key): _cleaned(item) for key, item in value.items()}
+    return value
+
+
 def _is_deeper(value: object, levels: int) -> bool:
     if not isinstance(value, dict | list):
         return False
@@ -142,8 +149,8 @@ def _is_deeper(value: object, levels: int) -> bool:
 
 
 def is_address(endpoint: str) -> bool:
-    """Whether an endpoint is something that can be connected to at all."""
-    printable = endpoint.isprintable() and " " not in endpoint
+    """Whether an endpoint is something that can be connected to at all, and that paths can be added to."""
+    printable = endpoint.isprintable() and not any(sign in endpoint for sign in " ?#")
     try:
         parts = urlsplit(endpoint)
         # Reading the port is what checks it.

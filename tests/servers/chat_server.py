@@ -1,7 +1,7 @@
 """An OpenAI-compatible server on 127.0.0.1, for Chat Completions and Responses, that fails the way real ones do.
 
 It plays steps in the order of the requests. A step is what happens to one request: `reply(...)`, `Status(...)`,
-`Raw(...)`, `Hang()`, `Slow(...)`, `Drop()`. A request beyond the last step is answered 418, which no test can overlook.
+`Raw(...)`, `Hang()`, `Slow(...)`, `Drop()`, `Endless(...)`. A request beyond the last step is answered 418, which no test can overlook.
 """
 
 import asyncio
@@ -68,13 +68,21 @@ class Drop:
 
 
 @dataclass(frozen=True)
+class Endless:
+    """A body of blanks for as long as anyone reads it."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Echo:
     """A refusal that quotes the Authorization header, as careless gateways do, late in a long message."""
 
     status: int = 400
 
 
-Step = Status | Raw | Json | Hang | Slow | Drop | Echo
+Step = Status | Raw | Json | Hang | Slow | Drop | Endless | Echo
 
 
 def reply(
@@ -168,15 +176,25 @@ class ChatServer:
                 return JSONResponse({"error": {"message": "x" * 465 + said}}, status)
             case Drop():
                 return Response(b'{"id": "chatcmpl', 200, {"content-length": "5000"})
+            case Endless(status, headers):
+                return StreamingResponse(self._blanks(), status, dict(headers))
             case Hang(after_headers):
-                if after_headers:
-                    return StreamingResponse(self._one_byte(), 200, media_type="application/json")
-                await self._until_closed()
-                return Response(status_code=503)
+                return await self._hang(after_headers)
+
+    async def _hang(self, after_headers: bool) -> Response:
+        if after_headers:
+            return StreamingResponse(self._one_byte(), 200, media_type="application/json")
+        await self._until_closed()
+        return Response(status_code=503)
 
     async def _until_closed(self) -> None:
         while not self._closing.is_set():  # noqa: ASYNC110 - it is set from another thread
             await asyncio.sleep(0.02)
+
+    async def _blanks(self) -> Any:
+        while not self._closing.is_set():
+            yield b" " * 65_536
+            await asyncio.sleep(0)
 
     async def _one_byte(self) -> Any:
         yield b"{"

@@ -6,10 +6,11 @@ import json
 import pytest
 from tests.agents.conftest import QUESTION, condition
 from tests.agents.endpoint.conftest import Ask
-from tests.servers.chat_server import ChatServer, Raw, Slow, Status, reply
+from tests.servers.chat_server import ChatServer, Json, Raw, Slow, Status, reply
 from tests.servers.responses import response, says
 
 from toolablate.agents import connect
+from toolablate.agents.endpoint.api_key import blanking
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Message, ModelReply, ModelRequest, OpenAIModel
 
@@ -41,6 +42,65 @@ async def test_a_key_that_comes_back_escaped_is_blanked_too(
     told = await ask(model={"api_key_env": "TEST_KEY"})
     assert told.message.content == "your key is [key]"
     assert told.message.items[0]["text"] == "[key] \ufffd"
+
+
+SLASHED = "sk-abc/defghijk-0123456789"
+NAMED = json.dumps(reply("A", reasoning_details=[{"type": "reasoning.text", "KEY": 1}]).value)
+
+
+@pytest.mark.parametrize("written", [SLASHED.replace("/", "\\/"), SLASHED.replace("k", "\\u006B"), SLASHED])
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (200, json.dumps(reply("your key is KEY").value)),
+        (200, json.dumps(reply(None, ("f", '{"x": "DEEPER"}')).value)),
+        (200, NAMED),
+        (200, '["KEY"]'),
+        (200, "your key is KEY"),
+        (400, '{"error": {"message": "KEY", "code": "KEY"}}'),
+        (400, '["KEY'),
+        (429, "your key is KEY"),
+    ],
+)
+async def test_a_key_is_found_however_it_is_written(
+    chat_server: ChatServer, ask: Ask, monkeypatch: pytest.MonkeyPatch, status: int, body: str, written: str
+) -> None:
+    monkeypatch.setenv("TEST_KEY", SLASHED)
+    body = body.replace("DEEPER", written.replace("\\", "\\\\")).replace("KEY", written)
+    chat_server.plays(Status(status, body=body))
+    try:
+        shown = (await ask(model={"api_key_env": "TEST_KEY"})).to_json()
+    except ModelError as error:
+        shown = f"{error} {error.hint}"
+    assert "[key]" in shown
+    assert "defghijk" not in shown
+    assert "0123456789" not in shown
+
+
+async def test_a_text_full_of_escapes_is_looked_through_in_time() -> None:
+    blank = blanking(SLASHED)
+    for text in ("\\" * 2_000_000, "s" * 2_000_000 + "\\", "\\u0073" * 300_000):
+        assert blank(text) == text
+
+
+async def test_a_byte_order_mark_is_no_part_of_a_reply(chat_server: ChatServer, ask: Ask) -> None:
+    mark = "\ufeff"
+    refusal = json.dumps({"error": {"code": "insufficient_quota", "message": "pay"}})
+    chat_server.plays(Raw((mark + json.dumps(reply("A").value)).encode()), Status(429, body=mark + refusal))
+    assert (await ask()).message.content == "A"
+    with pytest.raises(ModelError) as caught:
+        await ask()
+    assert caught.value.code == "insufficient_quota"
+
+
+@pytest.mark.parametrize("code", ["9" * 5_000, "\u0664\u0662\u0669", "\u00b2", "999", "12"])
+async def test_a_code_that_is_no_status_is_the_endpoints_own_trouble(
+    chat_server: ChatServer, ask: Ask, code: str
+) -> None:
+    chat_server.plays(Json({"error": {"message": "x", "code": code}}))
+    with pytest.raises(ModelError) as caught:
+        await ask()
+    assert caught.value.code == "server_error"
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])

@@ -1,0 +1,79 @@
+"""Which words of an endpoint say that a conversation is too long, and which speak of something else."""
+
+import json
+
+import pytest
+
+from toolablate.agents.endpoint.refusals import refused
+
+TOO_LONG = [
+    "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+    "Your input exceeds the context window of this model. Please adjust your input and try again.",
+    "prompt is too long: 210000 tokens > 200000 maximum",
+    "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+    "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+    "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+    "This model's maximum prompt length is 131072 but the request contains 200000 tokens.",
+    "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+    "The input (5000 tokens) is longer than the model's context length (4096 tokens).",
+    "the request exceeds the available context size. try increasing the context size or enable context shift",
+    "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 and 100",
+    "Input is too long for requested model.",
+    "Invalid request: Your request exceeded model token limit: 8192",
+    "Range of input length should be [1, 30720]",
+    "too many tokens: total number of tokens in the prompt cannot exceed 4081",
+    "Please reduce the length of the messages or completion.",
+    "litellm.ContextWindowExceededError: no",
+]
+OF_SOMETHING_ELSE = [
+    "tool description: maximum 1024 tokens",
+    "tools[0].function.description is too long: maximum 1024",
+    "tools.0.description: too many tokens (2000 > 1024)",
+    "Please reduce the length of the function's name",
+    "max_tokens: 99999 > 8192, which is the maximum allowed number of output tokens",
+    "Unrecognized request argument supplied: max_context_length",
+    "unknown field: context_window",
+    "stop: at most 4 sequences of a maximum of 16 tokens",
+]
+
+
+def code_of(status: int, said: str, word: str = "invalid_request_error") -> str:
+    return refused(status, {}, {"error": {"message": said, "code": word}}, key_variable="").code
+
+
+@pytest.mark.parametrize("said", TOO_LONG)
+def test_a_conversation_that_is_too_long(said: str) -> None:
+    assert code_of(400, said) == "context_length"
+
+
+@pytest.mark.parametrize("said", OF_SOMETHING_ELSE)
+def test_what_is_of_something_else(said: str) -> None:
+    assert code_of(400, said) == "bad_request"
+
+
+@pytest.mark.parametrize("headers", [{}, {"retry-after": "7"}])
+@pytest.mark.parametrize("status", [400, 403, 413, 429, 500])
+def test_the_endpoints_word_says_more_than_its_status(status: int, headers: dict[str, str]) -> None:
+    """Groq answers 413 where a request has more tokens than a minute allows."""
+    body = {"error": {"message": TOO_LONG[0], "code": "rate_limit_exceeded"}}
+    error = refused(status, headers, body, key_variable="")
+    assert (error.code, error.retryable) == ("rate_limited", True)
+    assert error.retry_after == (7.0 if headers else None)
+    if status != 429:
+        assert code_of(status, "no", "context_length_exceeded") == "context_length"
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("", "request_too_large"),
+        ("<html><h1>413 Request Entity Too Large</h1></html>", "request_too_large"),
+        ("request body of 20 MB exceeds 10 MB", "request_too_large"),
+        (json.dumps({"message": "the prompt has 9000 tokens, and 8192 are allowed"}), "context_length"),
+        (json.dumps({"error": TOO_LONG[0]}), "context_length"),
+        ("Request too large: tokens per minute (TPM): limit 6000, requested 7000", "rate_limited"),
+    ],
+)
+def test_what_is_too_large_in_bytes_is_not_too_long(said: str, code: str) -> None:
+    body = json.loads(said) if said.startswith("{") else said
+    assert refused(413, {}, body, key_variable="").code == code
