@@ -70,7 +70,6 @@ def test_openai_needs_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
         ("http://api.openai.com/v1", ""),
         ("https://api.openai.com.example.org/v1", ""),
         ("https://example.org/api.openai.com", ""),
-        ("https://example.org?https://api.openai.com", ""),
         ("http://127.0.0.1:8000/v1", ""),
         ("https://[", ""),
         ("", ""),
@@ -119,3 +118,16 @@ def test_a_secret_in_an_endpoint_is_refused_and_not_quoted(endpoint: str) -> Non
     with pytest.raises(ValidationError, match="user name or password") as caught:
         OpenAIModel(name="m", endpoint=endpoint)
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["http://127.0.0.1/v1?api-key=hunter2", "http://127.0.0.1/v1#hunter2", "h?hunter2"]
+)
+def test_an_endpoint_that_no_path_can_be_added_to_is_refused_and_not_quoted(endpoint: str) -> None:
+    with pytest.raises(ValidationError, match="query or a fragment") as caught:
+        OpenAIModel(name="m", endpoint=endpoint)
+    assert "hunter2" not in str(caught.value)
+    unchecked = OpenAIModel.model_construct(name="m", endpoint=endpoint)
+    with pytest.raises(InputError, match="no address") as refused:
+        connect(unchecked)
+    assert "hunter2" not in str(refused.value)

@@ -156,6 +156,11 @@ class OpenAIModel(_Model):
                 f"models: {self.name}: the endpoint holds a user name or password, which would be stored;"
                 " put the secret into an environment variable and name that as api_key_env"
             )
+        if "?" in self.endpoint or "#" in self.endpoint:
+            raise ValueError(
+                f"models: {self.name}: the endpoint has a query or a fragment (? or #), which may hold a secret and"
+                " would be stored; leave it out: the paths of the API are added to the endpoint's end"
+            )
         return self
 
 
