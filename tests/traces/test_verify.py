@@ -1,6 +1,7 @@
 """Real files are damaged in one place; `verify` has to find it and name it."""
 
 import asyncio
+import contextlib
 import random
 import shutil
 import sqlite3
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.traces.older import as_rows
-from tests.traces.samples import CODE, MODEL, QUESTIONS, begun, filled, plan
+from tests.traces.samples import CODE, MODEL, QUESTIONS, attempt, begun, filled, plan, trials
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Trace
@@ -18,7 +19,16 @@ from toolablate.traces.store import Recorder, Store, verify
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Trace]]:
     path = tmp_path_factory.mktemp("sound") / "s.db"
-    return path, asyncio.run(filled(path, 6))
+    return path, asyncio.run(_two_runs(path))
+
+
+async def _two_runs(path: Path) -> list[Trace]:
+    """The later calls for some of the trials that the earlier has left, one of which failed before."""
+    traces = await filled(path, 6)
+    with Recorder(path) as recorder:
+        planned = plan(recorder, trials()[2:7], identity="run-2")
+        await attempt(recorder, planned[-1], outcome="failed")
+        return [*traces, await attempt(recorder, planned[-1], outcome="failed")]
 
 
 @pytest.fixture
@@ -36,8 +46,8 @@ def _edit(path: Path, *statements: str) -> None:
 def test_a_sound_store_has_no_problems_and_what_is_missing_is_no_damage(sound: tuple[Path, list[Trace]]) -> None:
     report = verify(sound[0])
     assert report.ok, report.problems
-    assert (report.planned, report.finished, report.pending, report.unscored) == (8, 6, 2, 0)
-    assert report.checked["traces"] == report.checked["scores"] == 6
+    assert (report.planned, report.finished, report.failed, report.pending, report.unscored) == (8, 6, 1, 1, 0)
+    assert (report.checked["traces"], report.checked["scores"], report.checked["runs"]) == (8, 6, 2)
     assert report.checked["trials"] == 8
 
 
@@ -74,8 +84,10 @@ DAMAGES = {
     "score edited": ("UPDATE scores SET value = 0, verdict = 'wrong' WHERE trial = 1", "score of trial", "column"),
     "score body": ("UPDATE scores SET body = CAST(replace(CAST(body AS TEXT), 'A', 'B') AS BLOB) WHERE trial = 1", "score of trial", "digest"),
     "score of another": ("UPDATE scores SET trace = 2 WHERE trial = 1", "score of trial", "no finished trace of its trial"),
+    "target edited": ("UPDATE questions SET target = zeroblob(16) WHERE key = 1", f"question {QUESTIONS[0].identity()}", "column"),
     "run shortened": ("DELETE FROM run_trials WHERE trial = 8", "run run-1", "planned 8 trials, of which 7"),
-    "run renamed": ("UPDATE runs SET id = 'run-0'", "run run-0", "that of run run-1"),
+    "run of others": ("UPDATE run_trials SET trial = 1 WHERE trial = 3 AND run = 2", "run run-2", "not those that it planned"),
+    "run renamed": ("UPDATE runs SET id = 'run-0' WHERE key = 1", "run run-0", "that of run run-1"),
     "block deleted": ("DELETE FROM blocks WHERE trace = 6", "attempt 1", "0 events where"),
     "block of a block deleted": ("DELETE FROM blocks WHERE trace = 1", "attempt 1", "which cannot be"),
     "block not zstd": ("UPDATE parts SET body = x'28b52ffd00' WHERE key = 1", "attempt 1", "block of trace 1"),
@@ -143,9 +155,33 @@ def test_a_flipped_bit_is_found_or_changes_nothing(copy: Path, sound: tuple[Path
     raw[place] ^= 1 << random.Random(seed).randrange(8)
     copy.write_bytes(raw)
     if _seems_sound(copy):
-        with Store(copy) as store:
-            assert list(store.traces()) == sound[1]
-            assert {item.value for item in store.observations()} == {1.0}
+        assert _seen(copy) == _seen(sound[0])
+    else:
+        with contextlib.suppress(StoreError):
+            _seen(copy)
+
+
+def _seen(path: Path) -> list[object]:
+    """All that a reader can see. Raises StoreError, and nothing else, where it is damaged."""
+    with Store(path) as store:
+        return [
+            list(store.traces()),
+            store.runs(),
+            store.counts(),
+            store.failures(),
+            store.environments(),
+            [store.questions(), store.models(), store.conditions()],
+            [store.observations(), store.observations(run="run-1"), store.observations(run="run-2")],
+            [(store.scores(trial.id), store.attempts(trial.id)) for trial in trials()],
+            [store.finished_trials(), store.unscored_trials(), store.ended_trials(), store.scorers()],
+        ]
+
+
+def test_a_trace_that_cannot_be_read_is_damage_and_no_crash(copy: Path) -> None:
+    _edit(copy, "DELETE FROM questions WHERE key = 1")
+    with Store(copy) as store, pytest.raises(StoreError, match="damaged") as caught:
+        list(store.traces())
+    assert caught.value.code == "corrupt"
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
