@@ -31,6 +31,9 @@ from toolablate.traces.records import (
 # The last request is made even when the time is up, and a slow model needs some to answer at all.
 FINAL_SECONDS = 120.0
 
+# The code of a request that was out when its trial was ended from outside, for instance by its deadline.
+CUT_OFF = "cut_off"
+
 NOT_EXECUTED = "This call was not executed: no further tool calls are possible for this question."
 NOT_ALLOWED = "This call was not executed: tools cannot be called for this question."
 INTERRUPTED = "This call was interrupted: the time for this question is up."
@@ -132,8 +135,17 @@ class TrialSession:
                 came = await self.model.complete(request, seconds=max(allowed, 0.001))
             except ModelError as error:
                 came = error
+            except asyncio.CancelledError:
+                if not waited.in_line:
+                    self._record_cut_off(round(at + waited.seconds, 6))
+                raise
         self.idle_seconds += waited.seconds
         return round(at + waited.seconds, 6), came
+
+    def _record_cut_off(self, at: float) -> None:
+        """The trial is ended from outside while a request is out, of which no more is known than that."""
+        error = ModelError(f"no reply had come after {self.since(at):.1f} s when the trial was ended", code=CUT_OFF)
+        self._record_failure(error, at, 1, retried=False)
 
     def _replied(
         self, request: ModelRequest, reply: ModelReply, at: float, purpose: Literal["ask", "final"]

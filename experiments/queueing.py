@@ -4,10 +4,10 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from toolablate.experiments.failing import last_failure
+from toolablate.agents.session import CUT_OFF
 from toolablate.experiments.trials import PlannedTrial
 from toolablate.experiments.watcher import Watcher
-from toolablate.traces.records import OpenAIModel, Trace
+from toolablate.traces.records import Failure, ModelCall, OpenAIModel, Trace
 
 # With so many trials failing one after the other, the endpoint is down, and waiting for each of the rest is in vain.
 TRIALS_IN_A_ROW = 10
@@ -16,7 +16,7 @@ TRIALS_IN_A_ROW = 10
 FATAL_CODES = frozenset({"unauthorized", "not_found", "insufficient_quota", "endpoint_busy"})
 
 # An endpoint that fails so is down or overrun; other failures (a filter, a context too long) are of one question.
-DOWN_CODES = frozenset({"unreachable", "timeout", "server_error", "rate_limited", "overloaded", "bad_reply"})
+DOWN_CODES = frozenset({"unreachable", "timeout", "server_error", "rate_limited", "overloaded", "bad_reply", CUT_OFF})
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class ModelQueue:
 
     def note(self, planned: PlannedTrial, trace: Trace, watcher: Watcher) -> Sequence[PlannedTrial]:
         """Takes note of a trial that has ended, and gives up those that would only fail like it; returns these."""
-        failure = last_failure(trace) if trace.outcome == "failed" else None
+        failure = _spoiler(trace) if trace.outcome == "failed" else None
         boundary = failure.boundary if failure else ""
         watched = ["model"] if isinstance(planned.model, OpenAIModel) else []
         watched += ["sandbox"] if self.runs_code(planned) else []
@@ -58,3 +58,12 @@ class ModelQueue:
         if given_up:
             watcher.given_up(planned.model.name, len(given_up), reason)
         return given_up
+
+
+def _spoiler(trace: Trace) -> Failure | None:
+    """The last failure; where the trial ran out of time and its endpoint had not replied at all, the request that was
+    out, so that an endpoint that hangs is given up though each trial has its deadline."""
+    failures = [event for event in trace.events if isinstance(event, Failure)]
+    if len(failures) > 1 and failures[-2].code == CUT_OFF and not any(isinstance(e, ModelCall) for e in trace.events):
+        return failures[-2]
+    return failures[-1] if failures else None

@@ -8,12 +8,12 @@ for, as long as they may be everybody's: one model whose own quota is spent must
 import asyncio
 import math
 import random
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass
 from itertools import count
 
 from toolablate.agents.pacing.allowance import Allowance
-from toolablate.agents.pacing.waits import note_wait
+from toolablate.agents.pacing.waits import in_line
 from toolablate.agents.pacing.window import Window
 from toolablate.agents.retry import PATIENCE_SECONDS
 from toolablate.traces.errors import ModelError
@@ -95,6 +95,7 @@ class EndpointPace:
 class _Waiting:
     ticket: int
     tokens: float
+    first: bool
     called: "asyncio.Future[Place]"
 
 
@@ -107,8 +108,16 @@ class Place:
     sent_at: float
 
 
+class LetGo(Exception):
+    """The run is being stopped: one who has had no reply so far is not to wait for its first."""
+
+
 class Line:
-    """The requests of one model to an endpoint. Every place that was entered has to be left, in one of three ways."""
+    """The requests of one model to an endpoint. Every place that was entered has to be left, in one of three ways.
+
+    `refusals` counts what was refused for the rate, by code, the last at `refused_at`; `rested` is for how many seconds
+    the line has rested, the rest of the present one included, and `asked` what the endpoint asked for last.
+    """
 
     def __init__(self, pace: EndpointPace, most: int) -> None:
         self.pace = pace
@@ -116,6 +125,11 @@ class Line:
         self.waiting: deque[_Waiting] = deque()
         self.in_flight = 0
         self.rests_until = 0.0
+        self.rested = 0.0
+        self.asked: float | None = None
+        self.refused_at = -math.inf
+        self.refusals: Counter[str] = Counter()
+        self._stopping = False
         self._answered_at = -math.inf
         self._refused_since: float | None = None
         self._backoffs = 0
@@ -128,25 +142,32 @@ class Line:
             self.waiting.popleft()
         return bool(self.waiting) and self.in_flight < self.window.places
 
-    async def enter(self, tokens: float = 0.0) -> Place:
-        """Waits for a place for a request of about so many tokens. Raises ModelError where the line was given up."""
+    async def enter(self, tokens: float = 0.0, *, first: bool = False) -> Place:
+        """Waits for a place for a request of about so many tokens; `first` is that of one who has had no reply yet.
+        Raises ModelError where the line was given up, LetGo where such a one need not wait any more."""
         if self._given_up is not None:
             raise _copied(self._given_up)
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        waiting = _Waiting(next(self.pace.tickets), tokens, loop.create_future())
+        if first and self._stopping:
+            raise LetGo
+        waiting = _Waiting(next(self.pace.tickets), tokens, first, asyncio.get_running_loop().create_future())
         self.waiting.append(waiting)
         self.pace.send_next()
         if waiting.called.done():
             return waiting.called.result()
         try:
-            return await waiting.called
+            with in_line():
+                return await waiting.called
         except asyncio.CancelledError:
             if waiting.called.done() and not waiting.called.cancelled() and waiting.called.exception() is None:
                 self.leave()
             raise
-        finally:
-            note_wait(loop.time() - began)
+
+    def let_go(self) -> None:
+        """From now on none waits who has had no reply."""
+        self._stopping = True
+        for waiting in self.waiting:
+            if waiting.first and not waiting.called.done():
+                waiting.called.set_exception(LetGo())
 
     def let_in(self) -> None:
         """Gives the first in line its place."""
@@ -174,6 +195,8 @@ class Line:
         that is not enough; a line that is refused for longer than the pace's patience is given up."""
         now = asyncio.get_running_loop().time()
         since = self._refused_since = now if self._refused_since is None else self._refused_since
+        self.refusals[error.code] += 1
+        self.refused_at = now
         asked = error.retry_after
         news = self.window.shrink(place.generation)
         if asked is not None and asked > self.pace.patience:
@@ -202,7 +225,13 @@ class Line:
         for line in self.pace.lines:
             # Who was answered while this line was only refused does not share its limit.
             if line is self or (shared and line._answered_at <= since):
-                line.rests_until = max(line.rests_until, until)
+                line._rest_until(until, now, error.retry_after)
+
+    def _rest_until(self, until: float, now: float, asked: float | None) -> None:
+        longer = until - max(self.rests_until, now)
+        if longer > 0:
+            self.rested += longer
+            self.rests_until, self.asked = until, asked
 
     def _give_up(self, why: str, error: ModelError) -> None:
         """Gives up this line alone: whether a long wait is everybody's, the next requests of the others will show."""

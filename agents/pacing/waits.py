@@ -1,5 +1,6 @@
 """How long a request waited for its turn: told past whatever lies between the one who waits and the one who counts."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -8,7 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Waited:
+    """`in_line` tells that the last wait has not ended, or ended without a place."""
+
     seconds: float = 0.0
+    in_line: bool = False
 
 
 _WAITED: ContextVar[Waited | None] = ContextVar("waited", default=None)
@@ -29,3 +33,17 @@ def note_wait(seconds: float) -> None:
     waited = _WAITED.get()
     if waited is not None:
         waited.seconds += seconds
+
+
+@contextmanager
+def in_line() -> Iterator[None]:
+    """Notes how long its inside waits for a place, by the loop's clock."""
+    waited = _WAITED.get() or Waited()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    waited.in_line = True
+    try:
+        yield
+        waited.in_line = False
+    finally:
+        waited.seconds += loop.time() - began

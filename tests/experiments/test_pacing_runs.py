@@ -153,6 +153,51 @@ def answered(store: Path) -> set[tuple[str, str]]:
         return {(seen.model, seen.question) for seen in opened.observations() if seen.outcome == "answered"}
 
 
+def test_an_endpoint_that_hangs_is_given_up_though_each_trial_has_a_deadline(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    chat_server.answers(lambda request: Hang())
+    plan = endpoint_plan(tmp_path, chat_server.url, count=60, concurrency=8, extra="runner.trial_seconds = 0.3")
+    ran = cli("run", plan)
+    assert ran.returncode == 1, ran.stderr
+    assert "10 failed in a row, the last with: no reply had come after 0." in " ".join(ran.stderr.split())
+    assert len(chat_server.requests) < 30
+    assert failures(store).keys() == {("cut_off", False), ("deadline", False)}
+    assert cli("verify", store).returncode == 0
+
+
+def test_an_endpoint_that_is_only_slow_is_not_given_up(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    """Each trial has a reply, and runs out of time in its second request."""
+
+    def decide(request: dict[str, Any]) -> Step:
+        return reply("half", finish_reason="length") if len(request["messages"]) == 1 else Hang()
+
+    chat_server.answers(decide)
+    plan = endpoint_plan(tmp_path, chat_server.url, count=24, concurrency=8, extra="runner.trial_seconds = 0.5")
+    assert cli("run", plan).returncode == 1
+    assert failures(store) == {("cut_off", False): 24, ("deadline", False): 24}
+
+
+def test_an_endpoint_whose_line_outlasts_the_deadlines_is_not_taken_for_dead(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    """Twelve trials end while they wait, as long as the endpoint asked; the rest find it well."""
+    began: list[float] = []
+
+    def decide(request: dict[str, Any]) -> Step:
+        began[:] = began or [time.monotonic()]
+        refuses = time.monotonic() < began[0] + 2.5
+        return Status(429, headers={"retry-after-ms": "2500"}) if refuses else right(request)
+
+    chat_server.answers(decide)
+    plan = endpoint_plan(tmp_path, chat_server.url, count=40, concurrency=6, extra="runner.trial_seconds = 1")
+    assert cli("run", plan).returncode == 1
+    assert failures(store).keys() == {("rate_limited", True), ("deadline", False)}
+    assert Counter(outcomes(store).values())[("answered", "correct")] >= 20
+
+
 def test_a_trial_past_its_deadline_is_run_again_and_keeps_what_it_cost(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
 ) -> None:
