@@ -4,13 +4,14 @@ import asyncio
 import signal
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 from toolablate.agents import require_capabilities
+from toolablate.agents.pacing import pressures
 from toolablate.experiments.execution import LocalExecutor, open_executor
 from toolablate.experiments.failing import Failures
 from toolablate.experiments.kernel_changes import changed_kernels, environments
@@ -18,9 +19,11 @@ from toolablate.experiments.plan import Plan
 from toolablate.experiments.question_files import refuse_too_large
 from toolablate.experiments.runner import Setting, StopSwitch, run_trials
 from toolablate.experiments.scoring import Scorers, score_unscored
+from toolablate.experiments.slowness import told_at_the_end, waits
 from toolablate.experiments.trials import Design, PlannedTrial, design
 from toolablate.experiments.watcher import Watcher
-from toolablate.experiments.world import bring_up_to_date, finished_trials, require_same_world, world_of
+from toolablate.experiments.world import bring_up_to_date, finished_trials, needed, require_same_world, world_of
+from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Run
 from toolablate.traces.store import FailureCount, Recorder
 
@@ -29,7 +32,8 @@ from toolablate.traces.store import FailureCount, Recorder
 class Launched:
     """How a run went. `missing` counts the trials that have no answer yet: those that failed, and those that were not
     begun or not ended; of these, `elsewhere` are just being run by another process, the rest is left to the next run of
-    the plan. `failures` are those of this run."""
+    the plan. `failures` are those of this run; `slowed` says what endpoints refused, and how long they were waited
+    for."""
 
     run: str
     store: Path
@@ -39,6 +43,7 @@ class Launched:
     elsewhere: int
     stopped: bool
     failures: tuple[FailureCount, ...]
+    slowed: tuple[str, ...]
 
 
 def launch(plan: Plan, plan_text: str, watcher: Watcher) -> Launched:
@@ -71,10 +76,11 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
         finished = recorder.finished_trials()
         missing = [entry for entry in planned.trials if entry.trial.id not in finished]
         watcher.begin(len(trials), missing)
-        with _interruptible(stop, watcher):
-            await _run_missing(missing, setting, recorder, stop)
+        with _interruptible(stop, watcher, executor):
+            await _run_missing(missing, setting, recorder, stop, executor)
         await score_unscored(store, planned, scorers, recorder)
         finished, taken = recorder.finished_trials(), await recorder.taken()
+        slowed = told_at_the_end(pressures(executor.lines.values()))
     left = [trial.id for trial in trials if trial.id not in finished]
     return Launched(
         run=run.id,
@@ -85,6 +91,7 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
         elsewhere=len(taken.intersection(left)),
         stopped=stop.stopped,
         failures=failures.counts(),
+        slowed=slowed,
     )
 
 
@@ -95,15 +102,23 @@ async def _open(plan: Plan, planned: Design, watcher: Watcher, run: Run, stack: 
     for condition in left:
         for model in planned.models:
             require_capabilities(model, condition)
+    if "sandbox" in needed(left):
+        watcher.tell(f"Starting the sandbox ({plan.sandbox.backend}) ...")
     executor = await open_executor(plan, left, run.world, stack, tell=watcher.tell, warn=watcher.warn)
     if changed := changed_kernels([*environments(Path(plan.store)), executor.environment]):
         watcher.warn(f"{changed}. To keep such trials apart, name another store (--store)")
     return executor
 
 
-async def _run_missing(missing: Sequence[PlannedTrial], setting: Setting, recorder: Recorder, stop: StopSwitch) -> None:
+async def _run_missing(
+    missing: Sequence[PlannedTrial],
+    setting: Setting,
+    recorder: Recorder,
+    stop: StopSwitch,
+    executor: LocalExecutor,
+) -> None:
     """Runs what is missing, then what another run had and left: one that was killed. What it still has is its own."""
-    beating = asyncio.create_task(_beat(setting.watcher))
+    beating = asyncio.create_task(_beat(setting.watcher, executor, recorder))
     try:
         while missing and not stop.stopped:
             skipped = await run_trials(missing, setting, recorder, stop)
@@ -113,16 +128,23 @@ async def _run_missing(missing: Sequence[PlannedTrial], setting: Setting, record
         beating.cancel()
 
 
-async def _beat(watcher: Watcher) -> None:
+async def _beat(watcher: Watcher, executor: LocalExecutor, recorder: Recorder) -> None:
+    told: tuple[str, ...] = ()
     while True:
         await asyncio.sleep(1)
+        now = waits(pressures(executor.lines.values()), datetime.now())
+        watcher.slowed(now)
+        if now != told:
+            # A store that cannot be written ends the run by itself.
+            with suppress(StoreError):
+                recorder.waits_for(told := now)
         watcher.beat()
 
 
 @contextmanager
-def _interruptible(stop: StopSwitch, watcher: Watcher) -> Iterator[None]:
-    """Ctrl-C once: no new trial is started. Ctrl-C again, or SIGTERM: the trials in flight are cancelled too; they are
-    not finished, so the next run does them again."""
+def _interruptible(stop: StopSwitch, watcher: Watcher, executor: LocalExecutor) -> Iterator[None]:
+    """Ctrl-C once: no new trial is started, and none waits for its first reply's turn. Ctrl-C again, or SIGTERM: the
+    trials in flight are cancelled too; they are not finished, so the next run does them again."""
     loop = asyncio.get_running_loop()
     running = asyncio.current_task()
     assert running is not None
@@ -132,6 +154,8 @@ def _interruptible(stop: StopSwitch, watcher: Watcher) -> Iterator[None]:
             running.cancel()
         else:
             watcher.stopping()
+            for line in executor.lines.values():
+                line.let_go()
         stop.stop()
 
     def terminate() -> None:

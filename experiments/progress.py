@@ -16,7 +16,8 @@ from rich.text import Text
 from toolablate.experiments.failing import last_failure
 from toolablate.experiments.trials import PlannedTrial
 from toolablate.traces.records import Score, Trace
-from toolablate.traces.terminal import plain_text
+from toolablate.traces.terminal import counted, plain_text
+from toolablate.traces.terminal.numbers import dollars
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -34,7 +35,9 @@ class RunProgress:
         self._failed: Counter[tuple[str, str]] = Counter()
         self._scores: dict[tuple[str, str], list[float]] = {}
         self._cost = 0.0
-        self._unpriced = False
+        self._unpriced = 0
+        self._slow: Sequence[str] = ()
+        self._skipped: set[str] = set()
         self._failures: Counter[str] = Counter()
         self._notes: list[str] = []
         self._bar = Progress(
@@ -62,14 +65,20 @@ class RunProgress:
     def begin(self, planned: int, missing: Sequence[PlannedTrial]) -> None:
         done = planned - len(missing)
         self._total = len(missing)
+        self._began = time.monotonic()
         self._bar.update(self._task, total=planned, completed=done)
-        held = f" ({done} are in the store already)" if done else ""
-        self._console.print(f"{len(missing)} of {planned} trials to run{held}")
+        held = f" ({done} {'is' if done == 1 else 'are'} in the store already)" if done else ""
+        self._console.print(f"{len(missing)} of {counted(planned, 'trial')} to run{held}")
         if missing and self._console.is_terminal:
             self._live.start()
 
     def started(self, planned: PlannedTrial) -> None:
         self._in_flight += 1
+        if planned.trial.id in self._skipped:
+            # The process that had it is gone, and has not done it.
+            self._skipped.remove(planned.trial.id)
+            self._total += 1
+            self._bar.advance(self._task, -1)
 
     def finished(self, planned: PlannedTrial, trace: Trace, score: Score | None) -> None:
         arm = (planned.model.name, planned.condition.name)
@@ -82,22 +91,31 @@ class RunProgress:
         if score is not None and score.value is not None:
             self._scores.setdefault(arm, []).append(score.value)
         if trace.cost_usd is None:
-            self._unpriced = True
+            self._unpriced += 1
         else:
             self._cost += trace.cost_usd
         self._bar.advance(self._task)
 
     def skipped(self, planned: PlannedTrial) -> None:
-        self._total -= 1
-        self._bar.advance(self._task)
+        if planned.trial.id not in self._skipped:
+            self._skipped.add(planned.trial.id)
+            self._total -= 1
+            self._bar.advance(self._task)
+
+    def let_go(self, planned: PlannedTrial) -> None:
+        self._in_flight -= 1
+
+    def slowed(self, waits: Sequence[str]) -> None:
+        self._slow = waits
 
     def beat(self) -> None:
         if not self._console.is_terminal and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
-            self._console.print(self._summary_line(), markup=False)
+            for line in (self._summary_line(), *self._slow):
+                self._console.print(line, markup=False)
 
     def given_up(self, model: str, remaining: int, reason: str) -> None:
-        self._notes.append(f"{model}: {remaining} trials left undone, {plain_text(reason)}")
+        self._notes.append(f"{model}: {counted(remaining, 'trial')} left undone, {plain_text(reason)}")
 
     def tell(self, text: str) -> None:
         self._console.print(text, markup=False)
@@ -107,16 +125,22 @@ class RunProgress:
 
     def stopping(self) -> None:
         self._console.print(
-            f"Stopping: {self._in_flight} trials in flight will end in their own time; Ctrl-C again to cancel them",
+            f"Stopping: of {counted(self._in_flight, 'trial')} in flight, those that wait to ask for their first reply"
+            " are let go, the others will end in their own time; Ctrl-C again to cancel them",
             style="yellow",
         )
 
     def _summary_line(self) -> str:
         done, failed = self._done.total(), self._failed.total()
         rate = done / max(time.monotonic() - self._began, 1e-9)
-        cost = f"${self._cost:.2f}" + (" + unknown" if self._unpriced and self._cost else "")
-        shown_cost = "cost unknown" if self._unpriced and not self._cost else cost
-        return f"{done}/{self._total} trials, {rate:.1f}/s, {self._in_flight} in flight, {failed} failed, {shown_cost}"
+        parts = [f"{done}/{self._total} trials", f"{rate:.1f}/s", f"{self._in_flight} in flight", f"{failed} failed"]
+        return ", ".join([*parts, *([self._shown_cost(done)] if done else [])])
+
+    def _shown_cost(self, done: int) -> str:
+        if self._unpriced == done:
+            return "cost unknown"
+        unknown = f" + {counted(self._unpriced, 'trial')} of unknown cost" if self._unpriced else ""
+        return dollars(self._cost) + unknown
 
     def _render(self) -> Group:
         table = Table(box=None, pad_edge=False, header_style="dim")
@@ -132,4 +156,5 @@ class RunProgress:
                 *map(escape, arm), str(self._done[arm]), mean, Text(str(failed), style="red" if failed else "dim")
             )
         lines = [Text(f"  {count} x {code}", style="red") for code, count in self._failures.most_common(3)]
-        return Group(table, *lines, Text(self._summary_line(), style="dim"), self._bar)
+        waits = [Text(f"  {wait}", style="yellow") for wait in self._slow]
+        return Group(table, *lines, *waits, Text(self._summary_line(), style="dim"), self._bar)

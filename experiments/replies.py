@@ -35,13 +35,20 @@ def is_replayed(plan: Plan, model: Model) -> bool:
     return isinstance(model, OpenAIModel) and plan.replies.mode == "replay"
 
 
-async def open_sources(plan: Plan, world: Mapping[str, str], stack: AsyncExitStack) -> dict[str, ModelSource]:
-    """The plan's models by name; the stack closes them. In replay no client is made and no key is read.
+def asked_lines(plan: Plan) -> dict[str, Line]:
+    """The lines, by model, in which requests to the plan's endpoints wait."""
+    return lines_of(model for model in plan.models if not is_replayed(plan, model))
+
+
+async def open_sources(
+    plan: Plan, world: Mapping[str, str], stack: AsyncExitStack, lines: Mapping[str, Line]
+) -> dict[str, ModelSource]:
+    """The plan's models by name; the stack closes them. `lines` are those that `asked_lines` gives. In replay no client
+    is made and no key is read.
 
     Raises InputError where one cannot be had, or where what is replayed is no more what `world` says.
     """
     connected = [model for model in plan.models if not is_replayed(plan, model)]
-    lines = lines_of(connected)
     sources = {
         model.name: await stack.enter_async_context(_connected(model, lines.get(model.name))) for model in connected
     }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from toolablate.agents import AgentResult
+from toolablate.agents.pacing import LetGo
 from toolablate.agents.spending import spent
 from toolablate.experiments.execution import Executor, TrialTask
 from toolablate.experiments.execution.kernels import KernelShares
@@ -40,7 +41,8 @@ class Setting:
 
 @dataclass(slots=True)
 class StopSwitch:
-    """Asked to stop once, no new trial is started; the trials in flight end in their own time."""
+    """Asked to stop once, no new trial is started, and those that wait for their first reply's turn are let go; the
+    other trials in flight end in their own time."""
 
     stopped: bool = False
 
@@ -101,7 +103,11 @@ class _Work:
                 # The wait for a kernel's place can be long.
                 if self.stop.stopped:
                     return
-                trace = await self._run_one(planned)
+                try:
+                    trace = await self._run_one(planned)
+                except LetGo:
+                    self.setting.watcher.let_go(planned)
+                    return
             if needs_kernel:
                 self.kernels.done(name)
             if trace is None:
@@ -127,6 +133,8 @@ class _Work:
             if error.boundary == "store":
                 raise
             trace = await _failed(session, error, began)
+        except LetGo:
+            raise
         except Exception as error:  # noqa: BLE001 - a bug in a tool or model must cost one trial, and be seen
             trace = await _failed(session, _as_internal(error), began)
         else:

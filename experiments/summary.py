@@ -33,6 +33,8 @@ def print_summary(launched: Launched, console: Console) -> None:
         console.print(f"Nothing to compare yet: no trial of the baseline, {paired.baseline}, has ended", markup=False)
     if launched.failures:
         console.print(failures_view(launched.failures))
+    for note in launched.slowed:
+        console.print(note, style="yellow", markup=False)
     unrecorded = sum(failure.count for failure in launched.failures if failure.code == NOT_RECORDED)
     if left := launched.missing - launched.elsewhere - unrecorded:
         console.print(

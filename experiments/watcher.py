@@ -18,6 +18,14 @@ class Watcher(Protocol):
         """Another run has it, or has done it."""
         ...
 
+    def let_go(self, planned: PlannedTrial) -> None:
+        """It had begun, and is left to the next run."""
+        ...
+
+    def slowed(self, waits: Sequence[str]) -> None:
+        """What is waited for now; is called every second."""
+        ...
+
     def beat(self) -> None:
         """Is called every second."""
         ...

@@ -1,7 +1,19 @@
 """When a request may be sent: what an endpoint takes is learned from its replies and kept by all trials together."""
 
-from toolablate.agents.pacing.endpoint import EndpointPace, Line, Place
+from toolablate.agents.pacing.endpoint import EndpointPace, LetGo, Line, Place
 from toolablate.agents.pacing.paced import PacedSource, lines_of
+from toolablate.agents.pacing.pressure import Pressure, pressures
 from toolablate.agents.pacing.waits import counting_waits, note_wait
 
-__all__ = ["EndpointPace", "Line", "PacedSource", "Place", "counting_waits", "lines_of", "note_wait"]
+__all__ = [
+    "EndpointPace",
+    "LetGo",
+    "Line",
+    "PacedSource",
+    "Place",
+    "Pressure",
+    "counting_waits",
+    "lines_of",
+    "note_wait",
+    "pressures",
+]

@@ -5,14 +5,14 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolablate.agents import AgentResult, ModelSource, RetryPolicy, run_agent
+from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy, run_agent
 from toolablate.benchmarks import render
 from toolablate.experiments.execution.task import TrialTask
 from toolablate.experiments.guarding import guard_for
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.plan_web import WebSection
 from toolablate.experiments.question_files import work_files
-from toolablate.experiments.replies import open_sources
+from toolablate.experiments.replies import asked_lines, open_sources
 from toolablate.experiments.web import Tell, open_web, silent
 from toolablate.experiments.world import environment, needed, open_tried_sandbox, servers_needed
 from toolablate.tools import Resources, open_toolset
@@ -32,6 +32,7 @@ class LocalExecutor:
     retry: RetryPolicy
     files_folder: Path
     web: WebSection
+    lines: Mapping[str, Line]
 
     async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
         condition = self.conditions[task.condition]
@@ -81,15 +82,17 @@ async def open_executor(
     resources = Resources(tried.sandbox if tried else None, web.search, web.pages, web.mcp)
     for condition in conditions:
         _check_tools(condition, resources)
+    lines = asked_lines(plan)
     return LocalExecutor(
         models={model.name: model for model in plan.models},
         conditions={condition.name: condition for condition in conditions},
-        sources=await open_sources(plan, world, stack),
+        sources=await open_sources(plan, world, stack, lines),
         resources=resources,
         environment=environment(tried, world),
         retry=RetryPolicy(attempts=plan.runner.attempts, paced=True),
         files_folder=plan.questions.files_folder,
         web=plan.web,
+        lines=lines,
     )
 
 

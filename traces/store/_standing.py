@@ -37,12 +37,13 @@ class TrialCounts:
 @dataclass(frozen=True, slots=True)
 class LivingRecorder:
     """A process that writes the store: its id on its machine (or in its container), since when, how many trials it is
-    at and how many attempts it has ended."""
+    at, how many attempts it has ended and what its run waits for, in words."""
 
     pid: int
     since: datetime
     running: int
     ended: int
+    waits_for: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def at_one_moment(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _read(connection: sqlite3.Connection, store: Path) -> Standing:
-    rows = connection.execute("SELECT key, pid, clock, ended FROM recorders ORDER BY key").fetchall()
+    rows = connection.execute("SELECT key, pid, clock, ended, waits_for FROM recorders ORDER BY key").fetchall()
     living = [row for row in rows if lives(store, row[0])]
     running, at_work = _running(connection, {row[0] for row in living})
     at, clock = datetime.now(UTC), uptime()
@@ -105,8 +106,10 @@ def _read(connection: sqlite3.Connection, store: Path) -> Standing:
         at=at,
         counts=_counts(connection, running),
         recorders=tuple(
-            LivingRecorder(pid, at - timedelta(seconds=max(clock - since, 0)), at_work[key], ended)
-            for key, pid, since, ended in living
+            LivingRecorder(
+                pid, at - timedelta(seconds=max(clock - since, 0)), at_work[key], ended, tuple(waits_for.splitlines())
+            )
+            for key, pid, since, ended, waits_for in living
         ),
     )
 

@@ -169,6 +169,16 @@ class Recorder:
         """Ids of the trials that other recorders, still alive, have begun and not ended."""
         return await self._writer.settle(self._writer.submit(_claims.taken(self.path, self._membership.key)))
 
+    def waits_for(self, texts: Sequence[str]) -> None:
+        """Says what this recorder's run waits for, nothing where it is empty; does not wait for it to be written.
+
+        Raises StoreError where writing has failed.
+        """
+        said = clean_text("\n".join(texts)), self._membership.key
+        self._writer.submit(
+            lambda desk: desk.connection.execute("UPDATE recorders SET waits_for = ? WHERE key = ?", said)
+        )
+
     async def score(self, scores: Iterable[Score]) -> frozenset[str]:
         """Enters scores in one transaction; one of the same trial, scorer and version replaces the older.
 

@@ -43,10 +43,11 @@ def _running(standing: Standing) -> Iterable[Text]:
         return
     for recorder in standing.recorders:
         yield Text(_recorder(recorder, standing.at - recorder.since))
+        yield from (Text(f"  {one_line(wait)}", style="yellow") for wait in recorder.waits_for)
     rate, left = standing.ended_per_minute, standing.seconds_left
     if rate is not None:
         rest = f", about {_duration(left)} for the rest" if left is not None else ""
-        yield Text(f"{rate:.3g} trials per minute{rest}")
+        yield Text(f"{_figure(rate)} trials per minute{rest}")
 
 
 def _recorder(recorder: LivingRecorder, age: timedelta) -> str:
@@ -57,9 +58,13 @@ def _recorder(recorder: LivingRecorder, age: timedelta) -> str:
     )
 
 
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def _duration(seconds: float) -> str:
     whole = round(seconds)
     for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if whole >= 2 * unit:
-            return f"{whole / unit:.3g} {name}"
+            return f"{_figure(whole / unit)} {name}"
     return f"{whole} s"
