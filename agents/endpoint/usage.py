@@ -6,7 +6,6 @@
 `cost_in_usd_ticks`     https://docs.x.ai/developers/cost-tracking
 """
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +14,10 @@ from toolablate.traces.records import Usage
 
 _CACHE_WRITES = ("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_tokens")
 _TICKS_PER_DOLLAR = 10**10
+# No reply cost as much; what is more is no price.
+_DOLLARS_BELOW = 1e6
+# Twice what the longest replies of Google's models have.
+_MOST_UNNAMED_THOUGHTS = 2**17
 
 
 def completions_usage(usage: object) -> Usage:
@@ -75,18 +78,22 @@ def charged_usd(usage: object) -> float | None:
 def _output(usage: Mapping[str, Any], cached: int, written: int, reasoning: int | None) -> int | None:
     """The tokens that were written, thoughts among them.
 
-    xAI and Google count thoughts beside `completion_tokens`, and Google under no name: they are what the total has
-    more. Some gateways count what was in the cache beside `prompt_tokens`; that is no output.
+    xAI counts thoughts beside `completion_tokens`, Google too and under no name: they are what the total has more. So
+    a surplus counts where it is what was told as `reasoning_tokens`, and where no such number was told and thoughts can
+    be as long. Any other is no output: some gateways count what was in the cache beside `prompt_tokens`, and some give
+    the total of a conversation.
     """
     read, wrote, total = (count_in(usage, key) for key in ("prompt_tokens", "completion_tokens", "total_tokens"))
     if read is None or wrote is None or total is None:
         return wrote
     more = total - read - wrote
-    beside_the_prompt = more != reasoning and more in (cached, written, cached + written)
-    return wrote if more <= 0 or beside_the_prompt else wrote + more
+    if reasoning is not None:
+        return wrote + more if more == reasoning else wrote
+    thought = 0 < more <= _MOST_UNNAMED_THOUGHTS and more not in (cached, written, cached + written)
+    return wrote + more if thought else wrote
 
 
 def _amount(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if 0 <= value < math.inf else None
+    return float(value) if 0 <= value < _DOLLARS_BELOW else None

@@ -37,6 +37,12 @@ def test_what_was_written_to_a_cache(usage: dict[str, Any], written: int | None)
         ((100, 10, 130, {"completion_tokens_details": {"reasoning_tokens": 20}}), (100, 30, 20)),
         # Google, under no name.
         ((20, 198, 623, {}), (20, 603, None)),
+        # A surplus that is none of these: more than was thought, or than can be.
+        ((100, 10, 500, {"completion_tokens_details": {"reasoning_tokens": 5}}), (100, 10, 5)),
+        ((100, 10, 500, {"completion_tokens_details": {"reasoning_tokens": 0}}), (100, 10, 0)),
+        ((100, 10, 110 + 2**17, {}), (100, 10 + 2**17, None)),
+        ((100, 10, 111 + 2**17, {}), (100, 10, None)),
+        ((100, 10, 2**52, {}), (100, 10, None)),
         # A cache that is counted beside the prompt.
         ((100, 10, 160, {"prompt_tokens_details": {"cached_tokens": 50}}), (100, 10, None)),
         ((100, 10, 160, {"cache_creation_input_tokens": 40, "cached_tokens": 10}), (100, 10, None)),
@@ -71,6 +77,9 @@ def test_thoughts_count_as_output(usage: tuple[Any, ...], counts: tuple[int | No
         ({"cost": "0.95"}, None),
         ({"cost": -1}, None),
         ({"cost": float("inf")}, None),
+        ({"cost": 10**400}, None),
+        ({"cost": 1e308, "cost_details": {"upstream_inference_cost": 1e308}, "is_byok": True}, None),
+        ({"cost_in_usd_ticks": 10**400, "cost": 0.5}, 0.5),
         ({"cost": float("nan")}, None),
         ({"cost": {"total_cost": 1}}, None),
         ({}, None),
