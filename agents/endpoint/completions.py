@@ -5,6 +5,7 @@ What a model thought goes back with the message that it came with, under the key
                      https://platform.kimi.ai/docs/guide/use-kimi-k2-thinking-model,
                      https://docs.z.ai/guides/capabilities/thinking-mode
 `reasoning_details`  https://openrouter.ai/docs/use-cases/reasoning-tokens, in place of the text, unmodified
+`content`            its parts, where thoughts stand among them: https://docs.mistral.ai/capabilities/reasoning
 `extra_content`      of a tool call, where Gemini keeps the signature of its thoughts; the whole call is given back
 """
 
@@ -18,6 +19,7 @@ from toolablate.agents.endpoint.wire import (
     bad_reply,
     checked,
     chosen,
+    dicts_in,
     merged,
     read_calls,
     sendable_arguments,
@@ -27,6 +29,7 @@ from toolablate.agents.endpoint.wire import (
 from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, OpenAIModel, ToolRequest
 
 _REASONING_KEYS = ("reasoning_content", "reasoning")
+_AMONG_THE_CONTENT = "content"
 _FINISH_REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "eos": "stop",
@@ -72,10 +75,11 @@ class Completions:
             whole = {item.get("id"): item for item in message.items if item.get("type") == "function"}
             written["content"] = message.content or None
             written["tool_calls"] = [_write_call(call, whole.get(call.id, {})) for call in message.tool_calls]
-        details = [item for item in message.items if item.get("type") != "function"]
-        if details:
-            written["reasoning_details"] = details
-        elif message.reasoning_key:
+        thoughts = [item for item in message.items if item.get("type") != "function"]
+        if thoughts:
+            among = message.reasoning_key == _AMONG_THE_CONTENT
+            written["content" if among else "reasoning_details"] = thoughts
+        elif message.reasoning_key in _REASONING_KEYS:
             written[message.reasoning_key] = message.reasoning
         return [written]
 
@@ -95,6 +99,7 @@ class Completions:
         choices = body.get("choices")
         if not isinstance(choices, list) or not choices:
             raise bad_reply("the endpoint's reply has no choices")
+        choices = sorted(choices, key=_index)
         messages = [_read_message(choice, turn) for choice in choices]
         message, finish_reason = messages[0]
         reply = ModelReply(
@@ -127,26 +132,53 @@ def _read_message(choice: object, turn: int) -> tuple[Message, FinishReason]:
     wire = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(wire, dict):
         raise bad_reply("the endpoint's reply has a choice without a message")
-    written = wire.get("tool_calls")
-    raw = written if isinstance(written, list) else []
-    if not all(isinstance(call, dict) and isinstance(call.get("function"), dict) for call in raw):
-        raise bad_reply("a tool call in the reply names no function")
+    raw = _calls_in(wire)
     calls = read_calls(
         ((call.get("id"), call["function"].get("name"), call["function"].get("arguments")) for call in raw), turn
     )
-    details = wire.get("reasoning_details")
-    details = [item for item in details if isinstance(item, dict)] if isinstance(details, list) else []
-    key = _reasoning_key(wire)
+    key, told, thoughts = _thoughts_in(wire)
     refusal = text_of(wire.get("refusal"))
     message = Message(
         role="assistant",
         content=text_of(wire.get("content")) or refusal,
-        reasoning=text_of(wire.get(key)) or _told_in(details),
+        reasoning=told,
         reasoning_key=key,
-        items=(*details, *_more_than_plain(raw, calls)),
+        items=(*thoughts, *_more_than_plain(raw, calls)),
         tool_calls=calls,
     )
     return message, "refusal" if refusal else _FINISH_REASONS.get(str(choice.get("finish_reason")), "other")
+
+
+def _index(choice: object) -> int:
+    """A choice's place among the choices; the order in which they came says nothing."""
+    number = choice.get("index") if isinstance(choice, dict) else None
+    return number if type(number) is int else 0
+
+
+def _calls_in(wire: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The calls of a message, or its one `function_call`, as older servers write it.
+
+    Raises ModelError where they cannot be read: what was said beside a call that is lost is no answer.
+    """
+    old = wire.get("function_call")
+    written = wire.get("tool_calls") or ([{"function": old}] if old else [])
+    if not isinstance(written, list):
+        raise bad_reply("the tool calls in the reply are no list")
+    if not all(isinstance(call, dict) and isinstance(call.get("function"), dict) for call in written):
+        raise bad_reply("a tool call in the reply names no function")
+    return written
+
+
+def _thoughts_in(wire: Mapping[str, Any]) -> tuple[str, str, list[dict[str, Any]]]:
+    """What the model thought: the key that it came by, as text, and the parts that have to go back as they are."""
+    key = _reasoning_key(wire)
+    told = text_of(wire.get(key))
+    details = dicts_in(wire.get("reasoning_details"))
+    if details:
+        return key, told or _told_in(details), details
+    parts = dicts_in(wire.get("content"))
+    among = [text_of(part.get("thinking")) for part in parts if part.get("type") == "thinking"]
+    return (_AMONG_THE_CONTENT, "\n\n".join(among), parts) if among and not told else (key, told, [])
 
 
 def _reasoning_key(wire: Mapping[str, Any]) -> str:

@@ -8,12 +8,14 @@ conversation stands there in the order of the trace, and as it does in Chat Comp
 from collections.abc import Mapping
 from typing import Any
 
+from toolablate.agents.chat import NoReplyError
 from toolablate.agents.endpoint.capabilities import wants_logprobs
 from toolablate.agents.endpoint.usage import charged_usd, responses_usage
 from toolablate.agents.endpoint.wire import (
     bad_reply,
     checked,
     chosen,
+    dicts_in,
     merged,
     read_calls,
     sendable_arguments,
@@ -22,6 +24,10 @@ from toolablate.agents.endpoint.wire import (
 )
 from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRequest, OpenAIModel
 
+# Calls of tools that no condition has, and that whoever asked would have to carry out.
+_NEVER_OFFERED = frozenset(
+    {"custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call", "mcp_approval_request"}
+)
 _INCOMPLETE: dict[str, FinishReason] = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
@@ -85,17 +91,21 @@ class Responses:
             details = body.get("incomplete_details")
             reason = details.get("reason") if isinstance(details, dict) else None
             finish_reason = _INCOMPLETE.get(str(reason), "other")
-        return checked(
-            ModelReply(
-                message=message,
-                finish_reason=finish_reason,
-                usage=responses_usage(body.get("usage")),
-                charged_usd=charged_usd(body.get("usage")),
-                model=text_of(body.get("model")),
-                response_id=text_of(body.get("id")),
-                logprobs=logprobs or None,
-            )
+        reply = ModelReply(
+            message=message,
+            finish_reason=finish_reason,
+            usage=responses_usage(body.get("usage")),
+            charged_usd=charged_usd(body.get("usage")),
+            model=text_of(body.get("model")),
+            response_id=text_of(body.get("id")),
+            logprobs=logprobs or None,
         )
+        strange = next((str(item["type"]) for item in output if str(item.get("type")) in _NEVER_OFFERED), "")
+        if strange:
+            raise NoReplyError(
+                f"the reply calls a tool that it was not offered ({strange})", reply, code="bad_reply", retryable=True
+            )
+        return checked(reply)
 
 
 def _sendable(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,7 +140,7 @@ def _read_output(output: list[dict[str, Any]], turn: int) -> tuple[Message, list
         if isinstance(item.get("content"), str):
             text.append(item["content"])
             continue
-        item["content"] = parts = [dict(part) for part in _dicts(item.get("content"))]
+        item["content"] = parts = [dict(part) for part in dicts_in(item.get("content"))]
         for part in parts:
             refusal = refusal or part.get("type") == "refusal"
             text.append(text_of(part.get("text")) or text_of(part.get("refusal")))
@@ -152,9 +162,5 @@ def _read_output(output: list[dict[str, Any]], turn: int) -> tuple[Message, list
 def _thought(item: Mapping[str, Any]) -> str:
     """What a reasoning item tells: its text where an endpoint shows that, else its summary."""
     return text_of(item.get("content")) or "\n\n".join(
-        text_of(part.get("text")) for part in _dicts(item.get("summary"))
+        text_of(part.get("text")) for part in dicts_in(item.get("summary"))
     )
-
-
-def _dicts(value: object) -> list[dict[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -43,7 +43,7 @@ class EndpointSession:
 
     async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
         """Raises ModelError with one of the codes of `refusals`, or `unreachable`, `bad_reply`; NoReplyError with
-        `content_filter`, `empty_reply` or `server_error` where a reply came that is none."""
+        `content_filter`, `empty_reply`, `bad_reply` or `server_error` where a reply came that is none."""
         body = await self._transport.post(self._dialect.path, self._write(request), seconds=seconds)
         turn = sum(message.role == "assistant" for message in request.messages)
         try:

@@ -83,6 +83,11 @@ def text_of(value: object) -> str:
     return ""
 
 
+def dicts_in(value: object) -> list[dict[str, Any]]:
+    """The objects of a list; anything else is none."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
 def count_in(holder: object, *keys: str) -> int | None:
     """The first of these keys that holds what can be a count."""
     for key in keys:
@@ -117,6 +122,9 @@ def checked(reply: ModelReply) -> ModelReply:
     """The reply, if it is one. Raises NoReplyError."""
     if reply.finish_reason == "content_filter":
         raise NoReplyError("the endpoint's content filter stopped the reply", reply, code="content_filter")
+    if reply.finish_reason == "tool_calls" and not reply.message.tool_calls:
+        # What was said before a call that is lost is no answer.
+        raise NoReplyError("the reply ends in tool calls and has none", reply, code="bad_reply", retryable=True)
     # A reply cut before its first visible word (all went into reasoning) is a fact about the model, not a failure.
     if not reply.message.content.strip() and not reply.message.tool_calls and reply.finish_reason != "length":
         raise NoReplyError(

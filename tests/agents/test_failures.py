@@ -46,6 +46,8 @@ RETRYABLE: dict[str, tuple[Step, str]] = {
     "null choice": (Json({"choices": [None]}), "bad_reply"),
     "choice without message": (Json({"choices": [{"finish_reason": "stop"}]}), "bad_reply"),
     "a call that is none": (reply("", tool_calls=[None]), "bad_reply"),
+    "calls that are no list": (reply("Answer: B", tool_calls={"0": {}}), "bad_reply"),
+    "calls that are lost": (reply("Answer: B", finish_reason="tool_calls"), "bad_reply"),
     "overload in 200": (Json({"error": {"message": "no room", "code": 503}}), "overloaded"),
     "error in 200": (Json({"error": {"message": "upstream is overloaded", "code": 502}}), "server_error"),
     "rate limit in 200": (Json({"error": {"message": "slow down", "code": "429"}}), "rate_limited"),

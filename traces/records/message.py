@@ -24,7 +24,8 @@ class ToolRequest(Record):
 class Message(Record):
     """`reasoning` is what a model thought, as text, and `reasoning_key` the name under which a Chat Completions
     endpoint gave it and wants it back. `items` are parts of a reply as its API gave them, to be given back unchanged:
-    the output items of Responses in their order, the `reasoning_details` of Chat Completions.
+    the output items of Responses in their order, the `reasoning_details` of Chat Completions or, where `reasoning_key`
+    is `content`, the parts of a content that has thoughts among them.
     """
 
     role: Literal["system", "user", "assistant", "tool"]

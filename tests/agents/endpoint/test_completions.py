@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.agents.conftest import LocalTools, Play, double
 from tests.agents.endpoint.conftest import DOUBLE, Ask
 from tests.servers.chat_server import ChatServer, Json, Status, reply
 
@@ -109,8 +110,10 @@ async def test_a_refusal_is_told_by_its_reason(chat_server: ChatServer, ask: Ask
         (reply(""), "empty_reply", True),
         (reply("half", finish_reason="insufficient_system_resource"), "server_error", True),
         (reply("half", finish_reason="error"), "server_error", True),
+        (reply("I lean to A. Answer: A", finish_reason="tool_calls"), "bad_reply", True),
+        (reply("I lean to A. Answer: A", finish_reason="function_call", tool_calls=[]), "bad_reply", True),
     ],
-    ids=["filtered", "sensitive", "empty", "out of resources", "upstream"],
+    ids=["filtered", "sensitive", "empty", "out of resources", "upstream", "lost calls", "lost call"],
 )
 async def test_a_reply_that_is_none_keeps_what_it_cost(
     chat_server: ChatServer, ask: Ask, step: Json, code: str, retryable: bool
@@ -121,6 +124,52 @@ async def test_a_reply_that_is_none_keeps_what_it_cost(
     assert (caught.value.code, caught.value.retryable) == (code, retryable)
     assert caught.value.reply.usage == Usage(input_tokens=10, output_tokens=5)
     assert caught.value.reply.message.content == step.value["choices"][0]["message"]["content"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"tool_calls": {"0": {"id": "a", "function": {"name": "double", "arguments": "{}"}}}},
+        {"tool_calls": "double()"},
+        {"tool_calls": [{"id": "a", "type": "custom", "custom": {"name": "double", "input": "1"}}]},
+        {"function_call": "double()"},
+        {"function_call": ["double"]},
+    ],
+)
+async def test_calls_that_cannot_be_read_leave_no_answer_behind(
+    chat_server: ChatServer, ask: Ask, message: dict[str, Any]
+) -> None:
+    chat_server.plays(reply("I lean to A. Answer: A", **message))
+    with pytest.raises(ModelError) as caught:
+        await ask()
+    assert (caught.value.code, caught.value.retryable) == ("bad_reply", True)
+
+
+@pytest.mark.parametrize("arguments", ['{"x": 1}', {"x": 1}])
+async def test_an_old_servers_one_call_is_a_call(chat_server: ChatServer, play: Play, arguments: object) -> None:
+    call = {"name": "double", "arguments": arguments}
+    chat_server.plays(reply("Hm. Answer: A", function_call=call, finish_reason="function_call"), reply("2"))
+    played = await play(LocalTools(double=double))
+    assert (played.answer.text, played.of("tool_call")[0].output) == ("2", "2")
+    assert [call.id for call in played.of("model_call")[0].reply.message.tool_calls] == ["call_0_0"]
+    assert chat_server.messages[1]["tool_calls"][0]["id"] == chat_server.messages[2]["tool_call_id"] == "call_0_0"
+
+
+@pytest.mark.parametrize("nothing", [None, [], {}, ""])
+async def test_no_calls_by_any_way_to_write_none(chat_server: ChatServer, ask: Ask, nothing: object) -> None:
+    chat_server.plays(reply("A", tool_calls=nothing, function_call=nothing))
+    told = await ask()
+    assert (told.message.content, told.message.tool_calls, told.finish_reason) == ("A", (), "stop")
+
+
+async def test_choices_stand_by_their_numbers(chat_server: ChatServer, ask: Ask) -> None:
+    first, second, third = (reply(text).value["choices"][0] for text in ("one", "two", "three"))
+    mixed = [{**third, "index": 2}, {**first, "index": 0, "logprobs": {"content": [1]}}, {**second, "index": 1}]
+    chat_server.plays(Json({"choices": mixed}), Json({"choices": [{**first, "index": None}, {**second, "index": "0"}]}))
+    told = await ask()
+    assert (told.message.content, [other.content for other in told.alternatives]) == ("one", ["two", "three"])
+    assert told.logprobs == {"content": [1]}
+    assert (await ask()).message.content == "one"
 
 
 async def test_several_choices(chat_server: ChatServer, ask: Ask) -> None:

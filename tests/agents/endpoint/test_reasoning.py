@@ -48,6 +48,51 @@ async def test_each_chat_dialect_gets_back_what_it_gave(chat_server: ChatServer,
     assert not any(absent in message for message in chat_server.messages if absent)
 
 
+THOUGHT = {"type": "thinking", "thinking": [{"type": "text", "text": "first "}, {"type": "text", "text": "hm"}]}
+SAID = {"type": "text", "text": "Let me see."}
+AGAIN = {"type": "thinking", "thinking": "then", "signature": "c2ln"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "text", "thought"),
+    [
+        ([{**THOUGHT, "closed": True}, SAID], "Let me see.", "first hm"),
+        ([THOUGHT, SAID, AGAIN, SAID], "Let me see.Let me see.", "first hm\n\nthen"),
+        ([THOUGHT], "", "first hm"),
+    ],
+)
+async def test_thoughts_among_the_content_go_back_where_they_stood(
+    chat_server: ChatServer, play: Play, parts: list[dict[str, Any]], text: str, thought: str
+) -> None:
+    """Mistral's way."""
+    replies = [reply(parts, CALL), reply(parts, ("double", {"x": 2})), reply([THOUGHT, {"type": "text", "text": "4"}])]
+    chat_server.answers(insisting_on(lambda message: (message["content"], message["tool_calls"]), *replies))
+    played = await play(LocalTools(double=double))
+    assert played.answer.text == "4"
+    first = played.of("model_call")[0].reply.message
+    assert (first.content, first.reasoning, first.reasoning_key) == (text, thought, "content")
+    assert "reasoning_details" not in chat_server.messages[1]
+
+
+async def test_thoughts_among_the_content_are_left_out_where_they_are_dropped(
+    chat_server: ChatServer, play: Play
+) -> None:
+    chat_server.plays(reply([THOUGHT, SAID], CALL), reply("2"))
+    arm = condition().model_copy(update={"reasoning": "drop"})
+    await play(LocalTools(double=double), arm)
+    assert chat_server.messages[1]["content"] == "Let me see."
+
+
+@pytest.mark.parametrize("content", ["", None])
+async def test_a_call_without_a_text_goes_back_without_one(
+    chat_server: ChatServer, play: Play, content: str | None
+) -> None:
+    """Some servers refuse an empty text beside a call."""
+    chat_server.plays(reply(content, CALL), reply("2"))
+    await play(LocalTools(double=double))
+    assert chat_server.messages[1]["content"] is None
+
+
 async def test_geminis_signatures_stay_on_their_calls(chat_server: ChatServer, play: Play) -> None:
     replies = [reply("", **signed('{"x": 1}'), finish_reason="tool_calls"), reply("2")]
     chat_server.answers(insisting_on(lambda message: message.get("tool_calls"), *replies))

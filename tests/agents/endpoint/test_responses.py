@@ -90,6 +90,7 @@ async def test_how_a_reply_ended(chat_server: ChatServer, ask: Ask, case: str) -
     assert list(reply.message.items) == step.value["output"]
 
 
+STRANGE = {"type": "custom_tool_call", "call_id": "c", "name": "double", "input": "x"}
 FILTERED = {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}
 
 
@@ -99,8 +100,9 @@ FILTERED = {"status": "incomplete", "incomplete_details": {"reason": "content_fi
         (response(says("bad th"), **FILTERED), "content_filter", False, ""),
         (response(), "empty_reply", True, ""),
         (response(thinks("only this")), "empty_reply", True, "only this"),
+        (response(thinks("hm"), says("Answer: A"), STRANGE), "bad_reply", True, "hm"),
     ],
-    ids=["filtered", "empty", "thoughts only"],
+    ids=["filtered", "empty", "thoughts only", "never offered"],
 )
 async def test_a_reply_that_is_none_keeps_what_it_cost(
     chat_server: ChatServer, ask: Ask, step: Json, code: str, retryable: bool, reasoning: str
