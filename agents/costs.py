@@ -28,6 +28,21 @@ def _priced(usage: Usage, price: Price) -> float | None:
     return _cost(rates, usage.input_tokens, cached, written, usage.output_tokens)
 
 
+def counted_cost(reply: ModelReply, price: Price | None, read: int, wrote: int) -> float:
+    """US dollars that count against a limit; `read` and `wrote` are tokens of input and output, at least by estimate.
+
+    Where both the price table and the endpoint say what a reply cost, the larger counts: an endpoint that reports 0
+    would switch the limit off.
+    """
+    charged = reply.charged_usd or 0.0
+    if price is None:
+        return charged
+    priced = _priced(reply.usage, price)
+    if priced is None:
+        return charged or estimated_cost(reply, price, read, wrote)
+    return max(priced, charged) if price.from_table else priced
+
+
 def estimated_cost(reply: ModelReply, price: Price, read: int, wrote: int) -> float:
     """US dollars for a reply whose cost is not known; `read` and `wrote` are tokens of input and output. What may have
     been written to the cache counts as written."""

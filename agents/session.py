@@ -99,7 +99,7 @@ class TrialSession:
                 return self._replied(request, came, at, purpose)
             limit = self._limit_behind(came, request, purpose)
             again = tries.again(came, self.elapsed()) and limit is None
-            cost = self.spending.charge(request, came.reply) if isinstance(came, NoReplyError) else None
+            cost = self.spending.charge(request, came.reply, of_use=False) if isinstance(came, NoReplyError) else None
             asked_shorter = limit == "context_length" and purpose == "final"
             self._record_failure(came, at, tries.number, retried=again or asked_shorter, cost=cost)
             if again:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from toolablate.agents.costs import estimated_cost, known_cost
+from toolablate.agents.costs import counted_cost, known_cost
 from toolablate.traces.records import Budget, Event, Failure, Limit, ModelCall, ModelReply, ModelRequest, Price, Usage
 
 # For endpoints that do not report usage; roughly right for English, and only ever used to stop a runaway trial.
@@ -24,21 +24,20 @@ class Spending:
     _tokens: int = 0
     _dollars: float = 0.0
 
-    def charge(self, request: ModelRequest, reply: ModelReply) -> float | None:
+    def charge(self, request: ModelRequest, reply: ModelReply, *, of_use: bool = True) -> float | None:
         """Books a reply and returns its cost in US dollars, None where price or usage is unknown.
 
-        The limits also count what an endpoint did not report, by an estimate that enters no record.
+        The limits also count what an endpoint did not report, by an estimate that enters no record. A reply that is
+        none (`of_use` is False) is paid for like any other and counts against `cost_usd`; its tokens are booked, and do
+        not count against `tokens`, since what infrastructure broke must not use up what a model may write.
         """
         usage = reply.usage
         self.usage = self.usage + usage
         read = estimated_tokens(request) if usage.input_tokens is None else usage.input_tokens
         wrote = _length(reply.message.content) if usage.output_tokens is None else usage.output_tokens
-        self._tokens += read + wrote
+        self._tokens += read + wrote if of_use else 0
+        self._dollars += counted_cost(reply, self.price, read, wrote)
         cost = known_cost(reply, self.price)
-        if cost is not None:
-            self._dollars += cost
-        elif self.price is not None:
-            self._dollars += estimated_cost(reply, self.price, read, wrote)
         self._costs.append(cost)
         return cost
 

@@ -134,6 +134,21 @@ async def test_an_outage_does_not_use_up_the_budget(chat_server: ChatServer, pla
     assert played.result.seconds > 1
 
 
+@pytest.mark.parametrize(
+    ("budget", "limit"), [({"tokens": 35}, None), ({"tokens": 15}, "tokens"), ({"cost_usd": 0.0035}, "cost_usd")]
+)
+async def test_a_reply_that_is_broken_off_is_paid_for_and_uses_up_no_tokens(
+    chat_server: ChatServer, play: Play, budget: dict[str, float], limit: str | None
+) -> None:
+    broken = [reply("half a", finish_reason="error")] * 3
+    chat_server.plays(*broken, reply("", DOUBLE)).answers(lambda body: reply("Answer: A"))
+    played = await play(LocalTools(double=double), condition(**budget), price=Price(input=50, output=100))
+    assert [event.cost_usd for event in played.of("failure")] == [pytest.approx(0.001)] * 3
+    assert played.answer.limit == limit
+    assert played.result.usage.input_tokens == 50
+    assert played.result.cost_usd == pytest.approx(0.005)
+
+
 async def test_a_last_request_that_fails_is_a_failure(chat_server: ChatServer, play: Play) -> None:
     chat_server.plays(reply("", DOUBLE), *[Status(500)] * 4)
     played = await play(LocalTools(double=double), condition(turns=1))

@@ -13,7 +13,7 @@ from tests.agents.conftest import LocalTools, Play, condition, double
 from tests.servers.chat_server import ChatServer, reply
 from tests.servers.responses import response, says
 
-from toolablate.agents.costs import estimated_cost, known_cost
+from toolablate.agents.costs import counted_cost, estimated_cost, known_cost
 from toolablate.agents.prices import table_price
 from toolablate.agents.spending import spent
 from toolablate.traces.records import Message, ModelReply, OpenAIModel, Price, PriceTier, Usage
@@ -155,6 +155,48 @@ async def test_a_limit_holds_for_what_an_endpoint_charges(chat_server: ChatServe
     played = await play(LocalTools(double=double), condition(cost_usd=0.9))
     assert (played.result.outcome, played.answer.limit) == ("budget", "cost_usd")
     assert len(played.of("model_call")) == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "charged", "millionths"),
+    [
+        (TABLE, 0.0, 2_500),
+        (TABLE, 0.001, 2_500),
+        (TABLE, 0.25, 250_000),
+        (TABLE, None, 2_500),
+        ("plan", 0.25, 2_500),
+        ("plan", 0.0, 2_500),
+        (None, 0.25, 250_000),
+        (None, None, 0),
+    ],
+)
+def test_the_larger_of_what_is_charged_and_what_the_table_says_counts_against_a_limit(
+    source: str | None, charged: float | None, millionths: float
+) -> None:
+    price = None if source is None else Price(input=2, output=10, source=source)
+    told = replied(charged, input_tokens=1_000, output_tokens=50)
+    assert counted_cost(told, price, 1_000, 50) * 1e6 == pytest.approx(millionths)
+
+
+def test_what_cannot_be_priced_counts_as_charged_or_by_an_estimate() -> None:
+    untold = CACHING.model_copy(update={"source": TABLE})
+    assert counted_cost(replied(0.25, input_tokens=1_000, output_tokens=50), untold, 1_000, 50) == 0.25
+    for charged in (0.0, None):
+        counted = counted_cost(replied(charged, input_tokens=1_000, output_tokens=50), untold, 1_000, 50)
+        assert counted == pytest.approx((2_500 + 500) / 1e6)
+
+
+async def test_an_endpoint_that_reports_no_charge_does_not_switch_a_limit_off(
+    chat_server: ChatServer, play: Play
+) -> None:
+    usage = {"prompt_tokens": 1_000, "completion_tokens": 50, "cost": 0}
+    call = reply("", ("double", {"x": 1}), usage=usage)
+    chat_server.answers(lambda body: call if body["tool_choice"] == "auto" else reply("2", usage=usage))
+    price = Price(input=2, output=10, source=TABLE)
+    played = await play(LocalTools(double=double), condition(cost_usd=0.004), price=price)
+    assert (played.result.outcome, played.answer.limit) == ("budget", "cost_usd")
+    assert [event.cost_usd for event in played.of("model_call")] == [0, 0, 0]
+    assert played.result.cost_usd == 0
 
 
 async def test_responses_report_writes_and_charges_too(chat_server: ChatServer, play: Play) -> None:
