@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 
@@ -161,6 +163,25 @@ def test_trials_that_a_killed_process_wrote_are_not_taken_for_those_of_a_new_sto
     (tmp_path / "moved.db").rename(path)
     Recorder(path).close()
     assert len(trials()) == verify(path).planned
+
+
+def test_who_may_hold_a_store_that_is_never_let_go_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolablate.traces.store._open.BUSY_SECONDS", 0.05)
+    path = tmp_path / "s.db"
+    command = [sys.executable, "-c", HOLD, str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=PROJECT) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "up\n"
+        try:
+            with Recorder(path) as recorder, closing(sqlite3.connect(path, isolation_level=None)) as holder:
+                holder.execute("BEGIN IMMEDIATE")
+                with pytest.raises(
+                    StoreError, match=rf"holds it \(it is written by process {other.pid} too\)"
+                ) as caught:
+                    recorder.finished_trials()
+                assert caught.value.code == "locked"
+        finally:
+            other.kill()
 
 
 class _HourBack(datetime):

@@ -1,6 +1,7 @@
 """The thread that writes: everything queued meanwhile goes into one transaction."""
 
 import contextlib
+import os
 import sqlite3
 import threading
 import time
@@ -170,10 +171,20 @@ class Writer:
             told = self._place.gone()
         elif isinstance(error, sqlite3.Error):
             told = explain(error, self._path, "write")
+            if told.code == "locked":
+                told.message += self._neighbours()
         else:
             told = InternalError(f"The recorder of {self._path} failed: {type(error).__name__}: {error}")
         told.__cause__ = error
         return told
+
+    def _neighbours(self) -> str:
+        """Who may hold the store: to read them needs no lock."""
+        try:
+            rows = self._desk.connection.execute("SELECT pid FROM recorders WHERE pid <> ?", (os.getpid(),)).fetchall()
+        except sqlite3.Error:
+            return ""
+        return f" (it is written by process {', '.join(str(pid) for (pid,) in rows)} too)" if rows else ""
 
     async def settle(self, future: "Future[T]") -> T:
         """Waits for a job. A caller that is cancelled meanwhile leaves the job to be done."""
