@@ -10,7 +10,9 @@ from toolablate.agents.probing.findings import Observation, State
 from toolablate.traces.records import ModelReply, OpenAIModel
 
 _LIMIT_REACHED = re.compile(r"(limit|max_\w*tokens).{0,60}reached", re.IGNORECASE)
-_ANSWERED = ("unauthorized", "insufficient_quota", "forbidden", "rate_limited", "server_error", "content_filter")
+_AMONG = {"content": "thinking parts of the content"}
+# A wait of its own, or one that the endpoint told of.
+_SILENT = ("timeout", "given_up")
 
 
 def conclude(subject: str, tried: Outcome, evidence: str) -> Observation:
@@ -37,7 +39,7 @@ def first_answer(model: OpenAIModel, tried: Taken | Unclear) -> list[Observation
             Observation(model.api, "yes", "a request was taken"),
             Observation("model", "yes", f"{model.wire_name} was replied to by {served}"),
         ]
-    there: State = "no" if tried.code == "unreachable" else "yes" if tried.code in _ANSWERED else "unknown"
+    there: State = "no" if tried.code == "unreachable" else "unknown" if tried.code in _SILENT else "yes"
     found = [Observation("reachable", there, tried.said if there != "yes" else "it replied")]
     if tried.code == "unauthorized":
         return [*found, Observation("key", "no", tried.said)]
@@ -95,7 +97,7 @@ def reasoning_names(api: str, replies: Iterable[ModelReply]) -> Observation:
         if api == "responses" and "reasoning" in kinds:
             names["reasoning items"] = None
         if message.reasoning_key and message.reasoning:
-            names[message.reasoning_key] = None
+            names[_AMONG.get(message.reasoning_key, message.reasoning_key)] = None
         if any(kind.startswith("reasoning.") for kind in kinds):
             names["reasoning_details"] = None
         if "<think>" in message.content:

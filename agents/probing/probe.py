@@ -26,8 +26,8 @@ _LONG = "Count from 1 to 100, one number per line, and write nothing else."
 
 
 async def probe(model: OpenAIModel, *, attempts: int = 2) -> Probed:
-    """Asks the endpoint of a model at most MOST_REQUESTS times; each is made up to `attempts` times where the endpoint
-    is overloaded. Raises InputError where it cannot be asked at all: no key, no address."""
+    """Asks the endpoint of a model at most MOST_REQUESTS times, repeats included; a request that finds it busy or
+    broken is made up to `attempts` times. Raises InputError where it cannot be asked at all: no key, no address."""
     asker = Asker(attempts=attempts)
     seen: list[Observation] = []
     base = await _first(model, asker, seen)

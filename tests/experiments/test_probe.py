@@ -27,7 +27,7 @@ def test_what_it_prints_can_be_pasted_into_the_plan(chat_server: ChatServer, tmp
     plan = plan_of(tmp_path, chat_server.url, "['none', { name = 'python', tool_choice = 'required' }]")
     ran = cli("probe", plan)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "at most 13 small requests" in ran.stderr
+    assert "at most 16 small requests" in ran.stderr
     assert "what that costs is unknown" in ran.stderr
     assert "Unsupported parameter: 'max_tokens'" in " ".join(ran.stdout.split())
     (line,) = [line for line in ran.stdout.splitlines() if line.startswith("capabilities = ")]
@@ -98,7 +98,7 @@ def test_one_model_of_several_is_asked(chat_server: ChatServer, tmp_path: Path, 
     plan = plan_of(tmp_path, chat_server.url, model="price = { input = 1, output = 10 }\n" + dead)
     ran = cli("probe", plan, "--model", "m", "--json")
     assert ran.returncode == 0
-    assert "m: at most about $0.11" in ran.stderr
+    assert "m: at most about $0.13" in ran.stderr
     assert [found["model"] for found in json.loads(ran.stdout)["models"]] == ["m"]
     both = cli("probe", plan)
     assert both.returncode == 1
