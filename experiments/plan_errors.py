@@ -8,6 +8,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+# Fields of records that a plan has no need to write: they are filled in when it is read.
+_FILLED_IN = frozenset({"version", "source", "script_digest", "playbook_digest"})
+
 
 def explain(error: ValidationError, root: type[BaseModel]) -> str:
     """All findings, one a line: the key, what was found, what is allowed."""
@@ -23,7 +26,7 @@ def _explain_one(item: Any, root: type[BaseModel]) -> str:
     value = _shorten(item.get("input"))
     match item["type"]:
         case "extra_forbidden" | "unexpected_keyword_argument":
-            allowed = sorted({name for model in models for name in _fields(model)})
+            allowed = sorted({name for model in models for name in _fields(model)} - _FILLED_IN)
             near = get_close_matches(str(item["loc"][-1]), allowed, n=1)
             meant = f"; did you mean {near[0]!r}?" if near else ""
             return f"{location}: unknown key{meant} (allowed: {', '.join(allowed)})"

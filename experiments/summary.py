@@ -36,9 +36,10 @@ def print_summary(launched: Launched, console: Console) -> None:
     for note in launched.slowed:
         console.print(note, style="yellow", markup=False)
     unrecorded = sum(failure.count for failure in launched.failures if failure.code == NOT_RECORDED)
+    be = "is" if launched.planned == 1 else "are"
     if left := launched.missing - launched.elsewhere - unrecorded:
         console.print(
-            f"{left} of {counted(launched.planned, 'trial')} {'is' if left == 1 else 'are'} missing"
+            f"{left} of {counted(launched.planned, 'trial')} {be} missing"
             f"{' (you stopped the run)' if launched.stopped else ''}; the same command tries them again.",
             style="yellow",
         )
@@ -51,7 +52,7 @@ def print_summary(launched: Launched, console: Console) -> None:
         )
     if launched.elsewhere:
         console.print(
-            f"{launched.elsewhere} of {counted(launched.planned, 'trial')} are being run by another process;"
+            f"{launched.elsewhere} of {counted(launched.planned, 'trial')} {be} being run by another process;"
             f" `{_program()} status {launched.store}` tells how far it is.",
             style="yellow",
             markup=False,

@@ -49,7 +49,7 @@ def command(
     from toolablate.experiments.comparing import read_paired
     from toolablate.traces.analysis import comparisons_csv, comparisons_json, flips_json
     from toolablate.traces.errors import InputError
-    from toolablate.traces.terminal import comparison_table, flips_table, misses_view
+    from toolablate.traces.terminal import comparison_table, counted, flips_table, misses_view
 
     if as_flips and (by or csv):
         raise InputError("--flips goes with neither --by nor --csv", code="usage")
@@ -78,5 +78,6 @@ def command(
     if (misses := misses_view(rates, differences)) is not None:
         console.print(misses)
     if paired.left_out:
-        note = f"The store holds {paired.left_out} more trials, which this run did not call for: see --run"
+        more = counted(paired.left_out, "more trial")
+        note = f"The store holds {more}, which this run did not call for: see --run"
         console.print(note, soft_wrap=True)

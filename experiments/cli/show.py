@@ -111,11 +111,14 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
         click.echo(json.dumps({"trials": [asdict(seen) for seen in shown]}, ensure_ascii=False, indent=2))
         return
     from rich.console import Console
+    from rich.text import Text
 
-    from toolablate.traces.terminal import counts_table, trials_table
+    from toolablate.traces.terminal import counted, counts_table, trials_table
 
     console = Console()
     console.print(counts_table(store.counts()))
     console.print(trials_table(shown))
     more = f"; {len(found) - len(shown)} more, see --limit and the filters" if len(found) > len(shown) else ""
-    console.print(f"{len(shown)} trials{more}. Read one: toolablate show {store.path} TRIAL", soft_wrap=True)
+    console.print(f"{counted(len(shown), 'trial')}{more}.", soft_wrap=True)
+    if shown:
+        console.print(Text(f"Read one: toolablate show {store.path} TRIAL"), soft_wrap=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.conftest import Cli
-from tests.experiments.plans import endpoint_plan
+from tests.experiments.conftest import Cli, WritePlan
+from tests.experiments.plans import answered, endpoint_plan
 from tests.servers.chat_server import ChatServer, reply
 from tests.servers.responses import calls, insisting_on, insisting_on_items, response, says, thinks
 
@@ -104,3 +104,18 @@ def test_a_replay_that_lacks_replies_says_to_record_them_and_not_to_try_again(
     assert '1 of 3 trials lack replies that were never recorded: record them (replies.mode = "record")' in said
     assert "tries them again" not in said
     assert "infrastructure" not in said
+
+
+def test_a_refusal_names_no_key_that_is_filled_in(tmp_path: Path, cli: Cli) -> None:
+    told = cli("run", endpoint_plan(tmp_path, "http://127.0.0.1:9/v1", count=1, model="price = { inptu = 1 }")).stderr
+    assert "(allowed: cache_write, cached_input, input, output, tiers)" in " ".join(told.split())
+    told = cli("run", endpoint_plan(tmp_path, "http://127.0.0.1:9/v1", count=1, model="pirce = 1")).stderr
+    assert "timeout_seconds, tokens_per_minute)" in " ".join(told.split())
+
+
+def test_a_list_of_one_trial_says_how_to_read_it(write_plan: WritePlan, cli: Cli, store: Path) -> None:
+    plan = write_plan({("q1", "none"): answered()}, conditions="['none']")
+    cli("run", plan, "--limit", "1")
+    *_, count, how = cli("show", store).stdout.splitlines()
+    assert count == "1 trial."
+    assert how == f"Read one: toolablate show {store} TRIAL"

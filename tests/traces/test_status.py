@@ -130,3 +130,21 @@ def test_counting_trials_reads_one_index(tmp_path: Path) -> None:
         (counting,) = [statement for statement in statements if "GROUP BY" in statement]
         steps = [step[3] for step in store._rows(f"EXPLAIN QUERY PLAN {counting}")]
     assert steps == ["SCAN trials USING COVERING INDEX trials_by_outcome"]
+
+
+def test_a_high_rate_is_written_out() -> None:
+    found = Standing(AT, (_row(answered=1, pending=20),), (_recorder(2, 2_100),))
+    assert "1,050 trials per minute, about 1 s for the rest" in _shown(found)
+
+
+def test_what_a_run_waits_for_stands_below_its_process_and_goes_when_it_is_over(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Recorder(path) as recorder:
+        plan(recorder)
+        recorder.waits_for(["waiting for http://e until 12:00:00", "and \x1b[2Jmore"])
+        recorder.finished_trials()
+        assert standing(path).recorders[0].waits_for == ("waiting for http://e until 12:00:00", "and \x1b[2Jmore")
+        assert "\n  waiting for http://e until 12:00:00\n  and more\n" in _shown(standing(path))
+        recorder.waits_for([])
+        recorder.finished_trials()
+        assert standing(path).recorders[0].waits_for == ()

@@ -193,3 +193,23 @@ def test_what_is_shortened_fits_and_keeps_its_ends(text: str, cells: int) -> Non
     short = shortened(text, cells)
     assert cell_len(short) <= cells
     assert short == text if cell_len(text) <= cells else short.count("…") == text.count("…") + 1 or "…" in text
+
+
+def test_a_name_that_is_folded_is_broken_between_its_parts() -> None:
+    names = ("anthropic/claude-sonnet-4.5", "openai/gpt-5.4-mini-2026-03-05")
+    rows = [replace(row, model=name, domain="mathematics") for row in listed() for name in names]
+    page = shown(flips_table(flips(rows, "none")), 80)
+    assert {"anthropic/claude-sonnet-", "4.5", "openai/gpt-5.4-mini-2026-", "03-05"} <= set(page.split())
+    assert {"openai/gpt-5.4-mini-2026-03-05"} <= set(shown(flips_table(flips(rows, "none")), 100).split())
+
+
+def test_a_baseline_whose_mean_varies_is_explained() -> None:
+    rows = [
+        replace(row, value=None, verdict=None, tokens=row.tokens and 7 * row.tokens)
+        if row.condition == "python" and row.question == "q1"
+        else replace(row, tokens=int(row.question[1:]) ** 2)
+        for row in observations()
+    ]
+    page = shown(comparison_table(compare(rows, "none")), 140)
+    assert "varies: the baseline's mean" in page
+    assert "varies" not in shown(comparison_table(compare(observations(), "none")), 140)

@@ -90,6 +90,14 @@ def _trials(rows: list[Comparison]) -> Fitted:
     )
 
 
+def _varies(rows: Sequence[Comparison]) -> bool:
+    return any(
+        len(set(map(show, (getattr(row, field) for row in rows if row.group is None and row.model == model)))) > 1
+        for model in {row.model for row in rows}
+        for field, show in (("baseline_tokens", numbers.tokens), ("baseline_cost_usd", numbers.dollars))
+    )
+
+
 def _either(shown: Iterable[str]) -> str:
     # A baseline's mean is over the questions that it shares with a condition, so it may differ between conditions.
     distinct = list(dict.fromkeys(shown))
@@ -114,6 +122,8 @@ def _footnotes(rows: Sequence[Comparison]) -> Iterator[str]:
     yield from _clustered(rows)
     yield "R→W: questions right under the baseline and wrong under the condition; W→R: the reverse."
     yield "Tokens and cost: mean per trial that counts."
+    if _varies(rows):
+        yield "varies: the baseline's mean is over the questions that it shares with each condition, which differ."
     yield from _unpriced(rows)
     if any(row.repeats > 1 for row in rows):
         yield "With repeats a question is right where its mean score is at least one half."

@@ -4,6 +4,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from toolablate.traces.store import FailureCount
+from toolablate.traces.terminal.numbers import counted
 from toolablate.traces.terminal.plain import ID_CHARS, inert, one_line
 
 MAX_LISTED = 5
@@ -23,7 +24,7 @@ def _lines(failure: FailureCount, several: bool) -> list[Text]:
     what, _, hint = failure.message.strip().partition("\n")
     code = failure.code.replace("_", " ")
     reason = f"{failure.boundary} {code}: {what}" if failure.boundary else "no reason was recorded"
-    head = Text(f"{failure.count:,} {'trial' if failure.count == 1 else 'trials'} failed", style="bold red")
+    head = Text(f"{counted(failure.count, 'trial')} failed", style="bold red")
     if several:
         head.append_text(inert(f" ({one_line(failure.model)})"))
     where = f" (for instance trial {failure.trial[:ID_CHARS]})"

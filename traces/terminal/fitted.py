@@ -14,6 +14,7 @@ from toolablate.traces.terminal.plain import shortened
 
 NAME_CELLS = 8
 ID_CELLS = 13
+BETWEEN_PARTS = "-/_:@ "
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,22 @@ def _note(text: str) -> RenderableType:
 
 def _cell(column: Column, number: int, width: int) -> Text:
     cell = column.cells[number]
-    return Text(shortened(cell.plain, width), style=cell.style) if column.cut else cell
+    if column.cut:
+        return Text(shortened(cell.plain, width), style=cell.style)
+    return cell if column.least is None else _broken(cell, width)
+
+
+def _broken(name: Text, width: int) -> Text:
+    """In lines of so many cells, broken behind a sign between the parts of a name, where that leaves no short line."""
+    plain, start, breaks = name.plain, 0, []
+    while cell_len(plain[start:]) > width:
+        end = start + 1
+        while cell_len(plain[start : end + 1]) <= width:
+            end += 1
+        signs = (at for at in range(end, start + (end - start) // 3, -1) if plain[at - 1] in BETWEEN_PARTS)
+        start = next(signs, end)
+        breaks.append(start)
+    return Text("\n").join(name.divide(breaks)) if breaks else name
 
 
 def _kept(columns: Sequence[Column], room: int) -> list[Column] | None:
@@ -166,8 +182,12 @@ def _total(widths: Sequence[int], gap: int) -> int:
 def _narrowed(columns: Sequence[Column], room: int) -> list[int]:
     widths, least = [column.width for column in columns], [column.narrowest for column in columns]
     while _total(widths, 0) > room:
-        # The widest gives way first, so that no name suffers for another's length.
-        slack = [width if width > narrowest else 0 for width, narrowest in zip(widths, least, strict=True)]
+        # What is cut in its middle gives way first: it stays on one line. Then the widest, so that no name suffers for
+        # another's length.
+        slack = [
+            (column.cut, width) if width > narrowest else (False, 0)
+            for column, width, narrowest in zip(columns, widths, least, strict=True)
+        ]
         widths[slack.index(max(slack))] -= 1
     return widths
 

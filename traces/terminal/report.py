@@ -2,6 +2,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from toolablate.traces.store import VerifyReport
+from toolablate.traces.terminal.numbers import counted
 from toolablate.traces.terminal.plain import one_line
 
 MAX_LISTED = 50
@@ -22,7 +23,7 @@ def verify_view(report: VerifyReport) -> RenderableType:
         lines.append(Text("Nothing is damaged.", style="bold green"))
     else:
         lines.append(
-            Text(f"{len(report.problems):,} problems. What is not listed can still be read.", style="bold red")
+            Text(f"{counted(len(report.problems), 'problem')}. What is not listed can still be read.", style="bold red")
         )
     return Group(*lines)
 
@@ -35,4 +36,4 @@ def _standing(report: VerifyReport) -> Text:
         (report.unscored, "not scored"),
     ]
     rest = "".join(f", {count:,} {name}" for count, name in counts if count)
-    return Text(f"{report.finished:,} of {report.planned:,} planned trials are finished{rest}.")
+    return Text(f"{report.finished:,} of {counted(report.planned, 'planned trial')} are finished{rest}.")
