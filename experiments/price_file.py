@@ -41,6 +41,8 @@ def read_prices(path: Path) -> PriceList:
     """Reads a file of prices, in US dollars per million tokens. Raises InputError that names the line and the key."""
     try:
         text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise _refused(path, 'is not there; `prices` is a file, "genai-prices" or "none"') from None
     except (OSError, UnicodeDecodeError) as error:
         raise _refused(path, f"cannot be read: {error}") from None
     try:

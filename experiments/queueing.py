@@ -13,7 +13,7 @@ from toolablate.traces.records import Failure, ModelCall, OpenAIModel, Trace
 TRIALS_IN_A_ROW = 10
 
 # An endpoint that says this to one trial will say it to all the others.
-FATAL_CODES = frozenset({"unauthorized", "not_found", "insufficient_quota", "endpoint_busy"})
+FATAL_CODES = frozenset({"unauthorized", "not_found", "redirected", "insufficient_quota", "endpoint_busy"})
 
 # An endpoint that fails so is down or overrun; other failures (a filter, a context too long) are of one question.
 DOWN_CODES = frozenset({"unreachable", "timeout", "server_error", "rate_limited", "overloaded", "bad_reply", CUT_OFF})

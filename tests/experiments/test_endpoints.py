@@ -39,6 +39,17 @@ def test_an_endpoint_that_is_down_is_given_up_and_named(
     assert cli("verify", store).returncode == 0
 
 
+def test_an_endpoint_that_has_moved_is_given_up_with_its_new_address(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    moved = Status(308, headers={"Location": "https://api.example.org/v2/chat/completions"})
+    chat_server.answers(lambda request: moved)
+    ran = cli("run", endpoint_plan(tmp_path, chat_server.url, count=60))
+    assert ran.returncode == 1
+    assert len(chat_server.requests) < 20
+    assert "https://api.example.org/v2" in ran.stderr.replace("\n", "")
+
+
 def test_doctor_checks_what_a_plan_needs(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:
     plan = endpoint_plan(tmp_path, chat_server.url, count=2)
     good = json.loads(cli("doctor", plan, "--json").stdout)["findings"]

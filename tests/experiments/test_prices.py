@@ -157,7 +157,7 @@ def test_a_price_in_a_plan_is_a_number(tmp_path: Path) -> None:
 
 
 def test_a_file_of_prices_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"prices: .*missing\.toml: cannot be read"):
+    with pytest.raises(InputError, match=r"prices: .*missing\.toml: is not there; `prices` is"):
         price_of(tmp_path, top="prices = 'missing.toml'")
 
 
