@@ -207,12 +207,13 @@ def orphans(connection: sqlite3.Connection) -> Iterator[Finding]:
 
 def scores(connection: sqlite3.Connection) -> Iterator[Finding]:
     kind = TypeAdapter(Score)
+    targets = _targets(connection)
     rows = connection.execute(
         "SELECT scores.trial, scorer, version, value, verdict, scores.digest, scores.body, trials.id, traces.trial,"
-        " traces.outcome, lower(hex(questions.target)) FROM scores LEFT JOIN trials ON trials.key = scores.trial"
-        " LEFT JOIN traces ON traces.key = scores.trace LEFT JOIN questions ON questions.key = trials.question"
+        " traces.outcome, trials.question FROM scores LEFT JOIN trials ON trials.key = scores.trial"
+        " LEFT JOIN traces ON traces.key = scores.trace"
     )
-    for trial, scorer, version, value, verdict, digest, body, identity, scored, outcome, target in rows:
+    for trial, scorer, version, value, verdict, digest, body, identity, scored, outcome, question in rows:
         where = f"score of trial {identity or trial} by {scorer} {version}"
         record = _whole(connection, kind, digest, body)
         if isinstance(record, str):
@@ -221,10 +222,24 @@ def scores(connection: sqlite3.Connection) -> Iterator[Finding]:
             yield where, "it belongs to no finished trace of its trial"
         elif _score_columns(record) != (identity, scorer, version, value, verdict):
             yield where, "a column does not match its content"
-        elif isinstance(record, Score) and record.target not in ("", target):
+        elif isinstance(record, Score) and record.target not in ("", targets.get(question, record.target)):
             yield where, "it was made by another answer key than that of its question"
         else:
             yield None
+
+
+def _targets(connection: sqlite3.Connection) -> dict[int, str]:
+    """Identities of targets by the keys of their questions, without those of questions that are damaged.
+
+    An older toolablate kept a target in the question alone.
+    """
+    targets = dict(connection.execute("SELECT key, lower(hex(target)) FROM questions WHERE target NOT NULL"))
+    kind = TypeAdapter(Question)
+    for key, digest, body in connection.execute("SELECT key, digest, body FROM questions WHERE target IS NULL"):
+        question = _whole(connection, kind, digest, body)
+        if isinstance(question, Question):
+            targets[key] = question.target.identity()
+    return targets
 
 
 def _score_columns(score: Any) -> tuple[Any, ...]:
