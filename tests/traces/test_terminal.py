@@ -180,6 +180,22 @@ def test_what_ran_out_is_told_under_the_table_and_so_is_unknown_cost() -> None:
     assert "Trials of unknown cost: 23 (python); the mean is of the others." in page
 
 
+def test_unknown_cost_of_a_baseline_is_told_whichever_condition_comes_first() -> None:
+    """Only questions that both sides answered count: the first shares with the baseline none of unknown cost."""
+    plain = [item for item in observations() if item.condition in ("none", "python")]
+    few = [replace(item, condition="few") for item in plain if item.condition == "python" and item.question < "q2"]
+    rows = [
+        replace(item, cost_usd=None) if item.condition == "none" and item.question >= "q2" else item
+        for item in [*plain, *few]
+    ]
+    unpriced = len([item for item in rows if item.cost_usd is None])
+    found = compare(rows, "none")
+    assert [row.baseline_unpriced for row in found] == [0, unpriced]
+    told = f"Trials of unknown cost: up to {unpriced} (none); the mean is of the others."
+    for order in (found, found[::-1]):
+        assert told in shown(comparison_table(order), 140)
+
+
 def test_an_empty_comparison_says_so() -> None:
     assert "Nothing to compare" in shown(comparison_table([]))
 

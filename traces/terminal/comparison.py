@@ -1,3 +1,4 @@
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -139,10 +140,10 @@ def _footnotes(rows: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _budgets(rows: Sequence[Comparison]) -> Iterator[str]:
-    found = [(name, limits) for name, budget, limits in _sides(rows, "budget", "limits") if budget]
+    found = {name: limits for name, budget, limits in _sides(rows, "budget", "limits") if budget}
     if not found:
         return
-    shown = "; ".join(f"{name}: {_listed(limits)}" for name, limits in found)
+    shown = "; ".join(f"{name}: {_listed(limits)}" for name, limits in found.items())
     yield f"Budget: trials that a limit ended, asked once more for their answer and scored. What ran out: {shown}."
 
 
@@ -152,23 +153,28 @@ def _listed(limits: dict[str, int]) -> str:
 
 def _unpriced(rows: Sequence[Comparison]) -> Iterator[str]:
     """Where all are unknown there is no figure that could mislead."""
-    found = [(name, count) for name, count, cost in _sides(rows, "unpriced", "cost_usd") if count and cost is not None]
-    if found:
-        shown = ", ".join(f"{count:,} ({name})" for name, count in found)
+    found: dict[str, set[int]] = defaultdict(set)
+    for name, count, cost in _sides(rows, "unpriced", "cost_usd"):
+        if cost is not None:
+            found[name].add(count)
+    shown = ", ".join(f"{_at_most(counts)} ({name})" for name, counts in found.items() if any(counts))
+    if shown:
         yield f"Trials of unknown cost: {shown}; the mean is of the others."
 
 
+def _at_most(counts: set[int]) -> str:
+    # Like its mean, a baseline's count is over the questions that it shares with a condition.
+    return f"{max(counts):,}" if len(counts) == 1 else f"up to {max(counts):,}"
+
+
 def _sides(rows: Sequence[Comparison], *fields: str) -> Iterator[tuple[Any, ...]]:
-    """Each side once: its name and the fields, a model's baseline before its conditions."""
+    """Each side's name and fields; a model's baseline comes before each of its conditions."""
     totals = [row for row in rows if row.group is None]
     several = len({row.model for row in totals}) > 1
-    seen = set()
     for row in totals:
         for prefix, side in (("baseline_", row.baseline), ("", row.condition)):
             name = f"{one_line(row.model)} {one_line(side)}" if several else one_line(side)
-            if name not in seen:
-                seen.add(name)
-                yield name, *(getattr(row, prefix + field) for field in fields)
+            yield name, *(getattr(row, prefix + field) for field in fields)
 
 
 def _clustered(rows: Sequence[Comparison]) -> Iterator[str]:
