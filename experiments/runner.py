@@ -64,13 +64,14 @@ async def run_trials(
     for planned in missing:
         queues.setdefault(planned.model.name, ModelQueue(coding)).trials.append(planned)
     needing = {name: sum(map(queue.runs_code, queue.trials)) for name, queue in queues.items()}
-    kernels = KernelShares(setting.kernels, needing)
+    workers = {name: min(queue.trials[0].model.concurrency, len(queue.trials)) for name, queue in queues.items()}
+    kernels = KernelShares(setting.kernels, needing, workers)
     skipped: list[PlannedTrial] = []
     try:
         async with asyncio.TaskGroup() as group:
-            for queue in queues.values():
+            for name, queue in queues.items():
                 work = _Work(queue, kernels, setting, recorder, stop, skipped)
-                for _ in range(min(queue.trials[0].model.concurrency, len(queue.trials))):
+                for _ in range(workers[name]):
                     group.create_task(work.run())
     except* ToolablateError as errors:
         raise _first(errors) from None

@@ -7,15 +7,17 @@ from contextlib import asynccontextmanager
 
 
 class KernelShares:
-    """`left` is how many trials that need a kernel each model has.
+    """`left` is how many trials that need a kernel each model has, `at_once` how many of its trials can run at the same
+    time.
 
-    An equal share, rounded down, is kept for each of these models, so that those which hang hold up no other. What is
-    not kept is lent, trial by trial. Where there are fewer kernels than models they take turns with one each, and those
-    that hang can hold up the others until their trials end or are given up.
+    An equal share, rounded down, is kept for each of these models, so that those which hang hold up no other; of it no
+    more than the model can use. What is not kept is lent, trial by trial. Where there are fewer kernels than models
+    they take turns with one each, and those that hang can hold up the others until their trials end or are given up.
     """
 
-    def __init__(self, kernels: int, left: Mapping[str, int]) -> None:
+    def __init__(self, kernels: int, left: Mapping[str, int], at_once: Mapping[str, int] | None = None) -> None:
         self._kernels = kernels
+        self._at_once = at_once or {}
         self._left = Counter(left)
         self._held: Counter[str] = Counter()
         # The one that was served longest ago comes first.
@@ -67,5 +69,8 @@ class KernelShares:
         """How many kernels are kept for each model that has not got its share."""
         needing = {model: left for model, left in self._left.items() if left > 0}
         share = max(1, self._kernels // max(len(needing), 1))
-        lacking = {model: min(share, left) - self._held[model] for model, left in needing.items()}
+        lacking = {
+            model: min(share, left, self._at_once.get(model, left)) - self._held[model]
+            for model, left in needing.items()
+        }
         return Counter({model: lacks for model, lacks in lacking.items() if lacks > 0})

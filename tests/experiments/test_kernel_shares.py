@@ -82,6 +82,14 @@ async def test_no_more_is_kept_than_a_model_has_trials_for() -> None:
         await _end(task)
 
 
+async def test_no_more_is_kept_than_a_model_runs_at_once() -> None:
+    shares = KernelShares(4, {"a": 9, "b": 9}, {"a": 8, "b": 1})
+    held, tasks = await _holding(shares, *"aaaa", "b")
+    assert held == ["a", "a", "a", "b"]
+    for task in tasks:
+        await _end(task)
+
+
 async def test_what_is_left_over_is_lent_while_each_keeps_its_share() -> None:
     held, tasks = await _holding(KernelShares(5, {"a": 9, "b": 9, "c": 9}), *"aaaa", *"bb", *"c")
     assert held == ["a", "a", "a", "b", "c"]
