@@ -14,11 +14,14 @@ from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from toolablate.traces.errors import ModelError
 
-# What OpenAI, Anthropic, Google, Mistral, xAI, vLLM, SGLang, llama.cpp, TGI and Bedrock say of a conversation that is
-# too long. Limits of other things (a tool's description, the reply, a parameter's value) are told in like words.
+# What OpenAI, Anthropic, Google, Mistral, xAI, vLLM, SGLang, llama.cpp, LM Studio, TGI and Bedrock say of a
+# conversation that is too long. Limits of other things (a tool's description, the reply, a parameter's value) are told
+# in like words.
 _TOO_LONG = re.compile(
     r"\b(maximum|exceed\w*|longer than)\b.{0,60}\b(context[ _-](length|window|size|limit)|(model|prompt|input) length)"
     r"|\bcontext[ _-]?(length|window|size|limit)[ _-]?(is )?exceed"
+    r"|\bgreater than the (model.s )?context (length|window)|\breached context length of"
+    r"|\bcontext the overflows|\bloaded with context length of only"
     r"|\b(prompt|input|conversation|request) is too long"
     r"|\b(input|prompt) token count\b.{0,40}\bexceed"
     r"|\brequest exceed\w*.{0,20} token limit"
@@ -30,6 +33,9 @@ _TOO_LONG = re.compile(
 )
 _OF_TOKENS = re.compile(r"\b(context|tokens?)\b", re.IGNORECASE)
 _OF_A_RATE = re.compile(r"\bper (minute|second|hour|day)\b|\brate.?limit", re.IGNORECASE)
+# OpenAI and Groq tell a rate's limit, what of it is used, and what this request asks for.
+_OF_ONE_REQUEST = re.compile(r"\blimit:? ([0-9][0-9,]*).{0,60}?\brequested:? ([0-9][0-9,]*)", re.IGNORECASE)
+_REQUEST_TOO_LARGE = re.compile(r"\brequest (is |was )?too large\b", re.IGNORECASE)
 _SHOWN_CHARACTERS = 500
 # Overload is everybody's; any other 5xx, a `server_error`, may be due to one question. So may 403: gateways refuse a
 # single question by their moderation.
@@ -97,10 +103,9 @@ def refused(
 
 
 def _code(status: int, word: str, said: str) -> str:
-    if word in _WORDS:
-        return _WORDS[word]
-    if status in _CODES:
-        return _CODES[status]
+    code = _WORDS.get(word) or _CODES.get(status)
+    if code:
+        return "context_length" if code == "rate_limited" and _never_passes(said) else code
     if status >= 500:
         return "server_error"
     if status < 400:
@@ -108,10 +113,19 @@ def _code(status: int, word: str, said: str) -> str:
     if status == 413 and not _OF_TOKENS.search(said):
         return "request_too_large"
     if status == 413:
-        return "rate_limited" if _OF_A_RATE.search(said) else "context_length"
+        return "rate_limited" if _OF_A_RATE.search(said) and not _never_passes(said) else "context_length"
     if _TOO_LONG.search(said):
         return "context_length"
     return "content_filter" if word == "content_filter" else "bad_request"
+
+
+def _never_passes(said: str) -> bool:
+    """Whether one request alone is larger than what a rate allows, so that no wait mends it; a shorter one may pass."""
+    told = _OF_ONE_REQUEST.search(said)
+    if not told:
+        return bool(_REQUEST_TOO_LARGE.search(said))
+    limit, requested = (int(number.replace(",", "")) for number in told.groups())
+    return requested > limit
 
 
 def _hint(code: str, said: str, key_variable: str, max_tokens_key: str) -> str:

@@ -23,6 +23,12 @@ TOO_LONG = [
     "Range of input length should be [1, 30720]",
     "too many tokens: total number of tokens in the prompt cannot exceed 4081",
     "Please reduce the length of the messages or completion.",
+    "Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of "
+    "only 4096 tokens, which is not enough. Try to load the model with a larger context length",
+    "However, the model is loaded with context length of only 4096 tokens",
+    "The number of tokens to keep from the initial prompt is greater than the context length.",
+    "Reached context length of 4096 tokens, but this model does not support mid-generation context overflow",
+    "The number of input tokens (5000) is greater than the model's context window (4096)",
     "litellm.ContextWindowExceededError: no",
 ]
 OF_SOMETHING_ELSE = [
@@ -33,6 +39,7 @@ OF_SOMETHING_ELSE = [
     "max_tokens: 99999 > 8192, which is the maximum allowed number of output tokens",
     "Unrecognized request argument supplied: max_context_length",
     "unknown field: context_window",
+    "temperature: 3 is greater than the maximum of 2",
     "stop: at most 4 sequences of a maximum of 16 tokens",
 ]
 
@@ -54,8 +61,8 @@ def test_what_is_of_something_else(said: str) -> None:
 @pytest.mark.parametrize("headers", [{}, {"retry-after": "7"}])
 @pytest.mark.parametrize("status", [400, 403, 413, 429, 500])
 def test_the_endpoints_word_says_more_than_its_status(status: int, headers: dict[str, str]) -> None:
-    """Groq answers 413 where a request has more tokens than a minute allows."""
-    body = {"error": {"message": TOO_LONG[0], "code": "rate_limit_exceeded"}}
+    said = "Rate limit reached on tokens per minute (TPM): Limit 6000, Used 5500, Requested 900. Try again in 4s."
+    body = {"error": {"message": said, "code": "rate_limit_exceeded"}}
     error = refused(status, headers, body, key_variable="")
     assert (error.code, error.retryable) == ("rate_limited", True)
     assert error.retry_after == (7.0 if headers else None)
@@ -71,9 +78,30 @@ def test_the_endpoints_word_says_more_than_its_status(status: int, headers: dict
         ("request body of 20 MB exceeds 10 MB", "request_too_large"),
         (json.dumps({"message": "the prompt has 9000 tokens, and 8192 are allowed"}), "context_length"),
         (json.dumps({"error": TOO_LONG[0]}), "context_length"),
-        ("Request too large: tokens per minute (TPM): limit 6000, requested 7000", "rate_limited"),
+        ("Tokens per minute (TPM): limit 6000, used 5500, requested 900", "rate_limited"),
+        ("Request too large: tokens per minute (TPM): limit 6000, requested 7000", "context_length"),
     ],
 )
 def test_what_is_too_large_in_bytes_is_not_too_long(said: str, code: str) -> None:
     body = json.loads(said) if said.startswith("{") else said
     assert refused(413, {}, body, key_variable="").code == code
+
+
+@pytest.mark.parametrize("word", ["rate_limit_exceeded", "rate_limit_error", ""])
+@pytest.mark.parametrize("status", [413, 429])
+@pytest.mark.parametrize(
+    ("said", "fits"),
+    [
+        ("Request too large for model x on tokens per minute (TPM): Limit 6000, Requested 9012, reduce it", False),
+        ("Request too large for x on tokens per min. Shorten it.", False),
+        ("Rate limit reached on tokens per day (TPD): Limit: 90,000, Used: 0, Requested: 100,000.", False),
+        ("Rate limit reached on tokens per minute (TPM): Limit 6000, Used 5999, Requested 6000.", True),
+        ("Rate limit reached on tokens per minute: Limit: 10,000, Used: 9,500, Requested: 9,000.", True),
+    ],
+)
+def test_a_request_larger_than_a_rate_allows_never_passes(status: int, word: str, said: str, fits: bool) -> None:
+    """Groq answers 413 with `rate_limit_exceeded` where one request has more tokens than a minute allows."""
+    body = {"error": {"message": said, "code": word}}
+    error = refused(status, {"retry-after": "7"}, body, key_variable="")
+    assert (error.code, error.retryable) == (("rate_limited", True) if fits else ("context_length", False))
+    assert error.retry_after == (7.0 if fits else None)
