@@ -40,9 +40,13 @@ def blanking(key: str) -> Callable[[str], str]:
     if not key:
         return str
     escaped = re.compile("".join(_written(letter) for letter in key))
+    # A plain look takes a twentieth of the time, and finds all where none of these stands.
+    marks = ("\\u00", *sorted({"\\" + letter for letter in key if not letter.isalnum()}))
 
     def blank(text: str) -> str:
-        return escaped.sub("[key]", text) if "\\" in text else text.replace(key, "[key]")
+        if "\\" in text and any(mark in text for mark in marks):
+            return escaped.sub("[key]", text)
+        return text.replace(key, "[key]")
 
     return blank
 

@@ -83,6 +83,19 @@ async def test_a_text_full_of_escapes_is_looked_through_in_time() -> None:
         assert blank(text) == text
 
 
+@pytest.mark.parametrize("key", ["sk-abc/def+gh_ij", 'sk-a"b\\c~d', "plainletters1"])
+@pytest.mark.parametrize("around", ["", "\\n", "\\u2019", "\\u00e9", "\\/", '\\"', "\\"])
+def test_a_key_is_blanked_beside_any_escape(key: str, around: str) -> None:
+    once = json.dumps(key)[1:-1]
+    slashed, twice = once.replace("/", "\\/"), json.dumps(once)[1:-1]
+    coded = "".join(f"\\u{ord(letter):04x}" for letter in key)
+    partly = f"\\u{ord(key[0]):04X}{json.dumps(key[1:])[1:-1]}"
+    for written in (key, once, slashed, twice, coded, json.dumps(coded)[1:-1], partly):
+        shown = blanking(key)(f"a{around}{written}{around}b")
+        assert shown.count("[key]") == 1
+        assert key[-3:] not in shown
+
+
 async def test_a_byte_order_mark_is_no_part_of_a_reply(chat_server: ChatServer, ask: Ask) -> None:
     mark = "\ufeff"
     refusal = json.dumps({"error": {"code": "insufficient_quota", "message": "pay"}})
