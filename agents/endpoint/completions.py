@@ -156,11 +156,14 @@ def _index(choice: object) -> int:
 
 
 def _calls_in(wire: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The calls of a message, or its one `function_call`, as older servers write it.
+    """The calls of a message, or its one `function_call`, as older servers write it; beside a text, one without a name
+    is none.
 
     Raises ModelError where they cannot be read: what was said beside a call that is lost is no answer.
     """
     old = wire.get("function_call")
+    if isinstance(old, dict) and old.get("name") in ("", None) and text_of(wire.get("content")):
+        old = None
     written = wire.get("tool_calls") or ([{"function": old}] if old else [])
     if not isinstance(written, list):
         raise bad_reply("the tool calls in the reply are no list")

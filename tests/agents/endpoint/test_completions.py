@@ -162,6 +162,17 @@ async def test_no_calls_by_any_way_to_write_none(chat_server: ChatServer, ask: A
     assert (told.message.content, told.message.tool_calls, told.finish_reason) == ("A", (), "stop")
 
 
+@pytest.mark.parametrize("name", ["", None])
+async def test_a_call_without_a_name_beside_a_text_is_none(chat_server: ChatServer, ask: Ask, name: str | None) -> None:
+    lost = {"name": name, "arguments": ""}
+    chat_server.plays(reply("A", function_call=lost), reply("A", function_call=lost, finish_reason="function_call"))
+    told = await ask()
+    assert (told.message.content, told.message.tool_calls, told.finish_reason) == ("A", (), "stop")
+    with pytest.raises(NoReplyError) as caught:
+        await ask()
+    assert caught.value.code == "bad_reply"
+
+
 async def test_choices_stand_by_their_numbers(chat_server: ChatServer, ask: Ask) -> None:
     first, second, third = (reply(text).value["choices"][0] for text in ("one", "two", "three"))
     mixed = [{**third, "index": 2}, {**first, "index": 0, "logprobs": {"content": [1]}}, {**second, "index": 1}]
