@@ -53,14 +53,14 @@ class _PacedChat:
         self._model = model
         self._line = line
         self._max_tokens = max_tokens
-        self._had_reply = False
 
     async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
         """As the model's own; and ModelError `endpoint_busy` where the endpoint was given up, LetGo where a run that
         is being stopped does not wait for a first reply."""
         line = self._line
         tokens = self._expected(request) if line.pace.counts_tokens else 0.0
-        place = await line.enter(tokens, first=not self._had_reply)
+        first = not any(message.role == "assistant" for message in request.messages)
+        place = await line.enter(tokens, first=first)
         try:
             reply = await self._model.complete(request, seconds=seconds)
         except NoReplyError as error:
@@ -77,7 +77,6 @@ class _PacedChat:
         except BaseException:
             line.leave()
             raise
-        self._had_reply = True
         line.replied(place, reply.usage)
         return reply
 

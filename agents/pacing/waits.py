@@ -35,6 +35,13 @@ def note_wait(seconds: float) -> None:
         waited.seconds += seconds
 
 
+def note_in_line() -> None:
+    """The request, which another sends as well, has not been sent."""
+    waited = _WAITED.get()
+    if waited is not None:
+        waited.in_line = True
+
+
 @contextmanager
 def in_line() -> Iterator[None]:
     """Notes how long its inside waits for a place, by the loop's clock."""

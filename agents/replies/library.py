@@ -3,11 +3,14 @@
 import asyncio
 import hashlib
 import sqlite3
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Self
 
+from toolablate.agents.pacing.waits import Waited
 from toolablate.agents.replies._errors import using
 from toolablate.agents.replies._nearest import nearest_difference
 from toolablate.agents.replies._opening import close_reading, open_reading, open_recording, reading_of
@@ -31,6 +34,7 @@ class ReplyLibrary:
         self.path = Path(path)
         self.flight: SingleFlight[Came] = SingleFlight()
         """What is being asked just now, so that who asks the same at the same time shares the one reply."""
+        self._asking: dict[str, Waited] = {}
         self._writer = open_recording(self.path) if write else None
         # When recording it is a second connection, so that reading never waits for a disk that writes.
         self._reader = open_recording(self.path) if write else open_reading(self.path)
@@ -64,6 +68,20 @@ class ReplyLibrary:
         """What is kept for a request and its repeat."""
         with using(self.path, "read"):
             return read_kept(self._reader, asked.key, asked.repeat)
+
+    @contextmanager
+    def asking(self, name: str, waited: Waited) -> Iterator[None]:
+        """While what goes by that name is asked; `waited` tells whether it is still in line."""
+        self._asking[name] = waited
+        try:
+            yield
+        finally:
+            del self._asking[name]
+
+    def is_out(self, name: str) -> bool:
+        """Whether a request of that name has been sent and not been answered."""
+        waited = self._asking.get(name)
+        return waited is not None and not waited.in_line
 
     async def keep(self, asked: Asked, kept: Kept) -> Kept:
         """What counts for that request from now on: what was there before, else this. When it returns, that is on the

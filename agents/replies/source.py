@@ -1,10 +1,11 @@
 """Models that are asked once, and models that are not asked any more."""
 
+import asyncio
 import time
 from functools import partial
 
 from toolablate.agents.chat import ChatModel, ModelSource, NoReplyError
-from toolablate.agents.pacing.waits import counting_waits, note_wait
+from toolablate.agents.pacing.waits import counting_waits, note_in_line, note_wait
 from toolablate.agents.replies.asked import Asked, asked
 from toolablate.agents.replies.kept import NONE_OF_THE_MODEL, Came, Kept, NoReply
 from toolablate.agents.replies.library import ReplyLibrary
@@ -13,6 +14,8 @@ from toolablate.traces.records import Condition, ModelReply, ModelRequest, OpenA
 
 # What the endpoint says to this very request whenever it is made.
 REFUSALS = frozenset({"context_length", "content_filter"})
+
+JOINS = 2
 
 
 class ReplayedSource:
@@ -83,22 +86,28 @@ class RecordedChat(ReplayedChat):
 
     async def _asked(self, wanted: Asked, request: ModelRequest, seconds: float) -> Kept:
         """Joins who asks the same just now. What that took longer than the endpoint itself was a wait. Who would have
-        had less time than the endpoint took gets no reply, as if it had asked by itself; and who has time left when the
-        request of another has failed asks again."""
-        left = seconds
-        while True:
+        had less time than the endpoint took gets no reply, as if it had asked by itself. Where the request of another
+        has failed, all of that was a wait; who has met that twice asks by itself."""
+        for _ in range(JOINS):
             began = time.monotonic()
-            came = await self._library.flight.run(wanted.name, partial(self._ask, wanted, request, left))
+            came = await self._joined(wanted, request, seconds)
             took = time.monotonic() - began
-            note_wait(max(0.0, took - came.seconds))
             if came.by is self or not came.failed_once:
-                return self._taken(wanted, came, left)
-            left -= min(took, came.seconds)
-            if left <= 0:
-                raise self._too_late(seconds)
+                note_wait(max(0.0, took - came.seconds))
+                return self._taken(wanted, came, seconds)
+            note_wait(took)
             kept = self._library.get(wanted)
             if kept is not None:
                 return kept
+        return await self._ask_alone(wanted, request, seconds)
+
+    async def _joined(self, wanted: Asked, request: ModelRequest, seconds: float) -> Came:
+        try:
+            return await self._library.flight.run(wanted.name, partial(self._ask, wanted, request, seconds))
+        except asyncio.CancelledError:
+            if not self._library.is_out(wanted.name):
+                note_in_line()
+            raise
 
     def _taken(self, wanted: Asked, came: Came, seconds: float) -> Kept:
         if came.by is not self and came.seconds > seconds:
@@ -113,11 +122,17 @@ class RecordedChat(ReplayedChat):
         return ModelError(f"{self._model.endpoint} did not reply within {seconds:g} s", code="timeout", retryable=True)
 
     async def _ask(self, wanted: Asked, request: ModelRequest, seconds: float) -> Came:
+        """For all who join: their waits are counted by each of them."""
         began = time.monotonic()
-        with counting_waits() as waited:
+        with counting_waits() as waited, self._library.asking(wanted.name, waited):
             what = await self._tried(wanted, request, seconds)
         took = time.monotonic() - began - waited.seconds
         return Came(await self._library.keep(wanted, what) if isinstance(what, Kept) else what, took, self)
+
+    async def _ask_alone(self, wanted: Asked, request: ModelRequest, seconds: float) -> Kept:
+        what = await self._tried(wanted, request, seconds)
+        came = Came(await self._library.keep(wanted, what) if isinstance(what, Kept) else what, 0.0, self)
+        return self._taken(wanted, came, seconds)
 
     async def _tried(self, wanted: Asked, request: ModelRequest, seconds: float) -> Kept | ModelError:
         before = tuple(self._told.get(wanted.key, ()))
