@@ -1,12 +1,10 @@
-import io
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console, RenderableType
+from tests.traces.pages import SAFE, shown
 from tests.traces.samples import (
     CODE,
     ENVIRONMENT,
@@ -21,7 +19,6 @@ from tests.traces.samples import (
     trials,
 )
 
-from toolablate.traces.analysis import Observation, compare
 from toolablate.traces.records import (
     Answer,
     Artifact,
@@ -41,22 +38,12 @@ from toolablate.traces.records import (
 )
 from toolablate.traces.store import Problem, Store, VerifyReport, verify
 from toolablate.traces.terminal import (
-    comparison_table,
     counts_table,
     plain_text,
     trace_view,
     trials_table,
     verify_view,
 )
-
-SAFE = re.compile(r"[^\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]*")
-
-
-def shown(view: RenderableType, width: int = 100) -> str:
-    """What a terminal without colours would show."""
-    out = io.StringIO()
-    Console(file=out, width=width, color_system=None, legacy_windows=False).print(view)
-    return out.getvalue()
 
 
 def a_trace(*events: Event, **changes: object) -> Trace:
@@ -101,111 +88,6 @@ def test_long_text_is_cut_in_its_middle_and_says_so() -> None:
     assert cut.endswith("c" * 10)
     assert "characters left out" in cut
     assert plain_text("x" * 30, max_chars=30) == "x" * 30
-
-
-def observations(*, simulated: bool = False, **changes: object) -> list[Observation]:
-    return [
-        replace(
-            Observation(
-                question=f"q{number}",
-                model="gpt-x",
-                condition=name,
-                value=float(right),
-                verdict="correct" if right else "wrong",
-                domain="law" if number % 2 else "physics",
-                simulated=simulated,
-                tokens=1200 if name == "none" else 34_567,
-                cost_usd=0.0012,
-            ),
-            **changes,
-        )
-        for number in range(40)
-        for name, right in (("none", number % 3 > 0), ("python", number % 2 > 0), ("search", number % 3 > 0))
-    ]
-
-
-@pytest.mark.parametrize("width", [80, 100, 200])
-@pytest.mark.parametrize("by", [None, "domain"])
-def test_a_comparison_fits_its_terminal_and_loses_nothing(width: int, by: str | None) -> None:
-    rows = compare(observations(), "none", by=by)  # type: ignore[arg-type]
-    page = shown(comparison_table(rows), width)
-    assert max(map(len, page.splitlines())) <= width
-    assert "…" not in page
-    for figure in (
-        "gpt-x  compared with none",
-        "65.0",
-        "50.0",
-        "−15.0",
-        "−23.1 %",
-        "Δ points",
-        "Δ rel.",
-        "34.6k",
-        "$0.001",
-    ):
-        assert figure in page, figure
-    assert ("law" in page) == (by == "domain")
-    assert "SIMULATED" not in page
-
-
-def test_simulated_models_are_announced_next_to_their_figures() -> None:
-    page = shown(comparison_table(compare(observations(simulated=True), "none")))
-    assert "SIMULATED" in page.splitlines()[1]
-
-
-def test_what_failed_or_was_left_out_is_visible_and_explained() -> None:
-    rows = [
-        replace(item, outcome="failed", value=None) if item.condition == "python" and item.question == "q1" else item
-        for item in observations(verdict="unparsed", tokens=None, cost_usd=None)
-    ]
-    page = shown(comparison_table(compare(rows, "none")))
-    (line,) = [line for line in page.splitlines() if line.split()[:2] == ["python", "40"]]
-    assert line.split() == ["python", "40", "39", "0", "0", "1", "1", "-", "-"]
-    for note in ("Unparsed:", "Failed:", "Left out:", "- is unknown"):
-        assert note in page
-
-
-def test_what_ran_out_is_told_under_the_table_and_so_is_unknown_cost() -> None:
-    plain = observations()
-    assert not re.search("Budget:|unknown cost", shown(comparison_table(compare(plain, "none"))))
-    rows = [
-        replace(item, outcome="budget", limit="turns" if item.question < "q2" else "tokens", cost_usd=None)
-        if item.condition == "python" and item.question < "q3"
-        else item
-        for item in plain
-    ]
-    page = shown(comparison_table(compare(rows, "none")), 140)
-    (line,) = [line for line in page.splitlines() if line.split()[:1] == ["python"] and "34.6k" in line]
-    assert line.split()[2:5] == ["0", "0", "23"]
-    assert "What ran out: python: turns 12, tokens 11." in page
-    assert "Trials of unknown cost: 23 (python); the mean is of the others." in page
-
-
-def test_unknown_cost_of_a_baseline_is_told_whichever_condition_comes_first() -> None:
-    """Only questions that both sides answered count: the first shares with the baseline none of unknown cost."""
-    plain = [item for item in observations() if item.condition in ("none", "python")]
-    few = [replace(item, condition="few") for item in plain if item.condition == "python" and item.question < "q2"]
-    rows = [
-        replace(item, cost_usd=None) if item.condition == "none" and item.question >= "q2" else item
-        for item in [*plain, *few]
-    ]
-    unpriced = len([item for item in rows if item.cost_usd is None])
-    found = compare(rows, "none")
-    assert [row.baseline_unpriced for row in found] == [0, unpriced]
-    told = f"Trials of unknown cost: up to {unpriced} (none); the mean is of the others."
-    for order in (found, found[::-1]):
-        assert told in shown(comparison_table(order), 140)
-
-
-def test_an_empty_comparison_says_so() -> None:
-    assert "Nothing to compare" in shown(comparison_table([]))
-
-
-def test_names_in_a_comparison_are_inert() -> None:
-    evil = "m\x1b]0;x\x07[bold]\u202e"
-    rows = compare([replace(item, model=evil, domain=evil) for item in observations()], "none", by="domain")
-    page = shown(comparison_table(rows))
-    assert SAFE.fullmatch(page)
-    assert "m[bold]\ufffd" in page
 
 
 async def test_a_trace_reads_from_top_to_bottom_and_says_each_thing_once(tmp_path: Path) -> None:

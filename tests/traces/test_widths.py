@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from tests.traces.test_terminal import SAFE, observations, shown
+from tests.traces.pages import SAFE, observations, shown
 
 from toolablate.traces.analysis import Observation, compare, flips
 from toolablate.traces.store import FailureCount, TrialCounts

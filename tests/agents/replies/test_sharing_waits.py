@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.agents.conftest import QUESTION, LocalTools, condition
 from tests.agents.replies.samples import request
-from tests.servers.chat_server import ChatServer, Hang, Slow, Status, reply
+from tests.servers.chat_server import ChatServer, Hang, Slow, Status, Step, reply
 
 from toolablate.agents import RetryPolicy, connect, run_agent
 from toolablate.agents.pacing import EndpointPace, LetGo, Line, PacedSource
@@ -52,9 +53,12 @@ async def play(source: RecordedSource, arm: Condition, events: list[Event]) -> s
 async def test_an_outage_that_others_met_uses_up_nobodys_budget(
     chat_server: ChatServer, source: RecordedSource
 ) -> None:
-    chat_server.answers(lambda _: Slow(0.2, Status(500)))
-    played = [play(source, condition(seconds=0.5), []) for _ in range(6)]
-    assert await asyncio.gather(*played) == ["failed"] * 6
+    def answer(_: dict[str, Any]) -> Step:
+        return Slow(0.3, Status(500)) if len(chat_server.requests) <= 5 else reply("well")
+
+    chat_server.answers(answer)
+    played = [play(source, condition(seconds=0.8), []) for _ in range(8)]
+    assert await asyncio.gather(*played) == ["answered"] * 8
 
 
 async def cut_off_after(seconds: float, source: RecordedSource) -> list[str]:
