@@ -37,12 +37,13 @@ def test_refusals_and_rests_are_counted() -> None:
 def test_who_waits_for_a_first_reply_is_let_go_and_others_stay() -> None:
     async def main() -> tuple[list[object], object, int]:
         line, endpoint = EndpointPace("e").line(1), Endpoint(seconds=5)
-        known = PacedSource(endpoint, line).session(QUESTION, Condition(name="c"), 0)
-        await known.complete(REQUEST, seconds=60)
+        chat = PacedSource(endpoint, line).session(QUESTION, Condition(name="c"), 0)
+        reply = await chat.complete(REQUEST, seconds=60)
+        going_on = REQUEST.model_copy(update={"messages": (*REQUEST.messages, reply.message)})
         in_flight = asyncio.create_task(ask_until_answered(line, endpoint))
         await asyncio.sleep(1)
         waiting = [asyncio.create_task(ask_until_answered(line, endpoint)) for _ in range(3)]
-        again = asyncio.create_task(known.complete(REQUEST, seconds=60))
+        again = asyncio.create_task(chat.complete(going_on, seconds=60))
         await asyncio.sleep(1)
         line.let_go()
         gone = await asyncio.gather(*waiting, ask_until_answered(line, endpoint), return_exceptions=True)
