@@ -2,18 +2,14 @@
 
 import os
 import sqlite3
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
 
 from toolablate.agents.replies._errors import cannot_open, not_a_library
 from toolablate.agents.replies._schema import create_schema, is_empty, is_library, is_newer
+from toolablate.traces.database import connect, patiently
 from toolablate.traces.errors import InputError
-
-BUSY_SECONDS = 60.0
-Result = TypeVar("Result")
 
 
 def open_recording(path: Path) -> sqlite3.Connection:
@@ -145,28 +141,6 @@ def _require_library(path: Path, connection: sqlite3.Connection) -> None:
 
 def _connect(path: Path, options: str) -> sqlite3.Connection:
     try:
-        connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?{options}",
-            uri=True,
-            isolation_level=None,
-            timeout=BUSY_SECONDS,
-            check_same_thread=False,
-        )
+        return connect(path, options)
     except sqlite3.Error as error:
         raise cannot_open(path, error) from error
-    # Recorded replies may come from someone else: nothing in the schema may run functions or name other files.
-    connection.execute("PRAGMA trusted_schema = OFF")
-    return connection
-
-
-def patiently(act: Callable[[], Result]) -> Result:
-    """Repeats what SQLite refuses at once, without waiting: changing to a WAL while others do the same."""
-    until = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            return act()
-        except sqlite3.OperationalError as error:
-            busy = getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
-            if not busy or time.monotonic() > until:
-                raise
-            time.sleep(0.01)

@@ -3,21 +3,17 @@
 import fcntl
 import os
 import sqlite3
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
 
 from toolablate.tools.archive._digests import root_digest
 from toolablate.tools.archive._errors import cannot_open, damaged
 from toolablate.tools.archive._schema import create_schema, is_index
 from toolablate.tools.archive.manifest import ASIDE, INDEX, MANIFEST, WARC_FOLDER, Base, Manifest, create_manifest
+from toolablate.traces.database import BUSY_SECONDS, connect, patiently
 from toolablate.traces.errors import InputError
-
-BUSY_SECONDS = 60.0
-Result = TypeVar("Result")
 
 
 def lock(path: Path, *, exclusive: bool = False) -> int:
@@ -127,18 +123,10 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
     if not index.is_file():
         raise damaged(path, f"its {INDEX} is missing")
     try:
-        connection = sqlite3.connect(
-            f"{index.absolute().as_uri()}?{options}",
-            uri=True,
-            isolation_level=None,
-            timeout=BUSY_SECONDS,
-            check_same_thread=False,
-        )
+        connection = connect(index, options)
     except sqlite3.Error as error:
         raise cannot_open(path, error) from error
     try:
-        # An archive may come from someone else: nothing in its schema may run functions or name other files.
-        connection.execute("PRAGMA trusted_schema = OFF")
         known = is_index(connection)
     except sqlite3.Error as error:
         connection.close()
@@ -193,19 +181,6 @@ def is_free(path: Path) -> bool:
 
 # What another that is creating the same archive, or was killed while it did, may have put there.
 _OWN_NAMES = (INDEX, ASIDE)
-
-
-def patiently(act: Callable[[], Result]) -> Result:
-    """Repeats what SQLite refuses at once, without waiting: changing to a WAL while others do the same."""
-    until = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            return act()
-        except sqlite3.OperationalError as error:
-            busy = getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
-            if not busy or time.monotonic() > until:
-                raise
-            time.sleep(0.01)
 
 
 @contextmanager

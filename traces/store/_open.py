@@ -7,6 +7,7 @@ import sqlite3
 import time
 from pathlib import Path
 
+from toolablate.traces.database import connect
 from toolablate.traces.errors import StoreError
 from toolablate.traces.store._errors import explain, reading, unwritable
 from toolablate.traces.store._locks import beside, lives
@@ -248,15 +249,6 @@ def require_store(path: Path) -> None:
 
 def _connect(path: Path, options: str) -> sqlite3.Connection:
     try:
-        connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?{options}",
-            uri=True,
-            isolation_level=None,
-            timeout=BUSY_SECONDS,
-            check_same_thread=False,
-        )
+        return connect(path, options, busy_seconds=BUSY_SECONDS)
     except sqlite3.Error as error:
         raise explain(error, path, "open") from error
-    # A store may come from someone else: nothing in its schema may run functions or name other files.
-    connection.execute("PRAGMA trusted_schema = OFF")
-    return connection
