@@ -1,7 +1,8 @@
 """What the default backend is meant to reach, and whether it does."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from bench.figures import Aim
 
 from .records import PLAIN, Measure, Report
 from .ways import POOLED
@@ -12,20 +13,6 @@ LIVE = 40
 _PROGRAMS = 1667
 _DELAY_MS = 2.0
 _DELAY_SHARE = 0.2
-
-
-@dataclass(frozen=True, slots=True)
-class Aim:
-    """`found` is None where this run did not measure it."""
-
-    what: str
-    wanted: str
-    found: str | None
-    met: bool = False
-
-    @property
-    def verdict(self) -> str:
-        return "not measured" if self.found is None else "met" if self.met else "NOT MET"
 
 
 def aims(report: Report) -> list[Aim]:

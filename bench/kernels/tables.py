@@ -2,34 +2,22 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.box import MARKDOWN
+from bench.figures import NOTHING, TableOf, aims_table, print_notes, print_tables
 from rich.console import Console
-from rich.table import Table
 
 from .aims import aims
 from .records import PLAIN, Measure, Report, Summary, summarize
 
-_NOTHING = "-"
+_NOTE = "Medians [10th..90th percentile]. Foreign: the load of other people's processes meanwhile, in cores."
 
 
 def print_report(report: Report, console: Console) -> None:
-    for title, columns, rows in _tables(report):
-        if not rows:
-            continue
-        table = Table(*columns, box=MARKDOWN, title=title, title_justify="left", title_style="bold")
-        for column in table.columns[1:]:
-            column.justify = "right"
-        for row in rows:
-            table.add_row(*row)
-        console.print(table)
-        console.print()
-    for each in report.failed:
-        console.print(f"FAILED  {each.way}: {each.measure}: {each.reason}", markup=False, highlight=False)
-    console.print("  ".join(f"{name} {value}" for name, value in report.machine.items()), markup=False, highlight=False)
-    console.print("Medians [10th..90th percentile]. Foreign: the load of other people's processes meanwhile, in cores.")
+    print_tables(_tables(report), console)
+    failed = (f"{each.way}: {each.measure}: {each.reason}" for each in report.failed)
+    print_notes(failed, report.machine, _NOTE, console)
 
 
-def _tables(report: Report) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+def _tables(report: Report) -> Iterator[TableOf]:
     yield "Latency, ms", _LATENCY, list(_latency_rows(report))
     yield "Kernels per second", ("way", "at once", "bare", "with imports", "foreign"), list(_rate_rows(report))
     yield "Idle kernels, MB (PSS)", _IDLE, list(_idle_rows(report))
@@ -55,11 +43,7 @@ def _tables(report: Report) -> Iterator[tuple[str, tuple[str, ...], list[tuple[s
         ("way", "function", "calls", "begins at, ms", "takes, ms"),
         [(each.way, each.name, f"{each.calls:g}", f"{each.at_ms:.2f}", f"{each.ms:.2f}") for each in report.steps],
     )
-    yield (
-        f"Aims for the default backend, {report.default}",
-        ("", "aim", "found", ""),
-        [(each.what, each.wanted, each.found or _NOTHING, each.verdict) for each in aims(report)],
-    )
+    yield aims_table(f"Aims for the default backend, {report.default}", aims(report))
 
 
 _LATENCY = (
@@ -129,7 +113,7 @@ def _program_rows(report: Report) -> Iterator[tuple[str, ...]]:
             each.way,
             str(each.programs),
             f"{rates[each.way]:.1f}",
-            f"{rates[each.way] / plain:.1f}" if plain else _NOTHING,
+            f"{rates[each.way] / plain:.1f}" if plain else NOTHING,
             str(each.raised),
             str(len(each.differing)),
             _foreign(report, each.way, ("programs",)),
@@ -146,7 +130,7 @@ def _plain_first(way: str) -> tuple[bool, str]:
 
 def _spread(found: Summary | None, *, spread: bool = True) -> str:
     if found is None:
-        return _NOTHING
+        return NOTHING
     digits = 1 if found.median < 100 else 0
     text = f"{found.median:.{digits}f}"
     return f"{text} [{found.low:.{digits}f}..{found.high:.{digits}f}]" if spread and found.count > 1 else text
@@ -154,7 +138,7 @@ def _spread(found: Summary | None, *, spread: bool = True) -> str:
 
 def _ratio(report: Report, way: str, measure: Measure) -> str:
     ours, plain = report.of(way, measure), report.of(PLAIN, measure)
-    return f"{ours.median / plain.median:.3f}" if ours and plain else _NOTHING
+    return f"{ours.median / plain.median:.3f}" if ours and plain else NOTHING
 
 
 def _foreign(report: Report, way: str, measures: Iterable[Measure], many: int | None = None) -> str:
@@ -167,6 +151,6 @@ def _foreign(report: Report, way: str, measures: Iterable[Measure], many: int | 
     ]
     found = summarize(taken)
     if found is None:
-        return _NOTHING
+        return NOTHING
     loads = sorted(each.foreign for each in taken)
     return f"{loads[len(loads) // 2]:.2f} ({found.quiet}/{found.count} quiet)"

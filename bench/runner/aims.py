@@ -1,7 +1,8 @@
 """What the runner is meant to reach, and whether it does."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from bench.figures import Aim
 
 from .records import INSPECT, OURS, Report
 from .work import KINDS, Kind
@@ -11,20 +12,6 @@ TIMES = 5.0
 
 _SHARE = 0.95
 _KILOBYTES = 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class Aim:
-    """`found` is None where this run did not measure it."""
-
-    what: str
-    wanted: str
-    found: str | None
-    met: bool = False
-
-    @property
-    def verdict(self) -> str:
-        return "not measured" if self.found is None else "met" if self.met else "NOT MET"
 
 
 def aims(report: Report) -> list[Aim]:

@@ -3,15 +3,17 @@
 import statistics
 from collections.abc import Callable, Iterator
 
-from rich.box import MARKDOWN
+from bench.figures import NOTHING, TableOf, aims_table, print_notes, print_tables
 from rich.console import Console
-from rich.table import Table
 
 from .aims import aims, cpu_ratio, rate_ratio
 from .records import OURS, QUIET_CORES, Flight, Report, Sample
 from .work import KINDS, Kind
 
-_NOTHING = "-"
+_NOTE = (
+    "Medians of the runs. Foreign: the load of other people's processes meanwhile, in cores, and how many of the"
+    f" runs had at most {QUIET_CORES:g} of it."
+)
 _COMPARED = (
     "harness",
     "trials",
@@ -45,26 +47,12 @@ _FLIGHTS = (
 
 
 def print_report(report: Report, console: Console) -> None:
-    for title, columns, rows in _tables(report):
-        if not rows:
-            continue
-        table = Table(*columns, box=MARKDOWN, title=title, title_justify="left", title_style="bold")
-        for column in table.columns[1:]:
-            column.justify = "right"
-        for row in rows:
-            table.add_row(*row)
-        console.print(table)
-        console.print()
-    for each in report.failed:
-        console.print(f"FAILED  {each.harness}: {each.what}: {each.reason}", markup=False, highlight=False)
-    console.print("  ".join(f"{name} {value}" for name, value in report.machine.items()), markup=False, highlight=False)
-    console.print(
-        "Medians of the runs. Foreign: the load of other people's processes meanwhile, in cores, and how many of the"
-        f" runs had at most {QUIET_CORES:g} of it."
-    )
+    print_tables(_tables(report), console)
+    failed = (f"{each.harness}: {each.what}: {each.reason}" for each in report.failed)
+    print_notes(failed, report.machine, _NOTE, console)
 
 
-def _tables(report: Report) -> Iterator[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+def _tables(report: Report) -> Iterator[TableOf]:
     for kind in KINDS:
         names = dict.fromkeys(each.harness for each in report.samples if each.kind == kind)
         rows = [_compared(report, name, kind) for name in sorted(names, key=lambda name: (name != OURS, name))]
@@ -73,8 +61,7 @@ def _tables(report: Report) -> Iterator[tuple[str, tuple[str, ...], list[tuple[s
     many = report.flights[0].wanted if report.flights else 0
     title = f"{many} in flight, a server that takes {latency:g} s"
     yield title, _FLIGHTS, [_flight(each) for each in report.flights]
-    rows = [(each.what, each.wanted, each.found or _NOTHING, each.verdict) for each in aims(report)]
-    yield "Aims", ("", "aim", "found", ""), rows
+    yield aims_table("Aims", aims(report))
 
 
 def _compared(report: Report, name: str, kind: Kind) -> tuple[str, ...]:
@@ -110,7 +97,7 @@ def _flight(each: Flight) -> tuple[str, ...]:
         str(each.trials),
         str(each.most),
         f"{each.whole:.1%}",
-        _NOTHING if each.steady is None else f"{each.steady:.1%}",
+        NOTHING if each.steady is None else f"{each.steady:.1%}",
         _shown(each.filled, 1),
         f"{each.cpu / each.trials * 1000:.2f}",
         f"{each.before_mb:.0f}",
@@ -122,7 +109,7 @@ def _flight(each: Flight) -> tuple[str, ...]:
 
 
 def _shown(figure: float | None, digits: int) -> str:
-    return _NOTHING if figure is None else f"{figure:.{digits}f}"
+    return NOTHING if figure is None else f"{figure:.{digits}f}"
 
 
 _cpu: Callable[[Sample], float] = lambda each: each.cpu  # noqa: E731

@@ -1,6 +1,6 @@
 import pytest
-from bench_kernels.aims import aims
-from bench_kernels.records import Measure, Programs, Report, Sample, WholeExample, summarize
+from bench.kernels.aims import aims
+from bench.kernels.records import Measure, Programs, Report, Sample, WholeExample, summarize
 
 
 def _report(*samples: tuple[str, Measure, float, int], **rest: object) -> Report:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench_kernels.load import Key, Meter, Process, Reading, between, foreign_ticks, idle, processes
+from bench.kernels.load import Key, Meter, Process, Reading, between, foreign_ticks, idle, processes
 
 BUSY_SECONDS = 0.3
 SPIN = f"import time\nwhile time.process_time() < {BUSY_SECONDS}: pass\n"
