@@ -187,6 +187,7 @@ tell("folder", keeper.folder)
 """
     with running(program + SLEEP) as host:
         host.hear("keeper")
+        _wait_until_it_waits(host.keeper)  # a library that is being loaded is an open file for a moment
         proc = Path(f"/proc/{host.keeper}")
         held = {str(path.readlink()) for path in (proc / "fd").iterdir()}
         assert {name.partition(":")[0] for name in held} <= {"/dev/null", "socket", "anon_inode"}
