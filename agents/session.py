@@ -231,6 +231,8 @@ class TrialSession:
                 artifacts=result.artifacts,
                 lookup=result.lookup,
                 markers=result.markers,
+                changes=result.changes,
+                original=result.original,
             )
         )
         return output

@@ -27,7 +27,7 @@ from toolablate.tools.search import SearchSource, gpt_oss_search_tool, search_to
 from toolablate.tools.tool import Tool
 from toolablate.tools.toolset import Toolset, refuse_duplicates
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import InterventionUse, ToolUse
+from toolablate.traces.records import InterventionUse, Question, ToolUse
 
 Resource = Literal["sandbox", "search", "pages", "mcp"]
 
@@ -119,11 +119,13 @@ def open_toolset(
     files: FileSource = no_files,
     guard: Guard | None = None,
     interventions: Sequence[InterventionUse] = (),
+    question: Question | None = None,
+    seed: str = "",
 ) -> Toolset:
     """Opens the tools of one trial; nothing is started, and none of its `files` read, before the first call.
 
-    `guard` looks at what comes from outside. Raises InputError for an unknown tool, intervention or option, a tool
-    named twice, or a resource that the plan does not provide.
+    `guard` looks at what comes from outside; `question` and `seed` are for interventions. Raises InputError for an
+    unknown tool, intervention or option, a tool named twice, or a resource that the plan does not provide.
     """
     expanded = list(_expanded(uses))
     opening = _Opening(expanded, resources, files, guard or NoGuard())
@@ -134,7 +136,7 @@ def open_toolset(
         tools += opened
         if _resource(use) not in (None, "sandbox"):
             outside += [tool.spec.name for tool in opened]
-    return Toolset(tools, open_interventions(interventions, Setting(tuple(outside))))
+    return Toolset(tools, open_interventions(interventions, Setting(tuple(outside), question, seed)))
 
 
 def resources_needed(uses: Sequence[ToolUse]) -> frozenset[Resource]:

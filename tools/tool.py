@@ -6,7 +6,8 @@ from typing import Literal, Protocol
 
 from pydantic import JsonValue
 
-from toolablate.traces.records import Artifact, Lookup, Marker, ToolSpec
+from toolablate.tools.likeness import Likeness
+from toolablate.traces.records import Artifact, Change, Lookup, Marker, ToolReply, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class ToolResult:
     artifacts: tuple[Artifact, ...] = ()
     lookup: Lookup | None = None
     markers: tuple[Marker, ...] = ()
+    changes: tuple[Change, ...] = ()
+    original: ToolReply | None = None
 
 
 class Tool(Protocol):
@@ -31,6 +34,14 @@ class Tool(Protocol):
 
     @property
     def spec(self) -> ToolSpec: ...
+
+    @property
+    def likeness(self) -> Likeness: ...
+
+    def refusal(self, arguments: Mapping[str, JsonValue]) -> ToolResult | None:
+        """The result of status `invalid` that a call with these arguments would give; None where they fit, and where
+        only calling can tell. Nothing is run by it."""
+        ...
 
     async def call(self, arguments: Mapping[str, JsonValue]) -> ToolResult: ...
 

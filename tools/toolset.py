@@ -1,13 +1,16 @@
 """The tools of one trial, called by name with the arguments that a model wrote."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Self
 
+from pydantic import JsonValue
+
 from toolablate.sandbox.kernel import KernelUnavailable
 from toolablate.tools.arguments import InvalidArgumentsError, parse_arguments
-from toolablate.tools.interventions import Intervention
+from toolablate.tools.interventions import Applied, Call, intervened
 from toolablate.tools.plain import one_line
 from toolablate.tools.tool import Tool, ToolResult
 from toolablate.tools.typed import invalid_call
@@ -30,13 +33,15 @@ def refuse_duplicates(names: Sequence[str]) -> None:
 class Toolset:
     """The tools of one trial, in order. An async context manager that closes them all.
 
-    The interventions change, one after the other, what a call returns. Raises InputError where two tools have one name.
+    The interventions change, one after the other, what a call returns that fits its tool. Raises InputError where two
+    tools have one name.
     """
 
-    def __init__(self, tools: Sequence[Tool] = (), interventions: Sequence[Intervention] = ()) -> None:
+    def __init__(self, tools: Sequence[Tool] = (), interventions: Sequence[Applied] = ()) -> None:
         refuse_duplicates([tool.spec.name for tool in tools])
         self._tools = {tool.spec.name: tool for tool in tools}
         self._interventions = tuple(interventions)
+        self._calls: list[tuple[ToolRequest, Call]] = []
         self._closed = False
 
     @property
@@ -50,12 +55,6 @@ class Toolset:
         """
         if self._closed:
             raise InternalError(f"the tool {request.name!r} was called after its trial had ended")
-        result = await self._call(request)
-        for intervention in self._interventions:
-            result = await intervention.apply(request, result)
-        return result
-
-    async def _call(self, request: ToolRequest) -> ToolResult:
         tool = self._tools.get(request.name)
         if tool is None:
             return ToolResult(output=self._unknown(request.name), status="invalid", error="unknown_tool")
@@ -63,10 +62,22 @@ class Toolset:
             arguments = parse_arguments(request.arguments, tool.spec)
         except InvalidArgumentsError as error:
             return invalid_call(tool.spec, str(error))
-        try:
-            return await tool.call(arguments)
-        except KernelUnavailable as error:
-            raise SandboxError(error.message, hint=error.hint, code=error.code, retryable=error.retryable) from error
+        if not self._interventions:
+            return await _run(tool, arguments)
+        if refused := tool.refusal(arguments):
+            return refused
+        call = self._numbered(tool, request, arguments)
+        return await intervened(self._interventions, call, partial(_run, tool, arguments))
+
+    def _numbered(self, tool: Tool, request: ToolRequest, arguments: Mapping[str, JsonValue]) -> Call:
+        # Not by the request's id, since some endpoints give all calls the same.
+        for earlier, call in self._calls:
+            if earlier is request:
+                return call
+        of_tool = sum(earlier.name == request.name for earlier, _ in self._calls) + 1
+        call = Call(request.name, arguments, len(self._calls) + 1, of_tool, tool.likeness)
+        self._calls.append((request, call))
+        return call
 
     def _unknown(self, name: str) -> str:
         there_are = f"There are: {', '.join(self._tools)}." if self._tools else "There are no tools."
@@ -94,3 +105,10 @@ class Toolset:
                 raise
             # What ended the trial matters more than what went wrong on the way out.
             error.add_note(str(closing))
+
+
+async def _run(tool: Tool, arguments: Mapping[str, JsonValue]) -> ToolResult:
+    try:
+        return await tool.call(arguments)
+    except KernelUnavailable as error:
+        raise SandboxError(error.message, hint=error.hint, code=error.code, retryable=error.retryable) from error

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
+from toolablate.tools.likeness import PLAIN, Likeness
 from toolablate.tools.plain import one_line
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import InputError
@@ -37,22 +38,31 @@ class TypedTool(Generic[ArgumentsT]):
         run: Callable[[ArgumentsT], Awaitable[ToolResult]],
         *,
         parameters: Mapping[str, JsonValue] | None = None,
+        likeness: Likeness = PLAIN,
         close: Callable[[], Awaitable[None]] = _nothing_to_close,
     ) -> None:
         self._arguments = arguments
         self._run = run
         self._close = close
+        self.likeness = likeness
         self.spec = ToolSpec(
             name=name, description=description, parameters=dict(parameters or _schema_of(arguments, name))
         )
 
+    def refusal(self, arguments: Mapping[str, JsonValue]) -> ToolResult | None:
+        valid = self._valid(arguments)
+        return valid if isinstance(valid, ToolResult) else None
+
     async def call(self, arguments: Mapping[str, JsonValue]) -> ToolResult:
+        valid = self._valid(arguments)
+        return valid if isinstance(valid, ToolResult) else await self._run(valid)
+
+    def _valid(self, arguments: Mapping[str, JsonValue]) -> ArgumentsT | ToolResult:
         try:
             # Strict by way of JSON, where a list may become a tuple and a string an enum, but no string a number.
-            valid = self._arguments.model_validate_json(json.dumps(dict(arguments)))
+            return self._arguments.model_validate_json(json.dumps(dict(arguments)))
         except ValidationError as error:
             return invalid_call(self.spec, _reasons(error))
-        return await self._run(valid)
 
     async def close(self) -> None:
         await self._close()

@@ -43,6 +43,8 @@ class LocalExecutor:
             work_files(task.question, self.files_folder),
             guard=guard_for(task.question, self.web),
             interventions=condition.interventions,
+            question=task.question,
+            seed=task.trial.id,
         )
         async with opened as tools:
             return await run_agent(

@@ -10,6 +10,7 @@ from tests.tools.conftest import Caller
 
 from toolablate.sandbox import KernelUnavailable
 from toolablate.tools import ToolResult, Toolset
+from toolablate.tools.likeness import PLAIN, Likeness
 from toolablate.traces.errors import InputError, InternalError, SandboxError, StoreError, ToolError
 from toolablate.traces.records import ToolRequest, ToolSpec
 
@@ -28,6 +29,13 @@ class Probe:
     def spec(self) -> ToolSpec:
         properties: JsonValue = {"a": {"type": "string"}, "b": {"type": "integer"}}
         return ToolSpec(name=self.name, description="", parameters={"type": "object", "properties": properties})
+
+    @property
+    def likeness(self) -> Likeness:
+        return PLAIN
+
+    def refusal(self, arguments: Mapping[str, JsonValue]) -> ToolResult | None:
+        return None
 
     async def call(self, arguments: Mapping[str, JsonValue]) -> ToolResult:
         self.calls.append(arguments)

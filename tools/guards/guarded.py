@@ -6,6 +6,7 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from toolablate.tools.guards.guard import Guard
+from toolablate.tools.likeness import Likeness
 from toolablate.tools.misses import MISS_MESSAGES, told
 from toolablate.tools.tool import Tool, ToolResult
 from toolablate.traces.records import ToolSpec
@@ -21,6 +22,13 @@ class GuardedTool:
     @property
     def spec(self) -> ToolSpec:
         return self._tool.spec
+
+    @property
+    def likeness(self) -> Likeness:
+        return self._tool.likeness
+
+    def refusal(self, arguments: Mapping[str, JsonValue]) -> ToolResult | None:
+        return self._tool.refusal(arguments)
 
     async def call(self, arguments: Mapping[str, JsonValue]) -> ToolResult:
         result = await self._tool.call(arguments)

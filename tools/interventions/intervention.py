@@ -1,30 +1,58 @@
-"""What an intervention is: a change made to what a tool returned, before the model is shown it."""
+"""What an intervention is: it stands between a model's call and the tool, and says what the model is shown."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, JsonValue
 
+from toolablate.tools.likeness import Likeness
 from toolablate.tools.tool import ToolResult
-from toolablate.traces.records import ToolRequest
+from toolablate.traces.records import Question
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What an intervention may know of its trial. `outside` names the tools whose text comes from the web or from
-    another program, in the order of the condition."""
+    another program, in the order of the condition; `seed` tells trials apart."""
 
     outside: tuple[str, ...] = ()
+    question: Question | None = None
+    seed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call that fits its tool. `number` counts the trial's calls from 1 in the order in which they are made,
+    `of_tool` those of this tool; a call that is tried again keeps its numbers."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue]
+    number: int
+    of_tool: int
+    likeness: Likeness
+
+
+Proceed = Callable[[], Awaitable[ToolResult]]
+"""Goes on with a call: to the intervention before, or to the tool itself."""
 
 
 class Intervention(Protocol):
     """One trial's own, so it may count calls. What it does depends on its options, its trial and the calls alone, never
     on time or chance: a replay makes the same changes."""
 
-    async def apply(self, request: ToolRequest, result: ToolResult) -> ToolResult:
-        """The result that takes the place of `result`. May wait, and may raise ToolError as a tool may."""
+    async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
+        """The result that the model is to be shown. May call `proceed`, once or not at all, may wait, and may raise
+        ToolError as a tool may. Calls that do not fit never come here."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An intervention of one trial, under the name that its condition has for it."""
+
+    name: str
+    intervention: Intervention
 
 
 class Options(BaseModel):

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from toolablate.tools.interventions.intervention import Intervention, InterventionKind, Setting
+from toolablate.tools.interventions.intervention import Applied, Intervention, InterventionKind, Setting
 from toolablate.tools.interventions.spotlight import Spotlight, SpotlightOptions
 from toolablate.tools.plain import one_line
 from toolablate.traces.errors import InputError
@@ -17,10 +17,10 @@ INTERVENTIONS: Mapping[str, InterventionKind[Any]] = {
 """Every name that a plan can use."""
 
 
-def open_interventions(uses: Sequence[InterventionUse], setting: Setting | None = None) -> tuple[Intervention, ...]:
+def open_interventions(uses: Sequence[InterventionUse], setting: Setting | None = None) -> tuple[Applied, ...]:
     """One trial's interventions, in the order in which they are applied. Raises InputError for an unknown name or
     option."""
-    return tuple(_open(use, setting or Setting()) for use in uses)
+    return tuple(Applied(use.name, _open(use, setting or Setting())) for use in uses)
 
 
 def _open(use: InterventionUse, setting: Setting) -> Intervention:

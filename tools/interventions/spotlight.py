@@ -7,9 +7,9 @@ made of the digest of the text, which no text can hold that was written before, 
 
 from dataclasses import replace
 
-from toolablate.tools.interventions.intervention import Options, Setting
+from toolablate.tools.interventions.intervention import Call, Options, Proceed, Setting
 from toolablate.tools.tool import ToolResult
-from toolablate.traces.records import ToolRequest, digest_text
+from toolablate.traces.records import digest_text
 
 MARK_CHARS = 20
 """Hexadecimal digits: 80 bits, which no page can be made to hold by trying."""
@@ -28,9 +28,10 @@ class Spotlight:
     def __init__(self, options: SpotlightOptions, setting: Setting) -> None:
         self._tools = frozenset(setting.outside if options.tools is None else options.tools)
 
-    async def apply(self, request: ToolRequest, result: ToolResult) -> ToolResult:
+    async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
+        result = await proceed()
         ours = result.status != "ok" and result.error not in _FOREIGN_ERRORS
-        if ours or request.name not in self._tools:
+        if ours or call.tool not in self._tools:
             return result
         return replace(result, output=spotlighted(result.output))
 

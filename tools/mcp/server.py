@@ -6,6 +6,7 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
+from toolablate.tools.likeness import PLAIN, Likeness
 from toolablate.tools.mcp.address import HttpAddress, StdioAddress
 from toolablate.tools.mcp.content import reply_of
 from toolablate.tools.mcp.listing import LISTING, ListedTool, listing
@@ -129,6 +130,13 @@ class _McpTool:
         self._own_name = listed.own_name
         self._line = line
         self._calls = calls
+
+    @property
+    def likeness(self) -> Likeness:
+        return PLAIN
+
+    def refusal(self, arguments: Mapping[str, JsonValue]) -> ToolResult | None:
+        return None
 
     async def call(self, arguments: Mapping[str, JsonValue]) -> ToolResult:
         async def live() -> bytes:

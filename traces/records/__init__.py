@@ -2,6 +2,7 @@
 
 from toolablate.traces.records._base import Record, TaggedRecord, canonical_json, clean_text, digest_json, digest_text
 from toolablate.traces.records.artifact import Artifact
+from toolablate.traces.records.change import Change
 from toolablate.traces.records.condition import Budget, Condition, InterventionUse, ToolUse
 from toolablate.traces.records.event import (
     Answer,
@@ -49,6 +50,7 @@ __all__ = [
     "Artifact",
     "Budget",
     "Capabilities",
+    "Change",
     "ChoiceTarget",
     "Condition",
     "Environment",

@@ -5,8 +5,9 @@ from pydantic import Field, JsonValue
 from toolablate.traces.errors import Boundary, ToolablateError
 from toolablate.traces.records._base import Record, TaggedRecord
 from toolablate.traces.records.artifact import Artifact
+from toolablate.traces.records.change import Change
 from toolablate.traces.records.message import Message, ToolRequest, ToolSpec, Usage
-from toolablate.traces.records.web import Lookup, Marker
+from toolablate.traces.records.web import Lookup, Marker, ToolReply
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "other"]
 Limit = Literal["turns", "tool_calls", "tokens", "cost_usd", "seconds", "reply_length", "context_length"]
@@ -62,7 +63,9 @@ class ToolCall(_Event):
     `status` is `ok`; `error` where the tool worked and the call went wrong (an exception in a cell, a dead kernel, a
     page that is not there); `invalid` where the model named no such tool or wrote arguments that do not fit.
     `truncated` tells that `output` is less than there was. `lookup` is set by tools that ask the web or its archive;
-    `markers` tell what was noticed in the result.
+    `markers` tell what was noticed in the result. Where interventions of the condition had a part in it, `changes` says
+    which, in their order, and `original` is what the tool itself gave; None where it was not called, or nothing was
+    changed.
     """
 
     kind: Literal["tool_call"] = "tool_call"
@@ -74,6 +77,8 @@ class ToolCall(_Event):
     artifacts: tuple[Artifact, ...] = ()
     lookup: Lookup | None = None
     markers: tuple[Marker, ...] = ()
+    changes: tuple[Change, ...] = ()
+    original: ToolReply | None = None
 
 
 class Failure(_Event):

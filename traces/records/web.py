@@ -89,7 +89,7 @@ class FetchFailure(TaggedRecord):
 
 
 class ToolReply(TaggedRecord):
-    """What a tool of another program gave for one call, as a model is shown it; the fields are those of `ToolCall`."""
+    """What a tool gave for one call, before anything was changed in it; the fields are those of `ToolCall`."""
 
     version: Literal[1] = 1
     output: str

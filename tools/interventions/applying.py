@@ -1,0 +1,54 @@
+"""A call taken through the interventions of its trial, with what they changed."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from toolablate.tools.interventions.intervention import Applied, Call, Proceed
+from toolablate.tools.tool import ToolResult
+from toolablate.traces.records import Change, ToolReply, clean_text
+
+
+async def intervened(interventions: Sequence[Applied], call: Call, run: Proceed) -> ToolResult:
+    """What the model is shown; `run` calls the tool itself. The first intervention is the nearest to the tool.
+
+    Where anything was changed the result says by what, and keeps what the tool gave, if it was called. Raises what the
+    tool or an intervention raises.
+    """
+    given: list[ToolResult] = []
+
+    async def kept() -> ToolResult:
+        given.append(await run())
+        return given[-1]
+
+    proceed: Proceed = kept
+    for applied in interventions:
+        proceed = partial(_apply, applied, call, proceed)
+    result = await proceed()
+    return replace(result, original=_reply(given[-1])) if given and result.changes else result
+
+
+async def _apply(applied: Applied, call: Call, proceed: Proceed) -> ToolResult:
+    """The change is in the result also where the intervention says nothing of it."""
+    came: list[ToolResult] = []
+
+    async def kept() -> ToolResult:
+        came.append(await proceed())
+        return came[-1]
+
+    result = await applied.intervention.apply(call, kept)
+    before = came[-1] if came else None
+    known = before.changes if before else ()
+    if result == before or len(result.changes) > len(known):
+        return result
+    return replace(result, changes=(*known, Change(intervention=applied.name)))
+
+
+def _reply(result: ToolResult) -> ToolReply:
+    return ToolReply(
+        output=clean_text(result.output),
+        status=result.status,
+        error=clean_text(result.error),
+        truncated=result.truncated,
+        artifacts=result.artifacts,
+    )
