@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator, m
 
 from toolablate.benchmarks import BUILTIN_PLAYBOOK
 from toolablate.experiments.conditions import BUILT_IN, built_in_condition
+from toolablate.experiments.plan_donors import DonorsSection
 from toolablate.experiments.plan_errors import explain
 from toolablate.experiments.plan_prices import names_a_file, open_prices, require_prices, with_prices
 from toolablate.experiments.plan_replies import RepliesSection
@@ -139,6 +140,7 @@ class Plan(Section):
     web: WebSection = WebSection()
     mcp: tuple[McpSection, ...] = ()
     replies: RepliesSection = RepliesSection()
+    donors: DonorsSection = DonorsSection()
     runner: RunnerSection = RunnerSection()
 
     @model_validator(mode="after")
@@ -227,6 +229,7 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
             "search": plan.search
             and plan.search.model_copy(update={"corpus": plan.search.corpus and anchor(plan.search.corpus)}),
             "web": plan.web.model_copy(update={"archive": plan.web.archive and str(folder / plan.web.archive)}),
+            "donors": plan.donors.model_copy(update={"store": plan.donors.store and str(folder / plan.donors.store)}),
             "replies": plan.replies.model_copy(update={"file": str(folder / plan.replies.file)}),
             "mcp": tuple(
                 server.model_copy(update={"folder": str(folder / server.folder)}) if server.command else server

@@ -7,12 +7,14 @@ from pydantic import ValidationError
 
 from toolablate.tools.interventions.intervention import Applied, Intervention, InterventionKind, Setting
 from toolablate.tools.interventions.spotlight import Spotlight, SpotlightOptions
+from toolablate.tools.interventions.standins import STAND_INS
 from toolablate.tools.plain import one_line
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import InterventionUse
 
 INTERVENTIONS: Mapping[str, InterventionKind[Any]] = {
     "spotlight": InterventionKind(SpotlightOptions, Spotlight),
+    **STAND_INS,
 }
 """Every name that a plan can use."""
 

@@ -2,12 +2,13 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import starmap
 from typing import Any
 
 from toolablate.traces.errors import InputError
 from toolablate.traces.store._labels import labels
+from toolablate.traces.store._texts import TextReader
 from toolablate.traces.store.observation import Observation
 
 # SQLite fills the bare columns of a max() from the row that holds the maximum: the newest version's score.
@@ -38,10 +39,7 @@ def read_observations(connection: sqlite3.Connection, *, scorers: Sequence[str],
         labels(connection, table, {row[column] for row in rows})
         for column, table in enumerate(("questions", "models", "conditions"))
     )
-    facts = {
-        key: tuple(of_question)
-        for key, *of_question in connection.execute("SELECT key, cluster, domain, difficulty, language FROM questions")
-    }
+    facts = _facts(connection)
     simulated = {row[0]: bool(row[1]) for row in connection.execute("SELECT key, simulated FROM models")}
     tallied = _tallied(connection)
     # By position, since there may be a hundred thousand.
@@ -55,6 +53,20 @@ def read_observations(connection: sqlite3.Connection, *, scorers: Sequence[str],
         for question, model, condition, repeat, outcome, value, verdict, tokens, cost, identity, ran_out, key in rows
     )
     return list(starmap(Observation, values))
+
+
+def _facts(connection: sqlite3.Connection) -> dict[int, tuple[str, ...]]:
+    """Cluster, domain, difficulty, language and kind of each question."""
+    rows = connection.execute("SELECT key, cluster, domain, difficulty, language, body FROM questions").fetchall()
+    reader = TextReader(connection)
+    return {key: (*of_question, _kind_of(reader.unpack(body))) for key, *of_question, body in rows}
+
+
+def _kind_of(question: Mapping[str, Any]) -> str:
+    """`choice`, `several` (a choice of several letters), `number` or `spans`, by what a stored question says."""
+    target = question["target"]
+    several = target["kind"] == "choice" and len(target["letters"]) > 1
+    return "several" if several else str(target["kind"])
 
 
 def _tallied(connection: sqlite3.Connection) -> dict[int, tuple[Any, ...]]:

@@ -1,0 +1,18 @@
+"""What a paired difference is worth: intervals, tests, chance and power, as functions of plain numbers."""
+
+from toolablate.traces.analysis.statistics.bootstrap import bootstrap_interval
+from toolablate.traces.analysis.statistics.numerals import RESAMPLES
+from toolablate.traces.analysis.statistics.power import detectable, paired_standard_error
+from toolablate.traces.analysis.statistics.repeats import Repeats, flips_between_runs, noise_flips
+from toolablate.traces.analysis.statistics.sign_flip import sign_flip_p
+
+__all__ = [
+    "RESAMPLES",
+    "Repeats",
+    "bootstrap_interval",
+    "detectable",
+    "flips_between_runs",
+    "noise_flips",
+    "paired_standard_error",
+    "sign_flip_p",
+]

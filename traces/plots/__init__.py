@@ -1,0 +1,1 @@
+"""Figures of an analysis, for files; matplotlib is an extra (`toolablate[plots]`)."""
