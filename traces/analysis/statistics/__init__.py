@@ -1,6 +1,16 @@
 """What a paired difference is worth: intervals, tests, chance and power, as functions of plain numbers."""
 
 from toolablate.traces.analysis.statistics.bootstrap import bootstrap_interval
+from toolablate.traces.analysis.statistics.harm import (
+    Bounds,
+    Harm,
+    QuestionEffect,
+    Selected,
+    SelectedEffects,
+    harm_bounds,
+    question_effects,
+    selected_effects,
+)
 from toolablate.traces.analysis.statistics.numerals import RESAMPLES
 from toolablate.traces.analysis.statistics.power import detectable, paired_standard_error
 from toolablate.traces.analysis.statistics.repeats import Repeats, flips_between_runs, noise_flips
@@ -8,11 +18,19 @@ from toolablate.traces.analysis.statistics.sign_flip import sign_flip_p
 
 __all__ = [
     "RESAMPLES",
+    "Bounds",
+    "Harm",
+    "QuestionEffect",
     "Repeats",
+    "Selected",
+    "SelectedEffects",
     "bootstrap_interval",
     "detectable",
     "flips_between_runs",
+    "harm_bounds",
     "noise_flips",
     "paired_standard_error",
+    "question_effects",
+    "selected_effects",
     "sign_flip_p",
 ]

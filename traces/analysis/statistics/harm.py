@@ -1,0 +1,203 @@
+"""How many questions a condition harms or helps, as far as repeats can tell.
+
+p is a question's probability of being right under the baseline, r under the condition. What one trial would have been
+under the other condition is never seen, so the share of trials that are harmed (right without, wrong with) is known
+within bounds alone, those of Frechet (1951): for each question max(0, p - r) <= harmed <= min(p, 1 - r). See Tian and
+Pearl (2000), "Probabilities of causation: bounds and identification", Annals of Mathematics and Artificial
+Intelligence 28, where this is the probability of necessity and sufficiency.
+
+Put into these, the shares of a few repeats mislead: the maximum of noise shows harm where there is none. So which
+branch of the maximum or minimum holds is decided on one half of a question's repeats, and what it comes to is
+estimated on the other (cross-fitting), averaged over all ways to halve the repeats.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from toolablate.traces.analysis.statistics.bootstrap import bootstrap_interval
+from toolablate.traces.analysis.statistics.numerals import Floats
+from toolablate.traces.analysis.statistics.repeats import Repeats
+
+KINDS_KEPT = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Between what shares of trials, in [0, 1], the truth lies.
+
+    low, high   in expectation never above the lower bound, never below the upper one; chance may put `low` a little
+                under 0, which means nothing
+    ci95        covers both bounds in 95 % of studies; None where the data cannot tell (fewer than two independent
+                questions, or all alike)
+    """
+
+    low: float
+    high: float
+    ci95: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """The shares of trials `harmed` (right under the baseline, wrong under the condition) and `helped`, the reverse."""
+
+    harmed: Bounds
+    helped: Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionEffect:
+    """What the halves of one question's repeats say of each other, averaged over all ways to halve them.
+
+    looked_harmed, looked_helped   in what share of them one half looks harmed (less often right under the condition
+                                   than under the baseline), or helped
+    harmed, helped                 the difference condition - baseline in the other half, counted where the first looks
+                                   so and 0 elsewhere: divided by that share, an unbiased effect
+    """
+
+    looked_harmed: float
+    looked_helped: float
+    harmed: float
+    helped: float
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Questions chosen by one half of their repeats, with their effect in the other.
+
+    questions   how many look so in one half (the mean over all ways to halve the repeats, hence no whole number)
+    effect      their mean difference condition - baseline in the other half, in [-1, 1]; None where none looks so
+    ci95        its 95 % interval; None where the data cannot tell
+    """
+
+    questions: float
+    effect: float | None
+    ci95: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedEffects:
+    """Of the questions that look `harmed`, or `helped`, how much of it another half of the repeats confirms."""
+
+    harmed: Selected
+    helped: Selected
+
+
+def harm_bounds(
+    before: Sequence[Repeats], after: Sequence[Repeats], units: Sequence[Hashable], *, seed: int = 0
+) -> Harm | None:
+    """Bounds to the shares of trials harmed and helped, with intervals from a bootstrap over independent units.
+
+    `before` and `after` have the repeats of each question under the baseline and under the condition, `units` the
+    cluster of each. None where there is nothing, or a question has fewer than two repeats on either side. Both ends of
+    an interval are the outer ones of two-sided 95 % intervals of the two bounds.
+    """
+    if not _can_be_halved(before, after):
+        return None
+    found = [_halved(*_counts(old), *_counts(new)) for old, new in zip(before, after, strict=True)]
+
+    def bounds(low: Callable[[_Halved], float], high: Callable[[_Halved], float]) -> Bounds:
+        return _bounds([low(each) for each in found], [high(each) for each in found], units, seed)
+
+    return Harm(
+        harmed=bounds(lambda each: -each.effect.harmed, lambda each: each.most_harmed),
+        helped=bounds(lambda each: each.effect.helped, lambda each: each.most_helped),
+    )
+
+
+def question_effects(before: Sequence[Repeats], after: Sequence[Repeats]) -> list[QuestionEffect] | None:
+    """The cross-fitted effect of each question; None where one has fewer than two repeats on either side, or there is
+    none."""
+    if not _can_be_halved(before, after):
+        return None
+    return [_halved(*_counts(old), *_counts(new)).effect for old, new in zip(before, after, strict=True)]
+
+
+def selected_effects(effects: Sequence[QuestionEffect], units: Sequence[Hashable], *, seed: int = 0) -> SelectedEffects:
+    """What becomes of the questions that look harmed, or helped, where the other half of their repeats is asked; with
+    an interval from a bootstrap over the independent units of which one looks so."""
+    return SelectedEffects(
+        harmed=_selected([(each.harmed, each.looked_harmed) for each in effects], units, seed),
+        helped=_selected([(each.helped, each.looked_helped) for each in effects], units, seed),
+    )
+
+
+def _can_be_halved(before: Sequence[Repeats], after: Sequence[Repeats]) -> bool:
+    return bool(before) and all(len(drawn) >= 2 for arm in (before, after) for drawn in arm)
+
+
+def _counts(drawn: Repeats) -> tuple[int, int]:
+    return sum(map(bool, drawn)), len(drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class _Halved:
+    effect: QuestionEffect
+    most_harmed: float
+    most_helped: float
+
+
+@lru_cache(maxsize=KINDS_KEPT)
+def _halved(right: int, of: int, right_after: int, of_after: int) -> _Halved:
+    """Of all ways to halve the repeats, since how often an order of them occurs depends on these counts alone."""
+    ways = [(of // 2, of_after // 2), (of - of // 2, of_after - of_after // 2)]
+    figures = np.mean([_split(right, of, right_after, of_after, *way) for way in ways], axis=0)
+    return _Halved(QuestionEffect(*map(float, figures[:4])), float(figures[4]), float(figures[5]))
+
+
+def _split(right: int, of: int, right_after: int, of_after: int, first: int, first_after: int) -> Floats:
+    """Looked harmed, looked helped, effect where harmed, effect where helped, most harmed, most helped: decided on
+    `first` and `first_after` drawn repeats, estimated on the rest."""
+    chances, seen, p = _drawn(right, of, first)
+    chances_after, seen_after, r = _drawn(right_after, of_after, first_after)
+    weights = np.outer(chances, chances_after)
+    # Whole numbers, so that a tie is one.
+    old, new = np.meshgrid(seen * first_after, seen_after * first, indexing="ij")
+    effect = r[None, :] - p[:, None]
+    harmed, helped = weights * (new < old), weights * (new > old)
+    high = 0.5 + 0.5 * np.sign(old + new - first * first_after)  # p + r > 1; a tie says nothing for either branch
+    most_harmed = weights * (high * (1 - r[None, :]) + (1 - high) * p[:, None])
+    most_helped = weights * (high * (1 - p[:, None]) + (1 - high) * r[None, :])
+    figures = (harmed, helped, harmed * effect, helped * effect, most_harmed, most_helped)
+    return np.array([figure.sum() for figure in figures])
+
+
+def _drawn(right: int, of: int, first: int) -> tuple[Floats, Floats, Floats]:
+    """Of each number of right ones that `first` drawn repeats can hold: its chance, itself, and the share of right
+    ones among the rest (hypergeometric)."""
+    seen = range(max(0, first - (of - right)), min(right, first) + 1)
+    ways = math.comb(of, first)
+    chances = [math.comb(right, number) * math.comb(of - right, first - number) / ways for number in seen]
+    rest = [(right - number) / (of - first) for number in seen]
+    return np.array(chances), np.array(seen, dtype=float), np.array(rest)
+
+
+def _bounds(low: Sequence[float], high: Sequence[float], units: Sequence[Hashable], seed: int) -> Bounds:
+    sizes = [1.0] * len(low)
+    of_low = _interval(_by_unit(zip(low, sizes, strict=True), units), seed)
+    of_high = _interval(_by_unit(zip(high, sizes, strict=True), units), seed)
+    # Where the lower bound shows no spread, 0 is below it whatever it is.
+    ends = (max(0.0, of_low[0]) if of_low else 0.0, min(1.0, of_high[1])) if of_high else None
+    return Bounds(math.fsum(low) / len(low), math.fsum(high) / len(high), ends)
+
+
+def _selected(chosen: Sequence[tuple[float, float]], units: Sequence[Hashable], seed: int) -> Selected:
+    total, count = (math.fsum(figures) for figures in zip(*chosen, strict=True)) if chosen else (0.0, 0.0)
+    if not count:
+        return Selected(0.0, None, None)
+    return Selected(count, total / count, _interval([unit for unit in _by_unit(chosen, units) if unit[1]], seed))
+
+
+def _by_unit(figures: Iterable[tuple[float, float]], units: Sequence[Hashable]) -> list[tuple[float, float]]:
+    totals: dict[Hashable, list[tuple[float, float]]] = defaultdict(list)
+    for figure, unit in zip(figures, units, strict=True):
+        totals[unit].append(figure)
+    return [(math.fsum(each[0] for each in unit), math.fsum(each[1] for each in unit)) for unit in totals.values()]
+
+
+def _interval(units: Sequence[tuple[float, float]], seed: int) -> tuple[float, float] | None:
+    return bootstrap_interval([total for total, _ in units], [size for _, size in units], seed=seed)
