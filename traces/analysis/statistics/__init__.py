@@ -1,6 +1,7 @@
 """What a paired difference is worth: intervals, tests, chance and power, as functions of plain numbers."""
 
 from toolablate.traces.analysis.statistics.bootstrap import bootstrap_interval
+from toolablate.traces.analysis.statistics.clustered import clustered_standard_error
 from toolablate.traces.analysis.statistics.harm import (
     Bounds,
     Harm,
@@ -11,6 +12,7 @@ from toolablate.traces.analysis.statistics.harm import (
     question_effects,
     selected_effects,
 )
+from toolablate.traces.analysis.statistics.multiplicity import benjamini_hochberg, holm
 from toolablate.traces.analysis.statistics.numerals import RESAMPLES
 from toolablate.traces.analysis.statistics.power import detectable, paired_standard_error
 from toolablate.traces.analysis.statistics.repeats import Repeats, flips_between_runs, noise_flips
@@ -24,10 +26,13 @@ __all__ = [
     "Repeats",
     "Selected",
     "SelectedEffects",
+    "benjamini_hochberg",
     "bootstrap_interval",
+    "clustered_standard_error",
     "detectable",
     "flips_between_runs",
     "harm_bounds",
+    "holm",
     "noise_flips",
     "paired_standard_error",
     "question_effects",

@@ -17,7 +17,7 @@ _NORMAL = NormalDist()
 
 def bootstrap_interval(
     sums: Sequence[float],
-    sizes: Sequence[int],
+    sizes: Sequence[float],
     *,
     seed: int = 0,
     confidence: float = 0.95,
@@ -26,21 +26,30 @@ def bootstrap_interval(
     """A bias-corrected and accelerated (BCa) bootstrap interval of a mean difference, by resampling clusters.
 
     `sums` are the differences summed within each cluster, `sizes` how many differences each holds; the mean is
-    sum(sums) / sum(sizes). Questions that stand alone are clusters of one. Efron (1987), "Better bootstrap confidence
-    intervals", JASA 82. None where the data give no idea of the spread: fewer than two clusters, or all alike.
+    sum(sums) / sum(sizes). Questions that stand alone are clusters of one. Where `sizes` are the scores of the baseline
+    summed within each cluster, it is the interval of the relative change. Efron (1987), "Better bootstrap confidence
+    intervals", JASA 82. None where the data give no idea of the spread: fewer than two clusters, all alike, or sizes
+    that are 0 in a resample.
     """
-    groups = Counter((round(total, DIGITS), size) for total, size in zip(sums, sizes, strict=True))
-    clusters = sum(groups.values())
-    if clusters < 2 or len({total / size for total, size in groups}) < 2:
-        return None
+    groups = Counter((round(total, DIGITS), round(size, DIGITS)) for total, size in zip(sums, sizes, strict=True))
     kinds = sorted(groups)
     total = np.array([kind[0] for kind in kinds])
     size = np.array([kind[1] for kind in kinds], dtype=float)
     count = np.array([groups[kind] for kind in kinds])
+    if count.sum() < 2 or not count @ size or _alike(total, size, count):
+        return None
     observed = float(count @ total / (count @ size))
-    means = _resampled_means(total, size, count, np.random.default_rng(seed), resamples)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = _resampled_means(total, size, count, np.random.default_rng(seed), resamples)
+    if not np.isfinite(means).all():
+        return None
     low, high = _bca_levels(means, observed, _jackknife_acceleration(total, size, count), confidence)
     return float(np.quantile(means, low)), float(np.quantile(means, high))
+
+
+def _alike(total: Floats, size: Floats, count: NDArray[np.int64]) -> bool:
+    away = total * (count @ size) - size * (count @ total)
+    return bool(np.all(np.abs(away) <= 10.0**-9 * (count @ size)))
 
 
 def _resampled_means(
