@@ -8,7 +8,10 @@ Intelligence 28, where this is the probability of necessity and sufficiency.
 
 Put into these, the shares of a few repeats mislead: the maximum of noise shows harm where there is none. So which
 branch of the maximum or minimum holds is decided on one half of a question's repeats, and what it comes to is
-estimated on the other (cross-fitting), averaged over all ways to halve the repeats.
+estimated on the other (cross-fitting), averaged over all ways to halve the repeats. Where repeats are few that decides
+badly, and one branch for all questions can be the sharper bound (what the score lost, for instance, is a lower bound to
+harm). Which way to take is decided on one half of the questions and used for the other, so that no bound is flattered
+by the choice.
 """
 
 import math
@@ -24,6 +27,9 @@ from toolablate.traces.analysis.statistics.numerals import Floats
 from toolablate.traces.analysis.statistics.repeats import Repeats
 
 KINDS_KEPT = 16_384
+
+Ways = tuple[float, ...]
+"""What one question adds to a bound, by each way to take it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +105,15 @@ def harm_bounds(
     if not _can_be_halved(before, after):
         return None
     found = [_halved(*_counts(old), *_counts(new)) for old, new in zip(before, after, strict=True)]
+    half = _half_of(units, seed)
 
-    def bounds(low: Callable[[_Halved], float], high: Callable[[_Halved], float]) -> Bounds:
-        return _bounds([low(each) for each in found], [high(each) for each in found], units, seed)
+    def bounds(low: Callable[[_Halved], Ways], high: Callable[[_Halved], Ways]) -> Bounds:
+        lows = _sharpest([low(each) for each in found], half, max)
+        return _bounds(lows, _sharpest([high(each) for each in found], half, min), units, seed)
 
     return Harm(
-        harmed=bounds(lambda each: -each.effect.harmed, lambda each: each.most_harmed),
-        helped=bounds(lambda each: each.effect.helped, lambda each: each.most_helped),
+        harmed=bounds(_Halved.least_harmed, lambda each: (each.most_harmed, each.p, 1 - each.r)),
+        helped=bounds(_Halved.least_helped, lambda each: (each.most_helped, each.r, 1 - each.p)),
     )
 
 
@@ -134,11 +142,43 @@ def _counts(drawn: Repeats) -> tuple[int, int]:
     return sum(map(bool, drawn)), len(drawn)
 
 
+def _half_of(units: Sequence[Hashable], seed: int) -> list[bool]:
+    """Whether each question is in the first of two halves, that no cluster is in both of."""
+    distinct = list(dict.fromkeys(units))
+    first = np.random.default_rng(seed).permutation(len(distinct)) < len(distinct) // 2
+    halves = dict(zip(distinct, first.tolist(), strict=True))
+    return [halves[unit] for unit in units]
+
+
+def _sharpest(ways: Sequence[Ways], half: Sequence[bool], best: Callable[[Sequence[float]], float]) -> list[float]:
+    """Of each question what the way comes to that is best by the sum over the other half of the questions."""
+    taken = {}
+    for side in (True, False):
+        sums = [math.fsum(figures) for figures in zip(*_of_other(ways, half, side), strict=True)]
+        taken[side] = sums.index(best(sums)) if sums else 0
+    return [each[taken[side]] for each, side in zip(ways, half, strict=True)]
+
+
+def _of_other(ways: Sequence[Ways], half: Sequence[bool], side: bool) -> list[Ways]:
+    return [each for each, own in zip(ways, half, strict=True) if own is not side]
+
+
 @dataclass(frozen=True, slots=True)
 class _Halved:
+    """One question: `p` and `r` of all its repeats, and what their halves say."""
+
+    p: float
+    r: float
     effect: QuestionEffect
     most_harmed: float
     most_helped: float
+
+    def least_harmed(self) -> Ways:
+        """Where it looks harmed, where it does not look helped, whatever it looks like, and never."""
+        return -self.effect.harmed, self.p - self.r + self.effect.helped, self.p - self.r, 0.0
+
+    def least_helped(self) -> Ways:
+        return self.effect.helped, self.r - self.p - self.effect.harmed, self.r - self.p, 0.0
 
 
 @lru_cache(maxsize=KINDS_KEPT)
@@ -146,7 +186,8 @@ def _halved(right: int, of: int, right_after: int, of_after: int) -> _Halved:
     """Of all ways to halve the repeats, since how often an order of them occurs depends on these counts alone."""
     ways = [(of // 2, of_after // 2), (of - of // 2, of_after - of_after // 2)]
     figures = np.mean([_split(right, of, right_after, of_after, *way) for way in ways], axis=0)
-    return _Halved(QuestionEffect(*map(float, figures[:4])), float(figures[4]), float(figures[5]))
+    effect = QuestionEffect(*map(float, figures[:4]))
+    return _Halved(right / of, right_after / of_after, effect, float(figures[4]), float(figures[5]))
 
 
 def _split(right: int, of: int, right_after: int, of_after: int, first: int, first_after: int) -> Floats:
