@@ -4,6 +4,7 @@ from toolablate.traces.analysis.compare import GroupBy, compare
 from toolablate.traces.analysis.comparison import Comparison, comparisons_csv, comparisons_json
 from toolablate.traces.analysis.flips import Flip, flips, flips_json
 from toolablate.traces.analysis.misses import MissDifference, MissRate, miss_differences, miss_rates
+from toolablate.traces.analysis.noise import Floor, floors
 from toolablate.traces.analysis.pairing import Direction
 from toolablate.traces.analysis.statistics import bootstrap_interval, sign_flip_p
 from toolablate.traces.store import Observation
@@ -12,6 +13,7 @@ __all__ = [
     "Comparison",
     "Direction",
     "Flip",
+    "Floor",
     "GroupBy",
     "MissDifference",
     "MissRate",
@@ -22,6 +24,7 @@ __all__ = [
     "comparisons_json",
     "flips",
     "flips_json",
+    "floors",
     "miss_differences",
     "miss_rates",
     "sign_flip_p",

@@ -1,11 +1,12 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from toolablate.traces.analysis.misses import MissDifference, MissRate
+from toolablate.traces.analysis.statistics import Harm, SelectedEffects
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,18 +15,33 @@ class Comparison:
 
     questions           questions that count: those with a scored trial on both sides; all figures below but the
                         counts of trials rest on these alone
-    clusters            independent units that the interval and the p-value rest on: questions that share a cluster are
-                        one, so there are as many as questions where none do
-    excluded_questions  questions that were asked on either side and do not count, for want of a score on one
+    clusters            independent units that intervals and p-values rest on: questions that share a cluster are one,
+                        so there are as many as questions where none do
+    differing           of these, how many have another score under the condition
+    small               fewer clusters than FEW_CLUSTERS, or fewer differing than FEW_DIFFERING (`effect`), so that the
+                        intervals cover the truth less often than they say
     baseline_score,     percent: the mean over questions of each question's mean over its repeats
       score
     delta_points        score - baseline_score, in percentage points
-    delta_relative      the same in percent of baseline_score; None where that is 0
     ci95                95 % interval of delta_points; None where the data cannot tell (fewer than two independent
                         questions, or no question differs from another)
+    delta_relative      delta_points in percent of baseline_score; None where that is 0
+    delta_relative_ci95 its 95 % interval, in percent; None also where resampled questions have a baseline score of 0
     p_value             two-sided sign-flip test of delta = 0
+    p_holm, p_bh        the same, corrected over all rows of one `compare`: by Holm (any false finding among them), by
+                        Benjamini and Hochberg (the share of false ones among the findings)
+    detectable_points   the true difference that a two-sided test at level .05 (not corrected) finds with probability
+                        80 %, given how much the differences vary: (1.96 + 0.84) times the standard error of
+                        delta_points over clusters; None where that is 0 or unknown
     right_to_wrong,     questions whose correctness differs; with repeats a question is right where its mean score is
       wrong_to_right    at least 0.5
+    flips_..., noise_.. the same between single runs, and what chance alone gives: see `Chance`. With one repeat the
+                        flips are the counts above and the noise is unknown
+    harm                shares of trials, in [0, 1], that are harmed and helped, within bounds; None for groups, and
+                        where no question has two scored repeats on both sides
+    question_effects    what half of the repeats says of the questions that look harmed or helped in the other half, as
+                        differences of scores in [-1, 1]; None where `harm` is
+    harm_questions      how many questions these two rest on
     trials              trials that ended; of these `failed` by infrastructure (out of all figures), `unscored` (out of
                         all figures) and `unparsed` (no answer could be extracted: counted as 0 unless excluded)
     budget              trials that a limit ended: `limits` says how many ran into which, where that is known. They have
@@ -35,8 +51,8 @@ class Comparison:
     unpriced            trials that count and whose cost is unknown
 
     `by` and `group` are None for all questions together; else `by` says what they are grouped by (`domain`,
-    `difficulty` or `language`) and `group` which of these it is (empty where questions do not say). `simulated` tells
-    that the model is a stand-in, not a measurement.
+    `difficulty`, `language` or `kind`) and `group` which of these it is (empty where questions do not say).
+    `simulated` tells that the model is a stand-in, not a measurement.
     """
 
     model: str
@@ -47,15 +63,28 @@ class Comparison:
     simulated: bool
     questions: int
     clusters: int
+    differing: int
+    small: bool
     excluded_questions: int
     baseline_score: float | None
     score: float | None
     delta_points: float | None
-    delta_relative: float | None
     ci95: tuple[float, float] | None
+    delta_relative: float | None
+    delta_relative_ci95: tuple[float, float] | None
     p_value: float | None
+    p_holm: float | None
+    p_bh: float | None
+    detectable_points: float | None
     right_to_wrong: int
     wrong_to_right: int
+    flips_right_to_wrong: float
+    flips_wrong_to_right: float
+    noise_flips: float | None
+    noise_questions: int
+    harm: Harm | None
+    question_effects: SelectedEffects | None
+    harm_questions: int
     repeats: int
     baseline_trials: int
     trials: int
@@ -90,26 +119,56 @@ def comparisons_json(
 
 
 def comparisons_csv(comparisons: Sequence[Comparison]) -> str:
-    """The same as CSV with a header; the interval is in two columns, what is unknown is empty, limits are one
-    column of the form `turns:3 seconds:1`."""
+    """The same as CSV with a header, flat: an interval is two columns that end in `_low` and `_high`, bounds are
+    `harmed_share_low` and so on, limits are one column of the form `turns:3 seconds:1`. What is unknown is empty."""
     out = io.StringIO()
-    names = [name for field in Comparison.__dataclass_fields__ for name in _columns(field)]
-    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer = csv.DictWriter(out, _flat({}), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_flat(row) for row in comparisons)
+    writer.writerows(_flat(asdict(row)) for row in comparisons)
     return out.getvalue()
 
 
-def _columns(field: str) -> tuple[str, ...]:
-    return ("ci95_low", "ci95_high") if field == "ci95" else (field,)
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with its columns; of no row, the columns."""
+    found: dict[str, Any] = {}
+    for name in Comparison.__dataclass_fields__:
+        found |= _columns(name, row.get(name))
+    return found
 
 
-def _flat(row: Comparison) -> dict[str, Any]:
-    values = asdict(row)
-    low, high = values.pop("ci95") or (None, None)
-    for name in ("baseline_limits", "limits"):
-        values[name] = " ".join(f"{limit}:{count}" for limit, count in values[name].items())
-    return {**{name: _inert(value) for name, value in values.items()}, "ci95_low": low, "ci95_high": high}
+def _columns(name: str, value: Any) -> dict[str, Any]:
+    if name in ("ci95", "delta_relative_ci95"):
+        return _ends(name, value)
+    if name == "harm":
+        bounds = {f"{way}_share": (value or {}).get(way) or {} for way in ("harmed", "helped")}
+        return {
+            column: content
+            for way, found in bounds.items()
+            for column, content in (_ends(way, (found.get("low"), found.get("high"))) | _ci(way, found)).items()
+        }
+    if name == "question_effects":
+        return {
+            column: content
+            for way in ("harmed", "helped")
+            for found in [(value or {}).get(way) or {}]
+            for column, content in {
+                f"looked_{way}_questions": found.get("questions"),
+                f"looked_{way}_effect": found.get("effect"),
+                **_ci(f"looked_{way}_effect", found),
+            }.items()
+        }
+    if name in ("baseline_limits", "limits"):
+        return {name: " ".join(f"{limit}:{count}" for limit, count in (value or {}).items())}
+    return {name: _inert(value)}
+
+
+def _ci(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    return _ends(f"{name}_ci95", found.get("ci95"))
+
+
+def _ends(name: str, bounds: tuple[float | None, float | None] | None) -> dict[str, Any]:
+    low, high = bounds or (None, None)
+    return {f"{name}_low": low, f"{name}_high": high}
 
 
 def _inert(value: Any) -> Any:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
+from toolablate.traces.analysis.noise import Floor
 from toolablate.traces.analysis.pairing import Arm, Direction, Pair, counts, direction, mean_scores, pairs
 from toolablate.traces.store import Observation
 
@@ -40,9 +41,10 @@ def flips(observations: Iterable[Observation], baseline: str, *, order: Sequence
     return [flip for pair in pairs(observations, baseline, order) for flip in _flipped(pair)]
 
 
-def flips_json(found: Iterable[Flip]) -> str:
-    """`{"flips": [...]}` with the fields of `Flip`."""
-    return json.dumps({"flips": [asdict(flip) for flip in found]}, ensure_ascii=False, indent=2)
+def flips_json(found: Iterable[Flip], floors: Iterable[Floor] = ()) -> str:
+    """`{"flips": [...], "floors": [...]}` with the fields of the records; what is unknown is null."""
+    content = {"flips": [asdict(flip) for flip in found], "floors": [asdict(floor) for floor in floors]}
+    return json.dumps(content, ensure_ascii=False, indent=2)
 
 
 def _flipped(pair: Pair) -> list[Flip]:

@@ -3,10 +3,11 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
-from toolablate.traces.analysis.statistics import RESAMPLES, sign_flip_p
+from toolablate.traces.analysis.pairing import Unit, unit
+from toolablate.traces.analysis.statistics import RESAMPLES, holm, sign_flip_p
 from toolablate.traces.store import Observation
 
 
@@ -62,7 +63,8 @@ def miss_differences(
             _difference(model, (one, two), arms[model, one], arms[model, two], seed, resamples)
             for one, two in combinations(names, 2)
         ]
-        found += _holm(pairs)
+        corrected = holm([pair.p_value for pair in pairs])
+        found += [replace(pair, p_value=p_value) for pair, p_value in zip(pairs, corrected, strict=True)]
     return found
 
 
@@ -105,33 +107,22 @@ def _difference(
     (looked1, missed1), (looked2, missed2) = totals
     pooled = (missed1 + missed2) / (looked1 + looked2)
     contributions = [
-        _beyond(second, unit, pooled) / looked2 - _beyond(first, unit, pooled) / looked1
-        for unit in sorted(first.keys() | second.keys())
+        _beyond(second, each, pooled) / looked2 - _beyond(first, each, pooled) / looked1
+        for each in sorted(first.keys() | second.keys())
     ]
     p_value = sign_flip_p(contributions, seed=seed, resamples=resamples)
     return MissDifference(model, names, 100 * math.fsum(contributions), p_value)
 
 
-def _by_unit(trials: list[Observation]) -> dict[tuple[str, str], tuple[int, int]]:
+def _by_unit(trials: list[Observation]) -> dict[Unit, tuple[int, int]]:
     """Lookups and misses by cluster, or by question where it stands alone."""
-    sums: dict[tuple[str, str], tuple[int, int]] = defaultdict(lambda: (0, 0))
+    sums: dict[Unit, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for seen in trials:
-        unit = ("cluster", seen.cluster) if seen.cluster else ("question", seen.question)
-        looked, missed = sums[unit]
-        sums[unit] = (looked + seen.lookups, missed + sum(count for _, count in seen.misses))
+        looked, missed = sums[unit(seen)]
+        sums[unit(seen)] = (looked + seen.lookups, missed + sum(count for _, count in seen.misses))
     return sums
 
 
-def _beyond(side: dict[tuple[str, str], tuple[int, int]], unit: tuple[str, str], pooled: float) -> float:
-    looked, missed = side.get(unit, (0, 0))
+def _beyond(side: dict[Unit, tuple[int, int]], of: Unit, pooled: float) -> float:
+    looked, missed = side.get(of, (0, 0))
     return missed - pooled * looked
-
-
-def _holm(pairs: list[MissDifference]) -> list[MissDifference]:
-    """Source: Holm (1979), A simple sequentially rejective multiple test procedure."""
-    adjusted: dict[tuple[str, str], float] = {}
-    highest = 0.0
-    for rank, pair in enumerate(sorted(pairs, key=lambda pair: pair.p_value)):
-        highest = max(highest, min(1.0, (len(pairs) - rank) * pair.p_value))
-        adjusted[pair.conditions] = highest
-    return [MissDifference(pair.model, pair.conditions, pair.points, adjusted[pair.conditions]) for pair in pairs]

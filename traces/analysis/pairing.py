@@ -16,6 +16,10 @@ Arm = dict[str, list[Observation]]
 
 Direction = Literal["right_to_wrong", "wrong_to_right"]
 
+Unit = tuple[str, str]
+"""An independent one: `("cluster", name)`, or `("question", name)` for a question that stands alone, so that it never
+meets a cluster of the same name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -63,6 +67,16 @@ def mean_scores(arm: Arm) -> dict[str, float]:
         for question, trials in arm.items()
     }
     return {question: math.fsum(scored) / len(scored) for question, scored in values.items() if scored}
+
+
+def counted_questions(before: Arm, after: Arm) -> list[str]:
+    """Those with a trial that counts on both sides, by name."""
+    old, new = ({question for question, trials in arm.items() if any(map(counts, trials))} for arm in (before, after))
+    return sorted(old & new)
+
+
+def unit(trial: Observation) -> Unit:
+    return ("cluster", trial.cluster) if trial.cluster else ("question", trial.question)
 
 
 def direction(before: float, after: float) -> Direction | None:

@@ -1,0 +1,104 @@
+"""How many questions flip between one run of a condition and one run of another, and how many by chance alone."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from toolablate.traces.analysis.pairing import RIGHT, Arm, Unit, counted_questions, pairs
+from toolablate.traces.analysis.statistics import (
+    Harm,
+    Repeats,
+    SelectedEffects,
+    flips_between_runs,
+    harm_bounds,
+    noise_flips,
+    question_effects,
+    selected_effects,
+)
+from toolablate.traces.store import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """Flips between single runs, beside those that chance alone gives.
+
+    flips_right_to_wrong,   questions that one run of the baseline gets right and one run of the condition gets wrong, or
+      flips_wrong_to_right  the reverse; expected over the choice of the runs, which with one repeat is a count
+    noise_flips             questions that go one way, no matter which, between two runs of the same condition: the mean
+                            of the baseline's and the condition's own, where both have repeats. Without any change both
+                            ways would show as many. None where no question has two scored repeats
+    noise_questions         questions that this was measured on, from which it is scaled to all; where the two sides
+                            differ, the fewer
+    """
+
+    flips_right_to_wrong: float
+    flips_wrong_to_right: float
+    noise_flips: float | None
+    noise_questions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Floor:
+    """The noise floor of one model and condition against its baseline, over the questions that count: those with a
+    scored trial on both sides."""
+
+    model: str
+    baseline: str
+    condition: str
+    questions: int
+    chance: Chance
+
+
+@dataclass(frozen=True, slots=True)
+class Harmed:
+    """What repeats tell of the `harm_questions` that have two or more scored trials on both sides."""
+
+    harm: Harm | None
+    question_effects: SelectedEffects | None
+    harm_questions: int
+
+
+def floors(observations: Iterable[Observation], baseline: str, *, order: Sequence[str] = ()) -> list[Floor]:
+    """One per model and condition other than the baseline, in the order of `compare`. Raises InputError where no trial
+    of the baseline ended."""
+    return [
+        Floor(pair.model, pair.baseline, pair.condition, len(found), chance(*runs(pair.before, pair.after, found)))
+        for pair in pairs(observations, baseline, order)
+        for found in [counted_questions(pair.before, pair.after)]
+    ]
+
+
+def runs(before: Arm, after: Arm, questions: Sequence[str]) -> tuple[list[Repeats], list[Repeats]]:
+    """Whether each trial that counts was right, of each question on each side."""
+    return [_right(before[question]) for question in questions], [_right(after[question]) for question in questions]
+
+
+def chance(before: Sequence[Repeats], after: Sequence[Repeats]) -> Chance:
+    sides = [found for found in map(_of_one_side, (before, after)) if found is not None]
+    return Chance(flips_between_runs(before, after), flips_between_runs(after, before), *_noise(sides, len(before)))
+
+
+def harmed(before: Sequence[Repeats], after: Sequence[Repeats], units: Sequence[Unit], *, seed: int = 0) -> Harmed:
+    several = [place for place, both in enumerate(zip(before, after, strict=True)) if min(map(len, both)) > 1]
+    old, new = [before[place] for place in several], [after[place] for place in several]
+    of = [units[place] for place in several]
+    effects = question_effects(old, new)
+    selected = None if effects is None else selected_effects(effects, of, seed=seed)
+    return Harmed(harm_bounds(old, new, of, seed=seed), selected, len(several))
+
+
+def _right(trials: Iterable[Observation]) -> Repeats:
+    return [trial.value >= RIGHT for trial in trials if trial.value is not None and trial.outcome != "failed"]
+
+
+def _of_one_side(repeats: Sequence[Repeats]) -> tuple[float, int] | None:
+    """Noise flips per question, and of how many questions."""
+    several = [drawn for drawn in repeats if len(drawn) > 1]
+    flips = noise_flips(several)
+    return None if flips is None else (flips / len(several), len(several))
+
+
+def _noise(sides: Sequence[tuple[float, int]], questions: int) -> tuple[float | None, int]:
+    if not sides:
+        return None, 0
+    return questions * math.fsum(share for share, _ in sides) / len(sides), min(count for _, count in sides)
