@@ -12,7 +12,13 @@ from toolablate.experiments.replies import replies_world
 from toolablate.experiments.web_world import web_world
 from toolablate.sandbox import BACKENDS, Availability, Limits, Sandbox, open_sandbox
 from toolablate.sandbox.process import ENVIRONMENT
-from toolablate.tools import mcp_servers_needed, open_interventions, resources_needed, tool_sources
+from toolablate.tools import (
+    intervention_sources,
+    mcp_servers_needed,
+    open_interventions,
+    resources_needed,
+    tool_sources,
+)
 from toolablate.traces.errors import SandboxError, StoreError
 from toolablate.traces.records import Condition, Environment
 from toolablate.traces.store import Recorder, Store
@@ -59,11 +65,13 @@ def world_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
     Raises InputError for a tool, an intervention, a search, a corpus or an archive that cannot be had.
     """
     parts = needed(conditions)
-    for condition in conditions:
-        open_interventions(condition.interventions)
     world = {
         f"tool {name}": digest for condition in conditions for name, digest in tool_sources(condition.tools).items()
     }
+    for condition in conditions:
+        open_interventions(condition.interventions)
+        sources = intervention_sources(condition.interventions)
+        world |= {f"intervention {name}": digest for name, digest in sources.items()}
     if "sandbox" in parts:
         world["sandbox"] = _sandbox_name(plan.sandbox)
     return world | web_world(plan, parts) | replies_world(plan)

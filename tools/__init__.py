@@ -8,7 +8,15 @@ from toolablate.tools.function import FunctionTool, tool
 from toolablate.tools.guards.guard import Guard, Guards, Inspection, NoGuard
 from toolablate.tools.guards.leaks import LeakGuard
 from toolablate.tools.guards.markers import InstructionGuard
-from toolablate.tools.interventions import INTERVENTIONS, Intervention, open_interventions
+from toolablate.tools.interventions import (
+    INTERVENTIONS,
+    Call,
+    FunctionIntervention,
+    Intervention,
+    intervention,
+    intervention_sources,
+    open_interventions,
+)
 from toolablate.tools.mcp import HttpAddress, McpServer, StdioAddress
 from toolablate.tools.python import FileSource
 from toolablate.tools.recorded import Mode, RecordedCalls, RecordedHops, RecordedSearch, WebPages
@@ -41,6 +49,7 @@ __all__ = [
     "PROVIDERS",
     "TOOLSETS",
     "Archive",
+    "Call",
     "Corpus",
     "CorpusPages",
     "CorpusSearch",
@@ -51,6 +60,7 @@ __all__ = [
     "FetchError",
     "FileSource",
     "Found",
+    "FunctionIntervention",
     "FunctionTool",
     "Guard",
     "Guards",
@@ -84,6 +94,8 @@ __all__ = [
     "create_overlay",
     "ddgs_backends",
     "extract",
+    "intervention",
+    "intervention_sources",
     "mcp_servers_needed",
     "open_archive",
     "open_corpus",

@@ -136,7 +136,8 @@ def open_toolset(
         tools += opened
         if _resource(use) not in (None, "sandbox"):
             outside += [tool.spec.name for tool in opened]
-    return Toolset(tools, open_interventions(interventions, Setting(tuple(outside), question, seed)))
+    named = tuple(tool.spec.name for tool in tools)
+    return Toolset(tools, open_interventions(interventions, Setting(tuple(outside), question, seed, named)))
 
 
 def resources_needed(uses: Sequence[ToolUse]) -> frozenset[Resource]:

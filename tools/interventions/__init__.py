@@ -1,8 +1,8 @@
 """Changes that a condition makes to what its tools return."""
 
-from toolablate.tools.interventions.applying import intervened
+from toolablate.tools.interventions.applying import Applied, intervened
+from toolablate.tools.interventions.function import FunctionIntervention, intervention
 from toolablate.tools.interventions.intervention import (
-    Applied,
     Call,
     Intervention,
     InterventionKind,
@@ -10,17 +10,20 @@ from toolablate.tools.interventions.intervention import (
     Proceed,
     Setting,
 )
-from toolablate.tools.interventions.opening import INTERVENTIONS, open_interventions
+from toolablate.tools.interventions.opening import INTERVENTIONS, intervention_sources, open_interventions
 
 __all__ = [
     "INTERVENTIONS",
     "Applied",
     "Call",
+    "FunctionIntervention",
     "Intervention",
     "InterventionKind",
     "Options",
     "Proceed",
     "Setting",
     "intervened",
+    "intervention",
+    "intervention_sources",
     "open_interventions",
 ]

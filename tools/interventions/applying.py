@@ -1,12 +1,22 @@
 """A call taken through the interventions of its trial, with what they changed."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from toolablate.tools.interventions.intervention import Applied, Call, Proceed
+from toolablate.tools.interventions.intervention import Call, Intervention, Proceed
+from toolablate.tools.interventions.scope import Scope
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.records import Change, ToolReply, clean_text
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An intervention of one trial, under the name that its condition has for it, and the calls that it is for."""
+
+    name: str
+    intervention: Intervention
+    scope: Scope = field(default_factory=Scope)
 
 
 async def intervened(interventions: Sequence[Applied], call: Call, run: Proceed) -> ToolResult:
@@ -22,7 +32,8 @@ async def intervened(interventions: Sequence[Applied], call: Call, run: Proceed)
         return given[-1]
 
     proceed: Proceed = kept
-    for applied in interventions:
+    # All scopes are asked before anything is awaited, since the next call may begin meanwhile.
+    for applied in [each for each in interventions if each.scope.holds(call)]:
         proceed = partial(_apply, applied, call, proceed)
     result = await proceed()
     return replace(result, original=_reply(given[-1])) if given and result.changes else result

@@ -14,11 +14,14 @@ from toolablate.traces.records import Question
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What an intervention may know of its trial. `outside` names the tools whose text comes from the web or from
-    another program, in the order of the condition; `seed` tells trials apart."""
+    another program, in the order of the condition; `seed` tells trials apart. `tools` names all tools, None where they
+    are not open yet; `place` counts the interventions of the same name before this one."""
 
     outside: tuple[str, ...] = ()
     question: Question | None = None
     seed: str = ""
+    tools: tuple[str, ...] | None = None
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +50,6 @@ class Intervention(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """An intervention of one trial, under the name that its condition has for it."""
-
-    name: str
-    intervention: Intervention
-
-
 class Options(BaseModel):
     """Options of an intervention, as a plan writes them: strict types, no unknown names."""
 
@@ -66,7 +61,9 @@ OptionsT = TypeVar("OptionsT", bound=Options)
 
 @dataclass(frozen=True, slots=True)
 class InterventionKind(Generic[OptionsT]):
-    """What a plan can name: the options it takes, and how one is made for a trial."""
+    """What a plan can name: the options it takes, and how one is made for a trial. One that is for text from outside
+    is applied, unless its options name others, to the calls of `Setting.outside` alone."""
 
     options: type[OptionsT]
     make: Callable[[OptionsT, Setting], Intervention]
+    for_outside: bool = False

@@ -1,47 +1,93 @@
-"""From the interventions that a condition names to those of one trial."""
+"""From the interventions that a condition names to those of one trial.
 
+A plan can name a built-in one, one that a package registers, and a function of one's own as `package.module:function`.
+"""
+
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from pydantic import ValidationError
-
-from toolablate.tools.interventions.intervention import Applied, Intervention, InterventionKind, Setting
+from toolablate.tools.interventions.applying import Applied
+from toolablate.tools.interventions.delay import Delay, DelayOptions
+from toolablate.tools.interventions.fail import Fail, FailOptions
+from toolablate.tools.interventions.function import FunctionIntervention
+from toolablate.tools.interventions.intervention import InterventionKind, Options, Setting
+from toolablate.tools.interventions.limit import Limit, LimitOptions
+from toolablate.tools.interventions.noise import Noise, NoiseOptions
+from toolablate.tools.interventions.remind import Remind, RemindOptions
+from toolablate.tools.interventions.scope import OfTools, Scope
 from toolablate.tools.interventions.spotlight import Spotlight, SpotlightOptions
 from toolablate.tools.interventions.standins import STAND_INS
+from toolablate.tools.interventions.swap import Swap, SwapOptions
+from toolablate.tools.interventions.truncate import Truncate, TruncateOptions
+from toolablate.tools.options import read_options
+from toolablate.tools.own import find_own, is_own, module_digest, registered
 from toolablate.tools.plain import one_line
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import InterventionUse
 
 INTERVENTIONS: Mapping[str, InterventionKind[Any]] = {
-    "spotlight": InterventionKind(SpotlightOptions, Spotlight),
+    "delay": InterventionKind(DelayOptions, Delay),
+    "fail": InterventionKind(FailOptions, Fail),
+    "limit": InterventionKind(LimitOptions, Limit),
+    "noise": InterventionKind(NoiseOptions, Noise),
+    "remind": InterventionKind(RemindOptions, Remind),
+    "spotlight": InterventionKind(SpotlightOptions, lambda *_: Spotlight(), for_outside=True),
+    "swap": InterventionKind(SwapOptions, Swap),
+    "truncate": InterventionKind(TruncateOptions, Truncate),
     **STAND_INS,
 }
-"""Every name that a plan can use."""
+"""Every name that a plan can use, apart from those of the user's own."""
 
 
 def open_interventions(uses: Sequence[InterventionUse], setting: Setting | None = None) -> tuple[Applied, ...]:
     """One trial's interventions, in the order in which they are applied. Raises InputError for an unknown name or
-    option."""
-    return tuple(Applied(use.name, _open(use, setting or Setting())) for use in uses)
+    option, and where the setting knows the tools, for one that is for a tool that is none of them."""
+    before: Counter[str] = Counter()
+    opened = []
+    for use in uses:
+        opened.append(_open(use, replace(setting or Setting(), place=before[use.name])))
+        before[use.name] += 1
+    return tuple(opened)
 
 
-def _open(use: InterventionUse, setting: Setting) -> Intervention:
-    kind = INTERVENTIONS.get(use.name)
-    if kind is None:
+def intervention_sources(uses: Sequence[InterventionUse]) -> dict[str, str]:
+    """Digests of the modules of those that are functions of the user's own, by the names in the plan.
+
+    What such a module imports is not looked at. Raises InputError where one is not there or has no source text.
+    """
+    names = [use.name for use in uses if use.name not in INTERVENTIONS]
+    return {name: module_digest(_own(name).function, name, "interventions") for name in names}
+
+
+def _open(use: InterventionUse, setting: Setting) -> Applied:
+    kind = INTERVENTIONS.get(use.name) or _own(use.name).kind(use.name)
+    options = read_options(kind.options, use.options, "interventions", use.name)
+    return Applied(use.name, kind.make(options, setting), _scope(use.name, kind, options, setting))
+
+
+def _own(name: str) -> FunctionIntervention[..., object]:
+    if not is_own(name, "interventions"):
+        there_are = [*INTERVENTIONS, *sorted(registered("interventions").keys() - INTERVENTIONS.keys())]
         raise InputError(
-            f"interventions: there is no intervention {one_line(use.name, 80)!r}",
-            hint=f"there are {', '.join(INTERVENTIONS)}",
+            f"interventions: there is no intervention {one_line(name, 80)!r}",
+            hint=f"there are {', '.join(there_are)}; one of your own is named as package.module:function",
             code="unknown_intervention",
         )
-    try:
-        options = kind.options.model_validate(use.options)
-    except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
-        where = ".".join(map(str, detail["loc"]))
+    return find_own(name, "interventions", FunctionIntervention)
+
+
+def _scope(name: str, kind: InterventionKind[Any], options: Options, setting: Setting) -> Scope:
+    usual = setting.outside if kind.for_outside else None
+    if not isinstance(options, OfTools):
+        return Scope(usual)
+    absent = [tool for tool in options.tools or () if setting.tools is not None and tool not in setting.tools]
+    if absent:
+        there_are = f"its tools are {', '.join(setting.tools)}" if setting.tools else "it has no tools"
         raise InputError(
-            f"interventions: options of {use.name!r}: {where}: {detail['msg']}, found"
-            f" {one_line(repr(detail['input']), 60)}",
-            hint=f"its options: {', '.join(kind.options.model_fields) or 'none'}",
-            code="unknown_option" if detail["type"] == "extra_forbidden" else "bad_option",
-        ) from None
-    return kind.make(options, setting)
+            f"interventions: tools of {name!r}: the condition has no tool {one_line(absent[0], 80)!r}",
+            hint=f"{there_are}; an intervention names them as the model does",
+            code="unknown_tool",
+        )
+    return Scope(usual if options.tools is None else options.tools, options.chosen_calls())

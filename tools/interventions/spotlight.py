@@ -7,7 +7,9 @@ made of the digest of the text, which no text can hold that was written before, 
 
 from dataclasses import replace
 
-from toolablate.tools.interventions.intervention import Call, Options, Proceed, Setting
+from toolablate.tools.interventions.changing import changed
+from toolablate.tools.interventions.intervention import Call, Proceed
+from toolablate.tools.interventions.scope import OfCalls
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.records import digest_text
 
@@ -18,22 +20,16 @@ MARK_CHARS = 20
 _FOREIGN_ERRORS = frozenset({"mcp_error", "refused"})
 
 
-class SpotlightOptions(Options):
+class SpotlightOptions(OfCalls):
     """`tools` names the tools whose text is wrapped; by default all whose text comes from outside."""
-
-    tools: list[str] | None = None
 
 
 class Spotlight:
-    def __init__(self, options: SpotlightOptions, setting: Setting) -> None:
-        self._tools = frozenset(setting.outside if options.tools is None else options.tools)
-
     async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
         result = await proceed()
-        ours = result.status != "ok" and result.error not in _FOREIGN_ERRORS
-        if ours or call.tool not in self._tools:
+        if result.status != "ok" and result.error not in _FOREIGN_ERRORS:
             return result
-        return replace(result, output=spotlighted(result.output))
+        return changed(replace(result, output=spotlighted(result.output)), "spotlight", "put between marks")
 
 
 def spotlighted(text: str) -> str:

@@ -114,9 +114,13 @@ def double(x: float) -> float:
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("spotlite", {}, "there is no intervention 'spotlite' - there are spotlight"),
+        (
+            "spotlite",
+            {},
+            "there is no intervention 'spotlite' - there are delay, fail, limit, noise, remind, spotlight",
+        ),
         ("spotlight", {"tool": ["x"]}, "options of 'spotlight': tool: Extra inputs are not permitted"),
-        ("spotlight", {"tools": "web_search"}, "options of 'spotlight': tools: Input should be a valid list"),
+        ("spotlight", {"tools": "web_search"}, "options of 'spotlight': tools: Input should be a valid array"),
         ("spotlight", {"tools": [3]}, "options of 'spotlight': tools.0: Input should be a valid string, found 3"),
         ("\x1b[31m" + "x" * 500, {}, "there is no intervention '[31mxxx"),
     ],
