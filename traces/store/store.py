@@ -1,6 +1,7 @@
 """Reads a store."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -202,6 +203,17 @@ class Store:
 
     def conditions(self) -> tuple[Condition, ...]:
         return tuple(self._record(Condition, row[0]) for row in self._rows("SELECT body FROM conditions ORDER BY key"))
+
+    def conditions_of(self, observations: Iterable[Observation]) -> dict[str, Condition]:
+        """The conditions of observations of this store, by the names that these give them."""
+        trials = {seen.condition: seen.trial for seen in observations}
+        rows = self._rows(
+            "SELECT trials.id, conditions.body FROM trials JOIN conditions ON conditions.key = trials.condition"
+            " WHERE trials.id IN (SELECT value FROM json_each(?)) ORDER BY conditions.key",
+            (json.dumps(list(trials.values())),),
+        )
+        names = {trial: name for name, trial in trials.items()}
+        return {names[trial]: self._record(Condition, body) for trial, body in rows}
 
     def runs(self) -> tuple[Run, ...]:
         return tuple(self._record(Run, row[0]) for row in self._rows("SELECT body FROM runs ORDER BY key"))

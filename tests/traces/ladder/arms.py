@@ -1,0 +1,48 @@
+"""Conditions and observations of ladders, as a plan would make them."""
+
+import random
+from collections.abc import Iterator, Mapping
+
+from toolablate.traces.analysis import Observation
+from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
+
+BUDGET = Budget(turns=5)
+REAL = Condition(name="python", prompt="Work step by step.", tools=(ToolUse(name="python"),), budget=BUDGET)
+
+
+def changed(condition: Condition, **changes: object) -> Condition:
+    return condition.model_copy(update=changes)
+
+
+def stood_in(condition: Condition, by: str) -> Condition:
+    return changed(condition, interventions=(InterventionUse(name=by), *condition.interventions))
+
+
+def ladder_conditions(real: Condition = REAL, *, shapley: bool = False) -> dict[str, Condition]:
+    """All arms of one condition by label."""
+    found = {"none": Condition(name="none", budget=real.budget)}
+    if real.prompt:
+        found["scaffold"] = changed(found["none"], prompt=real.prompt)
+    found |= _tooled(real, real.name, "")
+    found |= {f"{real.name}:{bound}": stood_in(real, bound) for bound in ("oracle", "adversarial")}
+    if shapley:
+        found |= _tooled(changed(real, prompt=""), real.name, "unprompted")
+    return {label: changed(condition, name=label) for label, condition in found.items()}
+
+
+def _tooled(real: Condition, name: str, ending: str) -> dict[str, Condition]:
+    after = f"-{ending}" if ending else ""
+    return {
+        f"{name}:offered{after}": changed(real, tool_choice="none"),
+        f"{name}:sham{after}": stood_in(real, "sham"),
+        f"{name}:placebo{after}": stood_in(real, "placebo"),
+        f"{name}:{ending}" if ending else name: real,
+    }
+
+
+def graded(chances: Mapping[str, list[float]], rng: random.Random, *, model: str = "gpt-x") -> Iterator[Observation]:
+    """A trial of each question under each condition, right with the chances given, scored by three repeats at once."""
+    for condition, by_question in chances.items():
+        for number, chance in enumerate(by_question):
+            value = sum(rng.random() < chance for _ in range(3)) / 3
+            yield Observation(question=f"q{number:04}", model=model, condition=condition, value=value)

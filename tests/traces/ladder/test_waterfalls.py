@@ -1,0 +1,196 @@
+"""What rungs are worth: exact sums, the questions that count, what is corrected, JSON and CSV."""
+
+import csv
+import json
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.traces.ladder.arms import REAL, changed, graded, ladder_conditions
+
+from toolablate.traces.analysis import Observation
+from toolablate.traces.analysis.ladder import Waterfall, ladders, waterfalls, waterfalls_csv, waterfalls_json
+from toolablate.traces.analysis.statistics.multiplicity import holm
+from toolablate.traces.records import ToolUse
+
+LADDERS = ladders(ladder_conditions(shapley=True))
+LABELS = list(ladder_conditions(shapley=True))
+
+
+def drawn(seed: int = 0, questions: int = 30, *, labels: list[str] = LABELS, model: str = "gpt-x") -> list[Observation]:
+    rng = random.Random(seed)
+    return list(graded({label: [rng.random() for _ in range(questions)] for label in labels}, rng, model=model))
+
+
+def made(observations: list[Observation], **options: int) -> Waterfall:
+    (found,) = waterfalls(observations, LADDERS, **{"resamples": 200, **options})
+    return found
+
+
+def scored(label: str, *values: float | None, **fields: object) -> list[Observation]:
+    return [
+        replace(Observation(question=f"q{n}", model="m", condition=label, value=value), **fields)
+        for n, value in enumerate(values)
+    ]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 12), st.sets(st.sampled_from(LABELS[1:5])), st.booleans())
+def test_rungs_and_shapley_values_sum_to_the_total(seed: int, questions: int, absent: set[str], clusters: bool) -> None:
+    rng = random.Random(seed)
+    seen = [each for each in drawn(seed, questions) if each.condition not in absent and rng.random() < 0.97]
+    for found in waterfalls([replace(each, cluster=each.question[-1] if clusters else "") for each in seen],
+                            LADDERS, resamples=50):  # fmt: skip
+        if found.total.points is not None:
+            assert sum(rung.points or 0.0 for rung in found.rungs) == pytest.approx(found.total.points, abs=1e-9)
+        if found.shapley is not None:
+            assert sum(each.points for each in found.shapley.values) == pytest.approx(found.shapley.total, abs=1e-9)
+            assert sum(each.own for each in found.shapley.values) == pytest.approx(found.shapley.total, abs=1e-9)
+
+
+def test_only_questions_scored_in_every_arm_count_and_the_others_are_told() -> None:
+    seen = [each for label in LABELS[:6] for each in scored(label, 1.0, 0.0, 1.0, 0.5)]
+    seen = [
+        replace(each, value=None) if each.condition == "scaffold" and each.question == "q3" else each for each in seen
+    ]
+    seen = [
+        replace(each, outcome="failed") if each.condition == "python:sham" and each.question == "q2" else each
+        for each in seen
+    ]
+    found = made([*seen, *scored("none", 1.0, 1.0, 1.0, 1.0, 1.0)])
+    assert (found.total.questions, found.excluded_questions) == (2, 3)
+    assert {(rung.questions, rung.clusters) for rung in found.rungs} == {(2, 2)}
+    # Two repeats of the baseline: 1 and 1, 0 and 1.
+    assert (found.total.before_score, found.total.score, found.total.points) == (75.0, 50.0, -25.0)
+    assert found.relative == pytest.approx(-100 / 3)
+
+
+def test_intervals_and_p_values_rest_on_clusters() -> None:
+    alone, together = drawn(3, 40), [replace(each, cluster=each.question[-1]) for each in drawn(3, 40)]
+    one, ten = made(alone, resamples=2_000), made(together, resamples=2_000)
+    assert (one.total.clusters, ten.total.clusters) == (40, 10)
+    assert one.total.points == ten.total.points
+    assert one.total.ci95 != ten.total.ci95
+    assert all(this.p_value != that.p_value for this, that in zip(one.rungs, ten.rungs, strict=True))
+
+
+def test_the_bounds_stand_against_the_arm_just_below_the_real_one() -> None:
+    seen = [*scored("none", 0, 0, 1, 1), *scored("scaffold", 0, 0, 1, 1), *scored("python:placebo", 0, 1, 1, 0),
+            *scored("python", 1, 1, 1, 0), *scored("python:oracle", 1, 1, 1), *scored("python:adversarial", 0, 0, 0, 0)]  # fmt: skip
+    found = made(seen)
+    assert [(each.name, each.before, each.after) for each in found.bounds] == [
+        ("oracle", "python:placebo", "python:oracle"),
+        ("adversarial", "python:placebo", "python:adversarial"),
+    ]
+    assert [(each.points, each.questions) for each in found.bounds] == [(pytest.approx(100 / 3), 3), (-50.0, 4)]
+    below = made([each for each in seen if each.condition != "python:placebo"])
+    assert below.bounds[0].before == "scaffold"
+    assert below.rungs[-1].before == "scaffold"
+
+
+def test_holm_is_over_all_that_is_shown_and_a_shared_rung_counts_once() -> None:
+    search = ladder_conditions(changed(REAL, name="search", tools=(ToolUse(name="search"),)))
+    both = ladders(ladder_conditions() | search)
+    labels = list(dict.fromkeys([*ladder_conditions(), *search]))
+    seen = [each for model in ("a", "b") for each in drawn(5, 40, labels=labels, model=model)]
+    found = waterfalls(seen, both, resamples=500)
+    assert [(each.model, each.ladder) for each in found] == [
+        ("a", "python"),
+        ("a", "search"),
+        ("b", "python"),
+        ("b", "search"),
+    ]
+    steps = {(each.model, step.before, step.after): step
+             for each in found for step in (*each.rungs, each.total, *each.bounds)}  # fmt: skip
+    assert len(steps) == 2 * (2 * 8 - 1)
+    assert [step.p_holm for step in steps.values()] == pytest.approx(
+        holm([step.p_value or 0 for step in steps.values()])
+    )
+    # A ladder of one rung makes one comparison, not two.
+    (single,) = waterfalls([each for each in seen if each.model == "a" and each.condition in ("none", "python")], both)
+    assert len(single.rungs) == 1
+    assert single.total.p_holm == single.rungs[0].p_holm == single.total.p_value
+
+
+def test_arms_that_a_model_did_not_run_are_merged_for_it_alone() -> None:
+    few = [each for each in drawn(2, model="few") if each.condition in ("none", "python:sham", "python")]
+    none = [each for each in drawn(2, model="nobody") if each.condition != "none"]
+    found = waterfalls([*drawn(1), *few, *none], LADDERS, resamples=100)
+    assert [each.model for each in found] == ["few", "gpt-x"]
+    assert [rung.name for rung in found[0].rungs] == [
+        "prompt + availability + calling",
+        "irrelevant content + real content",
+    ]
+    assert found[0].missing == ("scaffold", "offered", "placebo")
+    assert found[0].shapley is None
+    assert len(found[1].rungs) == 5
+
+
+def test_an_arm_without_a_score_is_named_and_nothing_is_made_up() -> None:
+    seen = [each for label in LABELS[:6] for each in scored(label, 1.0, 0.0)]
+    found = made(
+        [replace(each, outcome="failed", value=None) if each.condition == "python:sham" else each for each in seen]
+    )
+    assert found.unscored == ("python:sham",)
+    assert (found.total.questions, found.excluded_questions) == (0, 2)
+    for step in (found.total, *found.rungs):
+        assert (step.before_score, step.points, step.ci95, step.p_value, step.p_holm) == (None,) * 5
+    assert found.relative is None
+    assert json.loads(waterfalls_json([found]))["waterfalls"][0]["total"]["points"] is None
+
+
+def test_the_order_of_observations_changes_nothing() -> None:
+    seen = drawn(4)
+    assert made(seen) == made(random.Random(1).sample(seen, len(seen)))
+    assert made(seen, seed=1).total.ci95 != made(seen).total.ci95
+
+
+def test_a_shapley_value_is_the_mean_over_the_five_orders() -> None:
+    seen = [each for each in drawn(6, 9) if "oracle" not in each.condition and "adversarial" not in each.condition]
+    found = made(seen).shapley
+    assert found is not None
+    means: dict[str, float] = {}
+    for label in LABELS:
+        values = [each.value or 0.0 for each in seen if each.condition == label]
+        means[label] = sum(values) / max(1, len(values))
+    levels = {
+        (prompted, level): means[label]
+        for prompted, labels in ((0, ["none", *LABELS[8:12]]), (1, LABELS[1:6]))
+        for level, label in enumerate(labels)
+    }
+    marginal = [0.0] * 5
+    for place in range(5):
+        prompted = level = 0
+        for factor in [*range(1, place + 1), 0, *range(place + 1, 5)]:
+            before = levels[prompted, level]
+            prompted, level = (1, level) if factor == 0 else (prompted, level + 1)
+            marginal[factor] += (levels[prompted, level] - before) / 5
+    assert [each.points for each in found.values] == pytest.approx([100 * each for each in marginal])
+    assert found.farthest.moved == max((each.moved for each in found.values), key=abs)
+    assert (found.questions, found.clusters) == (9, 9)
+
+
+def test_without_an_arm_there_is_no_shapley_value_and_it_is_said_which() -> None:
+    found = made([each for each in drawn() if each.condition != "python:sham-unprompted"])
+    assert (found.shapley, found.lacking) == (None, ("sham",))
+    few = made([each for each in drawn() if "sham" not in each.condition]).shapley
+    assert few is not None
+    assert [each.name for each in few.values] == [
+        "prompt",
+        "availability",
+        "calling + irrelevant content",
+        "real content",
+    ]
+
+
+def test_csv_has_a_line_for_each_step_and_runs_no_formula() -> None:
+    found = waterfalls(drawn(model="=evil()"), LADDERS, resamples=100)
+    lines = list(csv.DictReader(waterfalls_csv(found).splitlines()))
+    assert [line["kind"] for line in lines] == ["rung"] * 5 + ["total", "bound", "bound"]
+    assert {line["model"] for line in lines} == {"'=evil()"}
+    rungs = sum(float(line["points"]) for line in lines[:5])
+    assert rungs == pytest.approx(float(lines[5]["points"]))
+    assert sum(float(line["shapley_points"]) for line in lines[:5]) == pytest.approx(rungs)
+    assert (lines[0]["relative"], lines[6]["shapley_points"]) == ("", "")
+    assert float(lines[5]["relative"]) == pytest.approx(found[0].relative)
