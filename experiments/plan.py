@@ -2,6 +2,7 @@
 
 import sys
 import tomllib
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -9,59 +10,28 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from toolablate.benchmarks import BUILTIN_PLAYBOOK
-from toolablate.experiments.conditions import BUILT_IN, built_in_condition
+from toolablate.experiments.conditions import ConditionEntry, LadderEntry, expanded, named
 from toolablate.experiments.plan_donors import DonorsSection
 from toolablate.experiments.plan_errors import explain
 from toolablate.experiments.plan_prices import names_a_file, open_prices, require_prices, with_prices
 from toolablate.experiments.plan_replies import RepliesSection
+from toolablate.experiments.plan_servers import with_registered
 from toolablate.experiments.plan_web import McpSection, SearchSection, Section, WebSection
 from toolablate.sandbox import BACKENDS, Limits
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Budget,
     Condition,
-    InterventionUse,
     Model,
     Price,
     ScriptedModel,
     SimulatedModel,
-    ToolUse,
     digest_text,
 )
 
 
-def _named(value: object) -> object:
-    return {"name": value} if isinstance(value, str) else value
-
-
 def _backend(value: object) -> object:
     return {"backend": value} if isinstance(value, str) else value
-
-
-class ConditionEntry(Section):
-    """A condition in a plan: the name of a built-in one, or a table.
-
-    `base` names the built-in condition that it starts from; what else is given replaces that part. A table that bears
-    the name of a built-in condition, and no tools of its own, starts from that one.
-    """
-
-    name: str = Field(min_length=1)
-    base: str | None = None
-    prompt: str | None = None
-    tools: tuple[Annotated[ToolUse, BeforeValidator(_named)], ...] | None = None
-    tool_choice: str | None = Field(default=None, min_length=1)
-    parallel_tool_calls: bool | None = None
-    reasoning: Literal["keep", "drop"] | None = None
-    interventions: tuple[Annotated[InterventionUse, BeforeValidator(_named)], ...] | None = None
-    budget: Budget | None = None
-
-    def resolve(self, default_budget: Budget) -> Condition:
-        changes = self.model_dump(exclude={"name", "base"}, exclude_none=True)
-        own = self.tools is not None or (self.prompt is not None and self.name not in BUILT_IN)
-        base = self.base or (None if own else self.name)
-        start = Condition(name=self.name) if base is None else built_in_condition(base)
-        budget = {**default_budget.model_dump(), **(self.budget.model_dump(exclude_unset=True) if self.budget else {})}
-        return Condition.model_validate({**start.model_dump(), **changes, "name": self.name, "budget": budget})
 
 
 class QuestionsSection(Section):
@@ -122,7 +92,7 @@ class Plan(Section):
     """A validated plan. Paths in it are absolute, or "builtin".
 
     `prices` is what says the price of a model that has none here: the price table ("genai-prices"), a file that goes
-    before that table, or "none".
+    before that table, or "none". `ladder` names toolsets all of whose arms are run, before the `conditions`.
     """
 
     name: str = Field(min_length=1, pattern=r"^[\w.-]+$")
@@ -132,7 +102,8 @@ class Plan(Section):
     baseline: str = ""
     questions: QuestionsSection
     models: tuple[Model, ...] = Field(min_length=1)
-    conditions: tuple[Annotated[ConditionEntry, BeforeValidator(_named)], ...] = Field(min_length=1)
+    conditions: tuple[Annotated[ConditionEntry, BeforeValidator(named)], ...] = ()
+    ladder: tuple[Annotated[LadderEntry, BeforeValidator(named)], ...] = ()
     budget: Budget = Budget()
     prices: str = Field(default=Price.table, min_length=1)
     sandbox: Annotated[SandboxSection, BeforeValidator(_backend)] = SandboxSection()
@@ -148,14 +119,18 @@ class Plan(Section):
         for key, names in (
             ("models", [model.name for model in self.models]),
             ("conditions", [entry.name for entry in self.conditions]),
+            ("ladder", [entry.name for entry in self.ladder]),
             ("mcp", [server.name for server in self.mcp]),
         ):
             twice = {name for name in names if names.count(name) > 1}
             if twice:
                 raise ValueError(f"{key}: the name {sorted(twice)[0]!r} is used twice; names must be distinct")
-        names = [entry.name for entry in self.conditions]
-        if self.baseline and self.baseline not in names:
-            raise ValueError(f"baseline: {self.baseline!r} is not one of the conditions; those are {', '.join(names)}")
+        return self
+
+    @model_validator(mode="after")
+    def _there_is_a_condition(self) -> Self:
+        if not self.conditions and not self.ladder:
+            raise ValueError('conditions: missing; name some, as in conditions = ["none", "python"], or a ladder')
         return self
 
     def with_changes(self, *, store: Path | None = None, limit: int | None = None) -> Self:
@@ -164,17 +139,15 @@ class Plan(Section):
         return self.model_copy(update={"questions": questions, "store": str(store) if store else self.store})
 
     def resolved_conditions(self) -> tuple[Condition, ...]:
-        """The conditions in full; refuses two that differ in nothing but their name."""
-        conditions = tuple(entry.resolve(self.budget) for entry in self.conditions)
-        seen: dict[str, str] = {}
-        for condition in conditions:
-            other = seen.setdefault(condition.identity(), condition.name)
-            if other != condition.name:
-                raise InputError(
-                    f"conditions: {other!r} and {condition.name!r} are the same condition under two names",
-                    hint="raise `repeats` to run a condition again",
-                    code="same_condition",
-                )
+        """The conditions in full, those of ladders first. Raises InputError for a condition that cannot be had, for two
+        of one name or one content, and for a baseline that is none of them."""
+        conditions = expanded(self.ladder, self.conditions, self.budget)
+        names = [condition.name for condition in conditions]
+        if self.baseline and self.baseline not in names:
+            raise InputError(
+                f"baseline: {self.baseline!r} is not one of the conditions; those are {', '.join(names)}",
+                code="no_baseline",
+            )
         return conditions
 
 
@@ -200,15 +173,28 @@ def load_plan(path: Path) -> tuple[Plan, str]:
         plan = Plan.model_validate(content)
     except ValidationError as error:
         raise InputError(f"{path}: {explain(error, Plan)}", code="bad_plan") from None
-    plan = _anchored(plan, path.parent.resolve())
+    known = _known_conditions(plan)
+    plan = _anchored(plan.model_copy(update={"mcp": with_registered(plan.mcp, known)}), path.parent.resolve())
     sources = open_prices(plan.prices)
-    budgets = [plan.budget, *(entry.budget for entry in plan.conditions if entry.budget)]
-    require_prices(path, plan.models, budgets, sources)
+    require_prices(path, plan.models, [plan.budget, *(condition.budget for condition in known)], sources)
     return plan.model_copy(update={"models": with_prices(plan.models, sources)}), text
 
 
+def _known_conditions(plan: Plan) -> list[Condition]:
+    """Those that can be had; what is wrong with the others is told when all of them are resolved."""
+    known: list[Condition] = []
+    for entry in plan.conditions:
+        with suppress(InputError):
+            known.append(entry.resolve(plan.budget))
+    for toolset in plan.ladder:
+        with suppress(InputError):
+            known += toolset.expand(plan.budget)
+    return known
+
+
 def find_modules_beside(path: Path) -> None:
-    """Lets tools of the user's own be modules beside the plan; last in line, so that none hides an installed one."""
+    """Lets tools and conditions of the user's own be modules beside the plan; last in line, so that none hides an
+    installed one. Call it before the plan is loaded."""
     sys.path.append(str(path.parent.resolve()))
 
 

@@ -22,7 +22,7 @@ DOWN_CODES = frozenset({"unreachable", "timeout", "server_error", "rate_limited"
 @dataclass(slots=True)
 class ModelQueue:
     """What one model is still to do, and how many trials in a row its endpoint, or the sandbox, has failed. `coding`
-    holds the names of the conditions that need a kernel."""
+    holds the names of the conditions whose trials may start a kernel."""
 
     coding: frozenset[str]
     trials: deque[PlannedTrial] = field(default_factory=deque)

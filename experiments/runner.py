@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from toolablate.agents import AgentResult
 from toolablate.agents.pacing import LetGo
 from toolablate.agents.spending import spent
+from toolablate.experiments.conditions import starts_kernel
 from toolablate.experiments.execution import Executor, TrialTask
 from toolablate.experiments.execution.kernels import KernelShares
 from toolablate.experiments.failing import Failures
@@ -17,7 +18,6 @@ from toolablate.experiments.queueing import ModelQueue
 from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import PlannedTrial
 from toolablate.experiments.watcher import Watcher
-from toolablate.tools import resources_needed
 from toolablate.traces.errors import InternalError, ToolablateError
 from toolablate.traces.records import Failure, Trace
 from toolablate.traces.store import Recorder, TrialRecorder
@@ -59,7 +59,7 @@ async def run_trials(
     An error of the store ends the run; anything else ends a trial, as a recorded failure.
     """
     conditions = {planned.condition.name: planned.condition for planned in missing}
-    coding = frozenset(name for name, each in conditions.items() if "sandbox" in resources_needed(each.tools))
+    coding = frozenset(name for name, each in conditions.items() if starts_kernel(each))
     queues: dict[str, ModelQueue] = {}
     for planned in missing:
         queues.setdefault(planned.model.name, ModelQueue(coding)).trials.append(planned)

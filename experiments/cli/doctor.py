@@ -17,9 +17,9 @@ def command(plan: Path | None, as_json: bool) -> None:
     from toolablate.experiments.doctor import examine, fit_to_run
     from toolablate.experiments.plan import find_modules_beside, load_plan
 
-    loaded = load_plan(plan)[0] if plan else None
     if plan:
         find_modules_beside(plan)
+    loaded = load_plan(plan)[0] if plan else None
     findings = examine(loaded)
     if as_json:
         click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}, indent=2))

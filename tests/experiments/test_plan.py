@@ -50,6 +50,7 @@ def test_paths_are_relative_to_the_plan_and_the_store_is_named_after_it(tmp_path
         (('file = "builtin"', ""), r"questions\.file: missing"),
         (('"python"]', '"pyhton"]'), r"no built-in condition 'pyhton'.*built in are: none, scaffold, python"),
         (('"python"]', '"none"]'), r"conditions: the name 'none' is used twice"),
+        (('conditions = ["none", "python"]', ""), r'conditions: missing; name some, as in conditions = \["none"'),
         (("[questions]", "baseline = 'base'\n[questions]"), r"baseline: 'base' is not one of the conditions"),
         (
             ("[questions]", "[sandbox]\nbackend = 'firejail'\n[questions]"),

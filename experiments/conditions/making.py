@@ -1,0 +1,58 @@
+"""Conditions built in Python, as a plan's tables are."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from toolablate.experiments.conditions.entry import ConditionEntry
+from toolablate.experiments.conditions.naming import named_condition
+from toolablate.experiments.plan_errors import explain
+from toolablate.tools import FunctionTool
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
+
+
+def condition(
+    name: str,
+    *,
+    base: str | Condition | None = None,
+    prompt: str | None = None,
+    tools: Sequence[str | ToolUse | FunctionTool[..., Any] | Mapping[str, Any]] | None = None,
+    tool_choice: str | None = None,
+    parallel_tool_calls: bool | None = None,
+    reasoning: Literal["keep", "drop"] | None = None,
+    interventions: Sequence[str | InterventionUse | Mapping[str, Any]] | None = None,
+    budget: Budget | Mapping[str, Any] | None = None,
+) -> Condition:
+    """A condition like the table of a plan with these keys: it has the same id.
+
+    A tool or an intervention is a name, a `ToolUse` or an `InterventionUse`, a mapping with `name` and `options`, or a
+    function decorated with `@tool` or `@intervention`; `base` may be a condition. What `budget` leaves out is said by
+    the plan that uses the condition. Raises InputError.
+    """
+    table = {
+        "name": name,
+        "prompt": prompt,
+        "tools": tools and [_use(each) for each in tools],
+        "tool_choice": tool_choice,
+        "parallel_tool_calls": parallel_tool_calls,
+        "reasoning": reasoning,
+        "interventions": interventions and [_use(each) for each in interventions],
+        "budget": dict(budget) if isinstance(budget, Mapping) else budget,
+    }
+    try:
+        entry = ConditionEntry.model_validate({key: value for key, value in table.items() if value is not None})
+    except ValidationError as error:
+        raise InputError(f"condition {name!r}: {explain(error, ConditionEntry)}", code="bad_condition") from None
+    if base is None:
+        return entry.resolve(Budget())
+    start = base if isinstance(base, Condition) else named_condition(base)
+    return entry.applied_to(start, name, Budget())
+
+
+def _use(given: Any) -> Any:
+    """A decorated function says itself by what name a plan knows it."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    return given.use() if hasattr(given, "use") else given
