@@ -14,13 +14,20 @@ from toolablate.traces.analysis.statistics.harm import (
 )
 from toolablate.traces.analysis.statistics.multiplicity import benjamini_hochberg, holm
 from toolablate.traces.analysis.statistics.numerals import RESAMPLES
-from toolablate.traces.analysis.statistics.power import detectable, paired_standard_error
+from toolablate.traces.analysis.statistics.power import (
+    detectable,
+    paired_standard_error,
+    questions_needed,
+    repeats_needed,
+)
 from toolablate.traces.analysis.statistics.repeats import Repeats, flips_between_runs, noise_flips
 from toolablate.traces.analysis.statistics.sign_flip import sign_flip_p
+from toolablate.traces.analysis.statistics.variance import Components, design_effect, variance_components
 
 __all__ = [
     "RESAMPLES",
     "Bounds",
+    "Components",
     "Harm",
     "QuestionEffect",
     "Repeats",
@@ -29,6 +36,7 @@ __all__ = [
     "benjamini_hochberg",
     "bootstrap_interval",
     "clustered_standard_error",
+    "design_effect",
     "detectable",
     "flips_between_runs",
     "harm_bounds",
@@ -36,6 +44,9 @@ __all__ = [
     "noise_flips",
     "paired_standard_error",
     "question_effects",
+    "questions_needed",
+    "repeats_needed",
     "selected_effects",
     "sign_flip_p",
+    "variance_components",
 ]

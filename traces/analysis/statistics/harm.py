@@ -28,6 +28,9 @@ from toolablate.traces.analysis.statistics.repeats import Repeats
 
 KINDS_KEPT = 16_384
 
+ESTIMATED_WAYS = 3
+"""Ways to take a bound that chance has a part in: by question, and one branch for all (or for all but some)."""
+
 Ways = tuple[float, ...]
 """What one question adds to a bound, by each way to take it."""
 
@@ -99,8 +102,9 @@ def harm_bounds(
     """Bounds to the shares of trials harmed and helped, with intervals from a bootstrap over independent units.
 
     `before` and `after` have the repeats of each question under the baseline and under the condition, `units` the
-    cluster of each. None where there is nothing, or a question has fewer than two repeats on either side. Both ends of
-    an interval are the outer ones of two-sided 95 % intervals of the two bounds.
+    cluster of each. None where there is nothing, or a question has fewer than two repeats on either side. An interval
+    ends where the innermost of those by each way to take a bound ends, at a level corrected for their number
+    (Bonferroni).
     """
     if not _can_be_halved(before, after):
         return None
@@ -108,8 +112,7 @@ def harm_bounds(
     half = _half_of(units, seed)
 
     def bounds(low: Callable[[_Halved], Ways], high: Callable[[_Halved], Ways]) -> Bounds:
-        lows = _sharpest([low(each) for each in found], half, max)
-        return _bounds(lows, _sharpest([high(each) for each in found], half, min), units, seed)
+        return _bounds([low(each) for each in found], [high(each) for each in found], half, units, seed)
 
     return Harm(
         harmed=bounds(_Halved.least_harmed, lambda each: (each.most_harmed, each.p, 1 - each.r)),
@@ -183,7 +186,7 @@ class _Halved:
 
 @lru_cache(maxsize=KINDS_KEPT)
 def _halved(right: int, of: int, right_after: int, of_after: int) -> _Halved:
-    """Of all ways to halve the repeats, since how often an order of them occurs depends on these counts alone."""
+    """The mean over all ways to halve the repeats, for which it is enough to know how many were right."""
     ways = [(of // 2, of_after // 2), (of - of // 2, of_after - of_after // 2)]
     figures = np.mean([_split(right, of, right_after, of_after, *way) for way in ways], axis=0)
     effect = QuestionEffect(*map(float, figures[:4]))
@@ -217,13 +220,25 @@ def _drawn(right: int, of: int, first: int) -> tuple[Floats, Floats, Floats]:
     return np.array(chances), np.array(seen, dtype=float), np.array(rest)
 
 
-def _bounds(low: Sequence[float], high: Sequence[float], units: Sequence[Hashable], seed: int) -> Bounds:
-    sizes = [1.0] * len(low)
-    of_low = _interval(_by_unit(zip(low, sizes, strict=True), units), seed)
-    of_high = _interval(_by_unit(zip(high, sizes, strict=True), units), seed)
-    # Where the lower bound shows no spread, 0 is below it whatever it is.
-    ends = (max(0.0, of_low[0]) if of_low else 0.0, min(1.0, of_high[1])) if of_high else None
-    return Bounds(math.fsum(low) / len(low), math.fsum(high) / len(high), ends)
+def _bounds(
+    low: Sequence[Ways], high: Sequence[Ways], half: Sequence[bool], units: Sequence[Hashable], seed: int
+) -> Bounds:
+    lows, highs = _sharpest(low, half, max), _sharpest(high, half, min)
+    # A bound that shows no spread does not tell its error; the other ways' would be far from it.
+    tops = [upper for _, upper in _ends(high, units, seed)] if len(set(highs)) > 1 else []
+    bottoms = [lower for lower, _ in _ends(low, units, seed)]
+    ends = (max([0.0, *bottoms]), min([1.0, *tops])) if tops else None
+    return Bounds(math.fsum(lows) / len(lows), math.fsum(highs) / len(highs), ends)
+
+
+def _ends(ways: Sequence[Ways], units: Sequence[Hashable], seed: int) -> list[tuple[float, float]]:
+    """Intervals that hold together, by each way to take a bound that shows a spread."""
+    found = []
+    for figures in zip(*ways, strict=True):
+        of_units = _by_unit([(figure, 1.0) for figure in figures], units)
+        interval = _interval(of_units, seed, confidence=1 - 0.05 / ESTIMATED_WAYS)
+        found += [interval] if interval else []
+    return found
 
 
 def _selected(chosen: Sequence[tuple[float, float]], units: Sequence[Hashable], seed: int) -> Selected:
@@ -240,5 +255,8 @@ def _by_unit(figures: Iterable[tuple[float, float]], units: Sequence[Hashable]) 
     return [(math.fsum(each[0] for each in unit), math.fsum(each[1] for each in unit)) for unit in totals.values()]
 
 
-def _interval(units: Sequence[tuple[float, float]], seed: int) -> tuple[float, float] | None:
-    return bootstrap_interval([total for total, _ in units], [size for _, size in units], seed=seed)
+def _interval(
+    units: Sequence[tuple[float, float]], seed: int, *, confidence: float = 0.95
+) -> tuple[float, float] | None:
+    sums, sizes = [total for total, _ in units], [size for _, size in units]
+    return bootstrap_interval(sums, sizes, seed=seed, confidence=confidence)

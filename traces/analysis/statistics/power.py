@@ -9,17 +9,39 @@ from statistics import NormalDist
 
 _NORMAL = NormalDist()
 
+# What is a whole number on paper is not raised to the next for its last bits.
+_ROUNDING = 1e-9
+
 
 def detectable(standard_error: float, *, alpha: float = 0.05, power: float = 0.8) -> float:
     """The true difference that a two-sided test at level `alpha` finds with probability `power`, in the unit of the
-    standard error."""
+    standard error. The chance to find it with the wrong sign (about one in
+    a million by default) is left out, as is usual."""
     return (_NORMAL.inv_cdf(1 - alpha / 2) + _NORMAL.inv_cdf(power)) * standard_error
 
 
 def paired_standard_error(questions: float, between: float, within: float, repeats: int) -> float:
     """Of a mean paired difference: sqrt((between + 2 within / repeats) / questions).
 
-    `between` is the variance over questions of the true difference, `within` the mean variance of one trial's score
-    around its question's mean, the same under both conditions; `questions` counts independent ones.
+    `between` is the variance over questions of the true difference, times the design effect where questions share
+    clusters; `within` the mean variance of one trial's score around its question's mean, the mean of both conditions.
     """
     return math.sqrt((between + 2 * within / repeats) / questions)
+
+
+def questions_needed(
+    effect: float, between: float, within: float, repeats: int, *, alpha: float = 0.05, power: float = 0.8
+) -> int:
+    """The fewest questions with which `effect` is detectable at so many repeats."""
+    return math.ceil(
+        (detectable(paired_standard_error(1, between, within, repeats), alpha=alpha, power=power) / effect) ** 2
+    )
+
+
+def repeats_needed(
+    effect: float, between: float, within: float, questions: float, *, alpha: float = 0.05, power: float = 0.8
+) -> int | None:
+    """The fewest repeats with which `effect` is detectable on so many questions; None where no number of them is
+    enough, since repeats do not lessen what differs between questions."""
+    room = questions * (effect / detectable(1.0, alpha=alpha, power=power)) ** 2 - between
+    return max(1, math.ceil(2 * within / room - _ROUNDING)) if room > 0 else None

@@ -59,7 +59,7 @@ def variance_components(
         raise ValueError("a question without a score has no difference")
     differences = [_mean(new) - _mean(old) for old, new, _ in rows]
     apart, together = _of_mean(differences, range(len(rows))), _of_mean(differences, [unit for _, _, unit in rows])
-    within = [_noise([row[side] for row in rows]) for side in (0, 1)] if rows is often else None
+    within = [_noise([row[0] for row in rows]), _noise([row[1] for row in rows])] if rows is often else None
     between = apart - sum(noise for _, noise in within) if within else None
     clustered = together - sum(noise for _, noise in within) if within else None
     sizes = [len(scores) for old, new, _ in rows for scores in (old, new)]
