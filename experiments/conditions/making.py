@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from toolablate.experiments.conditions.entry import ConditionEntry
 from toolablate.experiments.conditions.naming import named_condition
 from toolablate.experiments.plan_errors import explain
-from toolablate.tools import FunctionTool
+from toolablate.tools import FunctionIntervention, FunctionTool
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
 
@@ -22,7 +22,7 @@ def condition(
     tool_choice: str | None = None,
     parallel_tool_calls: bool | None = None,
     reasoning: Literal["keep", "drop"] | None = None,
-    interventions: Sequence[str | InterventionUse | Mapping[str, Any]] | None = None,
+    interventions: Sequence[str | InterventionUse | FunctionIntervention[..., Any] | Mapping[str, Any]] | None = None,
     budget: Budget | Mapping[str, Any] | None = None,
 ) -> Condition:
     """A condition like the table of a plan with these keys: it has the same id.
@@ -34,11 +34,11 @@ def condition(
     table = {
         "name": name,
         "prompt": prompt,
-        "tools": tools and [_use(each) for each in tools],
+        "tools": None if tools is None else list(map(_use, tools)),
         "tool_choice": tool_choice,
         "parallel_tool_calls": parallel_tool_calls,
         "reasoning": reasoning,
-        "interventions": interventions and [_use(each) for each in interventions],
+        "interventions": None if interventions is None else list(map(_use, interventions)),
         "budget": dict(budget) if isinstance(budget, Mapping) else budget,
     }
     try:
@@ -51,8 +51,7 @@ def condition(
     return entry.applied_to(start, name, Budget())
 
 
-def _use(given: Any) -> Any:
-    """A decorated function says itself by what name a plan knows it."""
-    if isinstance(given, Mapping):
-        return dict(given)
-    return given.use() if hasattr(given, "use") else given
+def _use(given: object) -> object:
+    if isinstance(given, FunctionTool | FunctionIntervention):
+        return given.use()
+    return dict(given) if isinstance(given, Mapping) else given
