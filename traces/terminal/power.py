@@ -41,10 +41,9 @@ def _clusters(clusters: int) -> str:
 def _heading(variances: Variances, effect: float) -> Iterator[Text]:
     yield Text()
     if variances.measured is None:
-        yield Text(
-            f" Assumed variances: {variances.between:.3g} between questions, {variances.within:.3g} within",
-            style="bold",
-        )
+        of_clusters = "" if effect == 1 else f" (x {effect:.2g} for clusters)"
+        between = f"{variances.between / effect:.3g} between questions{of_clusters}"
+        yield Text(f" Assumed variances: {between}, {variances.within:.3g} within", style="bold")
         return
     yield Text.assemble(
         " ",
