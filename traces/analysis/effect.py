@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from toolablate.traces.analysis.pairing import Unit
 from toolablate.traces.analysis.statistics import (
-    bootstrap_interval,
+    bootstrap_intervals,
     clustered_standard_error,
     detectable,
     sign_flip_p,
@@ -45,6 +45,7 @@ def effect(before: Sequence[float], after: Sequence[float], units: Sequence[Unit
     """Of questions with these mean scores in [0, 1] under the baseline and the condition, and their units."""
     differences = [new - old for old, new in zip(before, after, strict=True)]
     sums, bases, sizes = (_by_unit(values, units) for values in (differences, before, [1.0] * len(before)))
+    of_points, of_relative = bootstrap_intervals([(sums, sizes), (sums, bases)], seed=seed)
     base, delta = _percent(before), _percent(differences)
     standard_error = clustered_standard_error(sums, sizes)
     differing = sum(abs(total) > 10.0**-9 for total in sums)
@@ -56,9 +57,9 @@ def effect(before: Sequence[float], after: Sequence[float], units: Sequence[Unit
         baseline_score=base,
         score=_percent(after),
         delta_points=delta,
-        ci95=_hundredfold(bootstrap_interval(sums, sizes, seed=seed)),
+        ci95=_hundredfold(of_points),
         delta_relative=100 * delta / base if delta is not None and base else None,
-        delta_relative_ci95=_hundredfold(bootstrap_interval(sums, bases, seed=seed)),
+        delta_relative_ci95=_hundredfold(of_relative),
         p_value=sign_flip_p(sums, seed=seed) if sums else None,
         detectable_points=100 * detectable(standard_error) if standard_error else None,
     )

@@ -22,8 +22,8 @@ from toolablate.traces.store import Observation
 class Chance:
     """Flips between single runs, beside those that chance alone gives.
 
-    flips_right_to_wrong,   questions that one run of the baseline gets right and one run of the condition gets wrong, or
-      flips_wrong_to_right  the reverse; expected over the choice of the runs, which with one repeat is a count
+    flips_right_to_wrong,   questions that one run of the baseline gets right and one run of the condition gets wrong,
+      flips_wrong_to_right  or the reverse; expected over the choice of the runs, which with one repeat is a count
     noise_flips             questions that go one way, no matter which, between two runs of the same condition: the mean
                             of the baseline's and the condition's own, where both have repeats. Without any change both
                             ways would show as many. None where no question has two scored repeats

@@ -1,6 +1,6 @@
 """What a paired difference is worth: intervals, tests, chance and power, as functions of plain numbers."""
 
-from toolablate.traces.analysis.statistics.bootstrap import bootstrap_interval
+from toolablate.traces.analysis.statistics.bootstrap import bootstrap_interval, bootstrap_intervals
 from toolablate.traces.analysis.statistics.clustered import clustered_standard_error
 from toolablate.traces.analysis.statistics.harm import (
     Bounds,
@@ -35,6 +35,7 @@ __all__ = [
     "SelectedEffects",
     "benjamini_hochberg",
     "bootstrap_interval",
+    "bootstrap_intervals",
     "clustered_standard_error",
     "design_effect",
     "detectable",

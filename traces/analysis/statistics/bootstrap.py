@@ -15,6 +15,9 @@ MULTINOMIAL_COST = 8
 _NORMAL = NormalDist()
 
 
+Interval = tuple[float, float]
+
+
 def bootstrap_interval(
     sums: Sequence[float],
     sizes: Sequence[float],
@@ -22,7 +25,7 @@ def bootstrap_interval(
     seed: int = 0,
     confidence: float = 0.95,
     resamples: int = RESAMPLES,
-) -> tuple[float, float] | None:
+) -> Interval | None:
     """A bias-corrected and accelerated (BCa) bootstrap interval of a mean difference, by resampling clusters.
 
     `sums` are the differences summed within each cluster, `sizes` how many differences each holds; the mean is
@@ -31,18 +34,40 @@ def bootstrap_interval(
     intervals", JASA 82. None where the data give no idea of the spread: fewer than two clusters, all alike, or sizes
     that are 0 in a resample.
     """
-    groups = Counter((round(total, DIGITS), round(size, DIGITS)) for total, size in zip(sums, sizes, strict=True))
+    return bootstrap_intervals([(sums, sizes)], seed=seed, confidence=confidence, resamples=resamples)[0]
+
+
+def bootstrap_intervals(
+    ratios: Sequence[tuple[Sequence[float], Sequence[float]]],
+    *,
+    seed: int = 0,
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+) -> list[Interval | None]:
+    """The intervals of several pairs of sums and sizes over the same clusters, all from the same resamples, which is
+    what costs the time."""
+    columns = [[round(value, DIGITS) for value in values] for ratio in ratios for values in ratio]
+    groups = Counter(zip(*columns, strict=True))
     kinds = sorted(groups)
-    total = np.array([kind[0] for kind in kinds])
-    size = np.array([kind[1] for kind in kinds], dtype=float)
     count = np.array([groups[kind] for kind in kinds])
-    if count.sum() < 2 or not count @ size or _alike(total, size, count):
+    if count.sum() < 2:
+        return [None] * len(ratios)
+    figures = np.array(kinds, dtype=float)
+    totals, sizes = figures[:, ::2], figures[:, 1::2]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        means = _resampled_means(totals, sizes, count, np.random.default_rng(seed), resamples)
+    return [
+        _interval(total, size, count, mean, confidence)
+        for total, size, mean in zip(totals.T, sizes.T, means.T, strict=True)
+    ]
+
+
+def _interval(
+    total: Floats, size: Floats, count: NDArray[np.int64], means: Floats, confidence: float
+) -> Interval | None:
+    if not np.isfinite(means).all() or _alike(total, size, count):
         return None
     observed = float(count @ total / (count @ size))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means = _resampled_means(total, size, count, np.random.default_rng(seed), resamples)
-    if not np.isfinite(means).all():
-        return None
     low, high = _bca_levels(means, observed, _jackknife_acceleration(total, size, count), confidence)
     return float(np.quantile(means, low)), float(np.quantile(means, high))
 
@@ -53,23 +78,25 @@ def _alike(total: Floats, size: Floats, count: NDArray[np.int64]) -> bool:
 
 
 def _resampled_means(
-    total: Floats, size: Floats, count: NDArray[np.int64], rng: np.random.Generator, resamples: int
+    totals: Floats, sizes: Floats, count: NDArray[np.int64], rng: np.random.Generator, resamples: int
 ) -> Floats:
+    """Of each pair of columns, by row: sums over a resample's clusters of the one, divided by those of the other."""
     clusters = int(count.sum())
     if len(count) * MULTINOMIAL_COST < clusters:
         # How often each kind of cluster is drawn is multinomial, which is the same as drawing clusters one by one and
         # costs as much as there are kinds: three, where scores are right or wrong.
         def draw(rows: int) -> Floats:
-            drawn = rng.multinomial(clusters, count / clusters, size=rows)
-            means: Floats = (drawn @ total) / (drawn @ size)
+            drawn = rng.multinomial(clusters, count / clusters, size=rows).astype(float)
+            means: Floats = (drawn @ totals) / (drawn @ sizes)
             return means
 
         return _in_chunks(draw, resamples, len(count))
-    totals, sizes = np.repeat(total, count), np.repeat(size, count)
+    each_total, each_size = np.repeat(totals, count, axis=0), np.repeat(sizes, count, axis=0)
 
     def draw_each(rows: int) -> Floats:
-        drawn = rng.integers(0, clusters, size=(rows, clusters))
-        means: Floats = totals[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+        places = rng.integers(0, clusters, size=(rows, clusters)) + clusters * np.arange(rows)[:, None]
+        drawn = np.bincount(places.ravel(), minlength=rows * clusters).reshape(rows, clusters).astype(float)
+        means: Floats = (drawn @ each_total) / (drawn @ each_size)
         return means
 
     return _in_chunks(draw_each, resamples, clusters)
