@@ -46,9 +46,9 @@ async def _in_own_thread(function: Callable[[], Any], name: str) -> Outcome:
             loop.call_soon_threadsafe(deliver, outcome)
 
     try:
-        threading.Thread(target=run, name=f"tool {name}", daemon=True).start()
+        threading.Thread(target=run, name=f"function {name}", daemon=True).start()
     except RuntimeError as error:
-        raise ToolError(f"no thread could be started for a tool: {error}", code="no_thread", retryable=True) from None
+        raise ToolError(f"no thread could be started for {name!r}: {error}", code="no_thread", retryable=True) from None
     return await done
 
 
@@ -57,7 +57,7 @@ def _outcome(function: Callable[[], Any]) -> Outcome:
     # that the function raises by itself may end the run. A real one is delivered to the main thread alone.
     try:
         return function(), None
-    except BaseException as error:  # noqa: BLE001 - what a user's function raises is the tool's result
+    except BaseException as error:  # noqa: BLE001 - what a user's function raises is an outcome
         return None, error
 
 

@@ -33,8 +33,13 @@ def written_options(given: Mapping[str, object], key: str, name: str) -> dict[st
     """Options given in Python as a plan would write them. Raises InputError for what a plan cannot hold."""
     try:
         written: dict[str, JsonValue] = {option: to_jsonable_python(value) for option, value in given.items()}
-    except PydanticSerializationError as error:
-        raise InputError(f"{key}: options of {name!r}: {one_line(str(error), 200)}", code="bad_option") from None
+        json.dumps(written, allow_nan=False)
+    except (PydanticSerializationError, ValueError) as error:
+        raise InputError(
+            f"{key}: options of {name!r}: {one_line(str(error), 200)}",
+            hint="options are texts, finite numbers, booleans, and lists and tables of these",
+            code="bad_option",
+        ) from None
     return written
 
 

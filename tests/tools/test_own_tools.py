@@ -1,5 +1,7 @@
 """Functions of a user's own that a plan or a package names."""
 
+import importlib
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,3 +81,32 @@ async def test_a_package_can_register_a_tool(own_module: str, tmp_path: Path) ->
     finally:
         own.registered.cache_clear()
     assert result.output == "HEY!"
+
+
+def test_a_use_in_python_is_that_of_a_plan(own_module: str) -> None:
+    shout = importlib.import_module(own_module).shout
+    use = shout.use(marks=3)
+    assert use == ToolUse(name=f"{own_module}:shout", options={"marks": 3})
+    assert shout.use() == ToolUse(name=f"{own_module}:shout")
+    assert resources_needed([use]) == frozenset()
+    with pytest.raises(InputError, match="mark: Extra inputs are not permitted, found 1"):
+        shout.use(mark=1)
+
+
+def test_a_program_of_its_own_cannot_be_named(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(OWN + "print(shout('hey'))\nshout.use()")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "HEY!\n")
+    assert "tools: no plan could name 'shout' of '__main__'" in done.stderr
+
+
+def test_an_option_may_be_of_a_type_that_json_has_no_word_for(own_module: str, tmp_path: Path) -> None:
+    (tmp_path / "own_tools_for_test.py").write_text(
+        "import enum\nfrom toolablate.tools import tool\nclass Unit(enum.Enum):\n    KG = 'kg'\n"
+        "@tool\ndef weigh(*, unit: Unit) -> str:\n    'Weighs.'\n    return unit.name\n"
+    )
+    weigh = importlib.import_module(own_module).weigh
+    unit = sys.modules[own_module].Unit.KG
+    assert weigh.use(unit=unit) == ToolUse(name=f"{own_module}:weigh", options={"unit": "kg"})
+    open_toolset([weigh.use(unit=unit)], Resources())
