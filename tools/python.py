@@ -6,12 +6,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from pydantic import Field
 
 from toolablate.sandbox.kernel import CellResult, Kernel, Sandbox, WorkFile
+from toolablate.tools.likeness import Likeness
 from toolablate.tools.tool import ToolResult
 from toolablate.tools.typed import Arguments, TypedTool
 from toolablate.traces.errors import InternalError
 from toolablate.traces.records import Artifact, clean_text
 
 UNPROTECTED = "none"
+
+NO_OUTPUT = "(no output)"
 
 FileSource = Callable[[], Awaitable[Sequence[WorkFile]]]
 """Reads the files that a kernel is to find in its working folder; called when the kernel is started."""
@@ -22,6 +25,9 @@ Variables, imports and functions are kept between calls. Files that come with th
 {network} no input(). A call may run for {seconds:g} seconds. The standard library, numpy and scipy can be imported, \
 and usually sympy, pandas and matplotlib. Magics and shell commands (!ls) work."""
 _NO_NETWORK = "There is no network, so nothing can be downloaded or installed (%pip, !pip), and"
+
+
+_LIKENESS = Likeness(nothing=lambda _: NO_OUTPUT, finding=lambda _, text: text, form="code")
 
 
 async def no_files() -> Sequence[WorkFile]:
@@ -37,7 +43,7 @@ def python_tool(sandbox: Sandbox, files: FileSource = no_files) -> TypedTool[Pyt
     session = _Session(sandbox, files)
     network = "There is" if sandbox.name == UNPROTECTED else _NO_NETWORK
     description = _DESCRIPTION.format(network=network, seconds=sandbox.limits.cell_seconds)
-    return TypedTool("python", description, PythonArguments, session.run, close=session.close)
+    return TypedTool("python", description, PythonArguments, session.run, likeness=_LIKENESS, close=session.close)
 
 
 class _Session:
@@ -76,7 +82,7 @@ def _shown(cell: CellResult) -> ToolResult:
     # Shell commands write to a terminal, whose lines end in two characters.
     text = clean_text(cell.text).replace("\r\n", "\n")
     return ToolResult(
-        output=text.rstrip("\n") or "(no output)",
+        output=text.rstrip("\n") or NO_OUTPUT,
         status="ok" if cell.status == "ok" else "error",
         error=_error(cell),
         truncated=cell.truncated,

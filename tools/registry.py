@@ -16,6 +16,7 @@ from typing import Literal, NoReturn
 from toolablate.sandbox.kernel import Sandbox
 from toolablate.tools.browser import Browser, PageSource
 from toolablate.tools.browser.gpt_oss import gpt_oss_find_tool, gpt_oss_open_tool
+from toolablate.tools.donors import Donors
 from toolablate.tools.guards.guard import Guard, NoGuard
 from toolablate.tools.guards.guarded import GuardedTool
 from toolablate.tools.interventions import Setting, open_interventions
@@ -121,11 +122,12 @@ def open_toolset(
     interventions: Sequence[InterventionUse] = (),
     question: Question | None = None,
     seed: str = "",
+    donors: Donors | None = None,
 ) -> Toolset:
     """Opens the tools of one trial; nothing is started, and none of its `files` read, before the first call.
 
-    `guard` looks at what comes from outside; `question` and `seed` are for interventions. Raises InputError for an
-    unknown tool, intervention or option, a tool named twice, or a resource that the plan does not provide.
+    `guard` looks at what comes from outside; `question`, `seed` and `donors` are for interventions. Raises InputError
+    for an unknown tool, intervention or option, a tool named twice, or a resource that the plan does not provide.
     """
     expanded = list(_expanded(uses))
     opening = _Opening(expanded, resources, files, guard or NoGuard())
@@ -137,7 +139,9 @@ def open_toolset(
         if _resource(use) not in (None, "sandbox"):
             outside += [tool.spec.name for tool in opened]
     named = tuple(tool.spec.name for tool in tools)
-    return Toolset(tools, open_interventions(interventions, Setting(tuple(outside), question, seed, named)))
+    under = donors.under(question, opening.guard) if donors and question else None
+    setting = Setting(tuple(outside), question, seed, named, donors=under)
+    return Toolset(tools, open_interventions(interventions, setting))
 
 
 def resources_needed(uses: Sequence[ToolUse]) -> frozenset[Resource]:

@@ -9,6 +9,7 @@ import re
 from pydantic import Field
 
 from toolablate.tools.browser.find import PATTERN_CHARS
+from toolablate.tools.browser.likeness import find_likeness, open_likeness
 from toolablate.tools.browser.tool import Browser, FindArguments, OpenArguments
 from toolablate.tools.tool import ToolResult
 from toolablate.tools.typed import Arguments, TypedTool, invalid_call
@@ -69,7 +70,9 @@ def gpt_oss_open_tool(browser: Browser) -> TypedTool[GptOssOpenArguments]:
         mistake = arguments.mistake()
         return invalid_call(tool.spec, mistake) if mistake else await browser.open(arguments.meant())
 
-    tool: TypedTool[GptOssOpenArguments] = TypedTool("browser.open", _OPEN, GptOssOpenArguments, run)
+    tool: TypedTool[GptOssOpenArguments] = TypedTool(
+        "browser.open", _OPEN, GptOssOpenArguments, run, likeness=open_likeness()
+    )
     return tool
 
 
@@ -77,4 +80,4 @@ def gpt_oss_find_tool(browser: Browser) -> TypedTool[GptOssFindArguments]:
     async def run(arguments: GptOssFindArguments) -> ToolResult:
         return await browser.find(FindArguments(page_id=_page_id(arguments.cursor), pattern=arguments.pattern))
 
-    return TypedTool("browser.find", _FIND, GptOssFindArguments, run)
+    return TypedTool("browser.find", _FIND, GptOssFindArguments, run, likeness=find_likeness())

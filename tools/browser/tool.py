@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pydantic import Field
 
 from toolablate.tools.browser.find import PATTERN_CHARS, PatternError
+from toolablate.tools.browser.likeness import find_likeness, open_likeness
 from toolablate.tools.browser.page import Page, PageSource, PageUnreadableError
 from toolablate.tools.browser.view import matches, window
 from toolablate.tools.guards.guard import Guard, Inspection, NoGuard
@@ -69,11 +70,11 @@ class Browser:
             mistake = _mistake(arguments)
             return invalid_call(tool.spec, mistake) if mistake else await self.open(arguments)
 
-        tool: TypedTool[OpenArguments] = TypedTool(name, _OPEN, OpenArguments, run)
+        tool: TypedTool[OpenArguments] = TypedTool(name, _OPEN, OpenArguments, run, likeness=open_likeness())
         return tool
 
     def find_tool(self, name: str = "browser_find") -> TypedTool[FindArguments]:
-        return TypedTool(name, _FIND, FindArguments, self.find)
+        return TypedTool(name, _FIND, FindArguments, self.find, likeness=find_likeness())
 
     async def open(self, arguments: OpenArguments) -> ToolResult:
         lookup = None

@@ -26,7 +26,7 @@ def window(page: Page, first: int, count: int | None) -> ToolResult:
     shown: list[str] = []
     room = MAX_CHARS
     for number in range(first, min(total, first + count) if count else total):
-        line = _numbered(page, number)
+        line = numbered(page, number)
         room -= len(line) + 1
         if room < 0 and shown:
             break
@@ -42,13 +42,17 @@ def matches(page: Page, pattern: str, *, regex: bool) -> ToolResult:
     numbers = found.lines
     wanted = one_line(pattern, 200)
     if not numbers:
-        return ToolResult(output=f"No match for {wanted!r} in {_heading(page)}.")
+        return ToolResult(output=no_match(pattern, _heading(page)))
     number = f"{'' if found.complete else 'at least '}{len(numbers):,}"
     count = f"{number} {'line' if len(numbers) == 1 else 'lines'} with {wanted!r}"
     if len(numbers) > MAX_MATCHES:
         count += f", the first {MAX_MATCHES} of them"
-    lines = (_numbered(page, number) for number in numbers[:MAX_MATCHES])
+    lines = (numbered(page, number) for number in numbers[:MAX_MATCHES])
     return ToolResult(output="\n".join((_heading(page), count, *lines)), truncated=len(numbers) > MAX_MATCHES)
+
+
+def no_match(pattern: str, heading: str) -> str:
+    return f"No match for {one_line(pattern, 200)!r} in {heading}."
 
 
 def _heading(page: Page) -> str:
@@ -56,5 +60,6 @@ def _heading(page: Page) -> str:
     return without_marks(f"[{page.id}] {title} ({url})")
 
 
-def _numbered(page: Page, number: int) -> str:
+def numbered(page: Page, number: int) -> str:
+    """A line as a model sees it, behind its number."""
     return f"L{number}: {marked_line(page, number)}"

@@ -6,6 +6,7 @@ from typing import Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from toolablate.tools.donors import TrialDonors
 from toolablate.tools.likeness import Likeness
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.records import Question
@@ -15,13 +16,15 @@ from toolablate.traces.records import Question
 class Setting:
     """What an intervention may know of its trial. `outside` names the tools whose text comes from the web or from
     another program, in the order of the condition; `seed` tells trials apart. `tools` names all tools, None where they
-    are not open yet; `place` counts the interventions of the same name before this one."""
+    are not open yet; `place` counts the interventions of the same name before this one; `donors` gives results under
+    other questions."""
 
     outside: tuple[str, ...] = ()
     question: Question | None = None
     seed: str = ""
     tools: tuple[str, ...] | None = None
     place: int = 0
+    donors: TrialDonors | None = None
 
 
 @dataclass(frozen=True, slots=True)

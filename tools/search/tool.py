@@ -9,20 +9,23 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from toolablate.tools.guards.guard import Guard
+from toolablate.tools.likeness import Arguments as Given
+from toolablate.tools.likeness import Likeness
 from toolablate.tools.marks import without_marks
 from toolablate.tools.misses import told
-from toolablate.tools.plain import one_line
+from toolablate.tools.plain import one_line, plain_text
 from toolablate.tools.search.lookup import Found, SearchSource, normal_query
 from toolablate.tools.search.provider import SearchQuery
 from toolablate.tools.tool import ToolResult
 from toolablate.tools.typed import Arguments, TypedTool
 from toolablate.traces.errors import ToolError
-from toolablate.traces.records import Marker, SearchReply, SearchResult
+from toolablate.traces.records import Marker, SearchReply, SearchResult, digest_text
 
 _DESCRIPTION = "Searches the web and returns titles, addresses and short extracts of pages."
 _TITLE_CHARS = 200
 _URL_CHARS = 2_000
 _SNIPPET_CHARS = 400
+_FOUND_URL = "https://reference.example/"
 
 _HINTS = {
     "blocked": "the service took us for a robot; wait, use another backend, or search a corpus",
@@ -66,7 +69,7 @@ def gpt_oss_search_tool(source: SearchSource, guard: Guard) -> TypedTool[GptOssS
     async def run(arguments: GptOssSearchArguments) -> ToolResult:
         return await tool.call({"query": arguments.query, "max_results": arguments.topn})
 
-    return TypedTool(tool.spec.name, _DESCRIPTION, GptOssSearchArguments, run)
+    return TypedTool(tool.spec.name, _DESCRIPTION, GptOssSearchArguments, run, likeness=tool.likeness)
 
 
 def search_tool(source: SearchSource, guard: Guard, name: str = "web_search") -> TypedTool[SearchArguments]:
@@ -85,7 +88,18 @@ def search_tool(source: SearchSource, guard: Guard, name: str = "web_search") ->
         results, markers = _inspected(found.reply.results[: arguments.max_results], guard)
         return ToolResult(output=_listed(query, results), lookup=found.lookup, markers=markers)
 
-    return TypedTool(name, _DESCRIPTION, SearchArguments, run)
+    likeness = Likeness(nothing=_nothing, finding=_finding, form="results")
+    return TypedTool(name, _DESCRIPTION, SearchArguments, run, likeness=likeness)
+
+
+def _nothing(given: Given) -> str:
+    return _listed(normal_query(str(given["query"])), [])
+
+
+def _finding(given: Given, text: str) -> str:
+    query = normal_query(str(given["query"]))
+    shown = _Shown(one_line(query, _TITLE_CHARS), "", f"{_FOUND_URL}{digest_text(query)[:8]}", plain_text(text))
+    return _listed(query, [shown])
 
 
 def _missed(found: Found) -> ToolResult:

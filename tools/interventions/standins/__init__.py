@@ -3,6 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from toolablate.tools.interventions.intervention import InterventionKind
+from toolablate.tools.interventions.intervention import InterventionKind, Options
+from toolablate.tools.interventions.standins.claims import Adversarial, Oracle
+from toolablate.tools.interventions.standins.placebo import Placebo
+from toolablate.tools.interventions.standins.sham import Sham
 
-STAND_INS: Mapping[str, InterventionKind[Any]] = {}
+STAND_INS: Mapping[str, InterventionKind[Any]] = {
+    "sham": InterventionKind(Options, Sham),
+    "placebo": InterventionKind(Options, Placebo),
+    "oracle": InterventionKind(Options, Oracle),
+    "adversarial": InterventionKind(Options, Adversarial),
+}
