@@ -1,5 +1,6 @@
 """Reads a store and compares: what `compare` and the end of `run` share."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -7,12 +8,14 @@ from toolablate.experiments.kernel_changes import changed_kernels
 from toolablate.traces.analysis import (
     Comparison,
     Flip,
+    Floor,
     GroupBy,
     MissDifference,
     MissRate,
     Observation,
     compare,
     flips,
+    floors,
     miss_differences,
     miss_rates,
 )
@@ -35,11 +38,14 @@ class Paired:
     left_out: int
     warning: str
 
-    def compare(self, *, by: GroupBy | None = None, seed: int = 0) -> list[Comparison]:
+    def compare(self, *, by: Sequence[GroupBy] = (), seed: int = 0) -> list[Comparison]:
         return compare(self.observations, self.baseline, by=by, seed=seed, order=self.order)
 
     def flips(self) -> list[Flip]:
         return flips(self.observations, self.baseline, order=self.order)
+
+    def floors(self) -> list[Floor]:
+        return floors(self.observations, self.baseline, order=self.order)
 
     def miss_rates(self) -> list[MissRate]:
         return miss_rates(self.observations, self.order)

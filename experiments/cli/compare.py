@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 @click.argument("store", type=click.Path(path_type=Path))
 @click.option("--baseline", metavar="NAME", help="The condition to compare with; by default that of the latest run.")
 @click.option(
-    "--by", type=click.Choice(["domain", "difficulty", "language"]), help="Also compare within each of these."
+    "--by",
+    type=click.Choice(["domain", "difficulty", "language", "kind"]),
+    multiple=True,
+    help="Also compare within each of these; kind is how a question is answered. May be given several times.",
 )
 @click.option("--flips", "as_flips", is_flag=True, help="List the questions that flipped, with their trials, instead.")
 @click.option(
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 def command(
     store: Path,
     baseline: str | None,
-    by: "GroupBy | None",
+    by: "tuple[GroupBy, ...]",
     as_flips: bool,
     run: str,
     scorer: str | None,
@@ -40,8 +43,10 @@ def command(
 ) -> None:
     """Compare the conditions in STORE with a baseline, paired over questions.
 
-    Per model and condition: the score, the difference in points and relative, a 95 % interval from a paired bootstrap
-    over questions, a p-value from a sign-flip permutation test, right->wrong and wrong->right counts, tokens and cost.
+    Per model and condition: the score, the difference in points and relative, 95 % intervals from a paired bootstrap
+    over questions, a p-value from a sign-flip permutation test, also corrected for all comparisons shown, right->wrong
+    and wrong->right counts beside what chance alone gives, the smallest effect that could have been seen, tokens and
+    cost. With repeats, also bounds to the share of trials that a condition harms and helps.
     Where a replayed web had gaps, or gave answers away, also how often, and whether the conditions differ in that.
     """
     from rich.console import Console
@@ -59,9 +64,9 @@ def command(
     if as_flips:
         flips = paired.flips()
         if as_json:
-            click.echo(flips_json(flips))
+            click.echo(flips_json(flips, paired.floors()))
         else:
-            Console().print(flips_table(flips))
+            Console().print(flips_table(flips, paired.floors()))
         return
     comparisons = paired.compare(by=by, seed=seed)
     if csv is not None:

@@ -11,8 +11,8 @@ from toolablate.traces.terminal import (
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
-@pytest.mark.parametrize("by", [None, "domain"])
-def test_a_comparison_fits_its_terminal_and_loses_nothing(width: int, by: str | None) -> None:
+@pytest.mark.parametrize("by", [(), "domain"])
+def test_a_comparison_fits_its_terminal_and_loses_nothing(width: int, by: str | tuple[str, ...]) -> None:
     rows = compare(observations(), "none", by=by)  # type: ignore[arg-type]
     page = shown(comparison_table(rows), width)
     assert max(map(len, page.splitlines())) <= width
@@ -22,13 +22,16 @@ def test_a_comparison_fits_its_terminal_and_loses_nothing(width: int, by: str | 
         "65.0",
         "50.0",
         "−15.0",
-        "−23.1 %",
         "Δ points",
         "Δ rel.",
+        "p Holm",
+        "noise",
         "34.6k",
         "$0.001",
     ):
         assert figure in page, figure
+    assert ("−23.1 %" in page) == (width > 80)
+    assert ("Not shown, for want of width: p BH, could see, Δ rel., 95 % of Δ rel." in page) == (width == 80)
     assert ("law" in page) == (by == "domain")
     assert "SIMULATED" not in page
 

@@ -61,9 +61,11 @@ def test_a_comparison_names_every_condition_and_its_cost(width: int, condition: 
 
 def test_a_table_that_narrows_says_what_it_left_out() -> None:
     page = shown(comparison_table(compare(observations(), "none"), footnotes=False), 60)
-    assert "Not shown, for want of width: base, Δ rel." in page
+    assert "could see ±31.0" in page, "too narrow for a table: each row becomes lines, and nothing is lost"
     assert "left out 0" in page
-    assert "Not shown" not in shown(comparison_table(compare(observations(), "none"), footnotes=False), 80)
+    page = shown(comparison_table(compare(observations(), "none"), footnotes=False), 80)
+    assert "Not shown, for want of width: p BH, could see, Δ rel., 95 % of Δ rel." in page
+    assert "Not shown" not in shown(comparison_table(compare(observations(), "none"), footnotes=False), 140)
 
 
 @pytest.mark.parametrize("width", [20, *WIDTHS])
@@ -134,10 +136,11 @@ def test_clusters_are_told_where_they_are_fewer_than_questions() -> None:
     assert "clusters" not in shown(comparison_table(compare(observations(), "none")), 140)
 
 
-@pytest.mark.parametrize("by", ["domain", "difficulty", "language"])
+@pytest.mark.parametrize("by", ["domain", "difficulty", "language", "kind"])
 def test_a_group_without_a_name_says_what_it_lacks(by: str) -> None:
     rows = [replace(item, **{by: ""}) for item in observations()]
-    assert f"(no {by})" in shown(comparison_table(compare(rows, "none", by=by)))  # type: ignore[arg-type]
+    page = shown(comparison_table(compare(rows, "none", by=by)), 140)  # type: ignore[arg-type]
+    assert f"(no {by})" in page
 
 
 def test_failures_are_told_in_a_few_lines() -> None:

@@ -2,22 +2,36 @@
 
 from toolablate.traces.analysis.compare import GroupBy, compare
 from toolablate.traces.analysis.comparison import Comparison, comparisons_csv, comparisons_json
+from toolablate.traces.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.traces.analysis.flips import Flip, flips, flips_json
 from toolablate.traces.analysis.misses import MissDifference, MissRate, miss_differences, miss_rates
 from toolablate.traces.analysis.noise import Floor, floors
 from toolablate.traces.analysis.pairing import Direction
-from toolablate.traces.analysis.statistics import bootstrap_interval, sign_flip_p
+from toolablate.traces.analysis.statistics import (
+    Bounds,
+    Harm,
+    Selected,
+    SelectedEffects,
+    bootstrap_interval,
+    sign_flip_p,
+)
 from toolablate.traces.store import Observation
 
 __all__ = [
+    "FEW_CLUSTERS",
+    "FEW_DIFFERING",
+    "Bounds",
     "Comparison",
     "Direction",
     "Flip",
     "Floor",
     "GroupBy",
+    "Harm",
     "MissDifference",
     "MissRate",
     "Observation",
+    "Selected",
+    "SelectedEffects",
     "bootstrap_interval",
     "compare",
     "comparisons_csv",

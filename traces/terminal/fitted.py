@@ -13,6 +13,8 @@ from rich.text import Text
 from toolablate.traces.terminal.plain import shortened
 
 NAME_CELLS = 8
+READABLE_NAME_CELLS = 16
+"""Columns that may be left out go before a name is folded more than this."""
 ID_CELLS = 13
 BETWEEN_PARTS = "-/_:@ "
 
@@ -161,13 +163,19 @@ def _kept(columns: Sequence[Column], room: int) -> list[Column] | None:
         if _total([other.width for other in kept], 0) > room:
             kept = [other for other in kept if other is not column]
     for column in spare:
-        if not _fits(kept, room):
+        if _total([_readable(other) for other in kept], 0) > room:
             kept = [other for other in kept if other is not column]
     return kept if _fits(kept, room) else None
 
 
 def _spare(column: Column) -> int:
     return column.spare
+
+
+def _readable(column: Column) -> int:
+    if column.cut or column.least is None:
+        return column.narrowest
+    return max(column.narrowest, min(column.width, READABLE_NAME_CELLS))
 
 
 def _fits(columns: Sequence[Column], room: int) -> bool:

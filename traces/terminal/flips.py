@@ -3,7 +3,8 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from toolablate.traces.analysis import Flip
+from toolablate.traces.analysis import Flip, Floor
+from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.fitted import Fitted, figures, names, words
 from toolablate.traces.terminal.plain import ID_CHARS, inert, one_line
 from toolablate.traces.terminal.simulated import simulated_banner
@@ -11,10 +12,12 @@ from toolablate.traces.terminal.simulated import simulated_banner
 WAYS = {"right_to_wrong": Text("R→W", style="bold red"), "wrong_to_right": Text("W→R", style="bold green")}
 
 
-def flips_table(flips: Sequence[Flip]) -> RenderableType:
-    """The questions that flipped, with the beginnings of the ids of both sides' trials, by which `show` finds them."""
+def flips_table(flips: Sequence[Flip], floors: Sequence[Floor] = ()) -> RenderableType:
+    """How many flips chance alone gives, then the questions that flipped, with the beginnings of the ids of both sides'
+    trials, by which `show` finds them."""
+    noise = [_noise(floor) for floor in floors]
     if not flips:
-        return Text("No question went from right to wrong or from wrong to right.", style="yellow")
+        return Group(*noise, Text("No question went from right to wrong or from wrong to right.", style="yellow"))
     columns = (
         names("question", [_name(flip.question) for flip in flips], cut=True),
         names("domain", [_name(flip.domain) for flip in flips], common=True),
@@ -27,7 +30,22 @@ def flips_table(flips: Sequence[Flip]) -> RenderableType:
         words("trial", [_ids(flip.trials) for flip in flips]),
     )
     table = Fitted(tuple(column for column in columns if any(cell.plain for cell in column.cells)))
-    return Group(simulated_banner(), table) if any(flip.simulated for flip in flips) else table
+    banner = [simulated_banner()] if any(flip.simulated for flip in flips) else []
+    return Group(*banner, *noise, table)
+
+
+def _noise(floor: Floor) -> Text:
+    """Below this many flips of one run, a list is what chance gives."""
+    chance = floor.chance
+    which = f"{one_line(floor.model)}, {one_line(floor.condition)} against {one_line(floor.baseline)}: "
+    if chance.noise_flips is None:
+        said = "the noise is unknown; `repeats` of 2 or more tell how many flips chance alone gives."
+    else:
+        ways = f"R→W {chance.flips_right_to_wrong:.1f}, W→R {chance.flips_wrong_to_right:.1f}"
+        of = f" (measured on {chance.noise_questions:,} of {numbers.counted(floor.questions, 'question')})"
+        partly = of if chance.noise_questions < floor.questions else ""
+        said = f"{ways} between single runs; chance alone gives {chance.noise_flips:.1f} each way{partly}."
+    return Text(f" {which}{said}", style="dim", overflow="fold")
 
 
 def _name(text: str) -> Text:

@@ -5,8 +5,8 @@ from rich.text import Text
 
 from toolablate.traces.analysis import MissDifference, MissRate
 from toolablate.traces.terminal import numbers
-from toolablate.traces.terminal.comparison import SIGNIFICANT
 from toolablate.traces.terminal.fitted import Fitted, figures, names
+from toolablate.traces.terminal.numbers import SIGNIFICANT
 from toolablate.traces.terminal.plain import inert, one_line
 
 LARGE_POINTS = 5.0

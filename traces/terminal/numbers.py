@@ -3,6 +3,7 @@
 import math
 
 UNKNOWN = "-"
+SIGNIFICANT = 0.05
 LEAST_DOLLARS = 0.000001
 # A hyphen is easily overlooked before a figure, and lines up badly with a plus.
 MINUS = "\u2212"
@@ -21,8 +22,13 @@ def signed(value: float | None, unit: str = "") -> str:
     return f"{'+' if value > 0 else MINUS}{text}"
 
 
-def interval(bounds: tuple[float, float] | None) -> str:
-    return UNKNOWN if bounds is None else f"{signed(bounds[0])} .. {signed(bounds[1])}"
+def interval(bounds: tuple[float, float] | None, unit: str = "") -> str:
+    return UNKNOWN if bounds is None else f"{signed(bounds[0])} .. {signed(bounds[1])}{unit}"
+
+
+def flips(count: float, repeats: int) -> str:
+    """Of one run a count; of several, what is to be expected of one."""
+    return f"{count:.0f}" if repeats <= 1 else f"{count:.1f}"
 
 
 def p_value(value: float | None) -> str:

@@ -1,0 +1,43 @@
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.text import Text
+
+from toolablate.traces.analysis import Comparison
+from toolablate.traces.terminal.comparison.effects import effects
+from toolablate.traces.terminal.comparison.footnotes import footnotes_of
+from toolablate.traces.terminal.comparison.harm import harm
+from toolablate.traces.terminal.comparison.trials import trials
+from toolablate.traces.terminal.plain import one_line
+from toolablate.traces.terminal.simulated import simulated_banner
+
+
+def comparison_table(comparisons: Sequence[Comparison], *, footnotes: bool = True) -> RenderableType:
+    """Effects, harm where repeats tell it, then trials and cost, model by model; the less important columns make way on
+    narrow terminals."""
+    if not comparisons:
+        return Text("Nothing to compare: only the baseline has ended trials.", style="yellow")
+    return _Comparisons(tuple(comparisons), footnotes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparisons:
+    rows: tuple[Comparison, ...]
+    footnotes: bool
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for model, rows in groupby(self.rows, key=lambda row: row.model):
+            yield from _model_part(model, list(rows))
+        if self.footnotes:
+            yield Padding(Text("\n".join(footnotes_of(self.rows)), style="dim"), (0, 1, 1, 1))
+
+
+def _model_part(model: str, rows: list[Comparison]) -> list[RenderableType]:
+    title = Text.assemble(" ", (one_line(model), "bold"), "  compared with ", (one_line(rows[0].baseline), "bold"))
+    parts: list[RenderableType] = [title]
+    if any(row.simulated for row in rows):
+        parts.append(simulated_banner())
+    return [*parts, effects(rows), *harm(rows), trials(rows)]
