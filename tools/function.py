@@ -12,7 +12,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import to_jsonable_python
 
 from toolablate.tools.calling import outcome_of
-from toolablate.tools.options import by_parameter, read_options, written_options
+from toolablate.tools.options import by_parameter, written_options
 from toolablate.tools.plain import one_line
 from toolablate.tools.signature import STRICT, parameters_of, plan_name
 from toolablate.tools.tool import ToolResult
@@ -50,9 +50,7 @@ class FunctionTool(Generic[P, R]):
         """For a condition made in Python: the same as a plan's `{ name = "module:function", options = {...} }`. Raises
         InputError for options that do not fit, and where no plan could name the function."""
         name = plan_name(self, self.function, "tools")
-        written = written_options(options, "tools", name)
-        read_options(self.options, written, "tools", name)
-        return ToolUse(name=name, options=written)
+        return ToolUse(name=name, options=written_options(self.options, options, "tools", name))
 
     def open(self, options: BaseModel) -> TypedTool[BaseModel]:
         fixed = by_parameter(options)

@@ -29,8 +29,9 @@ def read_options(options: type[OptionsT], given: Mapping[str, JsonValue], key: s
         ) from None
 
 
-def written_options(given: Mapping[str, object], key: str, name: str) -> dict[str, JsonValue]:
-    """Options given in Python as a plan would write them. Raises InputError for what a plan cannot hold."""
+def written_options(options: type[BaseModel], given: Mapping[str, object], key: str, name: str) -> dict[str, JsonValue]:
+    """Options given in Python as a plan would write them. Raises InputError for what a plan cannot hold, and as
+    `read_options` does."""
     try:
         written: dict[str, JsonValue] = {option: to_jsonable_python(value) for option, value in given.items()}
         json.dumps(written, allow_nan=False)
@@ -40,6 +41,7 @@ def written_options(given: Mapping[str, object], key: str, name: str) -> dict[st
             hint="options are texts, finite numbers, booleans, and lists and tables of these",
             code="bad_option",
         ) from None
+    read_options(options, written, key, name)
     return written
 
 

@@ -10,7 +10,7 @@ from pydantic.errors import PydanticUserError
 from toolablate.tools.calling import outcome_of
 from toolablate.tools.interventions.intervention import Call, InterventionKind, Proceed
 from toolablate.tools.interventions.scope import OfCalls
-from toolablate.tools.options import by_parameter, read_options, written_options
+from toolablate.tools.options import by_parameter, written_options
 from toolablate.tools.plain import one_line
 from toolablate.tools.signature import parameters_of, plan_name
 from toolablate.tools.tool import ToolResult
@@ -40,9 +40,7 @@ class FunctionIntervention(Generic[P, R]):
         """For a condition made in Python: the same as a plan's `{ name = "module:function", options = {...} }`. Raises
         InputError for options that do not fit, and where no plan could name the function."""
         name = plan_name(self, self.function, "interventions")
-        written = written_options(options, "interventions", name)
-        read_options(self.options, written, "interventions", name)
-        return InterventionUse(name=name, options=written)
+        return InterventionUse(name=name, options=written_options(self.options, options, "interventions", name))
 
     def kind(self, name: str) -> InterventionKind[OfCalls]:
         """As a plan names it."""
@@ -62,7 +60,8 @@ class _Applying:
         if isinstance(error, ToolError | SandboxError):
             raise error
         if error is not None:
-            raise self._bug(f"{type(error).__name__}: {error}") from error
+            # It may quote the result, which is text from outside.
+            raise self._bug(one_line(f"{type(error).__name__}: {error}", 300)) from error
         if isinstance(value, str):
             return replace(result, output=value)
         if not isinstance(value, ToolResult) or not isinstance(value.output, str):

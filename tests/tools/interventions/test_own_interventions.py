@@ -129,6 +129,13 @@ async def test_an_exception_is_a_bug_and_no_result(error: BaseException, plain: 
     assert failed.value.message == f"the intervention 'm:f' failed: {type(error).__name__}: no"
 
 
+async def test_a_bug_that_quotes_a_page_quotes_it_as_plain_text() -> None:
+    with pytest.raises(InternalError) as failed:
+        await applied(raising(ValueError("\x1b[31m\ud800" + "\n" * 9 + "x" * 5_000), True))
+    assert "ValueError: [31m\ufffd xxx" in failed.value.message
+    assert len(failed.value.message) < 400
+
+
 @pytest.mark.parametrize("error", [ToolError("down", retryable=True), SandboxError("none")])
 async def test_infrastructure_that_failed_is_no_bug(error: BaseException) -> None:
     with pytest.raises(type(error)) as failed:
@@ -271,7 +278,7 @@ async def test_a_package_can_register_an_intervention(own_module: str, tmp_path:
         own.registered.cache_clear()
     assert result.output == "echo 1: a\n[3 characters left out]"
     assert details(result) == [("brief", ""), ("truncate", "kept 9 of 12 characters")]
-    assert ", truncate, brief; one of your own" in refused.value.hint
+    assert ", brief; one of your own" in refused.value.hint
 
 
 def test_only_those_of_ones_own_have_a_source(own_module: str) -> None:

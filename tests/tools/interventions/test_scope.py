@@ -33,6 +33,18 @@ async def test_a_scope_is_tools_and_calls_of_theirs() -> None:
     assert await failed(use("fail", tools=["echo", "crash"], calls=[2])) == "b"
 
 
+async def test_one_for_text_from_outside_counts_the_calls_of_these_tools_alone() -> None:
+    setting = Setting(outside=("web_search",), tools=("python", "web_search"))
+    spotlight = open_interventions([use("spotlight", calls=[1])], setting)
+
+    async def run() -> ToolResult:
+        return ToolResult("text")
+
+    calls = [Call(name, {}, number, 1, PLAIN) for number, name in enumerate(("python", "web_search", "web_search"), 1)]
+    results = [await intervened(spotlight, call, run) for call in calls]
+    assert [bool(result.changes) for result in results] == [False, True, False]
+
+
 async def test_two_of_a_kind_in_one_condition_both_work() -> None:
     assert await failed(use("fail", calls=[1]), use("fail", tools=["echo"], calls=[3])) == "ad"
     tools = Echoing([use("truncate", chars=3), use("remind", text="one"), use("remind", text="two")])
