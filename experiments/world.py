@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from toolablate.experiments.donors import donors_world
 from toolablate.experiments.plan import Plan, SandboxSection
 from toolablate.experiments.replies import replies_world
 from toolablate.experiments.web_world import web_world
@@ -62,7 +63,7 @@ def servers_needed(conditions: Sequence[Condition]) -> tuple[str, ...]:
 def world_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
     """What the trials stand on, by name.
 
-    Raises InputError for a tool, an intervention, a search, a corpus or an archive that cannot be had.
+    Raises InputError for a tool, an intervention, a search, a corpus, an archive or donors that cannot be had.
     """
     parts = needed(conditions)
     world = {
@@ -74,7 +75,7 @@ def world_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
         world |= {f"intervention {name}": digest for name, digest in sources.items()}
     if "sandbox" in parts:
         world["sandbox"] = _sandbox_name(plan.sandbox)
-    return world | web_world(plan, parts) | replies_world(plan)
+    return world | web_world(plan, parts) | replies_world(plan) | donors_world(plan, conditions)
 
 
 def _sandbox_name(section: SandboxSection) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy, run_agent
 from toolablate.benchmarks import render
+from toolablate.experiments.donors import open_donors, require_results
 from toolablate.experiments.execution.task import TrialTask
 from toolablate.experiments.guarding import guard_for
 from toolablate.experiments.plan import Plan
@@ -16,6 +17,7 @@ from toolablate.experiments.replies import asked_lines, open_sources
 from toolablate.experiments.web import Tell, open_web, silent
 from toolablate.experiments.world import environment, needed, open_tried_sandbox, servers_needed
 from toolablate.tools import Resources, open_toolset
+from toolablate.tools.donors import Donors
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Environment, Event, Model, OpenAIModel, Price
 
@@ -33,6 +35,7 @@ class LocalExecutor:
     files_folder: Path
     web: WebSection
     lines: Mapping[str, Line]
+    donors: Donors | None
 
     async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
         condition = self.conditions[task.condition]
@@ -45,6 +48,7 @@ class LocalExecutor:
             interventions=condition.interventions,
             question=task.question,
             seed=task.trial.id,
+            donors=self.donors,
         )
         async with opened as tools:
             return await run_agent(
@@ -82,8 +86,9 @@ async def open_executor(
         warn(warning)
     tried = await open_tried_sandbox(plan, conditions, stack)
     resources = Resources(tried.sandbox if tried else None, web.search, web.pages, web.mcp)
+    donors = await open_donors(plan, conditions, resources)
     for condition in conditions:
-        _check_tools(condition, resources)
+        _check_tools(condition, resources, donors)
     lines = asked_lines(plan)
     return LocalExecutor(
         models={model.name: model for model in plan.models},
@@ -95,13 +100,15 @@ async def open_executor(
         files_folder=plan.questions.files_folder,
         web=plan.web,
         lines=lines,
+        donors=donors,
     )
 
 
-def _check_tools(condition: Condition, resources: Resources) -> None:
+def _check_tools(condition: Condition, resources: Resources, donors: Donors | None) -> None:
     """Only a server that has been listed knows its tools; nothing is started by this."""
     tools = open_toolset(condition.tools, resources, interventions=condition.interventions)
     names = [spec.name for spec in tools.specs]
+    require_results(condition, names, donors)
     if condition.tool_choice not in ("auto", "none", "required", *names):
         there_are = f"the condition's tools are {', '.join(names)}" if names else "the condition has no tools"
         raise InputError(
