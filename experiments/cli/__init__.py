@@ -11,6 +11,7 @@ COMMANDS = {
     "run": "Run a plan; what the store already holds is not run again.",
     "status": "Say how far a store's trials are, and who runs them.",
     "compare": "Compare the conditions of a store, paired over questions.",
+    "ladder": "Say what each factor of a ladder is worth, from no tools to real ones.",
     "show": "List a store's trials, or show one trace.",
     "verify": "Check a store's digests, references and completeness.",
     "upgrade": "Bring a store that an older toolablate wrote up to date.",

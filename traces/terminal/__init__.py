@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from toolablate.traces.terminal.status import counts_table, status_view
     from toolablate.traces.terminal.trace import trace_view
     from toolablate.traces.terminal.trials import trials_table
+    from toolablate.traces.terminal.waterfall import waterfalls_view
 
 __all__ = [
     "comparison_table",
@@ -28,6 +29,7 @@ __all__ = [
     "trace_view",
     "trials_table",
     "verify_view",
+    "waterfalls_view",
 ]
 
 __getattr__ = importing(
@@ -46,5 +48,6 @@ __getattr__ = importing(
         ),
         "trace": ("trace_view",),
         "trials": ("trials_table",),
+        "waterfall": ("waterfalls_view",),
     },
 )

@@ -1,0 +1,61 @@
+"""Where a figure goes."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolablate.traces.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SUFFIXES = (".svg", ".png", ".pdf")
+DOTS_PER_INCH = 150
+
+
+def require_plots(path: Path) -> None:
+    """Raises InputError where no figure can be written to `path`: another kind of file, or no matplotlib."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(
+            f"--plot: {path} ends in {path.suffix or 'no suffix'!r}",
+            hint=f"Allowed: {', '.join(SUFFIXES)}.",
+            code="plot",
+        )
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise InputError(
+            "--plot: matplotlib is not installed", hint="pip install 'toolablate[plots]'", code="no_matplotlib"
+        ) from None
+
+
+@contextmanager
+def as_text() -> Iterator[None]:
+    """What is drawn within holds names as they are, whatever the user's settings: no formula, no TeX, no outlines."""
+    import matplotlib
+
+    with matplotlib.rc_context(
+        {
+            "text.parse_math": False,
+            "text.usetex": False,
+            "svg.fonttype": "none",
+            "svg.hashsalt": "toolablate",
+            "pdf.fonttype": 42,
+        }
+    ):
+        yield
+
+
+def write_figure(figure: "Figure", path: Path) -> None:
+    """The same figure gives the same bytes. Raises InputError where the file cannot be written."""
+    # A file that says when it was made would differ each time.
+    dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower(), {})
+    with warnings.catch_warnings():
+        # A name in a script that the font lacks is drawn as boxes.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        try:
+            figure.savefig(path, dpi=DOTS_PER_INCH, metadata=dated)
+        except OSError as error:
+            raise InputError(f"--plot: cannot write {path}: {error.strerror}", code="unwritable") from None

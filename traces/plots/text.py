@@ -1,0 +1,22 @@
+"""Names and figures as text in a picture."""
+
+MINUS = "\u2212"
+
+
+def plain(text: str, most: int) -> str:
+    """On one line, of at most so many characters, cut in its middle; what cannot be printed becomes U+FFFD, which is
+    also what keeps an SVG well-formed."""
+    line = "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))
+    return line if len(line) <= most else f"{line[: most * 2 // 3]}…{line[len(line) - (most - most * 2 // 3 - 1) :]}"
+
+
+def signed(points: float | None) -> str:
+    """With one digit and its sign; a dash where it is unknown."""
+    if points is None:
+        return "-"
+    figure = f"{abs(points):.1f}"
+    return figure if float(figure) == 0 else f"{'+' if points > 0 else MINUS}{figure}"
+
+
+def with_interval(points: float | None, ci95: tuple[float, float] | None) -> str:
+    return signed(points) if ci95 is None else f"{signed(points)} ({signed(ci95[0])} .. {signed(ci95[1])})"
