@@ -10,7 +10,7 @@ from toolablate.tools.tool import ToolResult
 
 BANK = "bank"
 
-_SINGLE = ("number", "boolean", "figure")
+_SINGLE = ("integer", "decimal", "boolean", "figure")
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:[.,]\d+)*|\.\d+)(?:[eE][-+]?\d+)?j?%?(?:/\d+)?")
 _BETWEEN = re.compile(r"(?:[\s\[\](){},;:]|\b(?:array|np\.\w+)\b)+")
 _COLUMNS = re.compile(r"\S(?: {2,}|\t+)\S")
@@ -34,7 +34,7 @@ def code_stand_in(result: ToolResult, tool: str, seed: str, donors: TrialDonors,
 
 
 def kind_of(output: str, error: str) -> str:
-    """Of what kind an output is: an exception of this name, one number, numbers, a table, a plot, text."""
+    """Of what kind an output is: an exception of this name, one integer or decimal, numbers, a table, a plot, text."""
     if error:
         return f"error {error}"
     text = output.strip()
@@ -43,7 +43,7 @@ def kind_of(output: str, error: str) -> str:
     if text.startswith("<Figure"):
         return "figure"
     if _NUMBER.fullmatch(text):
-        return "number"
+        return "integer" if text.lstrip("+-").isdigit() else "decimal"
     parts = [part for part in _BETWEEN.split(text[:20_000]) if part]
     if parts and all(map(_NUMBER.fullmatch, parts)):
         return "numbers"
@@ -62,13 +62,9 @@ def _swapped(output: str, error: str, tool: str, seed: str, donors: TrialDonors,
     return (
         fitting(same, wanted, withheld, strict=True)
         or fitting(same_in_bank, wanted, withheld, strict=True)
-        or _free(fitting([*same, *same_in_bank], wanted, withheld), alike, wanted, withheld)
+        or fitting([*same, *same_in_bank], wanted, withheld)
+        or fitting(alike, wanted, withheld)
     )
-
-
-def _free(nearest: StandIn | None, alike: list[Donor], wanted: Wanted, withheld: Withheld) -> StandIn | None:
-    """What is nearest of the same kind; where there is none, of any kind."""
-    return nearest or fitting(alike, wanted, withheld)
 
 
 @lru_cache(maxsize=1)

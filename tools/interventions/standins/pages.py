@@ -9,6 +9,7 @@ from toolablate.tools.browser.view import matches, window
 from toolablate.tools.donors import TrialDonors, ranked
 from toolablate.tools.interventions.standins.fitting import LONGEST, Wanted
 from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.search.envelope import canonical_url
 
 UNTITLED = "(no title)"
 
@@ -77,6 +78,8 @@ async def page_stand_in(
     chars = Wanted(view.page_chars, wanted.seed)
     best: tuple[tuple[bool, bool, float], tuple[str, Page]] | None = None
     async for source, page in _donor_pages(tool, wanted, donors):
+        if canonical_url(page.url) == canonical_url(view.url):
+            continue
         lines = [line for line in page.text.split("\n") if line.strip()]
         kept = [lines[number] for number in withheld.without(lines)]
         text = "\n".join(_of_length(kept, chars))

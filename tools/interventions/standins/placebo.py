@@ -41,7 +41,7 @@ class Placebo:
                     return result
                 stand_in = code_stand_in(result, call.tool, seed, donors, withheld)
             case "results":
-                if not Listing.read(result.output).entries:
+                if "\n" not in result.output:
                     return _our_words(result, withheld)
                 stand_in = await listing_stand_in(result.output, call.arguments, call.tool, wanted, donors, withheld)
                 browsing.leads_to(Listing.read(stand_in.output).urls if stand_in else ())

@@ -9,9 +9,10 @@ from pydantic import JsonValue
 from toolablate.tools.donors import Donor, TrialDonors, ranked
 from toolablate.tools.interventions.standins.fitting import StandIn, Wanted
 from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.search.envelope import canonical_url
 
 _MOST_RANKED = 40
-_ENTRY = re.compile(r"^\d+\. (.*)\n    (\S+)(?:\n    (.*))?$", re.MULTILINE)
+_ENTRY = re.compile(r"^\d+\. (.*)\n    (.+)(?:\n    (.*))?$", re.MULTILINE)
 _DEFAULT_RESULTS = 10
 
 
@@ -40,16 +41,19 @@ async def listing_stand_in(
 ) -> StandIn | None:
     """Under the heading of the real one, which repeats what was asked, unless it says what is withheld. None where
     nothing is to be had."""
-    heading = output.partition("\n")[0]
+    real = Listing.read(output)
+    known = set(map(canonical_url, real.urls))
     most = given.get("max_results", given.get("topn"))
     limit = most if isinstance(most, int) else _DEFAULT_RESULTS
     best: tuple[tuple[bool, bool, float], StandIn] | None = None
     async for donor in _donors(tool, given, wanted, donors):
         found = Listing.read(donor.output)
-        kept, cut = _free(found.entries, withheld)
+        # In a small corpus one and the same document is found for many questions.
+        pairs = zip(found.entries, found.urls, strict=True)
+        kept, cut = _free([entry for entry, url in pairs if canonical_url(url) not in known], withheld)
         if not kept:
             continue
-        shown = heading if not withheld.holds(heading) else _own_heading(found.heading, withheld)
+        shown = real.heading if not withheld.holds(real.heading) else _own_heading(found.heading, withheld)
         listing = _of_length(shown, kept[:limit], wanted)
         text = listing.written()
         grade = (cut, not wanted.is_similar(text), wanted.distance(text))
