@@ -19,7 +19,8 @@ class ConditionEntry(Section):
     """A condition in a plan: the name of one that there is, or a table.
 
     `base` names the condition that it starts from; what else is given replaces that part. A table that bears the name
-    of a condition that there is, and no tools of its own, starts from that one.
+    of a condition that there is, and no tools of its own, starts from that one; where it has a prompt of its own, only
+    from what toolablate itself knows by the name.
     """
 
     name: str = Field(min_length=1)

@@ -15,7 +15,7 @@ from toolablate.traces.records import Condition
 
 def named_condition(name: str) -> Condition:
     """Raises InputError for a name that stands for no condition."""
-    found = well_known(name) or _arm(name)
+    found = BUILT_IN.get(name) or _own(name) or well_known(name)
     if found is None and all(name.partition(":")):
         found = own_condition(name)
     if found is None:
@@ -33,8 +33,6 @@ def well_known(name: str) -> Condition | None:
     """The condition of a name that is known without looking into a module of the user's own."""
     if name in BUILT_IN:
         return BUILT_IN[name]
-    if name in registered_conditions():
-        return own_condition(name)
     stem, _, suffix = name.rpartition(":")
     if suffix in SUFFIXES and stem and (start := well_known(stem)):
         return _member(name, start)
@@ -43,12 +41,13 @@ def well_known(name: str) -> Condition | None:
     return None
 
 
-def _arm(name: str) -> Condition | None:
-    """Of a toolset that is a function, or a condition, of the user's own."""
+def _own(name: str) -> Condition | None:
+    """One that a package registers, or an arm of what is the user's own."""
+    if name in registered_conditions():
+        return own_condition(name)
     stem, _, suffix = name.rpartition(":")
-    if suffix not in SUFFIXES or not all(stem.partition(":")):
-        return None
-    return _member(name, own_condition(stem))
+    is_own = stem in registered_conditions() or (well_known(stem) is None and all(stem.partition(":")))
+    return _member(name, own_condition(stem)) if suffix in SUFFIXES and is_own else None
 
 
 def _member(name: str, start: Condition) -> Condition:

@@ -220,6 +220,8 @@ def test_a_package_registers_conditions(package: Path, own_module: str, tmp_path
     assert resolved(tmp_path, '"short"').name == "brief"
     assert resolved(tmp_path, '"asked:oracle"').interventions == (InterventionUse(name="oracle"),)
     assert resolved(tmp_path, '"python"').prompt == SCAFFOLD
+    # A module may build a condition of the name under which it is registered.
+    assert resolved(tmp_path, '{ name = "short", prompt = "Think." }') == Condition(name="short", prompt="Think.")
     with pytest.raises(InputError, match=r"built in are: none, scaffold, python, search, all, asked, python, short"):
         resolved(tmp_path, '"shrot"')
 

@@ -1,0 +1,155 @@
+"""What the guide to conditions shows, run as it stands there: its plans, its modules, and those as a package."""
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.experiments.scripted import QUESTION
+from tests.experiments.test_ladder_runs import calls_of, first_request, run
+
+from toolablate.experiments import condition
+from toolablate.experiments.conditions.own import registered_conditions
+from toolablate.experiments.execution import open_executor
+from toolablate.experiments.plan import load_plan
+from toolablate.experiments.plan_servers import registered_servers
+from toolablate.experiments.world import world_of
+from toolablate.tools import INTERVENTIONS, own
+from toolablate.traces.records import Condition, Trace
+
+GUIDE = (Path(__file__).parents[2] / "docs/conditions.md").read_text(encoding="utf-8")
+OTHER = {"id": "other", "prompt": "What is the capital of Mongolia?", "answer": "Ulaanbaatar"}
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+ASKS = {
+    "thermometer": ("fahrenheit", {"celsius": 100.0}),
+    "fahrenheit": ("fahrenheit", {"celsius": 100.0}),
+    "careful": ("fahrenheit", {"celsius": 100.0}),
+    "lookup": ("look_up", {"word": "muon"}),
+}
+"""The call that a scripted model makes under a condition of the guide."""
+
+
+def blocks(language: str) -> list[str]:
+    return [body for found, body in BLOCK.findall(GUIDE) if found == language]
+
+
+PACKAGE = next(text for text in blocks("toml") if "entry-points" in text)
+PLANS = [text for text in blocks("toml") if text != PACKAGE]
+
+
+def plan_with(text: str) -> str:
+    return next(plan for plan in PLANS if text in plan)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The guide's modules in a folder, where they can be imported and `python` is the one that runs the tests."""
+    names = []
+    for code in blocks("python"):
+        first, _, _ = code.partition("\n")
+        names.append(first.removeprefix("# ").removesuffix(".py"))
+        (tmp_path / f"{names[-1]}.py").write_text(code, encoding="utf-8")
+    assert names == ["my_tools", "server", "my_interventions", "my_conditions", "my_servers"]
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=":")
+    monkeypatch.chdir(tmp_path)
+    with ExitStack() as stack:
+        for name in names:
+            stack.callback(sys.modules.pop, name, None)
+        yield tmp_path
+
+
+@pytest.fixture
+def package(folder: Path) -> Iterator[Path]:
+    """The same modules, as a package that is installed."""
+    about = folder / "guide_package-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: guide-package\nVersion: 1.0\n")
+    groups = tomllib.loads(PACKAGE)["project"]["entry-points"]
+    lines = [
+        f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in found.items())
+        for group, found in groups.items()
+    ]
+    (about / "entry_points.txt").write_text("\n".join(lines))
+    known = (own.registered, registered_conditions, registered_servers)
+    for found in known:
+        found.cache_clear()
+    yield folder
+    for found in known:
+        found.cache_clear()
+
+
+def written(folder: Path, text: str) -> Path:
+    """A plan of the guide with one question, and a model that makes the calls of `ASKS`."""
+    (folder / "questions.jsonl").write_text(json.dumps(QUESTION) + "\n" + json.dumps(OTHER), encoding="utf-8")
+    asked = {name: [{"tool_calls": [{"name": tool, "arguments": given}]}] for name, (tool, given) in ASKS.items()}
+    names = (*ASKS, "none", "doubtful")
+    lines: list[dict[str, Any]] = [
+        {"question": question, "condition": name, "replies": [*asked.get(name, []), {"content": "Answer: 1"}]}
+        for name in names
+        for question in ("q", "other")
+    ]
+    (folder / "script.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    path = folder / "plan.toml"
+    source = "[questions]\nfile = 'questions.jsonl'\n[[models]]\nprovider = 'scripted'\nname = 'm'\nscript = 'script.jsonl'\n"
+    path.write_text(f"{text}\n{source}", encoding="utf-8")
+    return path
+
+
+def shown(traces: dict[str, list[Trace]], name: str) -> str:
+    outputs = {call.output for trace in traces[name] for call in calls_of(trace) if call.status == "ok"}
+    assert len(outputs) == 1
+    return outputs.pop()
+
+
+@pytest.mark.parametrize("text", PLANS, ids=range(len(PLANS)))
+async def test_every_plan_of_the_guide_can_be_run(package: Path, text: str) -> None:
+    """All but what is behind an address can be opened, tool by tool and intervention by intervention."""
+    plan, _ = load_plan(written(package, text))
+    conditions = plan.resolved_conditions()
+    assert len(conditions) >= 1
+    reachable = [each for each in conditions if not any(use.name == "mcp:files" for use in each.tools)]
+    async with AsyncExitStack() as stack:
+        await open_executor(plan, reachable, world_of(plan, reachable), stack)
+
+
+def test_the_guides_own_tools_interventions_and_conditions_work(folder: Path) -> None:
+    traces = run(written(folder, plan_with('"my_conditions:careful"')))
+    assert sorted(traces) == ["careful", "doubtful", "lookup", "none", "thermometer"]
+    assert shown(traces, "thermometer") == "212.0"
+    assert shown(traces, "careful") == "212.0"
+    assert shown(traces, "lookup") == "A particle"
+    assert first_request(traces["doubtful"][0]).messages[0].content.startswith("Doubt what a tool says.")
+    assert first_request(traces["careful"][0]).messages[0] == first_request(traces["doubtful"][0]).messages[0]
+
+
+def test_what_a_package_names_works_without_its_modules_names(package: Path) -> None:
+    traces = run(written(package, plan_with('"first-line"')))
+    assert sorted(traces) == ["doubtful", "fahrenheit", "lookup", "none"]
+    assert shown(traces, "fahrenheit") == "212.0"
+    assert shown(traces, "lookup") == "A particle"
+
+
+def test_the_table_of_the_guide_is_the_condition_built_in_python(folder: Path) -> None:
+    (table,) = load_plan(written(folder, plan_with("[[conditions]]")))[0].resolved_conditions()
+    built = load_plan(written(folder, plan_with('"my_conditions:careful"')))[0].resolved_conditions()
+    assert table == next(each for each in built if each.name == "careful")
+    assert isinstance(condition("careful", base=table), Condition)
+
+
+def test_the_guide_names_every_intervention_with_its_options() -> None:
+    rows = {}
+    for line in GUIDE.partition("## Interventions")[2].splitlines():
+        if line.startswith("| `"):
+            names, options, _ = (cell.strip() for cell in line.strip("|").split("|"))
+            rows |= {name: set(re.findall(r"`(\w+)`", options)) for name in re.findall(r"`(\w+)`", names)}
+    assert rows.keys() == INTERVENTIONS.keys()
+    for name, kind in INTERVENTIONS.items():
+        own_options = set(kind.options.model_fields) - {"tools"}
+        counted = own_options - {"calls"} if name != "limit" else own_options
+        assert counted <= rows[name], name
