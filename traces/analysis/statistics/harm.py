@@ -23,7 +23,7 @@ from functools import lru_cache
 import numpy as np
 
 from toolablate.traces.analysis.statistics.bootstrap import bootstrap_interval
-from toolablate.traces.analysis.statistics.numerals import Floats
+from toolablate.traces.analysis.statistics.numerals import RESAMPLES, Floats
 from toolablate.traces.analysis.statistics.repeats import Repeats
 
 KINDS_KEPT = 16_384
@@ -97,7 +97,12 @@ class SelectedEffects:
 
 
 def harm_bounds(
-    before: Sequence[Repeats], after: Sequence[Repeats], units: Sequence[Hashable], *, seed: int = 0
+    before: Sequence[Repeats],
+    after: Sequence[Repeats],
+    units: Sequence[Hashable],
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
 ) -> Harm | None:
     """Bounds to the shares of trials harmed and helped, with intervals from a bootstrap over independent units.
 
@@ -109,10 +114,10 @@ def harm_bounds(
     if not _can_be_halved(before, after):
         return None
     found = [_halved(*_counts(old), *_counts(new)) for old, new in zip(before, after, strict=True)]
-    half = _half_of(units, seed)
+    half, draws = _half_of(units, seed), _Draws(seed, resamples)
 
     def bounds(low: Callable[[_Halved], Ways], high: Callable[[_Halved], Ways]) -> Bounds:
-        return _bounds([low(each) for each in found], [high(each) for each in found], half, units, seed)
+        return _bounds([low(each) for each in found], [high(each) for each in found], half, units, draws)
 
     return Harm(
         harmed=bounds(_Halved.least_harmed, lambda each: (each.most_harmed, each.p, 1 - each.r)),
@@ -128,12 +133,14 @@ def question_effects(before: Sequence[Repeats], after: Sequence[Repeats]) -> lis
     return [_halved(*_counts(old), *_counts(new)).effect for old, new in zip(before, after, strict=True)]
 
 
-def selected_effects(effects: Sequence[QuestionEffect], units: Sequence[Hashable], *, seed: int = 0) -> SelectedEffects:
+def selected_effects(
+    effects: Sequence[QuestionEffect], units: Sequence[Hashable], *, seed: int = 0, resamples: int = RESAMPLES
+) -> SelectedEffects:
     """What becomes of the questions that look harmed, or helped, where the other half of their repeats is asked; with
     an interval from a bootstrap over the independent units of which one looks so."""
     return SelectedEffects(
-        harmed=_selected([(each.harmed, each.looked_harmed) for each in effects], units, seed),
-        helped=_selected([(each.helped, each.looked_helped) for each in effects], units, seed),
+        harmed=_selected([(each.harmed, each.looked_harmed) for each in effects], units, _Draws(seed, resamples)),
+        helped=_selected([(each.helped, each.looked_helped) for each in effects], units, _Draws(seed, resamples)),
     )
 
 
@@ -143,6 +150,12 @@ def _can_be_halved(before: Sequence[Repeats], after: Sequence[Repeats]) -> bool:
 
 def _counts(drawn: Repeats) -> tuple[int, int]:
     return sum(map(bool, drawn)), len(drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draws:
+    seed: int
+    resamples: int
 
 
 def _half_of(units: Sequence[Hashable], seed: int) -> list[bool]:
@@ -221,31 +234,31 @@ def _drawn(right: int, of: int, first: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _bounds(
-    low: Sequence[Ways], high: Sequence[Ways], half: Sequence[bool], units: Sequence[Hashable], seed: int
+    low: Sequence[Ways], high: Sequence[Ways], half: Sequence[bool], units: Sequence[Hashable], draws: _Draws
 ) -> Bounds:
     lows, highs = _sharpest(low, half, max), _sharpest(high, half, min)
     # A bound that shows no spread does not tell its error; the other ways' would be far from it.
-    tops = [upper for _, upper in _ends(high, units, seed)] if len(set(highs)) > 1 else []
-    bottoms = [lower for lower, _ in _ends(low, units, seed)]
+    tops = [upper for _, upper in _ends(high, units, draws)] if len(set(highs)) > 1 else []
+    bottoms = [lower for lower, _ in _ends(low, units, draws)]
     ends = (max([0.0, *bottoms]), min([1.0, *tops])) if tops else None
     return Bounds(math.fsum(lows) / len(lows), math.fsum(highs) / len(highs), ends)
 
 
-def _ends(ways: Sequence[Ways], units: Sequence[Hashable], seed: int) -> list[tuple[float, float]]:
+def _ends(ways: Sequence[Ways], units: Sequence[Hashable], draws: _Draws) -> list[tuple[float, float]]:
     """Intervals that hold together, by each way to take a bound that shows a spread."""
     found = []
     for figures in zip(*ways, strict=True):
         of_units = _by_unit([(figure, 1.0) for figure in figures], units)
-        interval = _interval(of_units, seed, confidence=1 - 0.05 / ESTIMATED_WAYS)
+        interval = _interval(of_units, draws, confidence=1 - 0.05 / ESTIMATED_WAYS)
         found += [interval] if interval else []
     return found
 
 
-def _selected(chosen: Sequence[tuple[float, float]], units: Sequence[Hashable], seed: int) -> Selected:
+def _selected(chosen: Sequence[tuple[float, float]], units: Sequence[Hashable], draws: _Draws) -> Selected:
     total, count = (math.fsum(figures) for figures in zip(*chosen, strict=True)) if chosen else (0.0, 0.0)
     if not count:
         return Selected(0.0, None, None)
-    return Selected(count, total / count, _interval([unit for unit in _by_unit(chosen, units) if unit[1]], seed))
+    return Selected(count, total / count, _interval([unit for unit in _by_unit(chosen, units) if unit[1]], draws))
 
 
 def _by_unit(figures: Iterable[tuple[float, float]], units: Sequence[Hashable]) -> list[tuple[float, float]]:
@@ -256,7 +269,7 @@ def _by_unit(figures: Iterable[tuple[float, float]], units: Sequence[Hashable]) 
 
 
 def _interval(
-    units: Sequence[tuple[float, float]], seed: int, *, confidence: float = 0.95
+    units: Sequence[tuple[float, float]], draws: _Draws, *, confidence: float = 0.95
 ) -> tuple[float, float] | None:
     sums, sizes = [total for total, _ in units], [size for _, size in units]
-    return bootstrap_interval(sums, sizes, seed=seed, confidence=confidence)
+    return bootstrap_interval(sums, sizes, seed=draws.seed, confidence=confidence, resamples=draws.resamples)
