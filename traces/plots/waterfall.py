@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Okabe and Ito's, which people tell apart whatever colours they see.
-GAIN, LOSS, TOTAL = "#0072B2", "#D55E00", "#4D4D4D"
+GAIN, LOSS, TOTAL, GREY = "#0072B2", "#D55E00", "#999999", "#4D4D4D"
 PALE = 0.4
 SIGNIFICANT = 0.05
 PANEL_INCHES, ROW_INCHES, HEAD_INCHES = 8.0, 0.34, 1.3
@@ -44,7 +44,7 @@ def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> None:
             "Points from the first arm, with 95 % intervals. Pale: p (Holm) is not below .05. The order of rungs is a"
             " convention.",
             fontsize="small",
-            color=TOTAL,
+            color=GREY,
         )
         write_figure(figure, path)
 
@@ -74,7 +74,7 @@ def _panel(axes: "Axes", waterfall: Waterfall, limits: tuple[float, float]) -> N
         _bar(axes, row, step, base, total=step is waterfall.total)
     for row, (step, _) in enumerate(zip(waterfall.rungs, steps[1:], strict=True)):
         reached = (step.score or 0.0) - base
-        axes.plot([reached, reached], [row, row + 1], color=TOTAL, linewidth=0.6, zorder=1)
+        axes.plot([reached, reached], [row, row + 1], color=GREY, linewidth=0.6, zorder=1)
     axes.axvline(0, color="black", linewidth=0.9, zorder=0)
     for row, bound in enumerate(waterfall.bounds, start=len(steps)):
         _bound(axes, row, bound, base, limits)
@@ -98,9 +98,9 @@ def _bound(axes: "Axes", row: int, bound: Step, base: float, limits: tuple[float
         return
     start, end = bound.before_score - base, bound.score - base
     drawn = min(max(end, limits[0]), limits[1])
-    axes.barh(row, drawn - start, left=start, height=THICK / 2, color="white", edgecolor=TOTAL, zorder=2)
+    axes.barh(row, drawn - start, left=start, height=THICK / 2, color="white", edgecolor=GREY, zorder=2)
     if drawn != end:
-        axes.plot(drawn, row, marker=">" if end > drawn else "<", color=TOTAL, clip_on=False, zorder=4)
+        axes.plot(drawn, row, marker=">" if end > drawn else "<", color=GREY, clip_on=False, zorder=4)
 
 
 def _labels(axes: "Axes", waterfall: Waterfall) -> None:
@@ -121,7 +121,7 @@ def _labels(axes: "Axes", waterfall: Waterfall) -> None:
             fontweight="bold" if step is waterfall.total else "normal",
         )
     if waterfall.bounds:
-        axes.axhline(len(rungs) + 0.5, color=TOTAL, linewidth=0.6, linestyle=":")
+        axes.axhline(len(rungs) + 0.5, color=GREY, linewidth=0.6, linestyle=":")
     axes.tick_params(axis="y", length=0, pad=9)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.6, zorder=-1)

@@ -1,7 +1,8 @@
 """Conditions and observations of ladders, as a plan would make them."""
 
-import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
 
 from toolablate.traces.analysis import Observation
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
@@ -40,9 +41,11 @@ def _tooled(real: Condition, name: str, ending: str) -> dict[str, Condition]:
     }
 
 
-def graded(chances: Mapping[str, list[float]], rng: random.Random, *, model: str = "gpt-x") -> Iterator[Observation]:
-    """A trial of each question under each condition, right with the chances given, scored by three repeats at once."""
+def graded(
+    chances: Mapping[str, Sequence[float]], seed: int, *, model: str = "gpt-x", repeats: int = 3
+) -> Iterator[Observation]:
+    """A trial of each question under each condition, scored by `repeats` answers at once, each right with its chance."""
+    rng = np.random.default_rng(seed)
     for condition, by_question in chances.items():
-        for number, chance in enumerate(by_question):
-            value = sum(rng.random() < chance for _ in range(3)) / 3
-            yield Observation(question=f"q{number:04}", model=model, condition=condition, value=value)
+        for number, right in enumerate(rng.binomial(repeats, by_question).tolist()):
+            yield Observation(question=f"q{number:04}", model=model, condition=condition, value=right / repeats)

@@ -21,7 +21,7 @@ LABELS = list(ladder_conditions(shapley=True))
 
 def drawn(seed: int = 0, questions: int = 30, *, labels: list[str] = LABELS, model: str = "gpt-x") -> list[Observation]:
     rng = random.Random(seed)
-    return list(graded({label: [rng.random() for _ in range(questions)] for label in labels}, rng, model=model))
+    return list(graded({label: [rng.random() for _ in range(questions)] for label in labels}, seed, model=model))
 
 
 def made(observations: list[Observation], **options: int) -> Waterfall:
