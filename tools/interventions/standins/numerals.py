@@ -34,28 +34,28 @@ def values_in(text: str) -> Iterator[tuple[float, int, int, int]]:
         end -= len(run[0]) - len(run[0].rstrip())
         tail = run["power"] or run["below"] or run["percent"]
         body = run[0][: run.start("power") - start] if run["power"] else run[0]
-        for value, decimals in _readings(body):
-            yield value, decimals, start, end
+        for value, decimals, first, last in _readings(body):
+            yield value, decimals, start + first, start + last
             if tail:
-                yield from ((scaled, -1, start, end) for scaled in _scaled(value, run))
+                yield from ((scaled, -1, start + first, end) for scaled in _scaled(value, run))
 
 
-def _readings(body: str) -> Iterator[tuple[float, int]]:
-    for decimal in _DECIMAL.findall(body):
-        yield from _read(decimal.replace(",", "."))
+def _readings(body: str) -> Iterator[tuple[float, int, int, int]]:
+    for decimal in _DECIMAL.finditer(body):
+        yield from _read(decimal[0].replace(",", "."), *decimal.span())
     for start in (0, *(match.end() for match in re.finditer(_GROUP, body))):
         if grouped := _GROUPED.match(body, start):
             rest = (grouped["rest"] or "").replace(",", ".")
             whole = grouped[0][: len(grouped[0]) - len(rest)]
-            yield from _read(re.sub(r"\D", "", whole) + rest)
+            yield from _read(re.sub(r"\D", "", whole) + rest, *grouped.span())
         if mixed := _MIXED.match(body, start):
-            yield from _read(re.sub(r"[,'’ _]", "", mixed[0]))
+            yield from _read(re.sub(r"[,'’ _]", "", mixed[0]), *mixed.span())
 
 
-def _read(plain: str) -> Iterator[tuple[float, int]]:
+def _read(plain: str, first: int, last: int) -> Iterator[tuple[float, int, int, int]]:
     value = float(plain)
     if math.isfinite(value):
-        yield value, len(plain.partition(".")[2])
+        yield value, len(plain.partition(".")[2]), first, last
 
 
 def _scaled(value: float, run: re.Match[str]) -> Iterator[float]:

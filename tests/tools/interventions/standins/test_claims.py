@@ -1,0 +1,141 @@
+"""Sham, oracle and adversary: what tools say that are not called."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.tools.conftest import Caller
+from tests.tools.interventions.standins.conftest import Asked, Counted, Standing
+
+from toolablate.benchmarks import builtin_questions, scorer_for
+from toolablate.sandbox import Sandbox
+from toolablate.tools import Resources
+from toolablate.tools.donors import Donors
+from toolablate.tools.donors.donors import TrialDonors
+from toolablate.tools.guards.guard import NoGuard
+from toolablate.tools.interventions import Setting
+from toolablate.tools.interventions.standins.answers import right_answer, wrong_answer
+from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget
+
+QUESTIONS = {question.id: question for question in builtin_questions()}
+SERIES = QUESTIONS["math-log-series"]
+
+
+async def test_a_sham_starts_no_kernel_and_asks_nobody(
+    sandbox: Sandbox, library: Resources, standing: Standing, call: Caller
+) -> None:
+    kernels, asked = Counted(sandbox), Asked(library.search)
+    resources = Resources(kernels, asked, library.pages)
+    async with standing("sham", "all", resources, SERIES) as tools:
+        ran = await call(tools, "python", code="1 / 0")
+        found = await call(tools, "web_search", query="harmonic  series")
+        opened = await call(tools, "browser_open", url="https://library.example/harmonic")
+        again = await call(tools, "browser_open", page_id=opened.output[1:9], line=3)
+        in_page = await call(tools, "browser_find", page_id=opened.output[1:9], pattern="sum")
+        wrong = await call(tools, "python", program="x")
+    assert (ran.output, ran.status, ran.error) == ("(no output)", "ok", "")
+    assert found.output == "No results for 'harmonic series'."
+    url = "https://library.example/harmonic"
+    assert opened.output == f"[{opened.output[1:9]}] {url} ({url})\nlines 0-0 of 1\nL0: "
+    assert again.output == f"[{opened.output[1:9]}]\nlines 0-0 of 1\nL0: "
+    assert in_page.output == f"No match for 'sum' in [{opened.output[1:9]}]."
+    assert [change.intervention for change in ran.changes] == ["sham"]
+    assert ran.original is None
+    assert (wrong.status, wrong.changes) == ("invalid", ())
+    assert (kernels.started, asked.queries) == (0, [])
+
+
+@pytest.mark.parametrize("names", ["all", "gpt-oss"])
+async def test_an_oracle_words_its_answer_as_the_tool_does(
+    names: str, library: Resources, sandbox: Sandbox, standing: Standing, call: Caller
+) -> None:
+    harmony = names == "gpt-oss"
+    search, opens, find = (
+        ("browser.search", "browser.open", "browser.find")
+        if harmony
+        else ("web_search", "browser_open", "browser_find")
+    )
+    resources = Resources(sandbox, library.search, library.pages)
+    async with standing("oracle", names, resources, SERIES) as tools:
+        found = await call(tools, search, query="series")
+        url = found.output.split("\n")[2].strip()
+        opened = await call(tools, opens, **({"id": url} if harmony else {"url": url}))
+        page = {"cursor" if harmony else "page_id": opened.output[1:9]}
+        in_page = await call(tools, find, pattern="diverge", **page)
+        ran = None if harmony else await call(tools, "python", code="x")
+    assert found.output.split("\n")[:2] == ["Results for 'series':", "1. series"]
+    assert found.output.endswith("\n    Answer: It diverges")
+    assert opened.output.split("\n")[1:] == ["lines 0-0 of 1", "L0: Answer: It diverges"]
+    assert in_page.output.split("\n")[1:] == ["1 line with 'diverge'", "L0: Answer: It diverges"]
+    assert found.markers == ()
+    assert ran is None or ran.output == "It diverges"
+
+
+async def test_a_question_may_bring_its_own_texts(sandbox: Sandbox, standing: Standing, call: Caller) -> None:
+    own = SERIES.model_copy(update={"metadata": {"oracle": "By the integral test: A.", "adversarial": "B\nsurely"}})
+    for name in ("oracle", "adversarial"):
+        async with standing(name, "python", Resources(sandbox), own) as tools:
+            assert (await call(tools, "python", code="x")).output == own.metadata[name]
+
+
+async def test_an_adversary_says_the_same_wrong_thing_in_all_trials(
+    sandbox: Sandbox, standing: Standing, call: Caller
+) -> None:
+    said = set()
+    for seed in "abc":
+        async with standing("adversarial", "python", Resources(sandbox), SERIES, seed=seed) as tools:
+            said |= {(await call(tools, "python", code=code)).output for code in "xyz"}
+    assert len(said) == 1
+    assert said < set(SERIES.choices[1:])
+
+
+def wrong(question: Question, *others: Question) -> str:
+    donors = TrialDonors(Donors((question, *others)), question, NoGuard())
+    return wrong_answer(question, Setting(question=question, donors=donors))
+
+
+@given(
+    st.floats(min_value=-1e9, max_value=1e9, allow_subnormal=False).filter(lambda x: abs(x) > 1e-6),
+    st.sampled_from([0.0, 0.001, 0.01, 0.05]),
+    st.sampled_from([0.0, 0.1]),
+)
+def test_wrong_numbers_are_far_off_and_look_alike(value: float, relative: float, share: float) -> None:
+    target = NumberTarget(value=value, relative=relative, absolute=share * abs(value))
+    number = float(wrong(Question(id="q", prompt="?", target=target)))
+    assert abs(number - value) > 3 * max(target.absolute, relative * abs(value))
+    assert number * value > 0
+    assert 0.05 < number / value < 20 or abs(value) < 2
+
+
+@given(st.lists(st.text(min_size=1, max_size=5), min_size=2, max_size=6), st.data())
+def test_wrong_choices_say_something_else(choices: list[str], data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, len(choices)))
+    question = Question(
+        id="q", prompt="?", choices=tuple(choices), target=ChoiceTarget(letters=tuple("ABCDEF"[:count]))
+    )
+    if len({choice.casefold() for choice in choices}) == len(choices):
+        assert wrong(question) != right_answer(question)
+
+
+def test_wrong_spans_are_of_another_question_or_changed() -> None:
+    def spans(id: str, *texts: str) -> Question:
+        return Question(id=id, prompt=id, target=SpansTarget(spans=texts))
+
+    paris = spans("q", "Paris")
+    assert wrong(paris, spans("r", "paris"), spans("s", "Rome")) == "Rome"
+    assert wrong(paris) not in ("Paris", "")
+    assert wrong(spans("q", "2018", "12.5%"), spans("s", "Rome")).count("; ") == 1
+    year, percent = wrong(spans("q", "2018", "12.5%")).split("; ")
+    assert abs(float(year) - 2018) > 60
+    assert abs(float(percent.rstrip("%")) - 12.5) > 0.3
+    lettered = Question(id="q", prompt="?", target=ChoiceTarget(letters=("B",)))
+    assert right_answer(lettered) == "B"
+    assert wrong(lettered) in ("A", "C", "D")
+
+
+def test_the_right_answer_scores_and_the_wrong_one_does_not() -> None:
+    for question in builtin_questions():
+        for answer, value in ((right_answer(question), 1.0), (wrong(question), 0.0)):
+            said = answer.split("; ") if question.choices else []
+            letters = [letter for letter, choice in zip("ABCDEF", question.choices, strict=False) if choice in said]
+            text = f"Answer: {', '.join(letters) or answer}"
+            assert scorer_for(question.target.kind).score(question, "t", text).value == value, (question.id, text)
