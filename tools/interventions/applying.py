@@ -33,8 +33,9 @@ async def intervened(interventions: Sequence[Applied], call: Call, run: Proceed)
 
     proceed: Proceed = kept
     # All scopes are asked before anything is awaited, since the next call may begin meanwhile.
-    for applied in [each for each in interventions if each.scope.holds(call)]:
-        proceed = partial(_apply, applied, call, proceed)
+    for applied in interventions:
+        if applied.scope.holds(call):
+            proceed = partial(_apply, applied, call, proceed)
     result = await proceed()
     return replace(result, original=_reply(given[-1])) if given and result.changes else result
 

@@ -68,6 +68,12 @@ async def test_a_swap_calls_the_tool_and_shows_something_else() -> None:
     assert result.original == ToolReply(output="ValueError: boom", status="error", error="ValueError")
 
 
+async def test_a_swap_says_also_what_was_changed_before_it() -> None:
+    result = await Echoing([use("truncate", chars=1), use("swap", text="42")])("abc")
+    assert [name for name, _ in details(result)] == ["truncate", "swap"]
+    assert details(result)[1][1].startswith("showed 2 characters in place of")
+
+
 async def test_a_swapped_result_keeps_what_was_asked_and_not_what_was_noticed() -> None:
     lookup = Lookup(kind="page", key="k", miss="not_in_archive")
 

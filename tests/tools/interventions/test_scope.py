@@ -9,6 +9,7 @@ from tests.tools.interventions.echoing import Echoing, details, use
 
 from toolablate.tools import Resources, ToolResult, open_interventions, open_toolset
 from toolablate.tools.interventions import Call, Setting, intervened
+from toolablate.tools.interventions.changing import draws
 from toolablate.tools.likeness import PLAIN
 from toolablate.traces.errors import InputError, ToolError
 from toolablate.traces.records import InterventionUse, ToolUse
@@ -126,6 +127,20 @@ async def test_interventions_of_one_condition_do_not_share_their_chance() -> Non
         "two": pytest.approx(0.5, abs=0.08),
         "text": pytest.approx(0.25, abs=0.07),
     }
+
+
+def test_each_name_place_call_and_trial_has_a_chance_of_its_own() -> None:
+    call = Call("echo", {}, 1, 1, PLAIN)
+    here = Setting(seed="trial")
+    other = [
+        draws(here, "noise", call),
+        draws(replace(here, place=1), "fail", call),
+        draws(here, "fail", replace(call, number=2)),
+        draws(replace(here, seed="another"), "fail", call),
+    ]
+    first = draws(here, "fail", call).random()
+    assert draws(here, "fail", replace(call, tool="crash")).random() == first
+    assert len({first, *(each.random() for each in other)}) == 5
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.5, 0.9])
