@@ -134,7 +134,7 @@ def _footnotes(table: PowerTable) -> Iterator[str]:
         f"could see: the smallest true difference, in points, that a two-sided test at level {aim.alpha:g} finds"
         f" with {100 * aim.power:g} % probability."
     )
-    yield "With one repeat the test is exact, and finds it a little less often (77 % for 80 %)."
+    yield "With one repeat the test is exact, and finds it a little less often (in simulations 77 % for 80 %)."
     if design.comparisons > 1:
         yield f"corrected: at level {aim.alpha:g} / {design.comparisons}, that of Holm's first step."
     if aim.effect_points is not None:

@@ -1,0 +1,293 @@
+"""`toolablate power`: what a plan's design can see, from assumed and from measured variances."""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+from tests.experiments.conftest import Cli, WritePlan
+from tests.traces.pages import SAFE, shown
+
+from toolablate.experiments.plan import load_plan
+from toolablate.experiments.power import Assumed, plan_design, plan_power
+from toolablate.traces.analysis import Observation
+from toolablate.traces.analysis.power import (
+    Aim,
+    PairedDesign,
+    PowerTable,
+    assumed_variances,
+    measured_variances,
+    paired_design,
+    power_json,
+    power_table,
+)
+from toolablate.traces.errors import InputError
+from toolablate.traces.terminal.power import power_view
+
+WIDTHS = [20, 40, 60, 80, 100, 140, 200]
+EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\r\x00"
+DESIGN = paired_design([""] * 430, 3, 1)
+
+SIMULATED = """
+conditions = ["none", "scaffold"]
+repeats = {repeats}
+store = "{store}"
+
+[questions]
+file = "builtin"
+
+[[models]]
+provider = "simulated"
+playbook = "builtin"
+name = "steady"
+seed = 1
+ability = 0.85
+confidence = 3.0
+"""
+
+
+def questions(count: int, *, clusters: Sequence[str] = ()) -> list[dict[str, object]]:
+    asked = [{"id": f"q{n}", "prompt": f"{n}?", "target": {"kind": "number", "value": n}} for n in range(count)]
+    return [{**each, "cluster": cluster} for each, cluster in zip(asked, clusters or [""] * count, strict=True)]
+
+
+def observed(
+    repeats: int, *, count: int = 120, cluster: int = 1, conditions: Sequence[str] = ("python",), **changes: object
+) -> list[Observation]:
+    """A baseline at one half and conditions of which every other cluster gains."""
+    rng = np.random.default_rng(7)
+    names = ("none", *conditions)
+    return [
+        replace(
+            Observation(question=f"q{number}", model="gpt-x", condition=name, repeat=repeat),
+            value=float(rng.random() < 0.5 + (name != "none") * (number // cluster % 2) * 0.4),
+            cluster=f"c{number // cluster}" if cluster > 1 else "",
+            **changes,
+        )
+        for name in names
+        for number in range(count)
+        for repeat in range(repeats)
+    ]
+
+
+def points(table: PowerTable) -> dict[int, float]:
+    return {row.repeats: row.points for row in table.sights[0].rows if row.points is not None}
+
+
+def test_the_design_is_read_from_the_plan(write_plan: WritePlan) -> None:
+    asked = questions(7, clusters=["a", "a", "a", "b", "b", "", ""])
+    plan = write_plan({}, questions=asked, conditions='["none", "scaffold", "python"]', extra="repeats = 4")
+    found = plan_design(load_plan(plan)[0])
+    assert found == PairedDesign(questions=7, clusters=4, design_effect=15 / 7, repeats=4, comparisons=2)
+
+
+def test_a_plan_of_one_condition_compares_nothing(write_plan: WritePlan) -> None:
+    with pytest.raises(InputError, match="found one, 'none'; a comparison needs two"):
+        plan_power(load_plan(write_plan({}, conditions='["none"]'))[0], Aim())
+
+
+def test_points_by_repeats_are_the_issues_and_the_plans_own_is_among_them() -> None:
+    found = points(power_table(replace(DESIGN, repeats=4), Aim(), [assumed_variances(DESIGN)]))
+    assert list(found) == [1, 2, 3, 4, 5, 8, 10]
+    assert {f"{repeats}: {found[repeats]:.1f}" for repeats in (1, 3, 5, 8)} == {"1: 5.6", "3: 3.6", "5: 3.0", "8: 2.7"}
+
+
+def test_a_corrected_level_sees_less() -> None:
+    twelve = power_table(replace(DESIGN, comparisons=12), Aim(effect_points=3), [assumed_variances(DESIGN)]).sights[0]
+    strict = power_table(DESIGN, Aim(alpha=0.05 / 12, effect_points=3), [assumed_variances(DESIGN)]).sights[0]
+    assert [row.corrected_points for row in twelve.rows] == [row.points for row in strict.rows]
+    assert [row.corrected_questions for row in twelve.rows] == [row.questions for row in strict.rows]
+    assert twelve.corrected_repeats == strict.repeats
+    assert [row.points for row in twelve.rows] < [row.corrected_points for row in twelve.rows]
+
+
+def test_what_an_effect_takes_would_show_it() -> None:
+    sight = power_table(DESIGN, Aim(effect_points=3), [assumed_variances(DESIGN)]).sights[0]
+    needed = {row.repeats: row.questions for row in sight.rows}
+    wider = replace(DESIGN, questions=needed[2])
+    assert points(power_table(wider, Aim(), [assumed_variances(DESIGN)]))[2] == pytest.approx(3, abs=0.01)
+    assert points(power_table(wider, Aim(), [assumed_variances(DESIGN)]))[2] <= 3
+    assert sight.repeats is not None
+    longer = points(power_table(replace(DESIGN, repeats=sight.repeats), Aim(), [assumed_variances(DESIGN)]))
+    assert longer[sight.repeats] <= 3
+    assert power_table(DESIGN, Aim(effect_points=1), [assumed_variances(DESIGN)]).sights[0].repeats is None
+
+
+def test_clusters_are_assumed_to_be_one_true_difference_each() -> None:
+    alone, together = paired_design([""] * 60, 1, 1), paired_design([f"c{n // 6}" for n in range(60)], 1, 1)
+    ten = paired_design([""] * 10, 1, 1)
+    only_between = [
+        points(power_table(design, Aim(), [assumed_variances(design, within=0)]))[1]
+        for design in (alone, together, ten)
+    ]
+    assert only_between[1] == pytest.approx(only_between[2])
+    assert only_between[0] < only_between[1]
+    only_within = [
+        points(power_table(design, Aim(), [assumed_variances(design, between=0)]))[1] for design in (alone, together)
+    ]
+    assert only_within[0] == pytest.approx(only_within[1]), "chance is every trial's own"
+
+
+def test_variances_of_an_earlier_run() -> None:
+    """Gains of 0 and .4 by halves: .04 between; .25 within the baseline, .25 and .09 within the condition."""
+    (found,), left_out = measured_variances(observed(40), "none")
+    assert left_out == []
+    assert (found.model, found.baseline, found.condition) == ("gpt-x", "none", "python")
+    assert found.between == pytest.approx(0.04, rel=0.2)
+    assert found.within == pytest.approx((0.25 + 0.17) / 2, rel=0.03)
+    (clustered,), _ = measured_variances(observed(40, cluster=4), "none")
+    assert clustered.measured is not None
+    assert clustered.measured.clusters == 30
+    assert clustered.between == pytest.approx(4 * 0.04, rel=0.2)
+
+
+def test_trials_that_do_not_count_tell_nothing() -> None:
+    rows = observed(3)
+    spoiled = [replace(row, repeat=9, outcome="failed", value=1.0) for row in rows[::5]]
+    unscored = [replace(row, repeat=10, value=None) for row in rows[::3]]
+    assert measured_variances([*rows, *spoiled, *unscored], "none") == measured_variances(rows, "none")
+
+
+def test_an_earlier_run_without_repeats_bounds_what_could_be_seen() -> None:
+    rows = observed(5)
+    (one,), _ = measured_variances([row for row in rows if not row.repeat], "none")
+    (known,), _ = measured_variances(rows, "none")
+    table = power_table(DESIGN, Aim(effect_points=3), [one, known])
+    for row, truth in zip(*(sight.rows for sight in table.sights), strict=True):
+        assert row.least_points is not None
+        assert row.points is not None
+        assert truth.points is not None
+        assert row.least_points * 0.9 <= truth.points <= row.points * 1.1
+    assert table.sights[0].rows[0].least_points == pytest.approx(table.sights[0].rows[0].points)
+    page = shown(power_view(table), 140)
+    assert "without repeats, nothing tells what of it is chance" in page
+    assert "takes what an earlier run with repeats would tell" in page
+    assert "up to" in page
+
+
+def test_where_nothing_varied_nothing_is_told() -> None:
+    (found,), _ = measured_variances([replace(row, value=1.0) for row in observed(3)], "none")
+    table = power_table(DESIGN, Aim(effect_points=3), [found])
+    assert points(table) == {}
+    page = shown(power_view(table))
+    assert "nothing varied in the earlier run" in page
+    assert "To see 3 points" not in page
+
+
+def tables() -> list[PowerTable]:
+    clustered = paired_design([f"c{n // 9}" for n in range(99)], 4, 3)
+    rows = observed(3, conditions=("python", EVIL, "retrieval-augmented-python"), cluster=2, simulated=True)
+    measured, left_out = measured_variances([*rows, replace(rows[-1], condition="lonely")], "none")
+    assert left_out == ["gpt-x lonely"]
+    unparted, _ = measured_variances([row for row in rows if not row.repeat], "none")
+    return [
+        power_table(clustered, Aim(effect_points=2.5), [assumed_variances(clustered)]),
+        power_table(clustered, Aim(effect_points=2.5), measured, left_out),
+        power_table(DESIGN, Aim(0.9, 0.01), unparted),
+    ]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_figure_is_shown_at_every_width(width: int) -> None:
+    for table in tables():
+        page = shown(power_view(table), width)
+        assert SAFE.fullmatch(page)
+        assert max(map(cell_len, page.splitlines())) <= width
+        for sight in table.sights:
+            for row in sight.rows:
+                assert f"{row.points:.1f}" in page
+                assert f"{row.corrected_points:.1f}" in page
+                if row.questions is not None:
+                    assert f"{row.questions:,}" in page
+        assert "(plan)" in page
+
+
+def test_the_page_says_what_it_rests_on() -> None:
+    assumed, measured, unparted = (shown(power_view(table), 200) for table in tables())
+    assert "99 questions in 11 independent clusters, 4 repeats, 3 comparisons with the baseline" in assumed
+    assert "Assumed variances: 0.02 between questions (x 9 for clusters), 0.075 within" in assumed
+    assert "Assumed variances are a guess" in assumed
+    assert "give --from STORE" in assumed
+    assert "level 0.05 / 3, that of Holm's first step" in assumed
+    assert "a little too hopeful" in assumed
+    assert "guess" not in measured
+    assert "From 120 questions in 60 independent clusters with 3 repeats" in measured
+    assert "SIMULATED" in measured
+    assert "[red]x[/nonsense]" in measured
+    assert "Too few questions to say anything: gpt-x lonely" in measured
+    assert "level 0.01 finds with 90 % probability" in unparted
+    assert "Holm" not in unparted
+    assert " .. " in unparted
+
+
+def test_json_has_what_the_page_has() -> None:
+    table = tables()[1]
+    found = json.loads(power_json(table))
+    assert found["design"]["clusters"] == 11
+    assert [sight["variances"]["condition"] for sight in found["sights"]] == [
+        sight.variances.condition for sight in table.sights
+    ]
+    assert [row["points"] for row in found["sights"][0]["rows"]] == [row.points for row in table.sights[0].rows]
+
+
+@pytest.mark.parametrize(
+    ("aim", "assumed", "told"),
+    [
+        (Aim(alpha=0), Assumed(), "--alpha: found 0; allowed is between 0 and 1"),
+        (Aim(alpha=math.nan), Assumed(), "--alpha: found nan"),
+        (Aim(power=1), Assumed(), r"--power: found 1; allowed is between --alpha \(0.05\) and 1"),
+        (Aim(power=0.01), Assumed(), "--power: found 0.01"),
+        (Aim(effect_points=0), Assumed(), "--effect: found 0; allowed is points above 0 and up to 100"),
+        (Aim(effect_points=math.inf), Assumed(), "--effect: found inf"),
+        (Aim(), Assumed(between=-0.1), "--between: found -0.1; allowed is from 0 to 1"),
+        (Aim(), Assumed(within=0.3), "--within: found 0.3; allowed is from 0 to 0.25"),
+        (Aim(), Assumed(0, 0), "found 0 for both"),
+    ],
+)
+def test_figures_out_of_range_are_refused(write_plan: WritePlan, aim: Aim, assumed: Assumed, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        plan_power(load_plan(write_plan({}))[0], aim, assumed=assumed)
+
+
+def test_power_runs_nothing_and_needs_no_key(cli: Cli, tmp_path: Path) -> None:
+    lines = (json.dumps(each) for each in questions(430))
+    (tmp_path / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        "conditions = ['none', 'python']\nrepeats = 3\n[questions]\nfile = 'questions.jsonl'\n"
+        "[[models]]\nprovider = 'openai'\nname = 'm'\nendpoint = 'https://models.example/v1'\n",
+        encoding="utf-8",
+    )
+    done = cli("power", plan, "--effect", "3", env={"PATH": "/usr/bin:/bin", "COLUMNS": "80"})
+    assert done.returncode == 0, done.stderr
+    assert "430 questions, 3 repeats, 1 comparison with the baseline" in done.stdout
+    assert "3.6" in done.stdout
+    assert "To see 3 points on these questions takes 6 repeats" in done.stdout
+    assert not (tmp_path / "runs").exists()
+    told = json.loads(cli("power", plan, "--between", "0", "--within", "0.1", "--json").stdout)
+    assert told["sights"][0]["variances"]["within"] == 0.1
+    refused = cli("power", plan, "--from", "nowhere.sqlite")
+    assert refused.returncode == 2
+    assert "There is no store at nowhere.sqlite" in refused.stderr
+    both = cli("power", plan, "--from", "nowhere.sqlite", "--within", "0.1")
+    assert (both.returncode, both.stdout) == (2, "")
+    assert "--from goes with neither --between nor --within" in both.stderr
+
+
+def test_variances_come_from_an_earlier_store(cli: Cli, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(SIMULATED.format(repeats=3, store="earlier.sqlite"), encoding="utf-8")
+    assert cli("run", plan).returncode == 0
+    done = cli("power", plan, "--from", tmp_path / "earlier.sqlite", "--json")
+    assert done.returncode == 0, done.stderr
+    (sight,) = json.loads(done.stdout)["sights"]
+    measured = sight["variances"]["measured"]
+    assert (measured["questions"], measured["repeats"]) == (40, [3, 3])
+    assert 0 < sight["variances"]["within"] <= 0.25
+    page = cli("power", plan, "--from", tmp_path / "earlier.sqlite", env={"COLUMNS": "100"}).stdout
+    assert "SIMULATED" in page
+    assert "From 40 questions with 3 repeats: variance" in page
