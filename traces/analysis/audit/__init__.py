@@ -1,0 +1,27 @@
+"""Does a published table follow from its own figures? Pure arithmetic, exact, with all that rounding allows."""
+
+from toolablate.traces.analysis.audit.audit import Audit, TableAudit, audit, audit_json
+from toolablate.traces.analysis.audit.finding import Finding, Recomputed, figure
+from toolablate.traces.analysis.audit.printed import EMPTY, Printed, printed
+from toolablate.traces.analysis.audit.table import Column, Kind, Paper, Place, PublishedTable, Row, Rule, Summary
+
+__all__ = [
+    "EMPTY",
+    "Audit",
+    "Column",
+    "Finding",
+    "Kind",
+    "Paper",
+    "Place",
+    "Printed",
+    "PublishedTable",
+    "Recomputed",
+    "Row",
+    "Rule",
+    "Summary",
+    "TableAudit",
+    "audit",
+    "audit_json",
+    "figure",
+    "printed",
+]

@@ -1,0 +1,98 @@
+"""All checks of all tables of a paper."""
+
+import json
+from dataclasses import dataclass
+
+from toolablate.traces.analysis.audit.average_deltas import check_average_deltas
+from toolablate.traces.analysis.audit.averages import check_summary
+from toolablate.traces.analysis.audit.deltas import check_deltas
+from toolablate.traces.analysis.audit.finding import Finding, Level, Recomputed
+from toolablate.traces.analysis.audit.granularity import check_granularity
+from toolablate.traces.analysis.audit.ranks import check_ranks, check_shares
+from toolablate.traces.analysis.audit.repeated import check_repeated
+from toolablate.traces.analysis.audit.rules import check_rules
+from toolablate.traces.analysis.audit.table import Paper, PublishedTable
+
+LEVELS: tuple[Level, ...] = ("wrong", "remark", "fact")
+
+
+@dataclass(frozen=True, slots=True)
+class TableAudit:
+    """`recomputed` has the cells that others give, several times where several rules are on one cell; `findings` are
+    worst first."""
+
+    table: PublishedTable
+    recomputed: tuple[Recomputed, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not any(finding.level == "wrong" for finding in self.findings)
+
+    def cell(self, row: str, column: str) -> Recomputed | None:
+        """What one cell was recomputed to: by the rule that it breaks, where it breaks one."""
+        found = [one for one in self.recomputed if (one.row, one.column) == (row, column)]
+        return min(found, key=lambda one: one.follows, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    source: str
+    tables: tuple[TableAudit, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(table.ok for table in self.tables)
+
+
+def audit(paper: Paper) -> Audit:
+    return Audit(paper.source, tuple(_table(paper, table) for table in paper.tables))
+
+
+def audit_json(found: Audit) -> str:
+    """Per table its name, the recomputed cells and the findings; `ok` is whether all figures follow."""
+    tables = [
+        {
+            "table": one.table.name,
+            "caption": one.table.caption,
+            "ok": one.ok,
+            "recomputed": [
+                {
+                    "row": cell.row,
+                    "column": cell.column,
+                    "printed": cell.printed,
+                    "recomputed": float(cell.value),
+                    "follows": cell.follows,
+                    "reading": cell.reading or None,
+                }
+                for cell in one.recomputed
+            ],
+            "findings": [
+                {
+                    "level": finding.level,
+                    "kind": finding.kind,
+                    "row": finding.row,
+                    "column": finding.column,
+                    "text": finding.text,
+                }
+                for finding in one.findings
+            ],
+        }
+        for one in found.tables
+    ]
+    return json.dumps({"source": found.source, "ok": found.ok, "tables": tables}, ensure_ascii=False, indent=2)
+
+
+def _table(paper: Paper, table: PublishedTable) -> TableAudit:
+    checks = (
+        check_deltas(paper, table),
+        check_average_deltas(paper, table),
+        check_summary(table),
+        check_rules(paper, table),
+        check_ranks(table),
+        check_shares(table),
+    )
+    findings = [finding for _, found in checks for finding in found]
+    findings += [*check_repeated(table), *check_granularity(table)]
+    findings.sort(key=lambda finding: (LEVELS.index(finding.level), -finding.off))
+    return TableAudit(table, tuple(cell for cells, _ in checks for cell in cells), tuple(findings))

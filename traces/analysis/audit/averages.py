@@ -1,0 +1,104 @@
+"""Whether the row that sums up is the mean, sum, largest or smallest of the rows above it."""
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations
+
+from toolablate.traces.analysis.audit.finding import Finding, Recomputed, figure
+from toolablate.traces.analysis.audit.interval import Interval, mean, total
+from toolablate.traces.analysis.audit.printed import Printed
+from toolablate.traces.analysis.audit.table import Column, PublishedTable, Row, Summary
+
+LEFT_OUT = 2
+"""How many rows an average may leave out before any number could be explained."""
+FEW = 3
+
+
+def check_summary(table: PublishedTable) -> tuple[list[Recomputed], list[Finding]]:
+    row, summary = table.summary_row, table.summary
+    cells: list[Recomputed] = []
+    findings: list[Finding] = []
+    if row is None or summary is None:
+        return cells, findings
+    for column in table.scores:
+        printed, values = table.cell(row, column.name), table.printed_in(column.name)
+        if printed is None or not values:
+            continue
+        within = _within(table, summary, column.name, values)
+        decimals = printed.decimals
+        value = (within.low + within.high) / 2
+        follows = within.meets(printed.interval if decimals else printed.counted)
+        cells.append(Recomputed(row.name, column.name, printed.text, value, decimals, follows))
+        if not follows:
+            findings.append(_wrong(table, summary, column, printed, value))
+    return cells, findings
+
+
+def _within(
+    table: PublishedTable, summary: Summary, column: str, values: Sequence[tuple[Row, Printed]]
+) -> Interval:
+    cells = [cell for _, cell in values]
+    if column in summary.largest:
+        return Interval(max(cell.interval.low for cell in cells), max(cell.interval.high for cell in cells))
+    if column in summary.smallest:
+        return Interval(min(cell.interval.low for cell in cells), min(cell.interval.high for cell in cells))
+    if column in summary.weights:
+        weights = [table.cell(row, summary.weights[column]) for row, _ in values]
+        known = [(cell.interval, weight.value) for cell, weight in zip(cells, weights, strict=True) if weight]
+        return mean([interval for interval, _ in known], [weight for _, weight in known])
+    if summary.means:
+        return mean([cell.interval for cell in cells])
+    return total([cell.counted for cell in cells])
+
+
+def _wrong(table: PublishedTable, summary: Summary, column: Column, printed: Printed, value: Fraction) -> Finding:
+    recomputed = figure(value, printed.decimals)
+    told = f"printed {printed.text}; {_what(table, summary, column.name)} {recomputed}"
+    if summary.means:
+        told += f". {_instead(table, column.name, printed)}"
+    off = float(abs(printed.value - value) / printed.unit)
+    return Finding("wrong", "average" if summary.means else "total", told, summary.row, column.name, off)
+
+
+def _what(table: PublishedTable, summary: Summary, column: str) -> str:
+    if column in summary.largest:
+        return "the largest of the rows is"
+    if column in summary.smallest:
+        return "the smallest of the rows is"
+    if column in summary.weights:
+        return f"the rows' mean by {summary.weights[column]} is"
+    count = len(table.printed_in(column))
+    return f"the mean of the {count} rows is" if summary.means else f"the {count} rows add up to"
+
+
+def _instead(table: PublishedTable, column: str, printed: Printed) -> str:
+    """What else gives the printed average: that of another column, or of fewer rows."""
+    row = table.summary_row
+    copied = [
+        other.name
+        for other in table.scores
+        if other.name != column and row is not None and (cell := table.cell(row, other.name))
+        if cell.text == printed.text
+    ]
+    if copied:
+        return f"It is the average printed for {', '.join(copied)}."
+    sets = list(_sets(table.printed_in(column), printed))
+    if not sets:
+        return f"Nor is it the mean without any {'one' if LEFT_OUT == 1 else 'one or two'} of them."
+    few = " or ".join(" and ".join(names) for names in sets[:FEW])
+    return f"It would be the mean without {few}{' or others' if len(sets) > FEW else ''}."
+
+
+def _sets(values: Sequence[tuple[Row, Printed]], printed: Printed) -> Iterator[list[str]]:
+    """The rows to leave out, the fewest that do."""
+    whole = total([cell.interval for _, cell in values])
+    for count in range(1, min(LEFT_OUT, len(values) - 1) + 1):
+        found = False
+        for gone in combinations(values, count):
+            out = total([cell.interval for _, cell in gone])
+            left = Interval(whole.low - out.low, whole.high - out.high).times(Fraction(1, len(values) - count))
+            if left.meets(printed.interval):
+                found = True
+                yield [row.name for row, _ in gone]
+        if found:
+            return
