@@ -13,7 +13,7 @@ from toolablate.tools.interventions.intervention import Call, Proceed, Setting
 from toolablate.tools.interventions.scope import OfCalls
 from toolablate.tools.tool import ToolResult
 
-_KINDS = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
+_KINDS = {char: kind for kind in (string.ascii_lowercase, string.ascii_uppercase, string.digits) for char in kind}
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.])([0-9]++(?:\.[0-9]++)?+)(?:[eE][-+]?[0-9]++)?+(?![A-Za-z0-9_])")
 
 
@@ -47,7 +47,7 @@ def characters(text: str, rate: float, chance: random.Random) -> tuple[str, str]
     shown: list[str] = []
     many = of = 0
     for char in text:
-        kind = foreign if _foreign(char) else next((kind for kind in _KINDS if char in kind), "")
+        kind = _KINDS.get(char) or (foreign if _foreign(char) else "")
         of += bool(kind)
         hit = bool(kind) and chance.random() < rate and len(kind) > 1
         many += hit
