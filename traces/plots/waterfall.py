@@ -23,7 +23,8 @@ THICK, MARGIN = 0.62, 0.04
 def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> None:
     """A panel for each waterfall: models below each other, ladders side by side. `path` ends in .svg, .png or .pdf.
 
-    Whiskers are 95 % intervals; bars are pale where the Holm-corrected p-value is not below .05. A bound that is off
+    Whiskers are 95 % intervals; bars are pale where the Holm-corrected p-value is not below
+    .05, or questions are too few to say. A bound that is off
     the scale of the rungs ends in an arrow at its edge. Raises InputError where the file cannot be written.
     """
     from matplotlib.figure import Figure
@@ -41,8 +42,8 @@ def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> None:
         for each in waterfalls:
             _panel(panels[models.index(each.model)][toolsets.index(each.ladder)], each, limits)
         figure.supxlabel(
-            "Points from the first arm, with 95 % intervals. Pale: p (Holm) is not below .05. The order of rungs is a"
-            " convention.",
+            "Points from the first arm, with 95 % intervals. Pale: p (Holm) is not below .05, or too few questions."
+            " The order of rungs is a convention.",
             fontsize="small",
             color=GREY,
         )
@@ -84,7 +85,7 @@ def _panel(axes: "Axes", waterfall: Waterfall, limits: tuple[float, float]) -> N
 
 def _bar(axes: "Axes", row: int, step: Step, base: float, *, total: bool) -> None:
     start, points = (step.before_score or 0.0) - base, step.points or 0.0
-    sure = step.p_holm is not None and step.p_holm < SIGNIFICANT
+    sure = not step.small and step.p_holm is not None and step.p_holm < SIGNIFICANT
     colour = TOTAL if total else GAIN if points > 0 else LOSS
     axes.barh(row, points, left=start, height=THICK, color=colour, alpha=1 if sure else PALE, zorder=2)
     if step.ci95 is not None:

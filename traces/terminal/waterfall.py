@@ -7,13 +7,15 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.text import Text
 
+from toolablate.traces.analysis import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.traces.analysis.ladder import Shapley, Step, Waterfall
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.fitted import Column, Fitted, figures, words
+from toolablate.traces.terminal.numbers import SIGNIFICANT
 from toolablate.traces.terminal.plain import inert, one_line
 from toolablate.traces.terminal.simulated import simulated_banner
 
-SIGNIFICANT = 0.05
+SMALL = "*"
 MOST_BAR = 60
 LEAST_NAME = 13
 WHOLE_NAME = 18
@@ -61,7 +63,7 @@ def _empty(waterfall: Waterfall) -> RenderableType:
 
 
 def _table(waterfall: Waterfall, room: int) -> Fitted:
-    steps = (*waterfall.rungs, waterfall.total, *waterfall.bounds)
+    steps = _steps(waterfall)
     start = waterfall.total.before_score
     columns = (
         Column(
@@ -70,7 +72,7 @@ def _table(waterfall: Waterfall, room: int) -> Fitted:
             least=LEAST_NAME if room < NARROW else WHOLE_NAME,
         ),
         figures("points", ["", *(Text(numbers.signed(step.points), style=_style(step)) for step in steps)]),
-        figures("95 % interval", ["", *(numbers.interval(step.ci95) for step in steps)]),
+        figures("95 % interval", ["", *(_interval(step) for step in steps)]),
         figures("p", ["", *(numbers.p_value(step.p_value) for step in steps)], spare=1),
         figures("p Holm", ["", *(numbers.p_value(step.p_holm) for step in steps)], spare=3),
         figures("score", [numbers.percent(start), *(numbers.percent(step.score) for step in steps)], spare=2),
@@ -108,8 +110,12 @@ def _name(step: Step, waterfall: Waterfall) -> Text:
     return Text(f"bound: {step.name}" if step in waterfall.bounds else step.name)
 
 
+def _interval(step: Step) -> str:
+    return f"{SMALL if step.small and step.ci95 else ''}{numbers.interval(step.ci95)}"
+
+
 def _style(step: Step) -> str:
-    if step.points is None or step.p_holm is None or step.p_holm >= SIGNIFICANT:
+    if step.small or step.points is None or step.p_holm is None or step.p_holm >= SIGNIFICANT:
         return "bold"
     return "bold red" if step.points < 0 else "bold green"
 
@@ -161,10 +167,14 @@ def _check(shapley: Shapley) -> Iterator[RenderableType]:
 
 
 def _footnotes(waterfalls: Sequence[Waterfall]) -> Iterator[str]:
-    tests = {(each.model, step.before, step.after) for each in waterfalls for step in _tested(each)}
-    yield f"Bars begin where the last one ended: {GAIN} gain, {LOSS} loss, coloured where p Holm is below .05."
+    tested = ((each, step) for each in waterfalls for step in _steps(each) if step.p_value is not None)
+    tests = {(each.model, step.before, step.after, step.questions, step.p_value) for each, step in tested}
+    yield f"Bars begin where the last one ended: {GAIN} gain, {LOSS} loss, coloured where p Holm < {SIGNIFICANT:g}."
     yield "points: percentage points, paired over questions scored in all arms. score: percent, of the arm reached."
     yield "95 % interval: of points, from a paired bootstrap over questions (BCa). p: two-sided sign-flip test."
+    if any(step.small for each in waterfalls for step in _steps(each)):
+        few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ"
+        yield f"{SMALL}: {few}; intervals cover less than they say."
     yield f"p Holm: corrected for the number of comparisons shown ({len(tests)})."
     yield "The order of the rungs is a convention: what a factor is worth can depend on those before it."
     if any(each.shapley is not None for each in waterfalls):
@@ -179,6 +189,5 @@ def _footnotes(waterfalls: Sequence[Waterfall]) -> Iterator[str]:
         yield f'ladder = ["{one_line(missing)}"] in a plan runs the arms that are missing.'
 
 
-def _tested(waterfall: Waterfall) -> tuple[Step, ...]:
-    steps = (*waterfall.rungs, waterfall.total, *waterfall.bounds)
-    return tuple(step for step in steps if step.p_value is not None)
+def _steps(waterfall: Waterfall) -> tuple[Step, ...]:
+    return (*waterfall.rungs, waterfall.total, *waterfall.bounds)

@@ -96,6 +96,18 @@ def test_what_does_not_count_and_what_is_missing_is_told() -> None:
     assert f"{found.relative:+.1f} %".replace("-", "−") in page
 
 
+def test_steps_of_few_questions_are_marked_and_not_coloured() -> None:
+    many = made(seen())
+    few = made([each for each in seen() if each.question < "q0040"])
+    assert [any(step.small for step in (*each.rungs, each.total)) for (each,) in (many, few)] == [False, True]
+    assert "fewer than 50 independent questions" not in shown(waterfalls_view(many))
+    page = shown(waterfalls_view(few), 120)
+    assert page.count(" *") == 9
+    assert "*: fewer than 50 independent questions, or 10 that differ" in page
+    (same,) = made([replace(each, value=1.0) for each in seen()])
+    assert (same.total.small, same.total.ci95) == (True, None)
+
+
 def test_shapley_values_are_shown_where_they_can_be_and_else_how_to_get_them() -> None:
     (found,) = made(seen())
     page = shown(waterfalls_view([found]), 100)

@@ -52,8 +52,7 @@ class Ladder:
         """Neighbouring arms; where one between them is missing, its two rungs are one ("availability + calling")."""
         kinds = list(self.arms)
         return tuple(
-            Rung(self._crossed(before, after), self.arms[before], self.arms[after])
-            for before, after in pairwise(kinds)
+            Rung(self._crossed(before, after), self.arms[before], self.arms[after]) for before, after in pairwise(kinds)
         )
 
     @property

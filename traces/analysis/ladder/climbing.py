@@ -69,6 +69,7 @@ def _step(trials: Trials, name: str, arms: tuple[str, str], questions: Sequence[
         after=arms[1],
         questions=len(questions),
         clusters=trials.clusters(questions),
+        small=trials.few(questions, differences),
         before_score=percent(before),
         score=percent(after),
         points=percent(differences),

@@ -5,9 +5,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from toolablate.traces.analysis.pairing import Arm, mean_scores
+from toolablate.traces.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
+from toolablate.traces.analysis.pairing import Arm, Unit, mean_scores, unit
 from toolablate.traces.analysis.statistics import bootstrap_interval, sign_flip_p
 from toolablate.traces.store import Observation
+
+TOLERANCE = 10.0**-9
 
 Scores = Mapping[str, float]
 """The mean over repeats of each question's score under one condition, in [0, 1]."""
@@ -26,12 +29,11 @@ class Trials:
 
     def __init__(self, observations: Iterable[Observation]) -> None:
         self._arms: dict[str, Arm] = defaultdict(lambda: defaultdict(list))
-        self._units: dict[str, tuple[str, str]] = {}
+        self._units: dict[str, Unit] = {}
         self.simulated = False
         for seen in observations:
             self._arms[seen.condition][seen.question].append(seen)
-            # A question without a cluster is one of its own, and never meets a cluster of the same name.
-            self._units[seen.question] = ("cluster", seen.cluster) if seen.cluster else ("question", seen.question)
+            self._units[seen.question] = unit(seen)
             self.simulated = self.simulated or seen.simulated
         self._scores: dict[str, Scores] = {label: mean_scores(arm) for label, arm in self._arms.items()}
 
@@ -53,22 +55,27 @@ class Trials:
     def clusters(self, questions: Iterable[str]) -> int:
         return len({self._units[question] for question in questions})
 
-    def by_unit(self, questions: Sequence[str], values: Sequence[float]) -> tuple[list[float], list[int]]:
-        """The values of questions summed by independent unit, and how many questions each unit has."""
-        grouped: dict[tuple[str, str], list[float]] = defaultdict(list)
-        for question, value in zip(questions, values, strict=True):
-            grouped[self._units[question]].append(value)
-        return [math.fsum(group) for group in grouped.values()], [len(group) for group in grouped.values()]
+    def few(self, questions: Sequence[str], values: Sequence[float]) -> bool:
+        """Whether these are too few, or too few that differ from 0, for an interval that covers what it says."""
+        sums, _ = self._by_unit(questions, values)
+        return len(sums) < FEW_CLUSTERS or sum(abs(total) > TOLERANCE for total in sums) < FEW_DIFFERING
 
     def interval(self, questions: Sequence[str], values: Sequence[float], chance: Chance) -> tuple[float, float] | None:
         """95 % interval of the mean of values in [-1, 1], in points."""
-        sums, sizes = self.by_unit(questions, values)
+        sums, sizes = self._by_unit(questions, values)
         found = bootstrap_interval(sums, sizes, seed=chance.seed, resamples=chance.resamples)
         return None if found is None else (100 * found[0], 100 * found[1])
 
     def p_value(self, questions: Sequence[str], values: Sequence[float], chance: Chance) -> float:
         """Two-sided sign-flip test that the mean of values is 0."""
-        return sign_flip_p(self.by_unit(questions, values)[0], seed=chance.seed, resamples=chance.resamples)
+        return sign_flip_p(self._by_unit(questions, values)[0], seed=chance.seed, resamples=chance.resamples)
+
+    def _by_unit(self, questions: Sequence[str], values: Sequence[float]) -> tuple[list[float], list[int]]:
+        """The values of questions summed by independent unit, and how many questions each unit has."""
+        grouped: dict[Unit, list[float]] = defaultdict(list)
+        for question, value in zip(questions, values, strict=True):
+            grouped[self._units[question]].append(value)
+        return [math.fsum(group) for group in grouped.values()], [len(group) for group in grouped.values()]
 
 
 def percent(values: Sequence[float]) -> float | None:

@@ -18,6 +18,7 @@ class Step:
                       `total`, `oracle` or `adversarial`
     before, after   labels of the two conditions
     questions       questions that count; `clusters`: independent units that interval and p-value rest on
+    small           too few of these, or too few that differ, for an interval that covers what it says (`effect`)
     before_score,   percent: the mean over questions of each question's mean over its repeats; None without a question
       score
     points          score - before_score, in percentage points
@@ -32,6 +33,7 @@ class Step:
     after: str
     questions: int
     clusters: int
+    small: bool
     before_score: float | None
     score: float | None
     points: float | None
@@ -121,7 +123,7 @@ def waterfalls_csv(waterfalls: Sequence[Waterfall]) -> str:
 
 
 _COLUMNS = (
-    *("model", "simulated", "ladder", "kind", "name", "before", "after", "questions", "clusters"),
+    *("model", "simulated", "ladder", "kind", "name", "before", "after", "questions", "clusters", "small"),
     *("excluded_questions", "before_score", "score", "points", "ci95_low", "ci95_high", "p_value", "p_holm"),
     *("relative", "shapley_points", "shapley_ci95_low", "shapley_ci95_high", "shapley_questions"),
 )
