@@ -213,7 +213,7 @@ def test_the_page_says_what_it_rests_on() -> None:
     assert "Assumed variances are a guess" in assumed
     assert "give --from STORE" in assumed
     assert "level 0.05 / 3, that of Holm's first step" in assumed
-    assert "a little too hopeful" in assumed
+    assert "too hopeful below 30 independent questions" in assumed
     assert "guess" not in measured
     assert "From 120 questions in 60 independent clusters with 3 repeats" in measured
     assert "SIMULATED" in measured

@@ -11,7 +11,8 @@ from toolablate.traces.terminal.plain import one_line
 from toolablate.traces.terminal.simulated import simulated_banner
 
 FEW_CLUSTERS = 30
-"""Below this the quantiles of Student's t are more than 3.5 % larger than the normal ones that the figures rest on."""
+"""Below this the normal quantiles that the figures rest on are more than 3.5 % smaller than Student's: in simulations
+of 20 independent questions the sign-flip test finds 75 % where 80 % is said, of 10 questions 69 %."""
 
 
 def power_view(table: PowerTable) -> RenderableType:
@@ -143,7 +144,7 @@ def _footnotes(table: PowerTable) -> Iterator[str]:
     if any(row.points is None for sight in table.sights for row in sight.rows):
         yield f"{numbers.UNKNOWN}: nothing varied in the earlier run, which does not say what could."
     if design.clusters < FEW_CLUSTERS:
-        yield f"By a normal approximation, which is a little too hopeful below {FEW_CLUSTERS} independent questions."
+        yield f"A normal approximation, too hopeful below {FEW_CLUSTERS} independent questions (at 10: 69 % for 80 %)."
     if table.left_out:
         yield f"Too few questions to say anything: {', '.join(map(one_line, table.left_out))}."
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolablate.traces.analysis.statistics import Bounds, harm_bounds, question_effects, selected_effects
@@ -39,6 +39,7 @@ def split_by_split(before: list[bool], after: list[bool]) -> list[float]:
     return np.mean(found, axis=0).tolist()
 
 
+@settings(deadline=None)
 @given(DRAWN, DRAWN)
 def test_every_way_to_halve_the_repeats_counts_the_same(before: list[bool], after: list[bool]) -> None:
     found = harm_bounds([before], [after], ["q"])
@@ -52,6 +53,7 @@ def test_every_way_to_halve_the_repeats_counts_the_same(before: list[bool], afte
     assert found.harmed.ci95 is None
 
 
+@settings(deadline=None, max_examples=40)
 @given(st.floats(0, 1), st.floats(0, 1), st.integers(2, 5), st.integers(2, 5))
 def test_no_bound_is_flattered(p: float, r: float, repeats: int, others: int) -> None:
     """The exact expectation of each bound of one question, over all that could be drawn."""
