@@ -68,10 +68,10 @@ def write_plan(folder: Path, ladder: str, *, limit: int = 2, models: str = SIMUL
     return path
 
 
-def run(plan: Path) -> dict[str, list[Trace]]:
+def run(plan: Path, into: str = "store.sqlite") -> dict[str, list[Trace]]:
     """The traces of each condition, in the order of their questions."""
     loaded, text = load_plan(plan)
-    store = plan.parent / "store.sqlite"
+    store = plan.parent / into
     with RunProgress(Console(quiet=True)) as progress:
         launch(loaded.with_changes(store=store), text, progress)
     found: dict[str, list[Trace]] = {}
