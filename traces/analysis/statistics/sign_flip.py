@@ -18,6 +18,10 @@ def sign_flip_p(differences: Sequence[float], *, seed: int = 0, resamples: int =
     `differences` are one per independent unit. Exact where the distribution of their sum can be written out, which for
     right-or-wrong scores is always (it is then the exact McNemar test); else (b + 1) / (n + 1) from random flips
     (Phipson and Smyth 2010). 1.0 where nothing differs.
+
+    Single runs of right-or-wrong scores take few values, so that the exact test finds an effect in null data less often
+    than the level of 5 % says: with 430 questions of which 10 % differ 3.5 % of the time, of which 30 % differ 4.1 %,
+    with 100 questions of which 20 % differ 2.9 %. With repeats and graded scores it is close to the level.
     """
     sizes = Counter(abs(round(value, DIGITS)) for value in differences)
     del sizes[0.0]
