@@ -72,9 +72,7 @@ def _recomputed(row: Row, one: AverageDelta, unit: Unit) -> Recomputed:
     units = one.units(unit)
     reading = "both" if len(units) == 2 else units.copy().pop() if units else "neither"
     value = one.recomputed.value(unit) or Fraction(0)
-    return Recomputed(
-        row.name, one.column.name, one.printed.text, value, one.printed.decimals, unit in units, reading
-    )
+    return Recomputed(row.name, one.column.name, one.printed.text, value, one.printed.decimals, unit in units, reading)
 
 
 def _wrong(row: Row, one: AverageDelta, unit: Unit) -> Finding:
@@ -99,7 +97,10 @@ def _other_unit(row: Row, others: list[AverageDelta], unit: Unit) -> Finding:
         f" unit of the rows: {cells} (from {_figure(others[0].base)}, the mean baseline of the"
         f" {len(others[0].rows)} rows)"
     )
-    off = max(float(abs(one.printed.size - abs(one.recomputed.value(unit) or 0)) / one.printed.unit) for one in others)
+    off = max(
+        float(abs(one.printed.size - abs(one.recomputed.value(unit) or Fraction(0))) / one.printed.unit)
+        for one in others
+    )
     return Finding("wrong", "units", told, row.name, off=off)
 
 

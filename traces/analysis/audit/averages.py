@@ -34,9 +34,7 @@ def check_summary(table: PublishedTable) -> tuple[list[Recomputed], list[Finding
     return cells, findings
 
 
-def _within(
-    table: PublishedTable, summary: Summary, column: str, values: Sequence[tuple[Row, Printed]]
-) -> Interval:
+def _within(table: PublishedTable, summary: Summary, column: str, values: Sequence[tuple[Row, Printed]]) -> Interval:
     cells = [cell for _, cell in values]
     if column in summary.largest:
         return Interval(max(cell.interval.low for cell in cells), max(cell.interval.high for cell in cells))

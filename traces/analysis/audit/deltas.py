@@ -142,10 +142,12 @@ def _instead(paper: Paper, table: PublishedTable, delta: Delta, unit: Unit) -> s
     text = figure(other_base, delta.base.decimals)
     owners = _with_baseline(paper, table, delta, unit)
     owned = f" ({', '.join(owners)})" if owners else ""
-    return f"It would follow from a baseline of {text}{owned} or a score of {figure(other_score, delta.score.decimals)}."
+    return (
+        f"It would follow from a baseline of {text}{owned} or a score of {figure(other_score, delta.score.decimals)}."
+    )
 
 
-def _with_baseline(paper: Paper, table: PublishedTable, delta: Delta, unit: Unit) -> Iterator[str]:
+def _with_baseline(paper: Paper, table: PublishedTable, delta: Delta, unit: Unit) -> list[str]:
     """Other rows by whose baseline the printed figure would follow."""
     return [
         f"{row.name} has {base.text}"

@@ -5,7 +5,7 @@ Brown, Heathers (2017): The GRIM test. Social Psychological and Personality Scie
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, floor
+from math import ceil, comb, floor
 
 from toolablate.traces.analysis.audit.finding import Finding
 from toolablate.traces.analysis.audit.printed import Printed
@@ -14,6 +14,8 @@ from toolablate.traces.analysis.audit.table import PublishedTable
 NEAR = 0.1
 """How far from the number that is told others are looked for: the share of it."""
 SHOWN = 4
+BY_CHANCE = 0.05
+"""Another number of questions is told of where chance would allow so many scores more seldom than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +33,11 @@ def possible(score: Printed, answers: int) -> bool:
 
 
 def best_fits(scores: Sequence[Printed], questions: int, repeats: int) -> list[Fit]:
-    """Numbers of questions near the one told that allow the most scores, if they are more than it allows itself."""
+    """Numbers of questions near the one told that allow the most scores, if those are more than it allows and than chance does."""
     reach = max(2, round(NEAR * questions))
     fits = [_fit(scores, number, repeats) for number in range(max(1, questions - reach), questions + reach + 1)]
     most = max(fit.possible for fit in fits)
-    if most <= _fit(scores, questions, repeats).possible:
+    if most <= _fit(scores, questions, repeats).possible or _chance(scores, most, questions * repeats) > BY_CHANCE:
         return []
     return sorted((fit for fit in fits if fit.possible == most), key=lambda fit: abs(fit.questions - questions))
 
@@ -71,3 +73,11 @@ def _told(odd: Sequence[tuple[str, Printed]], scores: Sequence[Printed], questio
 
 def _fit(scores: Sequence[Printed], questions: int, repeats: int) -> Fit:
     return Fit(questions, sum(possible(score, questions * repeats) for score in scores))
+
+
+def _chance(scores: Sequence[Printed], possible_ones: int, answers: int) -> float:
+    """At most, that some number near the one told allows so many scores that have nothing to do with it."""
+    share = min(1.0, max(float(score.unit) for score in scores) * answers / 100)
+    count, tried = len(scores), 2 * NEAR * answers
+    tail = sum(comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(possible_ones, count + 1))
+    return tail * tried

@@ -36,7 +36,9 @@ def exactly(value: Fraction | int) -> Interval:
 def mean(values: Sequence[Interval], weights: Sequence[Fraction] | None = None) -> Interval:
     """The mean of one or more intervals, by positive weights that are known exactly."""
     weights = weights or [Fraction(1)] * len(values)
-    return total([value.times(weight) for value, weight in zip(values, weights, strict=True)]).times(1 / sum(weights))
+    return total([value.times(weight) for value, weight in zip(values, weights, strict=True)]).times(
+        1 / sum(weights, Fraction())
+    )
 
 
 def total(values: Sequence[Interval]) -> Interval:

@@ -10,8 +10,7 @@ from toolablate.traces.analysis.audit.interval import Interval, exactly
 Sign = Literal[-1, 0, 1]
 
 EMPTY = frozenset("-–—−/")
-UP, DOWN = "↑▲", "↓▼"
-_SIGNS: dict[str, Sign] = {"": 0} | dict.fromkeys(UP + "+", 1) | dict.fromkeys(DOWN + "-–−", -1)
+_SIGNS: dict[str, Sign] = {"+": 1, "↑": 1, "▲": 1, "-": -1, "–": -1, "−": -1, "↓": -1, "▼": -1}
 _FIGURE = re.compile(
     r"(?P<open>\()?(?P<sign>[-–−+]?)(?P<before>[↑▲↓▼]?)"
     r"(?P<whole>[0-9]{1,3}(?:,[0-9]{3}){1,4}|[0-9]{0,15})(?:\.(?P<decimals>[0-9]{1,12}))?"

@@ -62,8 +62,8 @@ def _rows(table: PublishedTable) -> Iterator[Finding]:
         for row in others:
             equal = [*scores, *_equal_deltas(table, first, row)]
             count = NUMBERS.get(len(equal), f"all {len(equal)} cells")
-            text = f"equal to {first.name} in {count} ({', '.join(_texts(table, row, equal))})"
-            yield Finding("remark", "equal", text, row.name)
+            text = f"equal to {row.name}'s in {count} ({', '.join(_texts(table, row, equal))})"
+            yield Finding("remark", "equal", text, first.name)
 
 
 def _equal_deltas(table: PublishedTable, one: Row, other: Row) -> list[str]:

@@ -36,7 +36,7 @@ def _recomputed(paper: Paper, table: PublishedTable, row: Row, rule: Rule) -> It
         return
     within = _within(rule, known)
     stands = exactly(rule.total) if rule.total is not None else _stands(rule, printed)
-    decimals = printed.decimals if printed else max(cell.decimals for cell in known)
+    decimals = printed.decimals if printed and rule.kind != "copy" else max(cell.decimals for cell in known)
     text = str(rule.total) if printed is None else printed.text
     value = (within.low + within.high) / 2
     yield Recomputed(row.name, _column(table, rule), text, value, decimals, within.meets(stands))
@@ -82,7 +82,8 @@ def _other(rule: Rule) -> str:
 def _off(one: Recomputed) -> float:
     text = one.printed.rstrip("%↑↓▲▼").replace(",", "")
     size = abs(Fraction(text.lstrip("-–−+(").rstrip(")")))
-    return float(abs(size - abs(one.value)) * 10**one.decimals)
+    digits = len(text.partition(".")[2].rstrip(")"))
+    return float(abs(size - abs(one.value)) * 10**digits)
 
 
 def _said(table: PublishedTable, rule: Rule) -> str:
