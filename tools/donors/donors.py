@@ -9,7 +9,7 @@ from toolablate.tools.browser.page import Page, PageSource, PageUnreadableError
 from toolablate.tools.donors.ranking import ranked
 from toolablate.tools.guards.guard import Guard
 from toolablate.tools.guards.normal import normal_text
-from toolablate.tools.search.lookup import SearchSource, normal_query
+from toolablate.tools.search.lookup import RESULTS_ASKED_FOR, SearchSource, normal_query
 from toolablate.tools.search.provider import SearchQuery
 from toolablate.tools.search.tool import search_tool
 from toolablate.traces.records import Question
@@ -72,9 +72,11 @@ class TrialDonors:
         if self._donors.search is None:
             return
         tool = search_tool(self._donors.search, self._guard)
-        wanted = given.get("max_results", given.get("topn")) or 10
+        wanted = given.get("max_results", given.get("topn"))
+        # More than are shown, where a provider gives them anyhow: some may have to be left out.
+        most = max(wanted, RESULTS_ASKED_FOR[0]) if isinstance(wanted, int) else RESULTS_ASKED_FOR[0]
         for other in self.others(seed)[:MOST_ASKED]:
-            asked: dict[str, JsonValue] = {"query": query_of(other), "max_results": wanted}
+            asked: dict[str, JsonValue] = {"query": query_of(other), "max_results": most}
             result = await tool.call(asked | {"before": given.get("before")})
             if result.status == "ok":
                 yield Donor(other.id, result.output)

@@ -1,5 +1,6 @@
 """What no result under another question may say: the answer of this one, and any of its choices."""
 
+import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -9,6 +10,9 @@ from itertools import accumulate
 from toolablate.tools.guards.normal import normal_text
 from toolablate.tools.interventions.standins.numerals import bare_number, is_value, values_in
 from toolablate.traces.records import NumberTarget, Question, SpansTarget
+
+_HOST = re.compile(r"(?<=://)\d+(?:\.\d+){3}(?::\d+)?")
+"""The numbers of a machine, which say nothing of what it serves."""
 
 _INSIDE = 6
 """Characters of a text that is looked for inside of longer words as well, as in a plural."""
@@ -45,7 +49,7 @@ class Withheld:
         if self._phrases:
             yield from self._phrases_in(text)
         if self._numbers:
-            for read, decimals, start, end in values_in(text):
+            for read, decimals, start, end in values_in(_HOST.sub(_blank, text)):
                 if any(is_value(read, decimals, value, tolerance) for value, tolerance in self._numbers):
                     yield start, end
 
@@ -100,6 +104,10 @@ class _Squeezed:
     def is_apart(self, start: int, end: int) -> bool:
         """Whether words begin and end there, or characters of a script that has none."""
         return self._apart[start] and (end == len(self._apart) or self._apart[end] or _stands_alone(self.text[end - 1]))
+
+
+def _blank(match: re.Match[str]) -> str:
+    return " " * len(match[0])
 
 
 def _plain(character: str) -> str:
