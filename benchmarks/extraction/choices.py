@@ -3,28 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from toolablate.benchmarks.extraction.letters import BRACKETED, HEDGE, match_letters
-from toolablate.benchmarks.extraction.markers import announcements, final_part
+from toolablate.benchmarks.extraction.heads import NONE_FITS, is_foreign, judged, read_head, undecorated
+from toolablate.benchmarks.extraction.letters import BRACKETED, match_letters
+from toolablate.benchmarks.extraction.markers import announcements, final_part, is_announced
 from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading
-from toolablate.benchmarks.extraction.wording import is_text, match_text, normalised, without_markup
+from toolablate.benchmarks.extraction.run_on import without_series
+from toolablate.benchmarks.extraction.wording import is_text, normalised, without_markup
 
 NOT_A_CHOICE = "an answer is announced, but it names no choice"
-NONE_FITS = "the reply says that no choice fits"
 
-_DECORATION = re.compile(r"(?:[\s:=>~\"'“”‘’_]|[-–—](?!\S))+")
-_LEAD = re.compile(
-    r"(?:\\f?boxed\s?\{|(?:the\s)?(?:options?|choices?|letters?|answers?)\b|both\b|either\b|(?:most\s)?likely\b|probably\b|clearly\b"
-    r"|therefore\b|thus\b|indeed\b|(?:indicated|represented|given)\sby\b|选项|选择|应该|应|选|是|为)[\s,:]*",
-    re.IGNORECASE,
-)
-_REFUSAL = re.compile(
-    r"[(\[\"' ]{0,3}(?:n/?a\b|none\b|neither\b|nothing\b|unknown\b|undefined\b|undetermined\b|cannot\b|can't\b"
-    r"|impossible\b|unable\b|(?:not|no)\s(?:\w{1,12}\s)?"
-    r"(?:listed|given|provided|among|in|present|available|included|shown|one|any|possible|answer)\b|没有|无法|不存在)",
-    re.IGNORECASE,
-)
-_TURN = re.compile(r"\b(?:but|however|although|though)\b|但|不过", re.IGNORECASE)
-_NEGATION = re.compile(r"\b(?:not|neither|nor|except|incorrect|wrong|instead|than)\b|n't\b|不|非|错", re.IGNORECASE)
 _LOOSE = re.compile(
     r"\b(?:option|choice|answer|statement)\s\(?([A-Z])\)?,?\s(?:is|as)\s(?:the\s)?(?:most\s)?"
     r"(?:correct|right|best|appropriate|accurate|true|closest)\b"
@@ -34,6 +21,13 @@ _LOOSE = re.compile(
     r"|([A-Z])\s?(?:选?项)?(?:是|为)?(?:正确|对)(?:的|答案|选项)",
 )
 _CLOSING = re.compile(r"\b(?:is|are|be|as|or\sanswer)\s\(([A-Z])\)(?=[\s.,:]|$)")
+_SENTENCE_END = re.compile(r"[.!?](?=\s)")
+_DENIED = re.compile(r"\b(?:not|incorrect|wrong|false|less)\b|n't\b", re.IGNORECASE)
+_NONE_OF_THEM = re.compile(
+    r"\bnone\sof\sthe\s(?:(?:given|provided|listed|above|available|answer)\s){0,2}(?:options?|choices|answers)\s"
+    r"(?:(?:provided|given|listed|above)\s)?(?:is|are|match(?:es)?|seems?)\b",
+    re.IGNORECASE,
+)
 
 
 def read_letters(reply: str | None, allowed: str, choices: Sequence[str] = ()) -> Reading:
@@ -49,78 +43,79 @@ def read_letters(reply: str | None, allowed: str, choices: Sequence[str] = ()) -
         return Reading(None, EMPTY)
     texts = {letter: normalised(choice) for letter, choice in zip(allowed, choices, strict=False)}
     window = max(400, 2 * max((len(choice) for choice in choices), default=0))
-    announced = False
+    text = without_series(text)
+    return (
+        read_refusal(text)
+        or read_announced(text, allowed, texts, window)
+        or read_loose(text, allowed)
+        or read_bare(text, allowed, texts)
+        or Reading(None, NOT_A_CHOICE if is_announced(text) else NO_ANSWER)
+    )
+
+
+def read_refusal(text: str) -> Reading | None:
+    """A last sentence that says that none of the options is right, and names none."""
+    line = text.rpartition("\n")[2]
+    start = max((match.end() for match in _SENTENCE_END.finditer(line)), default=0)
+    refused = _NONE_OF_THEM.search(line, start) and not BRACKETED.search(line, start)
+    return Reading(None, NONE_FITS) if refused else None
+
+
+def read_announced(text: str, allowed: str, texts: Mapping[str, str], window: int) -> Reading | None:
+    """The last announcement that names choices, or says that there is none; None where all are prose.
+
+    Letters with the text of no choice of this question count only where no other announcement names one.
+    """
+    doubted: Reading | None = None
     for head in announcements(text, window=window):
-        announced = True
-        reading = _read_head(_undecorated(head), allowed, texts)
-        if reading is not None:
+        head = undecorated(head)
+        reading = read_head(head, allowed, texts)
+        if reading is None:
+            continue
+        if reading.value is None:
+            return doubted or reading
+        if doubted is None and len(reading.value) == 1 and is_foreign(head, reading.value[0], texts):
+            doubted = reading
+        else:
             return reading
-    unread = Reading(None, NOT_A_CHOICE if announced else NO_ANSWER)
-    return _read_loose(text, allowed) or _read_bare(text, allowed, texts) or unread
+    return doubted
 
 
-def _read_head(head: str, allowed: str, texts: Mapping[str, str]) -> Reading | None:
-    """Reads what follows an announcement; None where that is prose that decides nothing."""
-    refused = _REFUSAL.match(head) is not None
-    spelled = match_text(head, texts)
-    found, length = ([], 0) if refused else match_letters(head, texts)
-    # "AB" may be two letters or a blood group; a single letter is always a letter.
-    if spelled and spelled[1] >= length + (len(found) == 1):
-        return Reading((spelled[0],))
-    if found:
-        return _judged(found, head[:length], allowed)
-    aside = _read_aside(head.partition("\n")[0], allowed)
-    return Reading(None, NONE_FITS) if refused and aside is None else aside
-
-
-def _undecorated(head: str) -> str:
-    for _ in range(8):
-        start = len(head)
-        for pattern in (_DECORATION, _LEAD):
-            if match := pattern.match(head):
-                head = head[match.end() :]
-        if len(head) == start:
-            break
-    return head
-
-
-def _judged(found: list[str], wording: str, allowed: str) -> Reading:
-    beyond = next((letter for letter in found if letter not in allowed), None)
-    if beyond is not None:
-        return Reading(None, f"the answer {beyond} is none of {allowed[0]} to {allowed[-1]}")
-    letters = tuple(sorted(set(found)))
-    if len(letters) > 1 and HEDGE.search(wording):
-        return Reading(None, f"undecided between {' and '.join(letters)}")
-    return Reading(letters)
-
-
-def _read_aside(line: str, allowed: str) -> Reading | None:
-    """A single bracketed letter further on: "12 minutes (F)", "not listed, but closest to (B)"."""
-    for turn in list(_TURN.finditer(line))[-1:]:
-        line = line[turn.end() :]
-    brackets = [match for match in BRACKETED.finditer(line) if match["letter"]]
-    letters = {match["letter"] for match in brackets}
-    if len(letters) != 1 or not letters <= set(allowed) or _NEGATION.search(line[: brackets[0].start()]):
-        return None
-    return Reading((letters.pop(),))
-
-
-def _read_loose(text: str, allowed: str) -> Reading | None:
+def read_loose(text: str, allowed: str) -> Reading | None:
     """Weaker announcements: "option C is correct", "I choose (C)", "the best explanation is (C)." at the very end."""
-    last = None
-    for match in _LOOSE.finditer(text):
-        last = match
-    for match in _CLOSING.finditer(text.rpartition("\n")[2]):
-        last = match
+    last = _closing(text.rpartition("\n")[2])
+    if last is None:
+        for match in _LOOSE.finditer(text):
+            last = match
     if last is None:
         return None
-    return _judged([group for group in last.groups() if group], "", allowed)
+    return judged([group for group in last.groups() if group], "", allowed)
 
 
-def _read_bare(text: str, allowed: str, texts: Mapping[str, str]) -> Reading | None:
+def _closing(line: str) -> re.Match[str] | None:
+    """The last "is (C)" of a line, unless its sentence has another or a later one speaks for another letter."""
+    found = list(_CLOSING.finditer(line))[-2:]
+    if not found or _is_contested(found[-1][1], line[found[-1].end() :]):
+        return None
+    before, last = found[0], found[-1]
+    if before[1] != last[1] and not _SENTENCE_END.search(line, before.end(), last.start()):
+        return None
+    return last
+
+
+def _is_contested(letter: str, rest: str) -> bool:
+    """Whether a later sentence speaks for another letter."""
+    for sentence in _SENTENCE_END.split(rest):
+        others = {bracket["letter"] for bracket in BRACKETED.finditer(sentence)} - {letter, None}
+        if others and not _DENIED.search(sentence):
+            return True
+    return False
+
+
+def read_bare(text: str, allowed: str, texts: Mapping[str, str]) -> Reading | None:
     """A reply, or at least its last line, that is nothing but the answer."""
     *before, last = [line for line in text.splitlines() if line.strip()]
-    head = _undecorated(last)
+    head = undecorated(last)
     for letter, choice in texts.items():
         if is_text(head, choice) and list(texts.values()).count(choice) == 1:
             return Reading((letter,))
@@ -130,7 +125,7 @@ def _read_bare(text: str, allowed: str, texts: Mapping[str, str]) -> Reading | N
         decided = not rest and head[:length].isupper() and not _continues_list(before[-1], found)
     else:
         decided = not rest or (len(found) == 1 and is_text(rest, texts.get(found[0], "")))
-    return _judged(found, head[:length], allowed) if found and decided else None
+    return judged(found, head[:length], allowed) if found and decided else None
 
 
 def _continues_list(before: str, found: Sequence[str]) -> bool:

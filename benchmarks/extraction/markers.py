@@ -46,6 +46,17 @@ def final_part(reply: str) -> str:
     return reply.rpartition(THOUGHT_END)[2].translate(_PLAIN)
 
 
+def is_announced(text: str) -> bool:
+    return _MARKER.search(text) is not None
+
+
+def before_next_question(text: str) -> str:
+    """The text up to where, having announced an answer, it asks itself another question."""
+    first = _MARKER.search(text)
+    following = _NEXT_QUESTION.search(text, first.end()) if first else None
+    return text[: following.start()] if following else text
+
+
 def announcements(text: str, *, extra: re.Pattern[str] | None = None, window: int = 400) -> Iterator[str]:
     """What follows each announcement of an answer, the last one first, each up to the next and at most `window` long.
 

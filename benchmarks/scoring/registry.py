@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any
 
 from toolablate.benchmarks.scoring.choice import ChoiceScorer
+from toolablate.benchmarks.scoring.encyclo_k import EncycloKScorer
 from toolablate.benchmarks.scoring.number import NumberScorer
 from toolablate.benchmarks.scoring.scorer import Scorer
 from toolablate.benchmarks.scoring.spans import SpansScorer
@@ -14,6 +15,7 @@ SCORERS: Mapping[str, Callable[..., Scorer]] = {
     "number": NumberScorer,
     "spans": SpansScorer,
     "tatqa": partial(SpansScorer, rule="tatqa", unannounced="whole"),
+    "encyclo-k": EncycloKScorer,
 }
 
 

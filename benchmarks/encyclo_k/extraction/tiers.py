@@ -1,0 +1,61 @@
+"""The tiers of answer extraction of Encyclo-K (section 4.2 of the paper), and where this departs from them."""
+
+from collections.abc import Mapping, Sequence
+
+from toolablate.benchmarks.encyclo_k.extraction.content import read_content
+from toolablate.benchmarks.encyclo_k.extraction.numerals import (
+    are_combinations,
+    spelled_alike,
+    without_numerals,
+    without_others,
+)
+from toolablate.benchmarks.extraction.choices import NOT_A_CHOICE, read_announced, read_bare, read_loose, read_refusal
+from toolablate.benchmarks.extraction.markers import before_next_question, final_part, is_announced
+from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading
+from toolablate.benchmarks.extraction.run_on import without_series
+from toolablate.benchmarks.extraction.wording import normalised, without_markup
+
+
+def read_letter(reply: str | None, allowed: str, choices: Sequence[str] = ()) -> Reading:
+    """The one letter that the reply commits to, as a tuple of one; or None with the reason.
+
+    As in the paper, the last line is read first and then the whole text: standard forms ("the answer is: A"),
+    simplified forms ("Answer: A"), isolated letters ("A", "(B)"); then the text of an option; else it is a miss.
+    Other than in the paper,
+
+    - of standard and simplified forms in one part the later counts, so that a reply may correct itself;
+    - isolated letters and texts of options count only where they close the reply, since anywhere in the text they
+      are mostly what is talked about;
+    - a reply that names two letters, doubts, refuses, or names a letter beyond the options is a miss with that
+      reason, and not its first letter;
+    - a reply that goes on to answer other questions ends where it does so.
+    """
+    text = without_markup(final_part(reply or "")).strip()
+    if not text:
+        return Reading(None, EMPTY)
+    combined = are_combinations(choices)
+    if combined:
+        choices = [spelled_alike(choice.strip()) for choice in choices]
+        text = without_others(text, choices)
+    text = before_next_question(without_series(text)).strip()
+    texts = {letter: normalised(choice) for letter, choice in zip(allowed, choices, strict=False)}
+    reading = _read_tiers(text, allowed, texts, loose=without_numerals(text) if combined else text)
+    if reading is None:
+        return Reading(None, NOT_A_CHOICE if is_announced(text) else NO_ANSWER)
+    if reading.value is not None and len(reading.value) > 1:
+        return Reading(None, f"the reply names several letters: {', '.join(reading.value)}")
+    return reading
+
+
+def _read_tiers(text: str, allowed: str, texts: Mapping[str, str], *, loose: str) -> Reading | None:
+    window = max(400, 2 * max(map(len, texts.values()), default=0))
+    last = text.rpartition("\n")[2]
+    if read_announced(last, allowed, texts, window) is None:
+        reading = read_bare(text, allowed, texts)
+        if reading is not None:
+            return reading
+    reading = read_refusal(text) or read_announced(text, allowed, texts, window) or read_loose(loose, allowed)
+    if reading is not None:
+        return reading
+    letter = read_content(text, texts)
+    return Reading((letter,)) if letter else None

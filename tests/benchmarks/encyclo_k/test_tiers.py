@@ -1,0 +1,132 @@
+import pytest
+
+from toolablate.benchmarks import scorer_for
+from toolablate.benchmarks.encyclo_k.extraction import read_letter
+from toolablate.traces.records import ChoiceTarget, Question
+
+CHOICES = (
+    "the sender site",
+    "12.5 km",
+    "wheat",
+    "none of the above",
+    "a fruit fly",
+    "grass",
+    "30",
+    "snails",
+    "oats",
+    "rye",
+)
+COMBINATIONS = ("I, II", "I, II, III", "II, V", "I, IV, VIII", "I, V", "II, III", "III, V", "I, III", "II, IV", "IV, V")
+
+
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        # Standard forms, simplified forms and isolated letters in the last line.
+        ("A is tempting.\nThe answer is: C", "C"),
+        ("The correct option would be (J).", "J"),
+        ("The answer is A.\nAnswer: C", "C"),
+        ("**Answer: C**", "C"),
+        ("所以选C。", "C"),
+        ("我认为A不对。\n答案：C", "C"),
+        ("正确选项是：Ｃ", "C"),
+        ("The answer is A, I thought. It is not.\n\n(C)", "C"),
+        ("The one that fits best is (C).", "C"),
+        ("Of all these options, option C is the best answer.", "C"),
+        # The same in the whole text.
+        ("The answer is (C).\n\nI hope that this is of use.", "C"),
+        ("Answer: C\nBecause wheat is a plant.", "C"),
+        ("Option C is correct.\nWheat grows.", "C"),
+        ("The answer is A. Hm.\nAnswer: C\nThat is better than the first.", "C"),
+        ("So the answer is (c) wheat, of course.", "C"),
+        # The text of an option.
+        ("The plant that it has to be is wheat.", "C"),
+        ("Thus the distance comes to 12.5 km.", "B"),
+        ("Answer: wheat", "C"),
+        # Runs on to other questions.
+        ("The answer is (C).\n\nQuestion: what else?\nThe answer is (A).", "C"),
+        (
+            "The answer is (C).\n\nAnswer: The answer is (C).\nAnswer: The answer is (A).\n\nAnswer: The answer is (B).",
+            "C",
+        ),
+        ("The answer is (C).\n\nFinal Answer:\nThe answer is G. 15 N.", "C"),
+        ("<think>Answer: A</think>Answer: C", "C"),
+    ],
+)
+def test_the_letter_is_read(reply: str, letter: str) -> None:
+    reading = read_letter(reply, "ABCDEFGHIJ", CHOICES)
+    assert reading.value == (letter,), reading.reason
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (None, "empty"),
+        ("", "empty"),
+        ("Wheat is (C) and grass is (F), as everybody knows, but", "no answer"),
+        ("The answer is (A) and (C).", "several letters: A, C"),
+        ("The answer is (A) for the first and (C) for the second part.", "several letters: A, C"),
+        ("Answer: A, C", "several letters"),
+        ("The answer is (A) or (C).", "undecided"),
+        ("The answer is (C) or (the question has no answer).", "undecided"),
+        ("Answer: none", "no choice fits"),
+        ("The closest option is (A), but it is wrong. Therefore, none of the options are correct.", "no choice fits"),
+        ("Answer: K", "K is none of A to J"),
+        ("The answer is probably some sort of", "names no choice"),
+        ("The result is 12.5 km", "no answer"),
+        ("The result is 12.5 km and not more.", "no answer"),
+        ("It is not wheat.", "no answer"),
+        ("It comes to 112.5 km.", "no answer"),
+        ("It is wheat, a fruit fly, or so.", "no answer"),
+        ("There are 30.", "no answer"),
+        ("A. the sender site\nB. 12.5 km\nC", "no answer"),
+        ("The philosopher is (A), one thinks. More likely, we mean the school of (C) here.", "no answer"),
+    ],
+)
+def test_what_names_no_letter_is_a_miss(reply: str | None, reason: str) -> None:
+    reading = read_letter(reply, "ABCDEFGHIJ", CHOICES)
+    assert reading.value is None
+    assert reason in reading.reason
+
+
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        ("Answer: I, II, III", "B"),
+        ("Answer: I, II and III", "B"),
+        ("答案：I、II和III", "B"),
+        ("The correct statements are III, I, and II.", "B"),
+        ("Statements I, II, and III are true, and no others are.\nAnswer: I", "I"),
+        ("So we are left with I and V.", "E"),
+        ("Statement I is correct. Statement II is correct. Statement V is false.", None),
+        ("The answer is I, III, and V.", None),
+        ("Statements I and II are", None),
+        ("Answer: B) I, II, III", "B"),
+    ],
+)
+def test_combinations_of_statements_are_contents_and_no_letters(reply: str, letter: str | None) -> None:
+    assert read_letter(reply, "ABCDEFGHIJ", COMBINATIONS).value == (letter and (letter,))
+
+
+def test_a_letter_is_read_where_the_choices_stand_in_the_prompt() -> None:
+    assert read_letter("Answer: C", "ABCDEFGHIJ").value == ("C",)
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict", "value"),
+    [("Answer: B", "correct", 1.0), ("Answer: A", "wrong", 0.0), ("Answer: A, B", "unparsed", 0.0)],
+)
+def test_the_scorer_wants_the_one_right_letter(answer: str, verdict: str, value: float) -> None:
+    question = Question(id="q", prompt="p", choices=CHOICES, target=ChoiceTarget(letters=("B",)))
+    score = scorer_for("encyclo-k").score(question, "t", answer)
+    assert (score.verdict, score.value, score.scorer) == (verdict, value, "encyclo-k")
+    excluding = scorer_for("encyclo-k", unparsed="exclude")
+    assert excluding.name == "encyclo-k[unparsed=exclude]"
+    assert excluding.score(question, "t", "no").value is None
+
+
+def test_a_target_with_several_letters_is_unscored() -> None:
+    question = Question(id="q", prompt="p", choices=CHOICES, target=ChoiceTarget(letters=("B", "C")))
+    score = scorer_for("encyclo-k").score(question, "t", "Answer: B")
+    assert (score.verdict, score.value) == ("unscored", None)
+    assert "B, C" in score.reason
