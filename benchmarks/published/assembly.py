@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from toolablate.benchmarks.line_error import shown
 from toolablate.benchmarks.published.form import TableForm
 from toolablate.benchmarks.published.places import Place as FilePlace
+from toolablate.benchmarks.published.places import quoted
 from toolablate.benchmarks.published.rows import read_rows
 from toolablate.traces.analysis.audit import Column, Kind, Paper, Place, PublishedTable, Row, Rule, Summary
 
@@ -20,7 +20,7 @@ def assembled(source: str, forms: Sequence[TableForm], places: Sequence[FilePlac
     known: dict[str, tuple[Column, ...]] = {}
     for form, place in zip(forms, places, strict=True):
         if form.name in known:
-            raise place.error(f"a table named {shown(form.name)} stands above already", key="name")
+            raise place.error(f"a table named {quoted(form.name)} stands above already", key="name")
         known[form.name] = _columns(form, place)
     questions = {
         form.name: _questions(form, known[form.name], place) for form, place in zip(forms, places, strict=True)
@@ -40,12 +40,14 @@ def _columns(form: TableForm, place: FilePlace) -> tuple[Column, ...]:
             continue
         score = next((column for column in reversed(columns) if column.kind == "score"), None)
         if score is None:
-            raise place.error(f"{shown(name)} stands first in 'columns', and must stand behind a column", key="columns")
+            raise place.error(
+                f"{quoted(name)} stands first in 'columns', and must stand behind a column", key="columns"
+            )
         columns.append(Column(f"{score.name} {name}", kind, score.name))
     name, count = Counter(column.name for column in columns).most_common(1)[0]
     if count > 1:
         raise place.error(
-            f"two columns are named {shown(name)}",
+            f"two columns are named {quoted(name)}",
             key="columns",
             hint='Put what stands over them before their names: "Tokens Max", "Options Max".',
         )
@@ -65,7 +67,9 @@ def _questions(form: TableForm, columns: Sequence[Column], place: FilePlace) -> 
 def _among(name: str, allowed: Sequence[str], key: str, place: FilePlace) -> str:
     if name not in allowed:
         raise place.error(
-            f"'{key}' names the column {shown(name)}, which is none", key=key, hint=f"Allowed are {', '.join(allowed)}."
+            f"'{key}' names the column {quoted(name)}, which is none",
+            key=key,
+            hint=f"Allowed are {', '.join(allowed)}.",
         )
     return name
 
@@ -109,7 +113,7 @@ class _Assembly:
             return None
         if name not in [row.name for row in rows]:
             raise self.place.error(
-                f"'{key}' names the row {shown(name)}, which is none",
+                f"'{key}' names the row {quoted(name)}, which is none",
                 key=key,
                 hint=f"Allowed are {', '.join(row.name for row in rows)}.",
             )
@@ -135,7 +139,7 @@ class _Assembly:
         of = tuple(self._place(name.strip(), key) for name in right.split(" + ") if name.strip())
         if not sign or not of or (kind == "copy" and len(of) > 1):
             raise self.place.error(
-                f"'{key}': {shown(text)} is no rule", key=key, hint=f"A rule is such as {EXAMPLES[kind]}."
+                f"'{key}': {quoted(text)} is no rule", key=key, hint=f"A rule is such as {EXAMPLES[kind]}."
             )
         if kind == "sum" and left.strip().isdecimal():
             result = Place(self.form.name, f"sum of {', '.join(place.column for place in of)}")
@@ -146,7 +150,7 @@ class _Assembly:
     def _weights(self, of: Sequence[Place], key: str) -> tuple[int, ...]:
         for place in of:
             if place.column not in self.questions[place.table]:
-                raise self.place.error(f"'{key}' weighs by questions, and {shown(place.column)} has none", key=key)
+                raise self.place.error(f"'{key}' weighs by questions, and {quoted(place.column)} has none", key=key)
         return tuple(self.questions[place.table][place.column] for place in of)
 
     def _place(self, name: str, key: str) -> Place:
@@ -158,7 +162,7 @@ class _Assembly:
         if column not in allowed:
             tables = ", ".join(self.known)
             raise self.place.error(
-                f"'{key}' names the column {shown(name)}, which is none",
+                f"'{key}' names the column {quoted(name)}, which is none",
                 key=key,
                 hint=f'Table {table} has {", ".join(allowed)}. Another\'s is "table: column", tables: {tables}.',
             )

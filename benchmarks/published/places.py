@@ -6,6 +6,7 @@ from pathlib import Path
 
 from toolablate.traces.errors import InputError
 
+SHOWN_CHARS = 80
 _TABLE = re.compile(r"\s*\[\[\s*table\s*\]\]")
 
 
@@ -26,7 +27,7 @@ class Place:
         """From 1; that of the table's heading where the key is not found."""
         start, end = self._section()
         wanted = re.compile(
-            rf"""\s*["']?{re.escape(key)}["']?\s*[=.\]]|\s*\[\s*table\.["']?{re.escape(key)}["']?\s*\]"""
+            rf"""\s*\[*\s*["']?{re.escape(key)}["']?\s*[=.\]]|\s*\[\s*table\.["']?{re.escape(key)}["']?\s*\]"""
         )
         found = (at for at in range(start, end) if key and wanted.match(self.lines[at]))
         return next(found, start) + 1
@@ -39,3 +40,9 @@ class Place:
             return 0, len(self.lines)
         after = headings[self.number + 1 :]
         return headings[self.number], after[0] if after else len(self.lines)
+
+
+def quoted(value: object) -> str:
+    """A value in quotes, with what cannot be printed as escapes, cut short."""
+    text = repr(value)
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."

@@ -9,10 +9,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from toolablate.benchmarks.line_error import shown
 from toolablate.benchmarks.published.assembly import assembled
 from toolablate.benchmarks.published.form import ALLOWED, PaperForm, TableForm
-from toolablate.benchmarks.published.places import Place
+from toolablate.benchmarks.published.places import Place, quoted
 from toolablate.traces.analysis.audit import Paper
 from toolablate.traces.errors import InputError
 
@@ -66,10 +65,10 @@ def _form(form: type[Form], content: Mapping[str, Any], place: Place) -> Form:
         first = error.errors(include_url=False)[0]
     key = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
-        raise place.error(f"unknown key {shown(key)}", key=key, hint=_similar(key, form))
+        raise place.error(f"unknown key {quoted(key)}", key=key, hint=_similar(key, form))
     if first["type"] == "missing":
         raise place.error(f"the key '{key}' is missing", hint=f"It is {ALLOWED[key]}.")
-    raise place.error(f"'{key}' must be {ALLOWED[key]}; found {shown(content[key])}", key=key)
+    raise place.error(f"'{key}' must be {ALLOWED[key]}; found {quoted(content[key])}", key=key)
 
 
 def _similar(key: str, form: type[BaseModel]) -> str:

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from toolablate.benchmarks.line_error import shown
-from toolablate.benchmarks.published.places import Place
+from toolablate.benchmarks.published.places import Place, quoted
 from toolablate.traces.analysis.audit import EMPTY, Column, Printed, Row, printed
 
 KEY = "rows"
@@ -22,7 +21,7 @@ def read_rows(text: str, columns: Sequence[Column], place: Place) -> tuple[Row, 
 
 def _rows(text: str, columns: Sequence[Column], place: Place) -> Iterator[Row]:
     # TOML leaves out a line break behind the opening quotes, so the first row may stand one line below the key.
-    below = place.lines[place.line(KEY) - 1].rstrip()[-3:] in ('"""', "'''")
+    below = place.lines[place.line(KEY) - 1].rstrip(" \t\\")[-3:] in ('"""', "'''")
     seen: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), start=1 if below else 0):
         if not line.strip():
@@ -30,7 +29,7 @@ def _rows(text: str, columns: Sequence[Column], place: Place) -> Iterator[Row]:
         row = _row(line, columns, place, number)
         same = row.name.casefold()
         if same in seen:
-            raise place.error(f"a row named {shown(row.name)} stands above already", key=KEY, row=number)
+            raise place.error(f"a row named {quoted(row.name)} stands above already", key=KEY, row=number)
         seen[same] = number
         yield row
 
@@ -42,7 +41,7 @@ def _row(line: str, columns: Sequence[Column], place: Place, number: int) -> Row
     name, cells = parts[: -len(columns)], parts[-len(columns) :]
     if not name:
         raise place.error(
-            f"the row {shown(line.strip())} has {len(parts)} parts; expected are a name and {len(columns)} cells",
+            f"the row {quoted(line.strip())} has {len(parts)} parts; expected are a name and {len(columns)} cells",
             key=KEY,
             row=number,
             hint=f"The columns are {', '.join(column.name for column in columns)}. An empty cell is a dash: -",
@@ -59,7 +58,7 @@ def _cell(text: str, row: str, column: Column, place: Place, number: int) -> Pri
         return printed(text)
     except ValueError as error:
         raise place.error(
-            f"row {shown(row)}, column {shown(column.name)}: {shown(text)} {error}",
+            f"row {quoted(row)}, column {quoted(column.name)}: {quoted(text)} {error}",
             key=KEY,
             row=number,
             hint="Allowed are figures such as 35.89, 10,606, 2.89%↓, -4.5 and (+0.3), and - for an empty cell.",

@@ -9,8 +9,8 @@ from toolablate.traces.analysis.audit.interval import Interval, mean, total
 from toolablate.traces.analysis.audit.printed import Printed
 from toolablate.traces.analysis.audit.table import Column, PublishedTable, Row, Summary
 
-LEFT_OUT = 2
-"""How many rows an average may leave out before any number could be explained."""
+MANY = 60
+"""Rows, beyond which some two to leave out give nearly any average."""
 FEW = 3
 
 
@@ -25,6 +25,8 @@ def check_summary(table: PublishedTable) -> tuple[list[Recomputed], list[Finding
         if printed is None or not values:
             continue
         within = _within(table, summary, column.name, values)
+        if within is None:
+            continue
         decimals = printed.decimals
         value = (within.low + within.high) / 2
         follows = within.meets(printed.interval if decimals else printed.counted)
@@ -34,7 +36,9 @@ def check_summary(table: PublishedTable) -> tuple[list[Recomputed], list[Finding
     return cells, findings
 
 
-def _within(table: PublishedTable, summary: Summary, column: str, values: Sequence[tuple[Row, Printed]]) -> Interval:
+def _within(
+    table: PublishedTable, summary: Summary, column: str, values: Sequence[tuple[Row, Printed]]
+) -> Interval | None:
     cells = [cell for _, cell in values]
     if column in summary.largest:
         return Interval(max(cell.interval.low for cell in cells), max(cell.interval.high for cell in cells))
@@ -43,7 +47,8 @@ def _within(table: PublishedTable, summary: Summary, column: str, values: Sequen
     if column in summary.weights:
         weights = [table.cell(row, summary.weights[column]) for row, _ in values]
         known = [(cell.interval, weight.value) for cell, weight in zip(cells, weights, strict=True) if weight]
-        return mean([interval for interval, _ in known], [weight for _, weight in known])
+        weighed = sum(weight for _, weight in known) > 0
+        return mean([interval for interval, _ in known], [weight for _, weight in known]) if weighed else None
     if summary.means:
         return mean([cell.interval for cell in cells])
     return total([cell.counted for cell in cells])
@@ -53,7 +58,7 @@ def _wrong(table: PublishedTable, summary: Summary, column: Column, printed: Pri
     recomputed = figure(value, printed.decimals)
     told = f"printed {printed.text}; {_what(table, summary, column.name)} {recomputed}"
     if summary.means:
-        told += f". {_instead(table, column.name, printed)}"
+        told += f". {_instead(table, column.name, printed)}".rstrip(" .") + "."
     off = float(abs(printed.value - value) / printed.unit)
     return Finding("wrong", "average" if summary.means else "total", told, summary.row, column.name, off)
 
@@ -80,9 +85,10 @@ def _instead(table: PublishedTable, column: str, printed: Printed) -> str:
     ]
     if copied:
         return f"It is the average printed for {', '.join(copied)}."
-    sets = list(_sets(table.printed_in(column), printed))
+    values = table.printed_in(column)
+    sets = list(_sets(values, printed)) if len(values) <= MANY else []
     if not sets:
-        return f"Nor is it the mean without any {'one' if LEFT_OUT == 1 else 'one or two'} of them."
+        return "Nor is it the mean without any one or two of them." if len(values) <= MANY else ""
     few = " or ".join(" and ".join(names) for names in sets[:FEW])
     return f"It would be the mean without {few}{' or others' if len(sets) > FEW else ''}."
 
@@ -90,7 +96,7 @@ def _instead(table: PublishedTable, column: str, printed: Printed) -> str:
 def _sets(values: Sequence[tuple[Row, Printed]], printed: Printed) -> Iterator[list[str]]:
     """The rows to leave out, the fewest that do."""
     whole = total([cell.interval for _, cell in values])
-    for count in range(1, min(LEFT_OUT, len(values) - 1) + 1):
+    for count in range(1, min(2, len(values) - 1) + 1):
         found = False
         for gone in combinations(values, count):
             out = total([cell.interval for _, cell in gone])

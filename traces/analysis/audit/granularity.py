@@ -33,7 +33,10 @@ def possible(score: Printed, answers: int) -> bool:
 
 
 def best_fits(scores: Sequence[Printed], questions: int, repeats: int) -> list[Fit]:
-    """Numbers of questions near the one told that allow the most scores, if those are more than it allows and than chance does."""
+    """Numbers of questions near the one told that allow the most scores.
+
+    None where those are no more than the one told allows, or than chance would make of scores that are none of them.
+    """
     reach = max(2, round(NEAR * questions))
     fits = [_fit(scores, number, repeats) for number in range(max(1, questions - reach), questions + reach + 1)]
     most = max(fit.possible for fit in fits)
@@ -76,7 +79,13 @@ def _fit(scores: Sequence[Printed], questions: int, repeats: int) -> Fit:
 
 
 def _chance(scores: Sequence[Printed], possible_ones: int, answers: int) -> float:
-    """At most, that some number near the one told allows so many scores that have nothing to do with it."""
+    """At most, that some number near the one told allows so many scores that have nothing to do with it.
+
+    Equal scores are one: they are allowed together.
+    """
+    distinct = {score.text: score for score in scores}
+    possible_ones -= len(scores) - len(distinct)
+    scores = list(distinct.values())
     share = min(1.0, max(float(score.unit) for score in scores) * answers / 100)
     count, tried = len(scores), 2 * NEAR * answers
     tail = sum(comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(possible_ones, count + 1))
