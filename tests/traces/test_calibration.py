@@ -1,7 +1,7 @@
 """Whether tests and intervals do what they say: how often they err on data of which the truth is known."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -61,15 +61,12 @@ def _null(rng: np.random.Generator, repeats: int, clustered: bool) -> list[float
 @pytest.mark.parametrize("repeats", [1, 3, 5])
 def test_null_data_are_significant_one_time_in_twenty(repeats: int, clustered: bool) -> None:
     """5 % +- 1 %, but for single runs of independent questions, which the test above says cannot be so often."""
-    rng = np.random.default_rng(SEEDS[repeats, clustered])
+    rng = np.random.default_rng(2 * repeats + clustered)
     found = np.mean(
         [sign_flip_p(_null(rng, repeats, clustered), seed=seed, resamples=999) < 0.05 for seed in range(RUNS)]
     )
     least = 0.03 if repeats == 1 and not clustered else 0.04
     assert least <= found <= 0.06
-
-
-SEEDS = {(repeats, clustered): 2 * repeats + clustered for repeats in (1, 3, 5) for clustered in (False, True)}
 
 
 def _known(rng: np.random.Generator, repeats: int, clustered: bool) -> tuple[list[float], list[float], list[float]]:
@@ -98,27 +95,29 @@ def _holds(interval: tuple[float, float] | None, truth: float) -> bool:
     return interval is not None and interval[0] - 1e-9 <= truth <= interval[1] + 1e-9
 
 
-def _share_covered(draw: "NDArray[np.float64]", truth: float) -> float:
+def _share_covered(draw: NDArray[np.float64], truth: float) -> float:
     found = [
         bootstrap_interval(run.tolist(), [1] * len(run), seed=seed, resamples=1_500) for seed, run in enumerate(draw)
     ]
     return float(np.mean([_holds(interval, truth) for interval in found]))
 
 
-def _binary(questions: int) -> "NDArray[np.float64]":
+def _binary(questions: int) -> NDArray[np.float64]:
     rng = np.random.default_rng(questions)
     return rng.choice([1.0, -1.0, 0.0], p=[0.1, 0.1, 0.8], size=(RUNS, questions))
 
 
-def _graded(questions: int) -> "NDArray[np.float64]":
+def _graded(questions: int) -> NDArray[np.float64]:
     """Scores such as F1: half of the questions do not change, the others by a lopsided amount, -1/6 on average."""
     rng, shape = np.random.default_rng(questions), (RUNS, questions)
     return np.where(rng.random(shape) < 0.5, 0, rng.beta(1, 2, size=shape) - rng.beta(1, 1, size=shape)).round(4)
 
 
 @pytest.mark.parametrize(("draw", "truth"), [(_binary, 0.0), (_graded, -1 / 12)], ids=["binary", "graded"])
-def test_few_questions_have_intervals_that_cover_less_than_they_say(draw: object, truth: float) -> None:
-    few, enough = (_share_covered(draw(questions), truth) for questions in (FEW_CLUSTERS // 2, FEW_CLUSTERS))  # type: ignore[operator]
+def test_few_questions_have_intervals_that_cover_less_than_they_say(
+    draw: Callable[[int], NDArray[np.float64]], truth: float
+) -> None:
+    few, enough = (_share_covered(draw(questions), truth) for questions in (FEW_CLUSTERS // 2, FEW_CLUSTERS))
     assert few < 0.935 <= enough + 3 * math.sqrt(0.05 * 0.95 / RUNS)
     assert enough > few
 
