@@ -90,9 +90,6 @@ def test_an_oracle_helps_and_an_adversary_harms(tmp_path: Path, cli: Cli, tools:
         if called and tools == "python" and event.changes and event.status == "ok":
             assert not Withheld(questions[question]).holds(event.output)
             assert event.changes[0].detail != question
-    if tools == "python":
-        # A cell takes longer than words that need no kernel.
-        assert all(event.seconds < 0.5 for condition, _, event in made if condition == "sham")
 
 
 RECORDED = """

@@ -13,8 +13,9 @@ _RUN = re.compile(
     r"(?P<power>[eE][-+]?\d{1,3}(?!\d)|\s?(?:[×x*·]|\\times|\\cdot)\s?10\s?(?:\^|\*\*)\s?\{?[-+−]?\d{1,3}\}?)?"
     rf"(?P<below>\s?[/⁄]\s?{_DIGITS})?(?P<percent>\s?%)?"
 )
-_GROUPED = re.compile(r"\d{1,3}(?P<mark>[,.'’ _\u202f\u2009\n])\d{3}(?:(?P=mark)\d{3})*(?P<rest>[.,]\d+)?(?!\d)")
-_MIXED = re.compile(r"\d{1,3}(?:[,'’ _]\d{2,3})+(?:\.\d+)?(?!\d)")
+# Bounded, since a page may be one long row of groups.
+_GROUPED = re.compile(r"\d{1,3}(?P<mark>[,.'’ _\u202f\u2009\n])\d{3}(?:(?P=mark)\d{3}){0,6}(?P<rest>[.,]\d+)?(?!\d)")
+_MIXED = re.compile(r"\d{1,3}(?:[,'’ _]\d{2,3}){1,8}(?:\.\d+)?(?!\d)")
 _DECIMAL = re.compile(r"\d*[.,]\d+|\d+")
 _EXPONENT = re.compile(r"[-+−]?\d{1,3}(?=\}?$)")
 _BARE = re.compile(

@@ -1,5 +1,6 @@
 """Pages in place of those that a model opened, and what of them was shown or found."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
@@ -81,7 +82,9 @@ async def page_stand_in(
         if canonical_url(page.url) == canonical_url(view.url):
             continue
         lines = [line for line in page.text.split("\n") if line.strip()]
-        kept = [lines[number] for number in withheld.without(lines)]
+        # A large page would hold up all other trials.
+        left = await asyncio.to_thread(withheld.without, lines)
+        kept = [lines[number] for number in left]
         text = "\n".join(_of_length(kept, chars))
         if not text:
             continue

@@ -139,6 +139,30 @@ async def test_searches_are_of_like_length_and_free_of_every_choice(
     assert sum(0.5 <= ratio <= 2 for ratio in ratios) >= 0.95 * len(ratios)
 
 
+async def test_pages_of_an_earlier_run_stand_in_for_those_of_this_one(
+    library: Resources, standing: Standing, call: Caller
+) -> None:
+    lines = ["A page on 【0†bread†b.example】 and butter.", "It has been baked for long.", "More is told elsewhere."]
+    shown = "\n".join(f"L{number}: {line}" for number, line in enumerate(lines))
+    donor = Donor("d", f"[0123abcd] Bread (https://bread.example/)\nlines 0-2 of 3\n{shown}", prompt="p")
+    donors = Donors((SERIES,), {"browser.open": [donor]}, None, library.pages)
+    real = "https://library.example/american-call"
+    async with standing("placebo", "gpt-oss", library, SERIES, donors=donors) as tools:
+        opened = await call(tools, "browser.open", id=real)
+        part = await call(tools, "browser.open", cursor=opened.output[1:9], loc=1, num_lines=1)
+        found = await call(tools, "browser.find", cursor=opened.output[1:9], pattern="baked")
+    assert opened.output.split("\n") == [
+        f"[{opened.output[1:9]}] Bread ({real})",
+        "lines 0-2 of 3",
+        "L0: A page on bread and butter.",
+        "L1: It has been baked for long.",
+        "L2: More is told elsewhere.",
+    ]
+    assert part.output.split("\n")[1:] == ["lines 1-1 of 3", "L1: It has been baked for long."]
+    assert found.output.split("\n")[1:] == ["1 line with 'baked'", "L1: It has been baked for long."]
+    assert [result.changes[0].detail for result in (opened, part, found)] == ["d", "d", "d"]
+
+
 @tool
 def weather(town: str) -> str:
     """Tell the weather of a town."""

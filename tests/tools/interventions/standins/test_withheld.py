@@ -88,6 +88,12 @@ def test_spans_and_choices_that_are_numbers_count_by_value() -> None:
     assert (bare_number("$1,000"), bare_number("1.234"), bare_number("about 5")) == (1000.0, 1.234, None)
 
 
+def test_a_long_row_of_numbers_is_read_in_its_length() -> None:
+    row = "123 " * 50_000
+    assert not withheld(target=NumberTarget(value=124)).holds(row)
+    assert withheld(target=NumberTarget(value=124)).holds(f"{row} 124")
+
+
 def test_lines_that_say_it_go_together() -> None:
     lines = ["fine", "the city of New", "York is large", "and 7", "17", "ulm"]
     assert withheld("New York", "7", "Ulm").without(lines) == [0, 4]
