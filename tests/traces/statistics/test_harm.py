@@ -202,3 +202,14 @@ def test_noise_that_looks_like_harm_is_told_from_it() -> None:
             counts.append(side.questions)
     assert 0.92 <= np.mean(covered) <= 0.98
     assert np.mean(counts) == pytest.approx(60 * 0.3125, rel=0.03), "of two fair coins against two, 5 of 16 look harmed"
+
+
+def test_a_few_of_many_questions_that_look_harmed_have_an_interval() -> None:
+    sure, lost, shaken = [True] * 4, [False] * 4, [True, False, False, False]
+    effects = question_effects([sure] * 60, [lost, shaken, shaken, *[sure] * 57])
+    assert effects is not None
+    found = selected_effects(effects, range(60)).harmed
+    assert found.questions == pytest.approx(3)
+    assert found.effect == pytest.approx(-(1 + 0.75 + 0.75) / 3)
+    assert found.ci95 is not None
+    assert found.ci95[0] <= found.effect <= found.ci95[1]
