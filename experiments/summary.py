@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from toolablate.experiments.comparing import read_paired
+from toolablate.experiments.ladders import ladder_view
 from toolablate.experiments.launch import Launched
 from toolablate.traces.terminal import comparison_table, counted, failures_view, misses_view
 
@@ -29,6 +30,8 @@ def print_summary(launched: Launched, console: Console) -> None:
         console.print(comparison_table(paired.compare()))
         if (misses := misses_view(paired.miss_rates(), paired.miss_differences())) is not None:
             console.print(misses)
+        if (ladder := ladder_view(launched.store, paired.observations)) is not None:
+            console.print(ladder)
     else:
         console.print(f"Nothing to compare yet: no trial of the baseline, {paired.baseline}, has ended", markup=False)
     if launched.failures:

@@ -17,6 +17,9 @@ from toolablate.traces.analysis.statistics import (
 )
 from toolablate.traces.store import Observation
 
+HARM_RESAMPLES = 2_000
+"""Bounds are wide, with several ways to take each: more resamples would be most of what a comparison waits for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chance:
@@ -83,8 +86,8 @@ def harmed(before: Sequence[Repeats], after: Sequence[Repeats], units: Sequence[
     old, new = [before[place] for place in several], [after[place] for place in several]
     of = [units[place] for place in several]
     effects = question_effects(old, new)
-    selected = None if effects is None else selected_effects(effects, of, seed=seed)
-    return Harmed(harm_bounds(old, new, of, seed=seed), selected, len(several))
+    selected = None if effects is None else selected_effects(effects, of, seed=seed, resamples=HARM_RESAMPLES)
+    return Harmed(harm_bounds(old, new, of, seed=seed, resamples=HARM_RESAMPLES), selected, len(several))
 
 
 def _right(trials: Iterable[Observation]) -> Repeats:
