@@ -56,10 +56,11 @@ async def listing_stand_in(
         shown = real.heading if not withheld.holds(real.heading) else _own_heading(found.heading, withheld)
         listing = _of_length(shown, kept[:limit], wanted)
         text = listing.written()
-        grade = (cut, not wanted.is_similar(text), wanted.distance(text))
+        grade = (not wanted.is_similar(text), cut, wanted.distance(text))
         if best is None or grade < best[0]:
             best = grade, StandIn(text, donor.source)
-        if not (grade[0] or grade[1]):
+        # A list that one result was left out of is a list; a search may cost money.
+        if wanted.is_similar(text):
             break
     return best and best[1]
 
