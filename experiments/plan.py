@@ -193,8 +193,8 @@ def _known_conditions(plan: Plan) -> list[Condition]:
 
 
 def find_modules_beside(path: Path) -> None:
-    """Lets tools and conditions of the user's own be modules beside the plan; last in line, so that none hides an
-    installed one. Call it before the plan is loaded."""
+    """Lets what the plan names of the user's own be in modules beside it; last in line, so that none hides an installed
+    one. Call it before the plan is loaded."""
     sys.path.append(str(path.parent.resolve()))
 
 

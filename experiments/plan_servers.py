@@ -1,33 +1,25 @@
-"""Servers of tools that installed packages name, for plans that have no table of them."""
+"""Servers of tools that installed packages name, for plans that have no table of them.
+
+Each is a mapping with the keys of a plan's `[[mcp]]`, named by an entry point of the group `toolablate.mcp`.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
 
 from pydantic import ValidationError
 
-from toolablate.experiments.conditions.own import loaded
 from toolablate.experiments.plan_errors import explain
 from toolablate.experiments.plan_web import McpSection
+from toolablate.tools.own import load_own, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition
 
-ENTRY_POINTS = "toolablate.mcp"
-"""The entry point group in which a package names servers; each is a mapping with the keys of a plan's `[[mcp]]`."""
-
 _MCP = "mcp:"
-
-
-@lru_cache
-def registered_servers() -> dict[str, EntryPoint]:
-    """The servers that installed packages name."""
-    return {point.name: point for point in entry_points(group=ENTRY_POINTS)}
 
 
 def with_registered(servers: Sequence[McpSection], conditions: Iterable[Condition]) -> tuple[McpSection, ...]:
     """The plan's own, and those that its conditions name besides and a package has. Raises InputError."""
     there = {section.name for section in servers}
-    wanted = (name for name in _named(conditions) if name not in there and name in registered_servers())
+    wanted = (name for name in _named(conditions) if name not in there and name in registered("mcp"))
     return (*servers, *map(_registered, dict.fromkeys(wanted)))
 
 
@@ -39,13 +31,12 @@ def _named(conditions: Iterable[Condition]) -> Iterator[str]:
 
 
 def _registered(name: str) -> McpSection:
-    point = registered_servers()[name]
     key = f"mcp: {name!r}, which a package names"
-    found = loaded(point.value, key)
+    found = load_own(name, "mcp")
     if not isinstance(found, Mapping):
         raise InputError(
             f"{key}, is no mapping but a {type(found).__name__}",
-            hint=f"the entry point of the group {ENTRY_POINTS} is a mapping with the keys of a plan's [[mcp]]",
+            hint="an entry point of the group toolablate.mcp is a mapping with the keys of a plan's [[mcp]]",
             code="bad_server",
         )
     try:

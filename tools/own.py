@@ -1,4 +1,4 @@
-"""Tools and interventions of the user's own, by the names that a plan or a package gives them."""
+"""What is the user's own, by the names that a plan or a package gives it."""
 
 import importlib
 import inspect
@@ -12,12 +12,12 @@ from pydantic import BaseModel
 
 from toolablate.tools.function import FunctionTool
 from toolablate.tools.options import read_options
+from toolablate.tools.plain import one_line
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ToolUse, digest_text
 
-Key = Literal["tools", "interventions"]
-"""Where they stand in a plan. The entry point group in which a package names its own is `toolablate.` and this; each is
-a function decorated with `@tool` or `@intervention`."""
+Key = Literal["tools", "interventions", "conditions", "mcp"]
+"""Where they stand in a plan. The entry point group in which a package names its own is `toolablate.` and this."""
 
 Own = TypeVar("Own")
 
@@ -34,9 +34,9 @@ def is_own(name: str, key: Key) -> bool:
     return name in registered(key) or bool(module and attribute)
 
 
-def find_own(name: str, key: Key, kind: type[Own]) -> Own:
-    """By the name that a package registered, or `package.module:function`. Raises InputError."""
-    loaded = _load(name, key)
+def find_own(name: str, key: Literal["tools", "interventions"], kind: type[Own]) -> Own:
+    """The function decorated with `@tool` or `@intervention` of that name. Raises InputError."""
+    loaded = load_own(name, key)
     if not isinstance(loaded, kind):
         noun = key.removesuffix("s")
         raise InputError(
@@ -74,20 +74,24 @@ def module_digest(function: Callable[..., Any], name: str, key: Key) -> str:
         ) from None
 
 
-def _load(name: str, key: Key) -> object:
+def load_own(name: str, key: Key) -> object:
+    """By the name that a package registered, or `package.module:attribute`. Raises InputError."""
     point = registered(key).get(name)
     module, _, attribute = (point.value if point else name).partition(":")
-    found: object = _import(module, name, key)
+    said = f"{key}: {one_line(name, 80)!r}"
+    found: object = _import(module, said, _unknown(key))
     for part in attribute.split("."):
         if not hasattr(found, part):
-            raise InputError(
-                f"{key}: {name!r}: there is no {part!r} in {module!r}", code=f"unknown_{key.removesuffix('s')}"
-            )
+            raise InputError(f"{said}: there is no {one_line(part, 80)!r} in {module!r}", code=_unknown(key))
         found = getattr(found, part)
     return found
 
 
-def _import(module: str, name: str, key: Key) -> object:
+def _unknown(key: Key) -> str:
+    return "unknown_server" if key == "mcp" else f"unknown_{key.removesuffix('s')}"
+
+
+def _import(module: str, said: str, code: str) -> object:
     try:
         return importlib.import_module(module)
     except InputError:
@@ -95,7 +99,7 @@ def _import(module: str, name: str, key: Key) -> object:
     except Exception as error:
         absent = isinstance(error, ModuleNotFoundError) and error.name == module.split(".")[0]
         raise InputError(
-            f"{key}: {name!r}: cannot import {module!r}: {type(error).__name__}: {error}",
+            f"{said}: cannot import {module!r}: {one_line(f'{type(error).__name__}: {error}', 200)}",
             hint="modules are looked for in the environment and in the plan's folder" if absent else "",
-            code=f"unknown_{key.removesuffix('s')}",
+            code=code,
         ) from error

@@ -16,8 +16,8 @@ def command(plan: Path, name: str | None, as_json: bool) -> None:
     from toolablate.experiments import probing
     from toolablate.experiments.plan import find_modules_beside, load_plan
 
-    loaded = load_plan(plan)[0]
     find_modules_beside(plan)
+    loaded = load_plan(plan)[0]
     models = probing.models_to_probe(loaded, name)
     click.echo(probing.announce(models), err=True)
     results = probing.probe_models(models)

@@ -21,8 +21,8 @@ def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) ->
     from toolablate.experiments.progress import RunProgress
     from toolablate.experiments.summary import print_summary, summary_json
 
-    loaded, text = load_plan(plan)
     find_modules_beside(plan)
+    loaded, text = load_plan(plan)
     loaded = loaded.with_changes(store=store, limit=limit)
     console = Console(stderr=True)
     if loaded.sandbox.backend == "none":

@@ -6,8 +6,9 @@ an arm of the ladder of any of these, as in `python:sham`; a condition of one's 
 
 from toolablate.experiments.conditions.built_in import BUILT_IN, scaffolded
 from toolablate.experiments.conditions.ladder import ARMS, SUFFIXES, ladder_of
-from toolablate.experiments.conditions.own import own_condition, registered_conditions
+from toolablate.experiments.conditions.own import own_condition
 from toolablate.tools import tool_names
+from toolablate.tools.own import registered
 from toolablate.tools.plain import one_line
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition
@@ -19,7 +20,7 @@ def named_condition(name: str) -> Condition:
     if found is None and all(name.partition(":")):
         found = own_condition(name)
     if found is None:
-        there_are = ", ".join((*BUILT_IN, *sorted(registered_conditions())))
+        there_are = ", ".join((*BUILT_IN, *sorted(registered("conditions"))))
         raise InputError(
             f"conditions: there is no built-in condition {one_line(name, 80)!r}",
             hint=f"built in are: {there_are}; an arm of a ladder is python:sham, with any tool or toolset before the"
@@ -43,10 +44,10 @@ def well_known(name: str) -> Condition | None:
 
 def _own(name: str) -> Condition | None:
     """One that a package registers, or an arm of what is the user's own."""
-    if name in registered_conditions():
+    if name in registered("conditions"):
         return own_condition(name)
     stem, _, suffix = name.rpartition(":")
-    is_own = stem in registered_conditions() or (well_known(stem) is None and all(stem.partition(":")))
+    is_own = stem in registered("conditions") or (well_known(stem) is None and all(stem.partition(":")))
     return _member(name, own_condition(stem)) if suffix in SUFFIXES and is_own else None
 
 

@@ -25,8 +25,8 @@ PROJECT = Path(__file__).parents[2]
 
 
 def run(plan: Path, store: Path) -> int:
-    loaded, text = load_plan(plan)
     find_modules_beside(plan)
+    loaded, text = load_plan(plan)
     with RunProgress(Console(quiet=True)) as progress:
         return launch(loaded.with_changes(store=store), text, progress).missing
 

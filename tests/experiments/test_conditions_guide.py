@@ -14,10 +14,8 @@ from tests.experiments.scripted import QUESTION
 from tests.experiments.test_ladder_runs import calls_of, first_request, run
 
 from toolablate.experiments import condition
-from toolablate.experiments.conditions.own import registered_conditions
 from toolablate.experiments.execution import open_executor
 from toolablate.experiments.plan import load_plan
-from toolablate.experiments.plan_servers import registered_servers
 from toolablate.experiments.world import world_of
 from toolablate.tools import INTERVENTIONS, own
 from toolablate.traces.records import Condition, Trace
@@ -79,12 +77,9 @@ def package(folder: Path) -> Iterator[Path]:
         for group, found in groups.items()
     ]
     (about / "entry_points.txt").write_text("\n".join(lines))
-    known = (own.registered, registered_conditions, registered_servers)
-    for found in known:
-        found.cache_clear()
+    own.registered.cache_clear()
     yield folder
-    for found in known:
-        found.cache_clear()
+    own.registered.cache_clear()
 
 
 def asked(name: str) -> list[dict[str, Any]]:

@@ -17,9 +17,8 @@ from tests.experiments.test_plan import MINIMAL, load
 
 from toolablate.experiments import condition
 from toolablate.experiments.conditions import BUILT_IN, SCAFFOLD
-from toolablate.experiments.conditions.own import registered_conditions
-from toolablate.experiments.plan_servers import registered_servers
 from toolablate.tools import ToolResult, intervention, tool
+from toolablate.tools.own import registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
 
@@ -81,12 +80,10 @@ def package(tmp_path: Path, own_module: str) -> Iterator[Path]:
     (tmp_path / "servers_for_test.py").write_text(
         f"library = {{'command': [{sys.executable!r}, {str(LIBRARY)!r}]}}\nodd = {{'comand': []}}\nlist = []\n"
     )
-    for found in (registered_conditions, registered_servers):
-        found.cache_clear()
+    registered.cache_clear()
     yield tmp_path
     sys.modules.pop("servers_for_test", None)
-    for found in (registered_conditions, registered_servers):
-        found.cache_clear()
+    registered.cache_clear()
 
 
 def resolved(folder: Path, entry: str, extra: str = "") -> Condition:
