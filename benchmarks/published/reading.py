@@ -62,7 +62,9 @@ def _form(form: type[Form], content: Mapping[str, Any], place: Place) -> Form:
     try:
         return form.model_validate(content)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        found = error.errors(include_url=False)
+        # A key that is misspelt is unknown, and makes another missing.
+        first = next((one for one in found if one["type"] == "extra_forbidden"), found[0])
     key = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
         raise place.error(f"unknown key {quoted(key)}", key=key, hint=_similar(key, form))

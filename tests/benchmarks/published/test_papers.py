@@ -26,9 +26,7 @@ def told(one: TableAudit, level: str) -> list[tuple[str, str, str]]:
 
 
 def finding(one: TableAudit, row: str, column: str = "", kind: str = "") -> Finding:
-    (found,) = [
-        each for each in one.findings if (each.row, each.column) == (row, column) and kind in ("", each.kind)
-    ]
+    (found,) = [each for each in one.findings if (each.row, each.column) == (row, column) and kind in ("", each.kind)]
     return found
 
 

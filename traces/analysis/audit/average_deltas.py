@@ -51,12 +51,19 @@ def check_average_deltas(paper: Paper, table: PublishedTable) -> tuple[list[Reco
     row = table.summary_row
     if row is None or table.summary is None or not table.summary.means:
         return [], []
-    unit = unit_of(deltas(paper, table))
     found = [one for column in table.of_kind("delta") for one in _average(paper, table, row, column)]
+    unit = _unit(deltas(paper, table), found)
     cells = [_recomputed(row, one, unit) for one in found]
     wrong = [_wrong(row, one, unit) for one in found if not one.units(unit)]
     others = [one for one in found if one.units(unit) and unit not in one.units(unit)]
     return cells, [*wrong, *([_other_unit(row, others, unit)] if others else [])]
+
+
+def _unit(rows: list[Delta], found: list[AverageDelta]) -> Unit:
+    """That of the rows. Where rounding lets all of them follow in both, that of the averages."""
+    if any(len(delta.units) == 1 for delta in rows) or all("points" in one.units("points") for one in found):
+        return unit_of(rows)
+    return "relative"
 
 
 def _average(paper: Paper, table: PublishedTable, row: Row, column: Column) -> Iterator[AverageDelta]:

@@ -29,7 +29,8 @@ def check_summary(table: PublishedTable) -> tuple[list[Recomputed], list[Finding
             continue
         decimals = printed.decimals
         value = (within.low + within.high) / 2
-        follows = within.meets(printed.interval if decimals else printed.counted)
+        averaged = column.name in summary.weights or (summary.means and column.name not in _extremes(summary))
+        follows = within.meets(printed.interval if averaged else printed.counted)
         cells.append(Recomputed(row.name, column.name, printed.text, value, decimals, follows))
         if not follows:
             findings.append(_wrong(table, summary, column, printed, value))
@@ -41,9 +42,9 @@ def _within(
 ) -> Interval | None:
     cells = [cell for _, cell in values]
     if column in summary.largest:
-        return Interval(max(cell.interval.low for cell in cells), max(cell.interval.high for cell in cells))
+        return Interval(max(cell.counted.low for cell in cells), max(cell.counted.high for cell in cells))
     if column in summary.smallest:
-        return Interval(min(cell.interval.low for cell in cells), min(cell.interval.high for cell in cells))
+        return Interval(min(cell.counted.low for cell in cells), min(cell.counted.high for cell in cells))
     if column in summary.weights:
         weights = [table.cell(row, summary.weights[column]) for row, _ in values]
         known = [(cell.interval, weight.value) for cell, weight in zip(cells, weights, strict=True) if weight]
@@ -52,6 +53,10 @@ def _within(
     if summary.means:
         return mean([cell.interval for cell in cells])
     return total([cell.counted for cell in cells])
+
+
+def _extremes(summary: Summary) -> frozenset[str]:
+    return summary.largest | summary.smallest
 
 
 def _wrong(table: PublishedTable, summary: Summary, column: Column, printed: Printed, value: Fraction) -> Finding:
