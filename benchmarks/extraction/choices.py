@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from toolablate.benchmarks.extraction.heads import NONE_FITS, is_foreign, judged, read_head, undecorated
+from toolablate.benchmarks.extraction.heads import NONE_FITS, is_foreign, judged, read_head, read_part, undecorated
 from toolablate.benchmarks.extraction.letters import BRACKETED, match_letters
 from toolablate.benchmarks.extraction.markers import announcements, final_part, is_announced
 from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading
-from toolablate.benchmarks.extraction.run_on import without_series
+from toolablate.benchmarks.extraction.run_on import without_other_answers
 from toolablate.benchmarks.extraction.wording import is_text, normalised, without_markup
 
 NOT_A_CHOICE = "an answer is announced, but it names no choice"
@@ -20,7 +20,7 @@ _LOOSE = re.compile(
     r"|\b(?:corresponds?|corresponding|equivalent|closest)\sto\s(?:option|answer|choice)\s\(?([A-Z])(?![\w'’-])"
     r"|([A-Z])\s?(?:选?项)?(?:是|为)?(?:正确|对)(?:的|答案|选项)",
 )
-_CLOSING = re.compile(r"\b(?:is|are|be|as|or\sanswer)\s\(([A-Z])\)(?=[\s.,:]|$)")
+_CLOSING = re.compile(r"\b(?:is|are|was|were|be|as|or\sanswer)\s\(([A-Z])\)(?=[\s.,:]|$)")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)")
 _DENIED = re.compile(r"\b(?:not|incorrect|wrong|false|less)\b|n't\b", re.IGNORECASE)
 _NONE_OF_THEM = re.compile(
@@ -43,7 +43,7 @@ def read_letters(reply: str | None, allowed: str, choices: Sequence[str] = ()) -
         return Reading(None, EMPTY)
     texts = {letter: normalised(choice) for letter, choice in zip(allowed, choices, strict=False)}
     window = max(400, 2 * max((len(choice) for choice in choices), default=0))
-    text = without_series(text)
+    text = without_other_answers(text)
     return (
         read_refusal(text)
         or read_announced(text, allowed, texts, window)
@@ -67,8 +67,8 @@ def read_announced(text: str, allowed: str, texts: Mapping[str, str], window: in
     Letters with the text of no choice of this question count only where no other announcement names one.
     """
     doubted: Reading | None = None
-    for head in announcements(text, window=window):
-        head = undecorated(head)
+    heads = (undecorated(head) for head in announcements(text, window=window))
+    for head in heads:
         reading = read_head(head, allowed, texts)
         if reading is None:
             continue
@@ -76,8 +76,9 @@ def read_announced(text: str, allowed: str, texts: Mapping[str, str], window: in
             return doubted or reading
         if doubted is None and len(reading.value) == 1 and is_foreign(head, reading.value[0], texts):
             doubted = reading
-        else:
-            return reading
+            continue
+        before = read_part(next(heads, ""), texts)
+        return judged([*reading.value, before], "", allowed) if before else reading
     return doubted
 
 

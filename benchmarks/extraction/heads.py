@@ -23,6 +23,8 @@ _REFUSAL = re.compile(
 )
 _TURN = re.compile(r"\b(?:but|however|although|though)\b|但|不过", re.IGNORECASE)
 _NEGATION = re.compile(r"\b(?:not|neither|nor|except|incorrect|wrong|instead|than)\b|n't\b|不|非|错", re.IGNORECASE)
+_CLOSEST = re.compile(r"\bclosest\s(?:(?:option|choice|answer|value|one)\s)?(?:to|is|would\sbe)\s", re.IGNORECASE)
+_NEXT_PART = re.compile(r"[)\].\s]{0,6}(?:for\s(?:part\s)?)?\(?[b-e]\)\s", re.IGNORECASE)
 _FURTHER = re.compile(
     r"[)\]]?,?\s(?:for|which)\b[^()\[\]\n]{1,160}?(?<!\.),?\s(?P<joint>and|or)\s[(\[](?P<letter>[A-Z])[)\]]"
 )
@@ -49,8 +51,14 @@ def read_head(head: str, allowed: str, texts: Mapping[str, str]) -> Reading | No
         if _OR_ELSE.match(head, length):
             return Reading(None, f"undecided between {found[0]} and something else")
         return judged(found, head[:length], allowed)
-    aside = _read_aside(head.partition("\n")[0], allowed)
+    aside = _read_aside(head.partition("\n")[0], allowed, texts)
     return Reading(None, NONE_FITS) if refused and aside is None else aside
+
+
+def read_part(head: str, texts: Mapping[str, str]) -> str | None:
+    """The letter that a head gives for one part of the question only: the next part begins right after it."""
+    found, length = match_letters(head, texts)
+    return found[0] if len(found) == 1 and _NEXT_PART.match(head, length) else None
 
 
 def is_foreign(head: str, letter: str, texts: Mapping[str, str]) -> bool:
@@ -95,11 +103,15 @@ def _match_small(head: str, texts: Mapping[str, str]) -> tuple[list[str], int]:
     return [small["letter"].upper()], small.end()
 
 
-def _read_aside(line: str, allowed: str) -> Reading | None:
-    """A single bracketed letter further on: "12 minutes (F)", "not listed, but closest to (B)"."""
+def _read_aside(line: str, allowed: str, texts: Mapping[str, str]) -> Reading | None:
+    """A single bracketed letter further on: "12 minutes (F)", "not listed, but closest to (B)" or to the text of B."""
     for turn in list(_TURN.finditer(line))[-1:]:
         line = line[turn.end() :]
-    brackets = [match for match in BRACKETED.finditer(line) if match["letter"]]
+    closest = _CLOSEST.search(line)
+    if closest and (spelled := match_text(line[closest.end() :], texts)):
+        return Reading((spelled[0],))
+    # Braces are LaTeX's: "21.4 ^{\\circ} {C}" names no choice.
+    brackets = [match for match in BRACKETED.finditer(line) if match["letter"] and match[0][0] in "(["]
     letters = {match["letter"] for match in brackets}
     if len(letters) != 1 or not letters <= set(allowed) or _NEGATION.search(line[: brackets[0].start()]):
         return None

@@ -1,4 +1,4 @@
-"""Finds where a reply has answered its question and goes on to answer others."""
+"""Finds where a reply has answered its question and goes on to answer others, as those do that were shown examples."""
 
 import re
 
@@ -9,14 +9,22 @@ _LONE_ANSWER = re.compile(
     r"^[ \t#>*-]{0,8}(?:(?:final )?answer: ?)?(?:the answer is)? ?[(\[]?(?P<letter>[A-Z])[)\]]?\.?[ \t]{0,8}$",
     re.IGNORECASE | re.MULTILINE,
 )
+_NEXT_ANSWER = re.compile(
+    r"answer is[ :]{0,2}\(?(?P<first>[A-Z])\)?\.?[ \t]{0,8}(?P<end>\n)[\s-]{0,20}"
+    r"answer: ?the answer is \(?(?!(?P=first))[A-Z]\)",
+    re.IGNORECASE,
+)
 
 
-def without_series(text: str) -> str:
-    """The text up to the end of the first of several lines that announce different letters, one a line.
+def without_other_answers(text: str) -> str:
+    """The text without the answers to other questions that follow its own: "The answer is (J).", "The answer is (D)."
 
-    Models that were shown worked examples go on to answer those too: "The answer is (J).", "The answer is (D).", ...
-    Who corrects themselves seldom does so twice, and not in lines of their own.
+    They are lines of at least three different letters that do nothing but announce them, of which the first is the
+    reply's own; or, right after an announcement, a block that begins "Answer: The answer is (D)" with another letter.
+    Who corrects themselves says so in between, and seldom does it twice.
     """
     lines = [match for match in _LONE_ANSWER.finditer(text) if "nswer" in match[0]]
-    letters = {match["letter"].upper() for match in lines}
-    return text[: lines[0].end()] if len(letters) >= SERIES else text
+    if len({match["letter"].upper() for match in lines}) >= SERIES:
+        text = text[: lines[0].end()]
+    following = _NEXT_ANSWER.search(text)
+    return text[: following.start("end")] if following else text

@@ -15,6 +15,7 @@ _NEGATION = re.compile(
     r"|不|非|错|但",
 )
 # Chinese has no blanks between words: only Latin letters and digits can go on beyond the text.
+_NAMED = re.compile(r"\s\((?P<letter>[a-z])\)?$")
 _BEFORE = r"(?<![A-Za-z0-9_.,^×*/\\-])(?<![\^×*/\\-]\s)"
 _AFTER = r"(?![A-Za-z0-9_^×*/])(?![.,]\w)(?!\s[\^×*/+-])(?!,\s[ivx\d])(?!\s(?:and|or)\b)"
 
@@ -28,6 +29,10 @@ def read_content(text: str, texts: Mapping[str, str]) -> str | None:
     if not _COMPLETE.search(text[-8:]):
         return None
     sentence = _last_sentence(text)
+    if named := _NAMED.search(sentence):
+        letter = named["letter"].upper()
+        # "... due to the need for a defence (E).": the letter stands behind its own text.
+        return letter if texts.get(letter) and sentence[: named.start()].endswith(texts[letter]) else None
     found = {letter: own for letter, own in texts.items() if len(own) >= SHORTEST and _stands_in(own, sentence)}
     longest = max(found.values(), key=len, default="")
     letters = [letter for letter, own in found.items() if own == longest]

@@ -12,7 +12,7 @@ from toolablate.benchmarks.encyclo_k.extraction.numerals import (
 from toolablate.benchmarks.extraction.choices import NOT_A_CHOICE, read_announced, read_bare, read_loose, read_refusal
 from toolablate.benchmarks.extraction.markers import before_next_question, final_part, is_announced
 from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading
-from toolablate.benchmarks.extraction.run_on import without_series
+from toolablate.benchmarks.extraction.run_on import without_other_answers
 from toolablate.benchmarks.extraction.wording import normalised, without_markup
 
 
@@ -37,7 +37,7 @@ def read_letter(reply: str | None, allowed: str, choices: Sequence[str] = ()) ->
     if combined:
         choices = [spelled_alike(choice.strip()) for choice in choices]
         text = without_others(text, choices)
-    text = before_next_question(without_series(text)).strip()
+    text = before_next_question(without_other_answers(text)).strip()
     texts = {letter: normalised(choice) for letter, choice in zip(allowed, choices, strict=False)}
     reading = _read_tiers(text, allowed, texts, loose=without_numerals(text) if combined else text)
     if reading is None:

@@ -3,7 +3,8 @@
 A reply is hard where the authors' extractor gave no letter, or where the text does not announce exactly one letter,
 the authors' own, as its very last words. Outside of these, all extractors agree. The hard replies, those with a letter
 of the authors and those without apart, are put in the order of the SHA-256 of model and question. Of each the first
-hundred are for development, the next hundred for measuring.
+hundred are for development, the next hundred for measuring; the 41 with a letter that are left, and the next 59
+without, are for measuring again what was mended after the first measure.
 """
 
 import hashlib
@@ -44,12 +45,13 @@ def is_hard(reply: Reply) -> bool:
 
 
 def draw(all_replies: Iterable[Reply]) -> dict[str, list[Reply]]:
-    """Two samples of 200, by name."""
+    """Two samples of 200 and one of 100, by name."""
     hard = sorted(filter(is_hard, all_replies), key=lambda reply: _order(reply.model, reply.question))
     failed, read = ([reply for reply in hard if (reply.theirs is None) is none] for none in (True, False))
     return {
         "development": failed[:EACH] + read[:EACH],
         "measure": failed[EACH : 2 * EACH] + read[EACH : 2 * EACH],
+        "second measure": failed[2 * EACH : 3 * EACH - len(read[2 * EACH :])] + read[2 * EACH :],
     }
 
 

@@ -43,7 +43,10 @@ COMBINATIONS = ("I, II", "I, II, III", "II, V", "I, IV, VIII", "I, V", "II, III"
         ("The plant that it has to be is wheat.", "C"),
         ("Thus the distance comes to 12.5 km.", "B"),
         ("Answer: wheat", "C"),
+        ("The answer is not listed, but it is closest to 12.5 km.", "B"),
+        ("As far as one can tell, it is due to a fruit fly (E).", "E"),
         # Runs on to other questions.
+        ("The answer is (C).\n\n\nAnswer: The answer is (A).", "C"),
         ("The answer is (C).\n\nQuestion: what else?\nThe answer is (A).", "C"),
         (
             "The answer is (C).\n\nAnswer: The answer is (C).\nAnswer: The answer is (A).\n\nAnswer: The answer is (B).",
@@ -66,6 +69,8 @@ def test_the_letter_is_read(reply: str, letter: str) -> None:
         ("Wheat is (C) and grass is (F), as everybody knows, but", "no answer"),
         ("The answer is (A) and (C).", "several letters: A, C"),
         ("The answer is (A) for the first and (C) for the second part.", "several letters: A, C"),
+        ("(a) It is wheat. The answer is (C). (b) It is grass. The answer is (F).", "several letters: C, F"),
+        ("The answer is not listed, but it is closest to 21.4 $^{\\circ} \\mathrm{C}$.", "no choice fits"),
         ("Answer: A, C", "several letters"),
         ("The answer is (A) or (C).", "undecided"),
         ("The answer is (C) or (the question has no answer).", "undecided"),

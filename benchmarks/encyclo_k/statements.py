@@ -1,0 +1,91 @@
+"""Statements: what questions are composed of."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pydantic import Field
+
+from toolablate.benchmarks.encyclo_k.rows import at_line, check_id, read_rows
+from toolablate.benchmarks.line_error import LineError, shown
+from toolablate.traces.records import Record
+
+_TEXT = "a text in quotes"
+_NAME = "a text in quotes that is not empty"
+ALLOWED: Mapping[str, str] = {
+    "id": _NAME,
+    "text": _NAME,
+    "correct": "true or false",
+    "discipline": _NAME,
+    "field": _TEXT,
+    "subfield": _TEXT,
+    "language": 'the name of a language: "en", "zh"',
+    "of": "the id of the correct statement that an incorrect one was made from",
+}
+
+
+class Statement(Record):
+    """A sentence or more of a textbook, as it stands or made incorrect.
+
+    A discipline has fields, and these subfields. `of` is the id of the correct statement that an incorrect one was made
+    from: both are one `point` of knowledge, and never stand in one question.
+    """
+
+    id: str = Field(min_length=1)
+    text: str = Field(min_length=1)
+    correct: bool
+    discipline: str = Field(min_length=1)
+    field: str = ""
+    subfield: str = ""
+    language: str = Field(default="en", min_length=1)
+    of: str = ""
+
+    @property
+    def point(self) -> str:
+        return self.of or self.id
+
+
+def load_statements(path: str | Path) -> tuple[Statement, ...]:
+    """Reads one statement per line: `id`, `text`, `correct`, `discipline`, and optionally `field`, `subfield`,
+    `language` ("en") and `of`.
+
+    Raises InputError that names the file, the line, the key, what was found and what is allowed; also for an id that is
+    taken, and for an `of` that names no correct statement of this file.
+    """
+    path = Path(path)
+    lines: dict[str, int] = {}
+    statements: dict[str, Statement] = {}
+    for number, statement in read_rows(path, Statement, ALLOWED):
+        try:
+            check_id(statement.id)
+            if statement.id in lines:
+                raise LineError(
+                    f"the id {shown(statement.id)} is already taken by line {lines[statement.id]}",
+                    "Every statement needs an id of its own.",
+                )
+        except LineError as error:
+            raise at_line(path, number, error) from error
+        lines[statement.id], statements[statement.id] = number, statement
+    for statement in statements.values():
+        try:
+            _check_origin(statement, statements)
+        except LineError as error:
+            raise at_line(path, lines[statement.id], error) from error
+    return tuple(statements.values())
+
+
+def _check_origin(statement: Statement, statements: Mapping[str, Statement]) -> None:
+    if not statement.of:
+        return
+    origin = statements.get(statement.of)
+    if statement.correct:
+        raise LineError("'of' is given for a correct statement", f"It is {ALLOWED['of']}.")
+    if origin is None or not origin.correct:
+        found = "no statement" if origin is None else "an incorrect statement"
+        raise LineError(f"'of' names {found} of this file: {shown(statement.of)}", f"It is {ALLOWED['of']}.")
+    for key in ("discipline", "field", "subfield", "language"):
+        here, there = getattr(statement, key), getattr(origin, key)
+        if here != there:
+            raise LineError(
+                f"'{key}' is {shown(here)}, and {shown(there)} in the statement that 'of' names, {shown(origin.id)}",
+                "Both are of one subfield and language.",
+            )

@@ -1,0 +1,48 @@
+"""Reading stays linear: whatever grows with the square of the text would take hours, and the time limit would end it."""
+
+import pytest
+
+from toolablate.benchmarks.encyclo_k.extraction import read_letter
+
+TEXTS = ("x", "y y", "answer is (A) and on and on", "(A) (A) the beginning of a text")
+COMBINATIONS = ("I, II, III", "I, II", "II, III", "I, V, VI")
+UNITS = (
+    "Answer: ",
+    "(A",
+    " ",
+    "\n",
+    "(A) ",
+    "is (A). (B) x. ",
+    "I, II, ",
+    "I、",
+    "I, II",
+    "statement I ",
+    "(A) the beginning of a ",
+    "answer is (A) and on and ",
+    "Answer: A\n",
+    "The answer is (B).\n",
+    "The answer is (B).\n\n- - -",
+    "Answer: (A) for a b c and ",
+    "none of the options are ",
+    "closest to ",
+    "Question 1: Answer: ",
+    "option A is correct. ",
+    "答案：",
+    ". ",
+)
+
+LONGEST = ("Answer: ", "(A", " ", "(A) the beginning of a ", "I, II, ", "I、", "is (A). (B) x. ")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("unit", "characters"), [(unit, 50_000) for unit in UNITS] + [(unit, 1_000_000) for unit in LONGEST]
+)
+def test_hostile_replies_are_read(unit: str, characters: int) -> None:
+    for choices in (TEXTS, COMBINATIONS):
+        reading = read_letter(unit * (characters // len(unit)), "ABCD", choices)
+        assert (reading.value is None) == bool(reading.reason)
+
+
+def test_an_answer_after_a_long_reply_is_found() -> None:
+    assert read_letter("The answer is not clear yet. " * 30_000 + "\nAnswer: C", "ABCD", TEXTS).value == ("C",)
