@@ -1,18 +1,23 @@
 """Puts tables together: columns that belong to others, and what rules speak of."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.benchmarks.published.form import TableForm
 from toolablate.benchmarks.published.places import Place as FilePlace
 from toolablate.benchmarks.published.places import quoted
 from toolablate.benchmarks.published.rows import read_rows
-from toolablate.traces.analysis.audit import Column, Kind, Paper, Place, PublishedTable, Row, Rule, Summary
+from toolablate.traces.analysis.audit import Column, Kind, Paper, Place, PublishedTable, Row, Rule, RuleKind, Summary
 
 # By their names in lower case, to which a capital delta has a small one.
 DEPENDENT: Mapping[str, Kind] = {"δ": "delta", "delta": "delta", "rank": "rank", "share": "share"}
-RULE_KEYS = (("sums", "sum"), ("means", "mean"), ("weighted_means", "mean"), ("copies", "copy"))
+RULE_KEYS: Mapping[str, RuleKind] = {"sums": "sum", "means": "mean", "weighted_means": "mean", "copies": "copy"}
+EXAMPLES: Mapping[RuleKind, str] = {
+    "sum": '"Total = En + Zh" or "100 = Right + Wrong"',
+    "mean": '"Overall = Law + Maths"',
+    "copy": '"LPFQA = 2: Overall"',
+}
 
 
 def assembled(source: str, forms: Sequence[TableForm], places: Sequence[FilePlace]) -> Paper:
@@ -125,16 +130,16 @@ class _Assembly:
         )
         return Summary(name, bool(form.average), frozenset(largest), frozenset(smallest), weights)
 
-    def _own(self, names: object, key: str) -> list[str]:
+    def _own(self, names: Iterable[str], key: str) -> list[str]:
         scores = [column.name for column in self.known[self.form.name] if column.kind == "score"]
-        return [_among(name, scores, key, self.place) for name in names]  # type: ignore[attr-defined]
+        return [_among(name, scores, key, self.place) for name in names]
 
     def _rules(self) -> Iterator[Rule]:
-        for key, kind in RULE_KEYS:
+        for key, kind in RULE_KEYS.items():
             for text in getattr(self.form, key):
                 yield self._rule(text, key, kind)
 
-    def _rule(self, text: str, key: str, kind: str) -> Rule:
+    def _rule(self, text: str, key: str, kind: RuleKind) -> Rule:
         left, sign, right = text.partition(" = ")
         of = tuple(self._place(name.strip(), key) for name in right.split(" + ") if name.strip())
         if not sign or not of or (kind == "copy" and len(of) > 1):
@@ -145,7 +150,7 @@ class _Assembly:
             result = Place(self.form.name, f"sum of {', '.join(place.column for place in of)}")
             return Rule("sum", result, of, total=int(left))
         result = self._place(left.strip(), key)
-        return Rule(kind, result, of, self._weights(of, key) if key == "weighted_means" else ())  # type: ignore[arg-type]
+        return Rule(kind, result, of, self._weights(of, key) if key == "weighted_means" else ())
 
     def _weights(self, of: Sequence[Place], key: str) -> tuple[int, ...]:
         for place in of:
@@ -167,10 +172,3 @@ class _Assembly:
                 hint=f'Table {table} has {", ".join(allowed)}. Another\'s is "table: column", tables: {tables}.',
             )
         return Place(table, column)
-
-
-EXAMPLES = {
-    "sum": '"Total = En + Zh" or "100 = Right + Wrong"',
-    "mean": '"Overall = Law + Maths"',
-    "copy": '"LPFQA = 2: Overall"',
-}

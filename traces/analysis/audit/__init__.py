@@ -3,7 +3,17 @@
 from toolablate.traces.analysis.audit.audit import Audit, TableAudit, audit, audit_json
 from toolablate.traces.analysis.audit.finding import Finding, Recomputed, figure
 from toolablate.traces.analysis.audit.printed import EMPTY, Printed, printed
-from toolablate.traces.analysis.audit.table import Column, Kind, Paper, Place, PublishedTable, Row, Rule, Summary
+from toolablate.traces.analysis.audit.table import (
+    Column,
+    Kind,
+    Paper,
+    Place,
+    PublishedTable,
+    Row,
+    Rule,
+    RuleKind,
+    Summary,
+)
 
 __all__ = [
     "EMPTY",
@@ -18,6 +28,7 @@ __all__ = [
     "Recomputed",
     "Row",
     "Rule",
+    "RuleKind",
     "Summary",
     "TableAudit",
     "audit",

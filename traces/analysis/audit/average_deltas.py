@@ -10,8 +10,6 @@ from toolablate.traces.analysis.audit.interval import Interval, mean
 from toolablate.traces.analysis.audit.printed import Printed
 from toolablate.traces.analysis.audit.table import Column, Paper, PublishedTable, Row
 
-UNIT_NAMES = {"points": "points", "relative": "relative"}
-
 
 @dataclass(frozen=True, slots=True)
 class AverageDelta:
@@ -100,7 +98,7 @@ def _other_unit(row: Row, others: list[AverageDelta], unit: Unit) -> Finding:
     other = "relative" if unit == "points" else "points"
     cells = "; ".join(f"{one.column.name} {one.printed.text}, {_in_unit(one, unit)}" for one in others)
     told = (
-        f"deltas here are {UNIT_NAMES[other]}, those of the rows above are {UNIT_NAMES[unit]}. Printed, and in the"
+        f"deltas here are {other}, those of the rows above are {unit}. Printed, and in the"
         f" unit of the rows: {cells} (from {_figure(others[0].base)}, the mean baseline of the"
         f" {len(others[0].rows)} rows)"
     )

@@ -124,14 +124,17 @@ def _wrong(paper: Paper, table: PublishedTable, delta: Delta, unit: Unit) -> Fin
 
 def _off(delta: Delta, unit: Unit) -> float:
     value = delta.change.value(unit) or Fraction(0)
-    printed = delta.printed.value if delta.printed.sign or value > 0 else -delta.printed.size
-    return float(abs(printed - value) / delta.printed.unit)
+    return float(abs(_meant(delta, value) - value) / delta.printed.unit)
+
+
+def _meant(delta: Delta, value: Fraction) -> Fraction:
+    """The printed change; one without sign or arrow goes the way that the scores go."""
+    return delta.printed.value if delta.printed.sign or value > 0 else -delta.printed.size
 
 
 def _instead(paper: Paper, table: PublishedTable, delta: Delta, unit: Unit) -> str:
     """Which other baseline or score would give what is printed."""
-    value = delta.change.value(unit) or Fraction(0)
-    printed = delta.printed.value if delta.printed.sign or value > 0 else -delta.printed.size
+    printed = _meant(delta, delta.change.value(unit) or Fraction(0))
     base, score = delta.base.value, delta.score.value
     if unit == "relative":
         if printed <= -100:
@@ -153,7 +156,8 @@ def _with_baseline(paper: Paper, table: PublishedTable, delta: Delta, unit: Unit
         f"{row.name} has {base.text}"
         for row in table.body
         if row.name != delta.row.name
-        and (base := paper.cell(table.baseline, row.name))  # type: ignore[arg-type]
+        and table.baseline is not None
+        and (base := paper.cell(table.baseline, row.name))
         and follows(delta.printed, Change(base.interval, delta.score.interval).within(unit))
     ]
 

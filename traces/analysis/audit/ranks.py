@@ -1,11 +1,9 @@
 """Whether printed ranks and shares are those of the column that they stand behind."""
 
-from collections.abc import Iterator
 from fractions import Fraction
 
 from toolablate.traces.analysis.audit.finding import Finding, Recomputed, figure
-from toolablate.traces.analysis.audit.interval import Interval
-from toolablate.traces.analysis.audit.printed import Printed
+from toolablate.traces.analysis.audit.interval import Interval, total
 from toolablate.traces.analysis.audit.table import PublishedTable
 
 
@@ -59,9 +57,5 @@ def _whole(table: PublishedTable, column: str) -> Interval | None:
     if row is not None and table.summary is not None and not table.summary.means:
         printed = table.cell(row, column)
         return None if printed is None else printed.counted
-    parts = list(_counted(cell for _, cell in table.printed_in(column)))
-    return Interval(sum(part.low for part in parts), sum(part.high for part in parts)) if parts else None  # type: ignore[arg-type]
-
-
-def _counted(cells: Iterator[Printed]) -> Iterator[Interval]:
-    return (cell.counted for cell in cells)
+    parts = [cell.counted for _, cell in table.printed_in(column)]
+    return total(parts) if parts else None

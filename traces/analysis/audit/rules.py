@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from fractions import Fraction
 
-from toolablate.traces.analysis.audit.finding import Finding, Recomputed, figure
+from toolablate.traces.analysis.audit.finding import Finding, Recomputed
 from toolablate.traces.analysis.audit.interval import Interval, exactly, mean, total
 from toolablate.traces.analysis.audit.printed import Printed
 from toolablate.traces.analysis.audit.table import Paper, Place, PublishedTable, Row, Rule
@@ -93,9 +93,5 @@ def _said(table: PublishedTable, rule: Rule) -> str:
     joined = " + ".join(names) if rule.kind == "sum" else ", ".join(names)
     if rule.kind == "sum":
         return joined
-    weights = f" weighted by {', '.join(map(figure_of, rule.weights))}" if rule.weights else ""
+    weights = f" weighted by {', '.join(map(str, rule.weights))}" if rule.weights else ""
     return f"the mean of {joined}{weights}"
-
-
-def figure_of(weight: int) -> str:
-    return figure(Fraction(weight), 0)

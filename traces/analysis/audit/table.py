@@ -8,6 +8,7 @@ from toolablate.traces.analysis.audit.interval import Interval
 from toolablate.traces.analysis.audit.printed import Printed
 
 Kind = Literal["score", "delta", "rank", "share"]
+RuleKind = Literal["sum", "mean", "copy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Rule:
     total     what stands in place of a column where a sum is known, such as 100
     """
 
-    kind: Literal["sum", "mean", "copy"]
+    kind: RuleKind
     result: Place
     of: tuple[Place, ...]
     weights: tuple[int, ...] = ()
