@@ -12,7 +12,8 @@ NONE_FITS = "the reply says that no choice fits"
 _DECORATION = re.compile(r"(?:[\s:=>~\"'“”‘’_]|[-–—](?!\S))+")
 _LEAD = re.compile(
     r"(?:\\f?boxed\s?\{|(?:the\s)?(?:options?|choices?|letters?|answers?)\b|both\b|either\b|(?:most\s)?likely\b|probably\b|clearly\b"
-    r"|therefore\b|thus\b|indeed\b|(?:indicated|represented|given)\sby\b|选项|选择|应该|应|选|是|为)[\s,:]*",
+    r"|therefore\b|thus\b|indeed\b|actually\b|really\b|perhaps\b|maybe\b|in\sfact\b"
+    r"|(?:indicated|represented|given)\sby\b|选项|选择|应该|应|选|是|为)[\s,:]*",
     re.IGNORECASE,
 )
 _REFUSAL = re.compile(

@@ -77,6 +77,7 @@ def test_the_letter_is_read(reply: str, letter: str) -> None:
         ("Answer: none", "no choice fits"),
         ("The closest option is (A), but it is wrong. Therefore, none of the options are correct.", "no choice fits"),
         ("Answer: K", "K is none of A to J"),
+        ("The answer is (B), one would think, but the correct answer is actually (K).", "K is none of A to J"),
         ("The answer is probably some sort of", "names no choice"),
         ("The result is 12.5 km", "no answer"),
         ("The result is 12.5 km and not more.", "no answer"),
