@@ -1,0 +1,113 @@
+"""Questions as Encyclo-K publishes them."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from toolablate.benchmarks.encyclo_k.composing import SOURCE
+from toolablate.benchmarks.encyclo_k.rows import at_line, check_id, read_rows
+from toolablate.benchmarks.lettering import LETTERS
+from toolablate.benchmarks.line_error import LineError, shown
+from toolablate.traces.records import ChoiceTarget, Question
+
+_TEXT = "a text in quotes that is not empty"
+ALLOWED: Mapping[str, str] = {
+    "question": _TEXT,
+    "options": f"a list of 2 to {len(LETTERS)} texts",
+    "answer_letter": 'the letter of an option: "B"',
+    "discipline": _TEXT,
+    "field": "a text in quotes",
+    "subfield": "a text in quotes",
+    "difficulty": "a text in quotes",
+    "id": _TEXT,
+    "language": 'the name of a language: "en", "zh"',
+}
+CHINESE_SHARE = 0.1
+"""Of the letters of a Chinese question: formulas and names in it have Latin ones."""
+
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+_LETTER = re.compile(r"[^\W\d_]")
+_OWN_LETTER = re.compile(r"\s*\(?([A-Z])\s*[).:、．：]\s*")
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class PublishedRow(BaseModel):
+    """One row. Keys of other names, of which datasets have many, are passed over."""
+
+    model_config = ConfigDict(frozen=True)
+
+    question: Text
+    options: Annotated[list[Text], Field(min_length=2, max_length=len(LETTERS))]
+    answer_letter: Text
+    discipline: Text
+    field: str = ""
+    subfield: str = ""
+    difficulty: str = ""
+    id: str = ""
+    language: str = ""
+
+
+def load_published_questions(path: str | Path) -> tuple[Question, ...]:
+    """Reads one published question per line: `question`, `options`, `answer_letter`, `discipline`, and optionally
+    `field`, `subfield`, `difficulty`, `id` (by default "encyclo-k-0001", by its place) and `language` (by default by
+    its characters).
+
+    Raises InputError that names the file, the line, the key, what was found and what is allowed.
+    """
+    path = Path(path)
+    questions: dict[str, Question] = {}
+    for number, row in read_rows(path, PublishedRow, ALLOWED):
+        identity = row.id or f"{SOURCE}-{len(questions) + 1:04d}"
+        try:
+            check_id(identity)
+            if identity in questions:
+                raise LineError(f"the id {shown(identity)} is already taken", "Every question needs an id of its own.")
+            questions[identity] = _question(identity, row)
+        except LineError as error:
+            raise at_line(path, number, error) from error
+    return tuple(questions.values())
+
+
+def _question(identity: str, row: PublishedRow) -> Question:
+    allowed = LETTERS[: len(row.options)]
+    letter = row.answer_letter.strip().upper()
+    if len(letter) != 1 or letter not in allowed:
+        raise LineError(
+            f"'answer_letter' names no option; found {shown(row.answer_letter)}",
+            f"Allowed is a letter from {allowed[0]} to {allowed[-1]}, for its {len(allowed)} options.",
+        )
+    return Question(
+        id=identity,
+        prompt=row.question,
+        choices=_unlettered(row.options),
+        target=ChoiceTarget(letters=(letter,)),
+        domain=row.discipline,
+        difficulty=row.difficulty,
+        language=row.language or _language(row.question),
+        source=SOURCE,
+        metadata=_labels(row),
+    )
+
+
+def _labels(row: PublishedRow) -> dict[str, Any]:
+    return {"discipline": row.discipline, "field": row.field, "subfield": row.subfield}
+
+
+def _unlettered(options: list[str]) -> tuple[str, ...]:
+    """Without their own letters, where all have them: a question's choices are lettered when it is asked."""
+    found = [_OWN_LETTER.match(option) for option in options]
+    if all(
+        match and match[1] == letter and match.end() < len(option)
+        for match, letter, option in zip(found, LETTERS, options, strict=False)
+    ):
+        return tuple(option[match.end() :] for match, option in zip(found, options, strict=True) if match)
+    return tuple(options)
+
+
+def _language(text: str) -> str:
+    letters, chinese = len(_LETTER.findall(text)), len(_CHINESE.findall(text))
+    return "zh" if chinese > CHINESE_SHARE * letters else "en"
