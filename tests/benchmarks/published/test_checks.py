@@ -84,6 +84,15 @@ def test_rows_in_two_units(tmp_path: Path) -> None:
     assert [cell.reading for cell in one.recomputed] == ["relative", "relative", "points", "both"]
 
 
+def test_where_rounding_leaves_the_unit_open(tmp_path: Path) -> None:
+    keys = "columns = ['Base', 'Tool', 'Δ']\nbaseline = 'Base'"
+    (cell,) = audited(tmp_path, keys, "a 90.0 89.9 -0.1").recomputed
+    assert (cell.reading, cell.value) == ("both", Fraction(-1, 10))
+    one = audited(tmp_path, f"{keys}\naverage = 'mean'", "a 97.00 99.00 2\nmean 97.00 99.00 2.06")
+    assert one.ok
+    assert [cell.reading for cell in one.recomputed if cell.column == "Tool Δ"] == ["both", "relative"]
+
+
 def test_a_change_without_a_baseline_is_said_to_be_unchecked(tmp_path: Path) -> None:
     keys = "columns = ['Base', 'Tool', 'Δ']\nbaseline = 'Base'"
     one = audited(tmp_path, keys, "a - 40.0 -20.0\nb 0.0 45.0 45.0")
@@ -134,6 +143,10 @@ def test_ranks_and_their_ties(tmp_path: Path, ranks: str, wrong: int) -> None:
     assert kinds(one) == ["rank"] * wrong
 
 
+def test_scores_that_differ_in_the_last_digit_are_no_tie(tmp_path: Path) -> None:
+    assert kinds(audited(tmp_path, "columns = ['X', 'rank']", "a 9.0 2\nb 8.9 1")) == ["rank"] * 2
+
+
 def test_shares_of_a_total_or_of_the_rows(tmp_path: Path) -> None:
     rows = "a 87 41.6\nb 122 58.4"
     assert not audited(tmp_path, "columns = ['N', 'share']", rows).findings
@@ -149,6 +162,11 @@ def test_counts_are_exact_where_they_are_added_up(tmp_path: Path) -> None:
     keys = "columns = ['All', 'En', 'Zh']\nsums = ['All = En + Zh', '100 = En + Zh']"
     assert kinds(audited(tmp_path, keys, "a 100 60 40\nb 100 100 /")) == []
     assert kinds(audited(tmp_path, keys, "a 101 60 40")) == ["sum"]
+    summed = audited(
+        tmp_path, "columns = ['All', 'En', 'Zh']\nsums = ['All = En + Zh']\ntotal = 't'", "a 9 6 3\nt 9 7 3"
+    )
+    assert kinds(summed) == ["total", "sum"]
+    assert kinds(audited(tmp_path, "columns = ['X']\ntotal = 't'", "a 41.6\nb 58.3\nt 100")) == []
     assert kinds(audited(tmp_path, keys, "a 100.0 60.0 39.9")) == []
     assert kinds(audited(tmp_path, keys, "a 100.0 60.0 39.8")) == ["sum", "sum"]
 

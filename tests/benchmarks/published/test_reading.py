@@ -28,7 +28,7 @@ columns = ["Search", "Δ"]
 baseline = "1: Score"
 average = "Average"
 rows = '''
-a MODEL 45.0 5.0%\\downarrow
+a MODEL 45.0 5.0 \\% \\downarrow
 B       44.0 ↑4.0
 
 Average 44.5 -

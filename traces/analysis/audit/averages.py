@@ -29,8 +29,7 @@ def check_summary(table: PublishedTable) -> tuple[list[Recomputed], list[Finding
             continue
         decimals = printed.decimals
         value = (within.low + within.high) / 2
-        averaged = column.name in summary.weights or (summary.means and column.name not in _extremes(summary))
-        follows = within.meets(printed.interval if averaged else printed.counted)
+        follows = within.meets(printed.interval)
         cells.append(Recomputed(row.name, column.name, printed.text, value, decimals, follows))
         if not follows:
             findings.append(_wrong(table, summary, column, printed, value))
@@ -53,10 +52,6 @@ def _within(
     if summary.means:
         return mean([cell.interval for cell in cells])
     return total([cell.counted for cell in cells])
-
-
-def _extremes(summary: Summary) -> frozenset[str]:
-    return summary.largest | summary.smallest
 
 
 def _wrong(table: PublishedTable, summary: Summary, column: Column, printed: Printed, value: Fraction) -> Finding:

@@ -17,8 +17,8 @@ def check_ranks(table: PublishedTable) -> tuple[list[Recomputed], list[Finding]]
             printed = table.cell(row, column.name)
             if printed is None:
                 continue
-            best = 1 + sum(other.interval.low > score.interval.high for _, other in scores)
-            worst = sum(other.interval.high >= score.interval.low for _, other in scores)
+            best = 1 + sum(other.interval.low >= score.interval.high for _, other in scores)
+            worst = sum(other.interval.high > score.interval.low for _, other in scores)
             rank = 1 + sum(other.value > score.value for _, other in scores)
             follows = best <= printed.value <= worst
             cells.append(Recomputed(row.name, column.name, printed.text, Fraction(rank), 0, follows))

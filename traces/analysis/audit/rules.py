@@ -35,16 +35,11 @@ def _recomputed(paper: Paper, table: PublishedTable, row: Row, rule: Rule) -> It
     if (printed is None and rule.total is None) or not known or (rule.kind != "sum" and len(known) < len(of)):
         return
     within = _within(rule, known)
-    stands = exactly(rule.total) if rule.total is not None else _stands(rule, printed)
+    stands = exactly(rule.total or 0) if printed is None else printed.interval
     decimals = printed.decimals if printed and rule.kind != "copy" else max(cell.decimals for cell in known)
     text = str(rule.total) if printed is None else printed.text
     value = (within.low + within.high) / 2
     yield Recomputed(row.name, _column(table, rule), text, value, decimals, within.meets(stands))
-
-
-def _stands(rule: Rule, printed: Printed | None) -> Interval:
-    assert printed is not None
-    return printed.counted if rule.kind == "sum" else printed.interval
 
 
 def _within(rule: Rule, cells: list[Printed]) -> Interval:
