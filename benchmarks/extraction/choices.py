@@ -18,7 +18,8 @@ _LOOSE = re.compile(
     r"|(?<!\w)\(?([A-Z])\)?\sis\s(?:(?:therefore|thus|indeed)\s)?(?:the\s)?(?:most\s)?(?:correct|right|best|closest)\b"
     r"|\b(?:choose|select|pick|chose|selected|go\swith)\s(?:option\s|choice\s|answer\s)?\(?([A-Z])(?![\w'’-])"
     r"|\b(?:corresponds?|corresponding|equivalent|closest)\sto\s(?:option|answer|choice)\s\(?([A-Z])(?![\w'’-])"
-    r"|([A-Z])\s?(?:选?项)?(?:是|为)?(?:正确|对)(?:的|答案|选项)",
+    r"|([A-Z])\s?(?:选?项)?(?:是|为)?(?:正确|对)(?:的|答案|选项)"
+    r"|对应的?(?:是|为)?(?:选项|答案)(?:是|为)?\s?\(?([A-Z])(?![A-Za-z])",
 )
 _CLOSING = re.compile(r"\b(?:is|are|was|were|be|as|or\sanswer)\s\(([A-Z])\)(?=[\s.,:]|$)")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)")

@@ -7,7 +7,7 @@ _NUMERALS = {
     numeral: rank for rank, numeral in enumerate(("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X"))
 }
 _NUMERAL = r"(?<![A-Za-z0-9_'’.\\])(?:VI{0,3}|I{1,3}|I[VX]|X)(?![A-Za-z0-9_'’=^(])"
-_JOINT = r"\s?(?:,\s?(?:and\s)?|、|;\s?|\band\s|&\s?|和|与|及)"
+_JOINT = r"\s?(?:,\s?(?:and\s)?|、|;|\band\s|&|和|与|及)\s?"
 _COMBINATION = re.compile(rf"{_NUMERAL}(?:{_JOINT}{_NUMERAL}){{1,9}}")
 _LONE = re.compile(r"(?<!option )(?<!choice )(?<![A-Za-z0-9_(])[IVX](?![A-Za-z0-9_])", re.IGNORECASE)
 _BETWEEN = re.compile(r"[^IVX]+")

@@ -102,6 +102,8 @@ def test_what_names_no_letter_is_a_miss(reply: str | None, reason: str) -> None:
         ("Answer: I, II and III", "B"),
         ("答案：I、II和III", "B"),
         ("The correct statements are III, I, and II.", "B"),
+        ("正确的陈述是 I、IV 和 VIII。", "D"),
+        ("综上，正确的是 I 和 II，对应选项A", "A"),
         ("Statements I, II, and III are true, and no others are.\nAnswer: I", "I"),
         ("So we are left with I and V.", "E"),
         ("Statement I is correct. Statement II is correct. Statement V is false.", None),
