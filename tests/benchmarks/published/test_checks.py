@@ -91,6 +91,7 @@ def test_where_rounding_leaves_the_unit_open(tmp_path: Path) -> None:
     one = audited(tmp_path, f"{keys}\naverage = 'mean'", "a 97.00 99.00 2\nmean 97.00 99.00 2.06")
     assert one.ok
     assert [cell.reading for cell in one.recomputed if cell.column == "Tool Δ"] == ["both", "relative"]
+    assert audited(tmp_path, f"{keys}\naverage = 'mean'", "a 97.00 99.00 2\nmean 97.00 99.00 2.00").ok
 
 
 def test_a_change_without_a_baseline_is_said_to_be_unchecked(tmp_path: Path) -> None:
