@@ -128,7 +128,7 @@ def test_hostile_names_are_inert(tmp_path: Path, width: int) -> None:
     page = shown(audit_view(audit(load_published(written(tmp_path, text)))), width)
     assert SAFE.fullmatch(page)
     assert "[red]x[/nonsense]" in page
-    assert "(red)x(/nonsense)" in page
+    assert page.count("[red]x[/nonsense]") > 2
     broken = ran(written(tmp_path, text.replace("average = ", "avarage = ")))
     assert isinstance(broken.exception, InputError)
 

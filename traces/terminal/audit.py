@@ -33,13 +33,8 @@ def _title(one: TableAudit) -> RenderableType:
 def _cells(one: TableAudit) -> Fitted:
     rows = one.table.rows
     columns = [names("", [Text(_plain(row.name)) for row in rows])]
-    columns += [figures(_heading(column), [_cell(one, row, column) for row in rows]) for column in one.table.columns]
+    columns += [figures(_plain(column.name), [_cell(one, row, column) for row in rows]) for column in one.table.columns]
     return Fitted(tuple(columns), tuple("" if row in one.table.body else "bold" for row in rows))
-
-
-def _heading(column: Column) -> str:
-    # A table's headings are markup to rich, which would take [square] ones for styles.
-    return _plain(column.name).translate(str.maketrans("[]", "()"))
 
 
 def _cell(one: TableAudit, row: Row, column: Column) -> Text:

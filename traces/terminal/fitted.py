@@ -92,7 +92,7 @@ class Fitted:
         widths = _narrowed(columns, room)
         for column, width in zip(columns, widths, strict=True):
             table.add_column(
-                column.title,
+                Text(column.title),  # a text of its own would be read as markup
                 justify="right" if column.right else "left",
                 width=width,
                 no_wrap=column.least is None or column.cut,
