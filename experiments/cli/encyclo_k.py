@@ -1,0 +1,118 @@
+from pathlib import Path
+
+import click
+
+Range = tuple[int, int]
+
+_OUTPUT = click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="The question file to write, for a plan to name.",
+)
+
+
+@click.group(name="encyclo-k")
+def command() -> None:
+    """Encyclo-K: compose questions of statements, bring in published ones, and analyse what models made of them."""
+
+
+@command.command("compose")
+@click.argument("statements", type=click.Path(path_type=Path))
+@_OUTPUT
+@click.option("--seed", type=int, default=0, show_default=True, help="What all choices are drawn from.")
+@click.option(
+    "--questions",
+    type=click.IntRange(min=1),
+    default=5000,
+    show_default=True,
+    help="How many to share out; each subfield's part is rounded up.",
+)
+@click.option("--statements", "held", type=(int, int), default=(8, 10), show_default=True, help="In a question.")
+@click.option("--options", type=(int, int), default=(4, 8), show_default=True, help="Of a question.")
+@click.option("--combination", type=(int, int), default=(2, 4), show_default=True, help="Statements in an option.")
+@click.option(
+    "--single",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also write a file that asks of each of their statements whether it holds true.",
+)
+def compose(
+    statements: Path,
+    output: Path,
+    seed: int,
+    questions: int,
+    held: Range,
+    options: Range,
+    combination: Range,
+    single: Path | None,
+) -> None:
+    """Compose questions of the statements in STATEMENTS, a JSONL, from a seed alone.
+
+    A line has id, text, correct (true or false) and discipline, and may have field, subfield, language and of: the id
+    of the correct statement that an incorrect one was made from. A question's statements are of one subfield and
+    language, and one option names all that are correct, or all that are incorrect.
+    """
+    from toolablate.benchmarks.encyclo_k import compose, load_statements, single_statements
+    from toolablate.experiments.encyclo_k import write_questions
+    from toolablate.traces.terminal import counted
+
+    found = load_statements(statements)
+    composed = compose(found, seed, questions, statements_per_question=held, options=options, combination=combination)
+    write_questions(composed, output, source=statements)
+    click.echo(f"{output}: {counted(len(composed), 'question')} of {counted(len(found), 'statement')}, seed {seed}")
+    if single is not None:
+        judged = single_statements(composed, found, seed)
+        write_questions(judged, single, source=statements)
+        click.echo(f"{single}: {counted(len(judged), 'question')}, one for each statement of these")
+
+
+@command.command("import")
+@click.argument("published", type=click.Path(path_type=Path))
+@_OUTPUT
+def import_published(published: Path, output: Path) -> None:
+    """Bring in published questions from PUBLISHED, a JSONL.
+
+    A line has question, options, answer_letter and discipline, and may have field, subfield, difficulty, id and
+    language. What else it has is passed over.
+    """
+    from toolablate.benchmarks.encyclo_k import load_published_questions
+    from toolablate.experiments.encyclo_k import write_questions
+    from toolablate.traces.terminal import counted
+
+    questions = load_published_questions(published)
+    write_questions(questions, output, source=published)
+    click.echo(f"{output}: {counted(len(questions), 'question')}")
+
+
+@command.command("tables")
+@click.argument("store", type=click.Path(path_type=Path))
+@click.option(
+    "--run",
+    metavar="ID",
+    default="all",
+    show_default=True,
+    help='The trials that one run called for: its id, "latest", or "all" that the store holds.',
+)
+@click.option("--scorer", metavar="NAME", help="Use the scores of this scorer; by default the latest run's.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
+@click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON, fields and subfields among them.")
+def tables(store: Path, run: str, scorer: str | None, seed: int, as_json: bool) -> None:
+    """Analyse the trials in STORE that are of Encyclo-K, by model and condition.
+
+    Accuracy over questions, subfields, fields and disciplines, by discipline, number of options and of statements; by
+    the place of the right option, and which places are chosen; over question sets of several seeds; the length of
+    replies; and statements judged one by one beside the questions composed of them.
+    """
+    from toolablate.experiments.encyclo_k import read_tables
+    from toolablate.traces.analysis.encyclo_k import tables_json
+
+    found = read_tables(store, run=run, scorer=scorer, seed=seed)
+    if as_json:
+        click.echo(tables_json(found))
+        return
+    from rich.console import Console
+
+    from toolablate.traces.terminal.encyclo_k import encyclo_k_view
+
+    Console().print(encyclo_k_view(found))
