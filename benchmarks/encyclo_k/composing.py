@@ -10,8 +10,9 @@ statement) and Science 1,242 (at least 0.1170). They fit 5,000 questions shared 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
-from toolablate.benchmarks.encyclo_k.dealing import Pack
+from toolablate.benchmarks.encyclo_k.dealing import Pack, packs
 from toolablate.benchmarks.encyclo_k.draws import Draws
 from toolablate.benchmarks.encyclo_k.options import Bounds, check_options, draw_options
 from toolablate.benchmarks.encyclo_k.sharing import clusters
@@ -64,8 +65,8 @@ def compose(
     one subfield in two languages count as two. The order of the statements does not matter.
 
     Questions that share a point of knowledge (a statement, or one and what was made of it) are not independent, nor are
-    those linked by others: they form a `cluster`. A subfield's points are dealt before any is dealt again, so that a
-    small set has no clusters, and one as large as its source nearly one for each subfield.
+    those linked by others: they form a `cluster`. Points are dealt in small packs, evenly: where there are enough of
+    them no question shares any, and where there are not, clusters have a handful of questions.
 
     Raises InputError for numbers that no question could have, and for a subfield that has too few statements.
     """
@@ -145,9 +146,10 @@ def _of_subfield(
         return
     parts = (str(seed), subfield.discipline, subfield.field, subfield.name, subfield.language)
     draws = Draws("\0".join(parts))
-    pack = Pack(statements, draws)
-    pack.require(str(subfield), form.statements, form.combination)
-    for _ in range(questions):
+    dealt_from = packs(
+        statements, draws, place=str(subfield), per_question=form.statements, combination=form.combination
+    )
+    for _, pack in zip(range(questions), cycle(dealt_from), strict=False):
         yield _composed(subfield, pack, draws, form)
 
 

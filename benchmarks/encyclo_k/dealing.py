@@ -1,4 +1,4 @@
-"""Deals the statements of one subfield to its questions, as evenly as a pack of cards."""
+"""Deals the statements of one subfield to its questions, as evenly as packs of cards."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,52 +8,35 @@ from toolablate.benchmarks.encyclo_k.options import Bounds
 from toolablate.benchmarks.encyclo_k.statements import Statement
 from toolablate.traces.errors import InputError
 
+QUESTIONS_AT_ONCE = 2
+"""A pack has the points for so many questions without any of them in two: enough to mix them in ever new ways, and
+questions that share a point are few."""
+
 Point = Mapping[bool, Sequence[Statement]]
 """What is known of one thing: statements of it by whether they are correct."""
 Need = dict[bool, int]
 
 
 class Pack:
-    """The points of one subfield. No point is dealt again, as it stands or made incorrect, before all have been, and
-    none twice to one question; but where no point that is left has what is needed, all are shuffled anew."""
+    """Some points of knowledge. None is dealt again, as it stands or made incorrect, before all have been, unless those
+    that are left lack what is needed; and none is dealt twice to one question."""
 
-    def __init__(self, statements: Iterable[Statement], draws: Draws) -> None:
-        points: dict[str, dict[bool, list[Statement]]] = defaultdict(dict)
-        for statement in statements:
-            points[statement.point].setdefault(statement.correct, []).append(statement)
-        self._points: list[Point] = list(points.values())
+    def __init__(self, points: Sequence[Point], draws: Draws) -> None:
+        self._points = points
         self._draws = draws
-        self._left: list[Point] = []
-
-    def require(self, place: str, per_question: Bounds, combination: Bounds) -> None:
-        """Raises InputError where a question could ask for more than there is."""
-        one_kind = per_question[1] - combination[0]
-        if len(self._points) < per_question[1]:
-            raise InputError(
-                f"{place} has statements on {len(self._points)} points of knowledge; a question takes"
-                f" {per_question[1]}",
-                hint="Leave its statements out, or ask for fewer statements in a question.",
-                code="few_statements",
-            )
-        for correct, kind in ((True, "correct"), (False, "incorrect")):
-            found = len([point for point in self._points if correct in point])
-            if found < one_kind:
-                raise InputError(
-                    f"{place} has {found} {kind} statements; a question may take {one_kind}",
-                    hint="Leave its statements out, or ask for fewer statements in a question.",
-                    code="few_statements",
-                )
+        self._left: Sequence[Point] = []
 
     def deal(self, need: Need) -> dict[bool, list[Statement]]:
         """So many correct (True) and incorrect (False) statements, each of another point."""
-        fresh = self._draws.shuffled(self._points)
+        dealt_before = [point for point in self._points if not any(point is other for other in self._left)]
+        again = [*self._left, *self._draws.shuffled(dealt_before)]
         # Points that are only correct or only incorrect first: then there is enough of both wherever there can be.
-        for points in (self._left, fresh, sorted(fresh, key=len)):
+        for points in (self._left, again, sorted(again, key=len)):
             dealt = self._from(points, dict(need))
             if dealt is not None:
                 found, self._left = dealt
                 return found
-        raise AssertionError("`require` has seen that there is enough")
+        raise AssertionError("`packs` has seen that there is enough")
 
     def _from(self, points: Sequence[Point], need: Need) -> tuple[dict[bool, list[Statement]], list[Point]] | None:
         found: dict[bool, list[Statement]] = {True: [], False: []}
@@ -69,3 +52,47 @@ class Pack:
             found[kind].append(self._draws.one(point[kind]))
             need[kind] -= 1
         return None if any(need.values()) else (found, passed)
+
+
+def packs(
+    statements: Iterable[Statement], draws: Draws, *, place: str, per_question: Bounds, combination: Bounds
+) -> list[Pack]:
+    """The points of one subfield in packs as small as questions allow, for its questions to be dealt from in turn.
+
+    Questions of different packs share no point, so that those that are not independent form small clusters. That takes
+    nothing from what a set can tell: how often each point is asked is the same. Raises InputError, which names `place`,
+    where a question could ask for more than there is.
+    """
+    points = _points(statements)
+    able = {kind: sum(kind in point for point in points) for kind in (True, False)}
+    one_kind = per_question[1] - combination[0]
+    _require(place, len(points), able, per_question[1], one_kind)
+    count = max(
+        1, min(len(points) // (QUESTIONS_AT_ONCE * per_question[1]), *(each // one_kind for each in able.values()))
+    )
+    # Those that are only correct, both, only incorrect: every pack gets its part of those that can be either.
+    ordered = sorted(draws.shuffled(points), key=lambda point: (False in point) - (True in point))
+    return [Pack(ordered[first::count], draws) for first in range(count)]
+
+
+def _points(statements: Iterable[Statement]) -> list[Point]:
+    points: dict[str, dict[bool, list[Statement]]] = defaultdict(dict)
+    for statement in statements:
+        points[statement.point].setdefault(statement.correct, []).append(statement)
+    return list(points.values())
+
+
+def _require(place: str, points: int, able: Mapping[bool, int], per_question: int, one_kind: int) -> None:
+    if points < per_question:
+        raise InputError(
+            f"{place} has statements on {points} points of knowledge; a question takes {per_question}",
+            hint="Leave its statements out, or ask for fewer statements in a question.",
+            code="few_statements",
+        )
+    for correct, kind in ((True, "correct"), (False, "incorrect")):
+        if able[correct] < one_kind:
+            raise InputError(
+                f"{place} has {kind} statements on {able[correct]} points of knowledge; a question may take {one_kind}",
+                hint="Leave its statements out, or ask for fewer statements in a question.",
+                code="few_statements",
+            )

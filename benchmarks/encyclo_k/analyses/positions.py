@@ -1,7 +1,7 @@
 """Whether the place of an option matters."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -92,23 +92,24 @@ def choice_test(wrong: Sequence[Reply]) -> ChiSquare:
     away, spread = -_wrongly_expected(wrong), np.zeros((len(LETTERS),) * 2)
     for reply in wrong:
         away[LETTERS.index(reply.chosen)] += 1
-        even = _evenly(reply)
-        spread += np.diag(even) - np.outer(even, even)
+    for even, count in _even_chances(wrong):
+        spread += count * (np.diag(even) - np.outer(even, even))
     places = max((len(reply.question.choices) for reply in wrong), default=1)
     return _test(away, spread, len(wrong) / places)
 
 
 def _wrongly_expected(wrong: Sequence[Reply]) -> Floats:
-    return sum((_evenly(reply) for reply in wrong), start=np.zeros(len(LETTERS)))
+    return sum((count * even for even, count in _even_chances(wrong)), start=np.zeros(len(LETTERS)))
 
 
-def _evenly(reply: Reply) -> Floats:
-    """The chance of each place under a wrong answer that prefers none."""
-    options = len(reply.question.choices)
-    even = np.zeros(len(LETTERS))
-    even[:options] = 1 / (options - 1)
-    even[_right(reply.question.target)] = 0
-    return even
+def _even_chances(wrong: Sequence[Reply]) -> Iterator[tuple[Floats, int]]:
+    """The chance of each place under a wrong answer that prefers none, and of how many wrong answers."""
+    kinds = Counter((len(reply.question.choices), _right(reply.question.target)) for reply in wrong)
+    for (options, right), count in kinds.items():
+        even = np.zeros(len(LETTERS))
+        even[:options] = 1 / (options - 1)
+        even[right] = 0
+        yield even, count
 
 
 def _counts(replies: Sequence[Reply]) -> Floats:

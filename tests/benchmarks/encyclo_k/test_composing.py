@@ -25,7 +25,7 @@ from toolablate.benchmarks.lettering import LETTERS
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question
 
-DIGEST = "1ec60130c9fef663"
+DIGEST = "c3a30afabf996342"
 
 
 @pytest.fixture(scope="module")
@@ -148,17 +148,30 @@ def test_a_question_is_of_one_subfield_and_language_and_no_point_twice(
         assert lines == [f"{numeral(place)}. {each.text}" for place, each in enumerate(held, start=1)]
 
 
-def test_points_are_dealt_evenly(all_statements: list[Statement]) -> None:
+def uses(questions: Sequence[Question], points: dict[str, str]) -> Counter[str]:
+    return Counter(points[str(each)] for question in questions for each in question.metadata["statements"])  # type: ignore[union-attr]
+
+
+def test_points_are_dealt_evenly_and_few_questions_share_any(all_statements: list[Statement]) -> None:
     law = [each for each in all_statements if each.discipline == "Law"]
     points = {each.id: each.point for each in law}
     few = compose(law, 3, 80)
-    used = Counter(points[str(each)] for question in few for each in question.metadata["statements"])  # type: ignore[union-attr]
-    assert set(used.values()) == {1}
+    assert set(uses(few, points).values()) == {1}
     assert {question.cluster for question in few} == {""}, "no two have anything in common"
     many = compose(law, 3, 189)
-    used = Counter(points[str(each)] for question in many for each in question.metadata["statements"])  # type: ignore[union-attr]
-    assert max(used.values()) - min(used[point] for point in points.values()) <= 2
-    assert len({question.cluster for question in many}) < 20
+    counted = uses(many, points)
+    assert max(counted.values()) - min(counted[point] for point in points.values()) <= 2
+    assert max(Counter(question.cluster for question in many).values()) <= 5
+    of_cluster = {question.id: question.cluster or question.id for question in many}
+    for one, other in combinations(many, 2):
+        if uses([one], points).keys() & uses([other], points).keys():
+            assert of_cluster[one.id] == of_cluster[other.id]
+
+
+def test_a_cluster_is_small_in_a_set_as_large_as_the_papers(composed: tuple[Question, ...]) -> None:
+    sizes = Counter(question.cluster or question.id for question in composed)
+    assert len(sizes) > 900
+    assert max(sizes.values()) <= 8
 
 
 def test_clusters_are_what_hangs_together() -> None:
@@ -265,7 +278,7 @@ def test_impossible_forms_are_refused(changes: dict[str, object], said: str) -> 
     ("correct", "incorrect", "said"),
     [
         (9, 9, r"Science > Science 1 > Optics 1 \(en\) has statements on 9 points"),
-        (20, 7, "has 7 incorrect statements"),
+        (20, 7, "has incorrect statements on 7 points"),
     ],
 )
 def test_a_subfield_too_small_is_named(correct: int, incorrect: int, said: str) -> None:
