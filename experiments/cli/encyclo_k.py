@@ -1,8 +1,11 @@
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 Range = tuple[int, int]
+F = TypeVar("F", bound=Callable[..., Any])
 
 _OUTPUT = click.option(
     "-o",
@@ -13,25 +16,30 @@ _OUTPUT = click.option(
 )
 
 
+def _range(*names: str, default: Range, help: str) -> Callable[[F], F]:
+    said = f"{help} Uniform from the least to the most."
+    return click.option(*names, type=(int, int), metavar="LEAST MOST", default=default, show_default=True, help=said)
+
+
 @click.group(name="encyclo-k")
 def command() -> None:
     """Encyclo-K: compose questions of statements, bring in published ones, and analyse what models made of them."""
 
 
-@command.command("compose")
+@command.command("compose", short_help="Compose questions of statements, from a seed.")
 @click.argument("statements", type=click.Path(path_type=Path))
 @_OUTPUT
 @click.option("--seed", type=int, default=0, show_default=True, help="What all choices are drawn from.")
 @click.option(
     "--questions",
-    type=click.IntRange(min=1),
+    type=int,
     default=5000,
     show_default=True,
     help="How many to share out; each subfield's part is rounded up.",
 )
-@click.option("--statements", "held", type=(int, int), default=(8, 10), show_default=True, help="In a question.")
-@click.option("--options", type=(int, int), default=(4, 8), show_default=True, help="Of a question.")
-@click.option("--combination", type=(int, int), default=(2, 4), show_default=True, help="Statements in an option.")
+@_range("--statements", "held", default=(8, 10), help="Statements in a question.")
+@_range("--options", default=(4, 8), help="Options of a question.")
+@_range("--combination", default=(2, 4), help="Statements in an option.")
 @click.option(
     "--single",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -67,7 +75,7 @@ def compose(
         click.echo(f"{single}: {counted(len(judged), 'question')}, one for each statement of these")
 
 
-@command.command("import")
+@command.command("import", short_help="Bring in published questions.")
 @click.argument("published", type=click.Path(path_type=Path))
 @_OUTPUT
 def import_published(published: Path, output: Path) -> None:
@@ -85,7 +93,7 @@ def import_published(published: Path, output: Path) -> None:
     click.echo(f"{output}: {counted(len(questions), 'question')}")
 
 
-@command.command("tables")
+@command.command("tables", short_help="Analyse the trials of a store.")
 @click.argument("store", type=click.Path(path_type=Path))
 @click.option(
     "--run",

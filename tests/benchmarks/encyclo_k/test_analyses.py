@@ -23,6 +23,7 @@ from toolablate.benchmarks.encyclo_k.analyses.positions import accuracy_test, ch
 from toolablate.benchmarks.encyclo_k.analyses.replies import statement_count
 from toolablate.benchmarks.lettering import LETTERS
 from toolablate.experiments.cli.encyclo_k import command
+from toolablate.traces.analysis.accuracy import accuracy
 from toolablate.traces.analysis.encyclo_k import ArmAccuracy
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, Question
@@ -134,6 +135,18 @@ def test_an_interval_rests_on_clusters() -> None:
 @cache
 def plain(right: str, options: int) -> Question:
     return question(0, right, options)
+
+
+def test_the_interval_of_an_average_over_groups_holds_the_truth_as_often_as_it_says() -> None:
+    sizes, chances = (12, 30, 30, 60, 90, 150, 300), (0.9, 0.3, 0.6, 0.5, 0.7, 0.4, 0.55)
+    groups_of = [group for group, size in enumerate(sizes) for _ in range(size)]
+    weights, units = [1 / sizes[group] for group in groups_of], [("question", str(n)) for n in range(len(groups_of))]
+    truth, draws, held = 100 * sum(chances) / len(chances), random.Random(5), 0
+    for seed in range(300):
+        scores = [float(draws.random() < chances[group]) for group in groups_of]
+        low, high = accuracy(scores, units, weights=weights, seed=seed).ci95 or (0, 0)
+        held += low <= truth <= high
+    assert 0.92 <= held / 300 <= 0.985
 
 
 def drawn(count: int, answer: Callable[[random.Random, str, int], str], seed: int, **arm: str) -> list[Reply]:
