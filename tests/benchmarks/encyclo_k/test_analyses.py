@@ -23,6 +23,7 @@ from toolablate.benchmarks.encyclo_k.analyses.positions import accuracy_test, ch
 from toolablate.benchmarks.encyclo_k.analyses.replies import statement_count
 from toolablate.benchmarks.lettering import LETTERS
 from toolablate.experiments.cli.encyclo_k import command
+from toolablate.experiments.encyclo_k import read_tables
 from toolablate.traces.analysis.accuracy import accuracy
 from toolablate.traces.analysis.encyclo_k import ArmAccuracy
 from toolablate.traces.errors import InputError
@@ -334,6 +335,20 @@ def test_from_statements_to_tables_by_the_command_line(tmp_path: Path) -> None:
     assert found["single"][0]["composed"]["questions"] == 12
     page = CliRunner().invoke(command, ["tables", str(tmp_path / "store.sqlite")], catch_exceptions=False).output
     assert "Single statements beside composed questions" in page
+
+
+def test_sets_of_one_seed_and_other_forms_are_told_apart(tmp_path: Path) -> None:
+    source = list(subfield("Optics 1", "Science", "en", 60, 60))
+    for options in (4, 10):
+        questions = compose(source, 3, 6, options=(options, options))
+        lines = "".join(each.to_json() + "\n" for each in questions)
+        (tmp_path / "questions.jsonl").write_text(lines, encoding="utf-8")
+        write_plan(tmp_path, questions, lambda each: "A")
+        run(tmp_path / "plan.toml")
+    (arm,) = read_tables(tmp_path / "store.sqlite").arms
+    assert {name: count for name, (count, _) in groups(arm, "options").items()} == {"4": 6, "10": 6}
+    (arm,) = read_tables(tmp_path / "store.sqlite", run="latest").arms
+    assert {name: count for name, (count, _) in groups(arm, "options").items()} == {"10": 6}
 
 
 def test_a_store_of_other_questions_has_no_tables(tmp_path: Path) -> None:

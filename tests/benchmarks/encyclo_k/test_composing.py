@@ -191,6 +191,30 @@ def test_even_the_scarcest_subfield_is_dealt(correct: int, incorrect: int) -> No
         assert len(compose(found, 1, 60)) == 60
 
 
+@given(seed=st.integers(0, 99), alone=st.integers(0, 30), made=st.integers(0, 30), paired=st.integers(0, 30))
+def test_whatever_a_subfield_has_is_dealt_or_refused(seed: int, alone: int, made: int, paired: int) -> None:
+    found = [
+        *subfield("Optics 1", "Science", "en", paired, paired),
+        *(
+            Statement(id=f"c{n}", text="c", correct=True, discipline="Science", field="Science 1", subfield="Optics 1")
+            for n in range(alone)
+        ),
+        *(
+            Statement(id=f"i{n}", text="i", correct=False, discipline="Science", field="Science 1", subfield="Optics 1")
+            for n in range(made)
+        ),
+    ]
+    enough = alone + made + paired >= 10 and min(alone, made) + paired >= 8
+    try:
+        questions = compose(found, seed, 25)
+    except InputError:
+        assert not enough
+        return
+    assert enough
+    points = {each.id: each.point for each in found}
+    assert all(max(uses([question], points).values()) == 1 for question in questions)
+
+
 def test_wording_varies_in_both_languages() -> None:
     questions = compose(small(), 1, 200)
     assert {question.language for question in questions} == {"en", "zh"}
