@@ -52,6 +52,7 @@ def command(
     from rich.console import Console
 
     from toolablate.experiments.comparing import read_paired
+    from toolablate.experiments.exporting import export
     from toolablate.traces.analysis import comparisons_csv, comparisons_json, flips_json
     from toolablate.traces.errors import InputError
     from toolablate.traces.terminal import comparison_table, counted, flips_table, misses_view
@@ -70,10 +71,7 @@ def command(
         return
     comparisons = paired.compare(by=by, seed=seed)
     if csv is not None:
-        try:
-            csv.write_text(comparisons_csv(comparisons), encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"--csv: cannot write {csv}: {error.strerror}", code="unwritable") from None
+        export(comparisons_csv(comparisons), csv, "--csv")
     rates, differences = paired.miss_rates(), paired.miss_differences(seed=seed)
     if as_json:
         click.echo(comparisons_json(comparisons, rates, differences))

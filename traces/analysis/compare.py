@@ -7,7 +7,16 @@ from typing import Any, Literal, get_args
 from toolablate.traces.analysis.comparison import Comparison
 from toolablate.traces.analysis.effect import effect
 from toolablate.traces.analysis.noise import Harmed, chance, harmed, runs
-from toolablate.traces.analysis.pairing import Arm, Pair, counted_questions, direction, mean_scores, pairs, unit
+from toolablate.traces.analysis.pairing import (
+    Arm,
+    Pair,
+    counted_questions,
+    direction,
+    even_differences,
+    mean_scores,
+    pairs,
+    unit,
+)
 from toolablate.traces.analysis.sides import Side, side
 from toolablate.traces.analysis.statistics import benjamini_hochberg, holm
 from toolablate.traces.errors import InputError
@@ -72,7 +81,13 @@ def _row(
     counted = counted_questions(before, after)
     old, new = mean_scores(before), mean_scores(after)
     units = [unit(after[question][0]) for question in counted]
-    found = effect([old[name] for name in counted], [new[name] for name in counted], units, seed=seed)
+    found = effect(
+        [old[name] for name in counted],
+        [new[name] for name in counted],
+        units,
+        tested=even_differences(before, after, counted),
+        seed=seed,
+    )
     ways = [direction(old[name], new[name]) for name in counted]
     both = runs(before, after, counted)
     trials = [trial for arm in (before, after) for repeats in arm.values() for trial in repeats]

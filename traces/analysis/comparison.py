@@ -1,5 +1,3 @@
-import csv
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -7,6 +5,7 @@ from typing import Any
 
 from toolablate.traces.analysis.misses import MissDifference, MissRate
 from toolablate.traces.analysis.statistics import Harm, SelectedEffects
+from toolablate.traces.analysis.tables import csv_text, ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +120,7 @@ def comparisons_json(
 def comparisons_csv(comparisons: Sequence[Comparison]) -> str:
     """The same as CSV with a header, flat: an interval is two columns that end in `_low` and `_high`, bounds are
     `harmed_share_low` and so on, limits are one column of the form `turns:3 seconds:1`. What is unknown is empty."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, _flat({}), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(_flat(asdict(row)) for row in comparisons)
-    return out.getvalue()
+    return csv_text(list(_flat({})), [_flat(asdict(row)) for row in comparisons])
 
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,13 +133,13 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _columns(name: str, value: Any) -> dict[str, Any]:
     if name in ("ci95", "delta_relative_ci95"):
-        return _ends(name, value)
+        return ends(name, value)
     if name == "harm":
         bounds = {f"{way}_share": (value or {}).get(way) or {} for way in ("harmed", "helped")}
         return {
             column: content
             for way, found in bounds.items()
-            for column, content in (_ends(way, (found.get("low"), found.get("high"))) | _ci(way, found)).items()
+            for column, content in (ends(way, (found.get("low"), found.get("high"))) | _ci(way, found)).items()
         }
     if name == "question_effects":
         return {
@@ -159,18 +154,8 @@ def _columns(name: str, value: Any) -> dict[str, Any]:
         }
     if name in ("baseline_limits", "limits"):
         return {name: " ".join(f"{limit}:{count}" for limit, count in (value or {}).items())}
-    return {name: _inert(value)}
+    return {name: value}
 
 
 def _ci(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
-    return _ends(f"{name}_ci95", found.get("ci95"))
-
-
-def _ends(name: str, bounds: tuple[float | None, float | None] | None) -> dict[str, Any]:
-    low, high = bounds or (None, None)
-    return {f"{name}_low": low, f"{name}_high": high}
-
-
-def _inert(value: Any) -> Any:
-    # A spreadsheet would run a name that begins like this as a formula.
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    return ends(f"{name}_ci95", found.get("ci95"))

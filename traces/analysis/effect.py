@@ -1,15 +1,17 @@
 """How much a condition's scores differ from its baseline's, question by question, and how sure that is."""
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolablate.traces.analysis.pairing import Unit
 from toolablate.traces.analysis.statistics import (
+    RESAMPLES,
     bootstrap_intervals,
+    by_unit,
     clustered_standard_error,
     detectable,
+    effective_clusters,
     sign_flip_p,
 )
 
@@ -21,6 +23,8 @@ graded, half of them unchanged: 91.6 % at 30, 92.8 % at 40, 94.2 % at 50 (1,500 
 FEW_DIFFERING = 10
 """Where fewer differ it is the number of those that counts: .02 up and .02 down cover 88.7 % at 100 questions (4
 differ), 92.5 % at 200 (8), 94.2 % at 400 (16); .05 and .05 cover 91.8 % at 60 (6), 93.4 % at 100 (10)."""
+
+TOLERANCE = 10.0**-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,28 +45,50 @@ class Effect:
     detectable_points: float | None
 
 
-def effect(before: Sequence[float], after: Sequence[float], units: Sequence[Unit], *, seed: int = 0) -> Effect:
-    """Of questions with these mean scores in [0, 1] under the baseline and the condition, and their units."""
+def effect(
+    before: Sequence[float],
+    after: Sequence[float],
+    units: Sequence[Unit],
+    *,
+    tested: Sequence[float] | None = None,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> Effect:
+    """Of questions with these mean scores in [0, 1] under the baseline and the condition, and their units.
+
+    The p-value rests on `tested` in place of the differences of these scores: differences over as many repeats of one
+    side as of the other (`pairing.even_differences`), for only they are symmetric where nothing differs.
+    """
     differences = [new - old for old, new in zip(before, after, strict=True)]
-    sums, bases, sizes = (_by_unit(values, units) for values in (differences, before, [1.0] * len(before)))
-    of_points, of_relative = bootstrap_intervals([(sums, sizes), (sums, bases)], seed=seed)
+    even = differences if tested is None else tested
+    sums, bases, sizes, flipped = by_unit(units, differences, before, [1.0] * len(before), even)
+    of_points, of_relative = bootstrap_intervals([(sums, sizes), (sums, bases)], seed=seed, resamples=resamples)
     base, delta = _percent(before), _percent(differences)
     standard_error = clustered_standard_error(sums, sizes)
-    differing = sum(abs(total) > 10.0**-9 for total in sums)
     return Effect(
         questions=len(before),
         clusters=len(sums),
-        differing=differing,
-        small=len(sums) < FEW_CLUSTERS or differing < FEW_DIFFERING,
+        differing=_differing(sums),
+        small=too_few(sums, sizes),
         baseline_score=base,
         score=_percent(after),
         delta_points=delta,
         ci95=_hundredfold(of_points),
         delta_relative=100 * delta / base if delta is not None and base else None,
         delta_relative_ci95=_hundredfold(of_relative),
-        p_value=sign_flip_p(sums, seed=seed) if sums else None,
+        p_value=sign_flip_p(flipped, seed=seed, resamples=resamples) if sums else None,
         detectable_points=100 * detectable(standard_error) if standard_error else None,
     )
+
+
+def too_few(sums: Sequence[float], sizes: Sequence[float]) -> bool:
+    """Whether clusters with these sums of differences are too few, or too few of them differ, for an interval that
+    covers what it says. Of unequal clusters it counts how many equal ones they are worth."""
+    return effective_clusters(sizes) < FEW_CLUSTERS or _differing(sums) < FEW_DIFFERING
+
+
+def _differing(sums: Sequence[float]) -> int:
+    return sum(abs(total) > TOLERANCE for total in sums)
 
 
 def _percent(values: Sequence[float]) -> float | None:
@@ -71,10 +97,3 @@ def _percent(values: Sequence[float]) -> float | None:
 
 def _hundredfold(interval: tuple[float, float] | None) -> tuple[float, float] | None:
     return None if interval is None else (100 * interval[0], 100 * interval[1])
-
-
-def _by_unit(values: Sequence[float], units: Sequence[Unit]) -> list[float]:
-    grouped: dict[Unit, list[float]] = defaultdict(list)
-    for value, unit in zip(values, units, strict=True):
-        grouped[unit].append(value)
-    return [math.fsum(group) for group in grouped.values()]

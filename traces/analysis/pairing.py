@@ -60,13 +60,36 @@ def counts(trial: Observation) -> bool:
     return trial.outcome != "failed" and trial.value is not None
 
 
+def scores(trials: Iterable[Observation]) -> list[float]:
+    """The values in [0, 1] of the trials that count, by repeat."""
+    counted = [trial for trial in trials if counts(trial)]
+    return [trial.value for trial in sorted(counted, key=_by_repeat) if trial.value is not None]
+
+
 def mean_scores(arm: Arm) -> dict[str, float]:
     """The mean over repeats, in [0, 1], of each question that has a trial that counts."""
-    values = {
-        question: [trial.value for trial in trials if trial.value is not None and trial.outcome != "failed"]
-        for question, trials in arm.items()
-    }
-    return {question: math.fsum(scored) / len(scored) for question, scored in values.items() if scored}
+    values = {question: scores(trials) for question, trials in arm.items()}
+    return {question: _mean(scored) for question, scored in values.items() if scored}
+
+
+def even_differences(before: Arm, after: Arm, questions: Iterable[str]) -> list[float]:
+    """Of each question the mean score under the condition less that under the baseline, over as many repeats of one
+    side as of the other: the first by number. Only such a difference is symmetric about 0 where the sides are alike,
+    as the sign-flip test wants it: the mean of one trial less that of ten is not."""
+    differences = []
+    for question in questions:
+        old, new = scores(before[question]), scores(after[question])
+        as_many = min(len(old), len(new))
+        differences.append(_mean(new[:as_many]) - _mean(old[:as_many]))
+    return differences
+
+
+def _by_repeat(trial: Observation) -> tuple[int, str, float]:
+    return trial.repeat, trial.trial, trial.value or 0.0
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
 
 
 def counted_questions(before: Arm, after: Arm) -> list[str]:

@@ -1,7 +1,7 @@
 """What a paired difference is worth: intervals, tests, chance and power, as functions of plain numbers."""
 
 from toolablate.traces.analysis.statistics.bootstrap import bootstrap_interval, bootstrap_intervals
-from toolablate.traces.analysis.statistics.clustered import clustered_standard_error
+from toolablate.traces.analysis.statistics.clustered import by_unit, clustered_standard_error, effective_clusters
 from toolablate.traces.analysis.statistics.harm import (
     Bounds,
     Harm,
@@ -36,9 +36,11 @@ __all__ = [
     "benjamini_hochberg",
     "bootstrap_interval",
     "bootstrap_intervals",
+    "by_unit",
     "clustered_standard_error",
     "design_effect",
     "detectable",
+    "effective_clusters",
     "flips_between_runs",
     "harm_bounds",
     "holm",

@@ -1,8 +1,25 @@
-"""The standard error of a mean over independent clusters."""
+"""Independent clusters: what a figure sums to in each, what they are worth, and the standard error of a mean."""
 
-from collections.abc import Sequence
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
 
 import numpy as np
+
+
+def by_unit(units: Sequence[Hashable], *columns: Sequence[float]) -> tuple[list[float], ...]:
+    """Of each column of figures the sums by unit; units come as they first appear."""
+    places: dict[Hashable, list[int]] = defaultdict(list)
+    for place, unit in enumerate(units):
+        places[unit].append(place)
+    return tuple([math.fsum([column[place] for place in unit]) for unit in places.values()] for column in columns)
+
+
+def effective_clusters(sizes: Sequence[float]) -> float:
+    """How many clusters of one size a mean over these rests on: sum(m)^2 / sum(m^2), their number where all are alike
+    (Kish 1965, "Survey Sampling"); 0.0 of none."""
+    squares = math.fsum(size * size for size in sizes)
+    return math.fsum(sizes) ** 2 / squares if squares else 0.0
 
 
 def clustered_standard_error(sums: Sequence[float], sizes: Sequence[float]) -> float | None:
