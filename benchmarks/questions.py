@@ -2,15 +2,13 @@
 
 import difflib
 import json
-import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from toolablate.benchmarks.json_lines import json_object, lines_of
 from toolablate.benchmarks.lettering import LETTERS, letters_for
 from toolablate.benchmarks.line_error import LineError, shown
 from toolablate.benchmarks.question_files import FileFinder
@@ -47,7 +45,7 @@ def load_questions(path: str | Path, *, folder: str | Path | None = None) -> tup
     files = FileFinder(path.parent if folder is None else Path(folder))
     questions: list[Question] = []
     seen: dict[str, int] = {}
-    for number, line in _lines(path):
+    for number, line in lines_of(path):
         try:
             question = _question(line, files)
             if question.id in seen:
@@ -64,26 +62,8 @@ def load_questions(path: str | Path, *, folder: str | Path | None = None) -> tup
     return tuple(questions)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        with path.open("rb") as file:
-            for number, raw in enumerate(file, start=1):
-                try:
-                    line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
-                except UnicodeDecodeError as error:
-                    raise InputError(
-                        f"{path}:{number}: not UTF-8: byte 0x{raw[error.start]:02x} at position {error.start + 1}",
-                        hint="Save the file as UTF-8.",
-                        code="bad_encoding",
-                    ) from error
-                if line:
-                    yield number, line
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}", code="unreadable") from error
-
-
 def _question(line: str, files: FileFinder) -> Question:
-    content = _object(line)
+    content = json_object(line)
     for name in content:
         if name not in FIELDS:
             raise LineError(f"unknown field {shown(name)}", _similar(name))
@@ -101,48 +81,6 @@ def _question(line: str, files: FileFinder) -> Question:
         raise _explained(error.errors(include_url=False)[0]) from error
     _check(question)
     return question
-
-
-def _object(line: str) -> dict[str, Any]:
-    try:
-        content = json.loads(
-            line, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_int=_int, parse_float=_float
-        )
-    except json.JSONDecodeError as error:
-        raise LineError(f"broken JSON at column {error.colno}: {error.msg}", "One JSON object per line.") from error
-    except RecursionError as error:
-        raise LineError("the JSON is nested too deeply") from error
-    if not isinstance(content, dict):
-        raise LineError(f"expected a JSON object, found {shown(content)}", "One JSON object per line.")
-    try:
-        line.encode() if "\\u" not in line else json.dumps(content, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        raise LineError("half of a surrogate pair (\\ud800 to \\udfff) stands alone", "It is no character.") from error
-    return content
-
-
-def _no_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise LineError(f"the field {shown(twice)} is given twice")
-    return content
-
-
-def _no_constant(text: str) -> NoReturn:
-    raise LineError(f"{text} is no number", "Allowed are finite numbers.")
-
-
-def _int(text: str) -> int:
-    _float(text)
-    return int(text)
-
-
-def _float(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise LineError(f"the number {shown(text)} is too large", "Allowed are numbers below 1.8e308.")
-    return value
 
 
 def _target(answer: Any, has_choices: bool) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from toolablate.benchmarks.json_lines import json_object, lines_of
 from toolablate.benchmarks.line_error import LineError, shown
-from toolablate.benchmarks.questions import _lines, _object
 from toolablate.traces.errors import InputError
 
 Row = TypeVar("Row", bound=BaseModel)
@@ -20,7 +20,7 @@ def read_rows(path: Path, kind: type[Row], allowed: Mapping[str, str]) -> Iterat
     Raises InputError that names the file, the line, the key, what was found and what is allowed.
     """
     number = 0
-    for number, line in _lines(path):
+    for number, line in lines_of(path):
         try:
             row = _row(line, kind, allowed)
         except LineError as error:
@@ -41,7 +41,7 @@ def check_id(identity: str) -> None:
 
 
 def _row(line: str, kind: type[Row], allowed: Mapping[str, str]) -> Row:
-    content = _object(line)
+    content = json_object(line)
     try:
         return kind.model_validate(content, strict=True)
     except ValidationError as error:

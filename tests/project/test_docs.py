@@ -69,7 +69,7 @@ def test_the_help_pages_are_those_of_the_commands() -> None:
     assert page.read_text(encoding="utf-8") == "\n".join(pages)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/plans.md", "docs/web.md", "docs/replies.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/plans.md", "docs/web.md", "docs/replies.md", "docs/encyclo_k.md"])
 def test_every_plan_in_the_documents_is_valid(page: str, tmp_path: Path) -> None:
     examples = blocks(page, "toml")
     assert examples

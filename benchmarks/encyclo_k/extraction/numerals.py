@@ -1,4 +1,4 @@
-"""Combinations of statements, "I, III, VI": the contents of Encyclo-K's options."""
+"""Combinations of statements, "I, III, VI" or "i, iii, vi": the contents of Encyclo-K's options."""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ _NUMERALS = {
 }
 _NUMERAL = r"(?<![A-Za-z0-9_'’.\\])(?:VI{0,3}|I{1,3}|I[VX]|X)(?![A-Za-z0-9_'’=^(])"
 _JOINT = r"\s?(?:,\s?(?:and\s)?|、|;|\band\s|&|和|与|及)\s?"
-_COMBINATION = re.compile(rf"{_NUMERAL}(?:{_JOINT}{_NUMERAL}){{1,9}}")
+_COMBINATION = re.compile(rf"{_NUMERAL}(?:{_JOINT}{_NUMERAL}){{1,9}}", re.IGNORECASE)
 _LONE = re.compile(r"(?<!option )(?<!choice )(?<![A-Za-z0-9_(])[IVX](?![A-Za-z0-9_])", re.IGNORECASE)
 _BETWEEN = re.compile(r"[^IVX]+")
 NO_OPTION = "#"
@@ -35,4 +35,4 @@ def without_numerals(text: str) -> str:
 
 
 def _spelled(combination: str) -> str:
-    return ", ".join(sorted(set(_BETWEEN.split(combination)), key=_NUMERALS.__getitem__))
+    return ", ".join(sorted(set(_BETWEEN.split(combination.upper())), key=_NUMERALS.__getitem__))

@@ -116,6 +116,21 @@ def test_combinations_of_statements_are_contents_and_no_letters(reply: str, lett
     assert read_letter(reply, "ABCDEFGHIJ", COMBINATIONS).value == (letter and (letter,))
 
 
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        ("Answer: i, ii, iii", "B"),
+        ("The correct statements are iii, i, and II.", "B"),
+        ("正确的陈述是 i、iv 和 viii。", "D"),
+        ("The answer is i, iii, and v.", None),
+        ("Answer: B", "B"),
+    ],
+)
+def test_combinations_in_small_numerals_are_read_alike(reply: str, letter: str | None) -> None:
+    choices = [choice.lower() for choice in COMBINATIONS]
+    assert read_letter(reply, "ABCDEFGHIJ", choices).value == (letter and (letter,))
+
+
 def test_a_letter_is_read_where_the_choices_stand_in_the_prompt() -> None:
     assert read_letter("Answer: C", "ABCDEFGHIJ").value == ("C",)
 
