@@ -1,5 +1,6 @@
 """A call taken through the interventions of its trial, with what they changed."""
 
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,11 +13,13 @@ from toolablate.traces.records import Change, ToolReply, clean_text
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """An intervention of one trial, under the name that its condition has for it, and the calls that it is for."""
+    """An intervention of one trial, under the name that its condition has for it, and the calls that it is for. `seed`
+    is that of its draws, and tells it from those of every other trial and intervention."""
 
     name: str
     intervention: Intervention
     scope: Scope = field(default_factory=Scope)
+    seed: str = ""
 
 
 async def intervened(interventions: Sequence[Applied], call: Call, run: Proceed) -> ToolResult:
@@ -48,7 +51,8 @@ async def _apply(applied: Applied, call: Call, proceed: Proceed) -> ToolResult:
         came.append(await proceed())
         return came[-1]
 
-    result = await applied.intervention.apply(call, kept)
+    chance = random.Random(f"{applied.seed} {call.number}")  # noqa: S311 - no secret
+    result = await applied.intervention.apply(replace(call, chance=chance), kept)
     before = came[-1] if came else None
     known = before.changes if before else ()
     if result == before or len(result.changes) > len(known):

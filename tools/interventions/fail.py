@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from toolablate.tools.interventions.changing import changed, draws
+from toolablate.tools.interventions.changing import changed
 from toolablate.tools.interventions.intervention import Call, Proceed, Setting
 from toolablate.tools.interventions.scope import OfCalls
 from toolablate.tools.tool import ToolResult
@@ -20,11 +20,10 @@ class Fail:
 
     def __init__(self, options: FailOptions, setting: Setting) -> None:
         self._options = options
-        self._setting = setting
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
         rate = self._options.rate
-        if draws(self._setting, "fail", call).random() >= rate:
+        if call.chance.random() >= rate:
             return await proceed()
         failed = ToolResult(self._options.message, status="error", error="injected_failure")
         return changed(failed, "fail", f"failed at a rate of {rate:g}")

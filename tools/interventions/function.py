@@ -78,9 +78,9 @@ def intervention(function: Callable[P, R]) -> FunctionIntervention[P, R]:
 
     Its first parameter is the `ToolResult` that came, a second, where there is one, the `Call`; keyword-only parameters
     are set by the plan's `options`. It gives a ToolResult, or a text in the place of the result's `output`, and that
-    must depend on its parameters alone, or no replay could give it again. An exception is a bug, and fails the trial,
-    but `ToolError` says that infrastructure failed. Raises InputError where the parameters are others, or have no type
-    that JSON can carry.
+    must depend on its parameters alone, or no replay could give it again; draws are made from `call.chance`. An
+    exception is a bug, and fails the trial, but `ToolError` says that infrastructure failed. Raises InputError where
+    the parameters are others, or have no type that JSON can carry.
     """
     name = function.__name__
     taken = parameters_of(function, "intervention", {})

@@ -1,7 +1,8 @@
 """What an intervention is: it stands between a model's call and the tool, and says what the model is shown."""
 
+import random
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -16,27 +17,27 @@ from toolablate.traces.records import Question
 class Setting:
     """What an intervention may know of its trial. `outside` names the tools whose text comes from the web or from
     another program, in the order of the condition; `seed` tells trials apart. `tools` names all tools, None where they
-    are not open yet; `place` counts the interventions of the same name before this one; `donors` gives results under
-    other questions."""
+    are not open yet; `donors` gives results under other questions."""
 
     outside: tuple[str, ...] = ()
     question: Question | None = None
     seed: str = ""
     tools: tuple[str, ...] | None = None
-    place: int = 0
     donors: TrialDonors | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call that fits its tool. `number` counts the trial's calls from 1 in the order in which they are made,
-    `of_tool` those of this tool; a call that is tried again keeps its numbers."""
+    `of_tool` those of this tool; a call that is tried again keeps its numbers. `chance` is for draws, and is each
+    intervention's own: the same in a replay and when a call is tried again, another in every other trial and call."""
 
     tool: str
     arguments: Mapping[str, JsonValue]
     number: int
     of_tool: int
     likeness: Likeness
+    chance: random.Random = field(default_factory=lambda: random.Random(0), compare=False)  # noqa: S311 - no secret
 
 
 Proceed = Callable[[], Awaitable[ToolResult]]
@@ -45,7 +46,7 @@ Proceed = Callable[[], Awaitable[ToolResult]]
 
 class Intervention(Protocol):
     """One trial's own, so it may count calls. What it does depends on its options, its trial and the calls alone, never
-    on time or chance: a replay makes the same changes."""
+    on time, nor on any chance but that of the call: a replay makes the same changes."""
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
         """The result that the model is to be shown. May call `proceed`, once or not at all, may wait, and may raise

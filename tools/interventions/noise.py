@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from toolablate.tools.interventions.changing import changed, draws
+from toolablate.tools.interventions.changing import changed
 from toolablate.tools.interventions.intervention import Call, Proceed, Setting
 from toolablate.tools.interventions.scope import OfCalls
 from toolablate.tools.tool import ToolResult
@@ -28,12 +28,11 @@ class NoiseOptions(OfCalls):
 class Noise:
     def __init__(self, options: NoiseOptions, setting: Setting) -> None:
         self._options = options
-        self._setting = setting
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
         result = await proceed()
         noisy = {"characters": characters, "numbers": numbers, "lines": lines}[self._options.of]
-        output, detail = noisy(result.output, self._options.rate, draws(self._setting, "noise", call))
+        output, detail = noisy(result.output, self._options.rate, call.chance)
         if output == result.output:
             return result
         # A tool never shows nothing; what it says where there is nothing are its own words.

@@ -5,7 +5,6 @@ A plan can name a built-in one, one that a package registers, and a function of 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from toolablate.tools.interventions.applying import Applied
@@ -43,11 +42,13 @@ INTERVENTIONS: Mapping[str, InterventionKind[Any]] = {
 
 def open_interventions(uses: Sequence[InterventionUse], setting: Setting | None = None) -> tuple[Applied, ...]:
     """One trial's interventions, in the order in which they are applied. Raises InputError for an unknown name or
-    option, and where the setting knows the tools, for one that is for a tool that is none of them."""
+    option, for two that answer in the tool's place, and where the setting knows the tools, for one that is for a tool
+    that is none of them."""
+    _refuse_two_stand_ins(uses)
     before: Counter[str] = Counter()
     opened = []
     for use in uses:
-        opened.append(_open(use, replace(setting or Setting(), place=before[use.name])))
+        opened.append(_open(use, setting or Setting(), before[use.name]))
         before[use.name] += 1
     return tuple(opened)
 
@@ -61,10 +62,23 @@ def intervention_sources(uses: Sequence[InterventionUse]) -> dict[str, str]:
     return {name: module_digest(_own(name).function, name, "interventions") for name in names}
 
 
-def _open(use: InterventionUse, setting: Setting) -> Applied:
+def _refuse_two_stand_ins(uses: Sequence[InterventionUse]) -> None:
+    standing_in = [use.name for use in uses if use.name in STAND_INS]
+    if len(standing_in) > 1:
+        raise InputError(
+            f"interventions: {standing_in[0]!r} and {standing_in[1]!r} are in one condition, and only one can answer in"
+            " the tool's place",
+            hint="make two conditions of it",
+            code="two_stand_ins",
+        )
+
+
+def _open(use: InterventionUse, setting: Setting, place: int) -> Applied:
+    """`place` counts those of the same name before it, so that no two have the same draws."""
     kind = INTERVENTIONS.get(use.name) or _own(use.name).kind(use.name)
     options = read_options(kind.options, use.options, "interventions", use.name)
-    return Applied(use.name, kind.make(options, setting), _scope(use.name, kind, options, setting))
+    scope = _scope(use.name, kind, options, setting)
+    return Applied(use.name, kind.make(options, setting), scope, f"{setting.seed} {use.name} {place}")
 
 
 def _own(name: str) -> FunctionIntervention[..., object]:

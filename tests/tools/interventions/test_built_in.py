@@ -17,6 +17,16 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.records import Lookup, Marker, ToolReply
 
 
+@pytest.mark.parametrize("names", [("placebo", "sham"), ("sham", "sham"), ("oracle", "remind", "adversarial")])
+def test_only_one_of_a_condition_answers_in_the_tools_place(names: tuple[str, ...]) -> None:
+    uses = [use(name, **({"text": "x"} if name == "remind" else {})) for name in names]
+    with pytest.raises(InputError, match="only one can answer in the tool's place") as refused:
+        open_interventions(uses)
+    assert repr(names[0]) in refused.value.message
+    assert repr(names[-1]) in refused.value.message
+    assert len(open_interventions(uses[:-1])) == len(uses) - 1
+
+
 async def test_a_failure_is_an_answer_and_no_call() -> None:
     tools = Echoing([use("fail", rate=1.0, message="The kernel is busy.")])
     result = await tools("text")

@@ -3,16 +3,16 @@
 import asyncio
 import math
 from dataclasses import replace
+from random import Random
 
 import pytest
 from tests.tools.interventions.echoing import Echoing, details, use
 
-from toolablate.tools import Resources, ToolResult, open_interventions, open_toolset
+from toolablate.tools import Resources, ToolResult, intervention, open_interventions, open_toolset
 from toolablate.tools.interventions import Call, Setting, intervened
-from toolablate.tools.interventions.changing import draws
 from toolablate.tools.likeness import PLAIN
 from toolablate.traces.errors import InputError, ToolError
-from toolablate.traces.records import InterventionUse, ToolUse
+from toolablate.traces.records import InterventionUse, ToolRequest, ToolUse
 
 CALLS = [("a", "echo"), ("b", "crash"), ("c", "echo"), ("d", "echo")]
 
@@ -129,18 +129,32 @@ async def test_interventions_of_one_condition_do_not_share_their_chance() -> Non
     }
 
 
-def test_each_name_place_call_and_trial_has_a_chance_of_its_own() -> None:
-    call = Call("echo", {}, 1, 1, PLAIN)
-    here = Setting(seed="trial")
-    other = [
-        draws(here, "noise", call),
-        draws(replace(here, place=1), "fail", call),
-        draws(here, "fail", replace(call, number=2)),
-        draws(replace(here, seed="another"), "fail", call),
-    ]
-    first = draws(here, "fail", call).random()
-    assert draws(here, "fail", replace(call, tool="crash")).random() == first
-    assert len({first, *(each.random() for each in other)}) == 5
+@intervention
+def dice(result: ToolResult, call: Call) -> str:
+    return f"{result.output} {call.chance.random()}"
+
+
+@intervention
+def coin(result: ToolResult, call: Call) -> str:
+    return f"{result.output} {call.chance.random()}"
+
+
+async def test_each_name_place_call_and_trial_has_a_chance_of_its_own() -> None:
+    """Also those of functions of one's own, and again the same in a replay and when a call is tried again."""
+    uses = [dice.use(), coin.use(), dice.use()]
+    here, replay, elsewhere = (Echoing(uses, seed=seed) for seed in ("trial", "trial", "another"))
+    first = [await here("text"), await here("text"), await elsewhere("text")]
+    drawn = [number for result in first for number in result.output.split()[1:]]
+    assert len(drawn) == len(set(drawn)) == 9
+    request = ToolRequest(id="1", name="echo", arguments='{"text": "text"}')
+    assert [(await replay.toolset.call(request)).output for _ in range(2)] == [first[0].output] * 2
+    assert (await replay("text")).output == first[1].output
+
+
+async def test_draws_stay_from_one_version_to_the_next() -> None:
+    for number in range(40):
+        result = await Echoing([use("fail", rate=0.5)], seed=str(number))("text")
+        assert bool(result.error) is (Random(f"{number} fail 0 1").random() < 0.5)
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.5, 0.9])
