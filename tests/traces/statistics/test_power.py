@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from statsmodels.stats.power import NormalIndPower
 
 from toolablate.traces.analysis import sign_flip_p
-from toolablate.traces.analysis.statistics import detectable, paired_standard_error, questions_needed, repeats_needed
+from toolablate.traces.analysis.statistics import (
+    detectable,
+    paired_standard_error,
+    questions_needed,
+    repeats_needed,
+    smallest_p,
+)
+from toolablate.traces.analysis.statistics.power import MOST_REPEATS
 
 QUESTIONS, BETWEEN, WITHIN = 430, 0.02, 0.075
 
@@ -70,7 +77,24 @@ def test_repeats_needed_are_the_fewest(effect: float, between: float, within: fl
 
     needed = repeats_needed(effect, between, within, questions)
     if needed is None:
-        assert seen(10**12) >= effect * (1 - 1e-6)
+        assert seen(MOST_REPEATS) >= effect * (1 - 1e-6)
     else:
         assert seen(needed) <= effect * (1 + 1e-6)
+        assert needed <= MOST_REPEATS
         assert needed == 1 or seen(needed - 1) > effect * (1 - 1e-6)
+
+
+def test_so_many_repeats_that_only_questions_would_help_are_none() -> None:
+    needed = [repeats_needed(effect, 0.0, 0.075, 400) for effect in (0.0018, 0.0017, 0.000001)]
+    assert (needed[0] or 0) > 900
+    assert needed[1:] == [None, None]
+
+
+@pytest.mark.parametrize("units", [1, 2, 5, 6, 12])
+def test_the_smallest_p_is_that_of_units_that_all_differ_alike(units: int) -> None:
+    assert sign_flip_p([1.0] * units) == pytest.approx(smallest_p(units))
+    assert smallest_p(5_000) == 0.0
+
+
+def test_levels_as_small_as_a_computer_writes_have_a_quantile() -> None:
+    assert 37 < detectable(1.0, alpha=1e-300) < 39

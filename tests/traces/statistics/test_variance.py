@@ -5,7 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from toolablate.traces.analysis.statistics import Components, design_effect, paired_standard_error, variance_components
+from toolablate.traces.analysis.statistics import (
+    Components,
+    design_effect,
+    paired_standard_error,
+    resampled_components,
+    variance_components,
+)
 
 
 def scores(rng: np.random.Generator, p: np.ndarray, repeats: int) -> list[list[float]]:
@@ -76,7 +82,8 @@ def test_a_component_below_0_is_cut_and_said_to_be() -> None:
     found = variance_components([[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]], ["a", "b"])
     assert found is not None
     assert (found.between, found.clustered, found.cut) == (0.0, 0.0, True)
-    assert (found.within_before, found.within_after, found.total) == (0.5, 0.5, 0.0)
+    # Twice as much as scores in [0, 1] can vary was seen within, by chance.
+    assert (found.within_before, found.within_after, found.total) == (0.25, 0.25, 0.0)
 
 
 def test_without_repeats_nothing_parts_chance_from_differences() -> None:
@@ -88,10 +95,56 @@ def test_without_repeats_nothing_parts_chance_from_differences() -> None:
     assert not found.cut
 
 
-def test_questions_with_a_single_score_are_left_out_where_others_have_more() -> None:
-    several = [[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]]
-    alone = variance_components(several, several, range(3))
-    assert alone == variance_components([*several, [1.0]], [*several, [0.0, 1.0]], range(4))
+def mixed(rng: np.random.Generator, repeated: int) -> Components:
+    """100 questions of which every other gains .4, so .04 between and .21 within; some have three repeats."""
+    p, r = np.full(100, 0.3), 0.3 + np.arange(100) % 2 * 0.4
+    often = np.arange(100) < repeated
+    before, after = scores(rng, p, 3), scores(rng, r, 3)
+    kept = [[each if many else each[:1] for each, many in zip(arm, often, strict=True)] for arm in (before, after)]
+    found = variance_components(*kept, range(100))
+    assert found is not None
+    return found
+
+
+def test_questions_with_a_single_score_count_as_well_where_others_have_more() -> None:
+    rng = np.random.default_rng(4)
+    found = [mixed(rng, 50) for _ in range(1_500)]
+    assert {(each.questions, each.repeated, each.repeats) for each in found} == {(100, 50, (1, 3))}
+    # Half of the questions have one score and half three: the mean of 1 and 1/3 of what varies within.
+    mean, error = mean_and_error([each.total - (each.within_before + each.within_after) * 2 / 3 for each in found])
+    assert mean == pytest.approx(0.04, abs=3 * error + 0.04 / 99)
+    assert np.mean([each.between for each in found]) == pytest.approx(0.04, abs=3 * error + 0.01), "some are cut at 0"
+    # Those of which two or nine in a hundred have repeats say what differs, not what of it is chance.
+    for few in (2, 9):
+        assert (mixed(rng, few).questions, mixed(rng, few).between, mixed(rng, few).within_before) == (100, None, None)
+
+
+@pytest.mark.parametrize(("number", "least"), [(40, 0.89), (200, 0.91)])
+def test_resampled_components_cover_the_truth(number: int, least: float) -> None:
+    """Of what a design with 1, 3 or 10 repeats could see: between + 2 within / repeats, from 3 repeats. An interval from
+    few questions is too narrow, for a variance more so than for a mean."""
+    kinds = np.array([[0.95, 0.95], [0.6, 0.8], [0.6, 0.4], [0.9, 0.7]])
+    between = np.var(kinds[:, 1] - kinds[:, 0])
+    within = np.mean(kinds * (1 - kinds))
+    covered = np.zeros(3)
+    for seed in range(500):
+        rng = np.random.default_rng(seed)
+        p, r = kinds[rng.integers(0, len(kinds), number)].T
+        found = resampled_components(scores(rng, p, 3), scores(rng, r, 3), range(number), seed=seed, resamples=400)
+        assert found.clustered is not None
+        assert found.within is not None
+        for place, repeats in enumerate((1, 3, 10)):
+            low, high = np.quantile(found.clustered + 2 * found.within / repeats, [0.025, 0.975])
+            covered[place] += low <= between + 2 * within / repeats <= high
+    assert (covered / 500 >= least).all()
+    assert (covered / 500 <= 0.98).all()
+
+
+def test_without_repeats_the_whole_variance_is_resampled() -> None:
+    rng = np.random.default_rng(1)
+    found = resampled_components(scores(rng, np.full(60, 0.5), 1), scores(rng, np.full(60, 0.5), 1), range(60))
+    assert (found.clustered, found.within) == (None, None)
+    assert np.quantile(found.total, 0.025) < 0.5 < np.quantile(found.total, 0.975)
 
 
 def test_two_independent_questions_are_the_least() -> None:

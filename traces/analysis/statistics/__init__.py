@@ -19,10 +19,17 @@ from toolablate.traces.analysis.statistics.power import (
     paired_standard_error,
     questions_needed,
     repeats_needed,
+    smallest_p,
 )
 from toolablate.traces.analysis.statistics.repeats import Repeats, flips_between_runs, noise_flips
 from toolablate.traces.analysis.statistics.sign_flip import sign_flip_p
-from toolablate.traces.analysis.statistics.variance import Components, design_effect, variance_components
+from toolablate.traces.analysis.statistics.variance import (
+    Components,
+    Resampled,
+    design_effect,
+    resampled_components,
+    variance_components,
+)
 
 __all__ = [
     "RESAMPLES",
@@ -31,6 +38,7 @@ __all__ = [
     "Harm",
     "QuestionEffect",
     "Repeats",
+    "Resampled",
     "Selected",
     "SelectedEffects",
     "benjamini_hochberg",
@@ -49,7 +57,9 @@ __all__ = [
     "question_effects",
     "questions_needed",
     "repeats_needed",
+    "resampled_components",
     "selected_effects",
     "sign_flip_p",
+    "smallest_p",
     "variance_components",
 ]
