@@ -26,5 +26,7 @@ class Likeness:
     form: Form = "plain"
 
 
-PLAIN = Likeness(nothing=lambda _: "(no result)", finding=lambda _, text: text)
+NO_OUTPUT = "(no output)"
+
+PLAIN = Likeness(nothing=lambda _: NO_OUTPUT, finding=lambda _, text: text)
 """Of a tool that presents its results in no form of its own."""

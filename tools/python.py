@@ -6,15 +6,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from pydantic import Field
 
 from toolablate.sandbox.kernel import CellResult, Kernel, Sandbox, WorkFile
-from toolablate.tools.likeness import Likeness
+from toolablate.tools.likeness import NO_OUTPUT, Likeness
 from toolablate.tools.tool import ToolResult
 from toolablate.tools.typed import Arguments, TypedTool
 from toolablate.traces.errors import InternalError
 from toolablate.traces.records import Artifact, clean_text
 
 UNPROTECTED = "none"
-
-NO_OUTPUT = "(no output)"
 
 FileSource = Callable[[], Awaitable[Sequence[WorkFile]]]
 """Reads the files that a kernel is to find in its working folder; called when the kernel is started."""

@@ -143,7 +143,7 @@ def test_the_guides_own_tools_have_ladders_with_the_results_of_an_earlier_run(fo
     }  # fmt: skip
     assert {name for name in traces if "careful" in name} == {"careful", *(f"careful{arm}" for arm in SUFFIXED)}
     assert {shown(traces, name) for name in ("careful", "careful:placebo", "my_tools:fahrenheit")} == {"212.0"}
-    assert {shown(traces, name) for name in ("careful:sham", "my_tools:fahrenheit:sham")} == {"(no result)"}
+    assert {shown(traces, name) for name in ("careful:sham", "my_tools:fahrenheit:sham")} == {"no reading"}
     assert {call.original is None for trace in traces["careful:placebo"] for call in calls_of(trace)} == {False}
 
 

@@ -43,6 +43,25 @@ async def used(function: FunctionTool[Any, Any], arguments: object, **options: J
     return await Toolset([opened]).call(ToolRequest(id="1", name=opened.spec.name, arguments=text))
 
 
+@tool(nothing="nobody knows")
+def who(name: str) -> str | None:
+    """Tells who that is."""
+    return name.strip() or None
+
+
+async def test_a_function_can_say_in_its_own_words_that_there_is_nothing() -> None:
+    assert who(" x ") == "x"
+    assert (await used(who, {"name": "x"})).output == "x"
+    assert (await used(who, {"name": " "})).output == "nobody knows"
+    assert who.open(who.options()).likeness.nothing({"name": "x"}) == "nobody knows"
+    assert convert.open(convert.options()).likeness.nothing({"amount": 1.0}) == "(no output)"
+    with pytest.raises(InputError, match="tool 'speechless': nothing: no text"):
+
+        @tool(nothing=" ")
+        def speechless() -> None:
+            """Says nothing."""
+
+
 def test_signature_and_docstring_become_the_specification() -> None:
     spec = convert.open(convert.options()).spec
     assert (spec.name, spec.description) == ("convert", "Converts a weight.\n\nSays what it weighs.")

@@ -3,6 +3,7 @@
 import json
 from typing import TYPE_CHECKING, Any
 
+from toolablate.tools.likeness import NO_OUTPUT
 from toolablate.tools.plain import plain_text
 from toolablate.traces.records import Artifact, ToolReply
 
@@ -29,7 +30,7 @@ def reply_of(result: "CallToolResult") -> ToolReply:
         texts = [json.dumps(result.structured_content, ensure_ascii=False, default=str)]
     output = plain_text("\n".join(texts))
     return ToolReply(
-        output=output[:MAX_OUTPUT_CHARS] or "(no output)",
+        output=output[:MAX_OUTPUT_CHARS] or NO_OUTPUT,
         status="error" if result.is_error else "ok",
         error="mcp_error" if result.is_error else "",
         truncated=len(output) > MAX_OUTPUT_CHARS,

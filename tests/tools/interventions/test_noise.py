@@ -120,7 +120,7 @@ async def test_noise_in_a_result_is_told() -> None:
 
 async def test_where_all_lines_are_left_out_the_tool_says_that_there_is_nothing() -> None:
     result = await Echoing([use("noise", rate=1.0, of="lines")])("a\n\n \nb")
-    assert result.output == "(no result)"
+    assert result.output == "(no output)"
     assert details(result) == [("noise", "left out 2 of 2 lines")]
 
 

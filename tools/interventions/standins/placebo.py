@@ -10,8 +10,8 @@ from toolablate.tools.interventions.standins.code import code_stand_in
 from toolablate.tools.interventions.standins.fitting import StandIn, Wanted, fitting
 from toolablate.tools.interventions.standins.results import Listing, listing_stand_in
 from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.likeness import NO_OUTPUT
 from toolablate.tools.misses import told
-from toolablate.tools.python import NO_OUTPUT
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import InternalError, ToolError
 

@@ -8,13 +8,13 @@ from tests.tools.interventions.standins.conftest import Asked, Counted, Standing
 
 from toolablate.benchmarks import builtin_questions, scorer_for
 from toolablate.sandbox import Sandbox
-from toolablate.tools import Resources
+from toolablate.tools import Resources, Toolset, open_interventions, tool
 from toolablate.tools.donors import Donors
 from toolablate.tools.donors.donors import TrialDonors
 from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.interventions import Setting
 from toolablate.tools.interventions.standins.answers import right_answer, wrong_answer
-from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget
+from toolablate.traces.records import ChoiceTarget, InterventionUse, NumberTarget, Question, SpansTarget
 
 QUESTIONS = {question.id: question for question in builtin_questions()}
 SERIES = QUESTIONS["math-log-series"]
@@ -42,6 +42,17 @@ async def test_a_sham_starts_no_kernel_and_asks_nobody(
     assert ran.original is None
     assert (wrong.status, wrong.changes) == ("invalid", ())
     assert (kernels.started, asked.queries) == (0, [])
+
+
+@tool(nothing="There is no such town.")
+def weather(town: str) -> str:
+    """Tell the weather of a town."""
+    return f"It rains in {town}."
+
+
+async def test_a_sham_of_a_function_says_what_the_function_says_of_nothing(call: Caller) -> None:
+    async with Toolset([weather.open(weather.options())], open_interventions([InterventionUse(name="sham")])) as tools:
+        assert (await call(tools, "weather", town="Ulm")).output == "There is no such town."
 
 
 @pytest.mark.parametrize("names", ["all", "gpt-oss"])
