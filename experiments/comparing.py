@@ -60,12 +60,20 @@ def read_paired(path: Path, *, baseline: str | None = None, run: str = "latest",
     Baseline and scorers are by default that run's; for `all`, the latest run's. Raises InputError and StoreError.
     """
     with Store(path) as store, store.at_one_moment():
-        observations = observe(store, run=run, scorer=scorer)
-        ended = store.ended_trials()
-        order = tuple(condition.name for condition in store.conditions())
-        chosen = _chosen(store, run)
-        warning = changed_kernels(store.environments(run=None if run == "all" else chosen.id))
-    return Paired(tuple(observations), baseline or chosen.baseline, order, ended - len(observations), warning)
+        return paired(store, baseline=baseline, run=run, scorer=scorer)
+
+
+def paired(store: Store, *, baseline: str | None = None, run: str = "latest", scorer: str | None = None) -> Paired:
+    """The same of a store that is open."""
+    observations = observe(store, run=run, scorer=scorer)
+    chosen = _chosen(store, run)
+    return Paired(
+        observations=tuple(observations),
+        baseline=baseline or chosen.baseline,
+        order=tuple(condition.name for condition in store.conditions()),
+        left_out=store.ended_trials() - len(observations),
+        warning=changed_kernels(store.environments(run=None if run == "all" else chosen.id)),
+    )
 
 
 def observe(store: Store, *, run: str = "all", scorer: str | None = None) -> list[Observation]:

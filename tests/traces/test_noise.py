@@ -12,6 +12,7 @@ import pytest
 from tests.traces.pages import SAFE, observations, shown
 
 from toolablate.traces.analysis import (
+    FEW_CLUSTERS,
     FEW_DIFFERING,
     Observation,
     compare,
@@ -193,11 +194,10 @@ def test_few_questions_or_few_that_differ_are_marked() -> None:
         changed = [replace(trial, question=f"x{number}") for number in range(differing) for trial in flip]
         return compare([*same, *changed], "none")[0]
 
-    assert [row(*size).small for size in ((49, 20), (50, 20), (400, FEW_DIFFERING - 1), (400, FEW_DIFFERING))] == [
-        *(True, False),
-        *(True, False),
-    ]
-    page = shown(comparison_table([row(49, 20)]), 140)
-    assert " *49 " in page
-    assert "*: fewer than 50 independent questions, or 10 that differ" in page
-    assert "*" not in shown(comparison_table([row(50, 20)]), 140)
+    few, many = row(FEW_CLUSTERS - 1, 20), row(FEW_CLUSTERS, 20)
+    assert (few.small, many.small) == (True, False)
+    assert (row(400, FEW_DIFFERING - 1).small, row(400, FEW_DIFFERING).small) == (True, False)
+    page = shown(comparison_table([few]), 140)
+    assert f" *{FEW_CLUSTERS - 1} " in page
+    assert f"*: fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ" in page
+    assert "*" not in shown(comparison_table([many]), 140)

@@ -5,18 +5,9 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from toolablate.traces.analysis.comparison import Comparison
-from toolablate.traces.analysis.effect import effect
-from toolablate.traces.analysis.noise import Harmed, chance, harmed, runs
-from toolablate.traces.analysis.pairing import (
-    Arm,
-    Pair,
-    counted_questions,
-    direction,
-    even_differences,
-    mean_scores,
-    pairs,
-    unit,
-)
+from toolablate.traces.analysis.effect import arms_effect
+from toolablate.traces.analysis.noise import Harmed, chance, harmed, right
+from toolablate.traces.analysis.pairing import Pair, direction, mean, pairs, scored_in_both, unit
 from toolablate.traces.analysis.sides import Side, side
 from toolablate.traces.analysis.statistics import benjamini_hochberg, holm
 from toolablate.traces.errors import InputError
@@ -57,12 +48,11 @@ def _groupings(by: GroupBy | Sequence[GroupBy]) -> list[GroupBy]:
 
 
 def _rows(pair: Pair, groupings: Sequence[GroupBy], seed: int) -> list[Comparison]:
-    rows = [_row(pair, pair.before, pair.after, seed)]
+    rows = [_row(pair, seed)]
     for by in groupings:
         labels = {_label(trials, by) for arm in (pair.before, pair.after) for trials in arm.values()}
         for label in sorted(labels):
-            before, after = (_within(arm, by, label) for arm in (pair.before, pair.after))
-            rows.append(_row(pair, before, after, seed, by, label))
+            rows.append(_row(_within(pair, by, label), seed, by, label))
     return rows
 
 
@@ -71,25 +61,29 @@ def _label(trials: list[Observation], by: GroupBy) -> str:
     return label
 
 
-def _within(arm: Arm, by: GroupBy, label: str) -> Arm:
-    return {question: trials for question, trials in arm.items() if _label(trials, by) == label}
-
-
-def _row(
-    pair: Pair, before: Arm, after: Arm, seed: int, by: GroupBy | None = None, group: str | None = None
-) -> Comparison:
-    counted = counted_questions(before, after)
-    old, new = mean_scores(before), mean_scores(after)
-    units = [unit(after[question][0]) for question in counted]
-    found = effect(
-        [old[name] for name in counted],
-        [new[name] for name in counted],
-        units,
-        tested=even_differences(before, after, counted),
-        seed=seed,
+def _within(pair: Pair, by: GroupBy, label: str) -> Pair:
+    """The same pair over the questions of one group."""
+    before, after = (
+        {question: trials for question, trials in arm.items() if _label(trials, by) == label}
+        for arm in (pair.before, pair.after)
     )
-    ways = [direction(old[name], new[name]) for name in counted]
-    both = runs(before, after, counted)
+    return replace(
+        pair,
+        before=before,
+        after=after,
+        scored_before={question: values for question, values in pair.scored_before.items() if question in before},
+        scored_after={question: values for question, values in pair.scored_after.items() if question in after},
+    )
+
+
+def _row(pair: Pair, seed: int, by: GroupBy | None = None, group: str | None = None) -> Comparison:
+    before, after = pair.before, pair.after
+    counted = scored_in_both(pair.scored_before, pair.scored_after)
+    units = [unit(after[question][0]) for question in counted]
+    found = arms_effect(pair.scored_before, pair.scored_after, counted, units, seed=seed)
+    old, new = ([arm[question] for question in counted] for arm in (pair.scored_before, pair.scored_after))
+    ways = [direction(mean(one), mean(other)) for one, other in zip(old, new, strict=True)]
+    both = right(old), right(new)
     trials = [trial for arm in (before, after) for repeats in arm.values() for trial in repeats]
     return Comparison(
         model=pair.model,

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from toolablate.traces.analysis.noise import Floor
-from toolablate.traces.analysis.pairing import Arm, Direction, Pair, counts, direction, mean_scores, pairs
+from toolablate.traces.analysis.pairing import Arm, Direction, Pair, counts, direction, mean, pairs, scored_in_both
 from toolablate.traces.store import Observation
 
 
@@ -52,9 +52,9 @@ def _flipped(pair: Pair) -> list[Flip]:
 
 
 def _each(pair: Pair) -> Iterator[Flip]:
-    before, after = mean_scores(pair.before), mean_scores(pair.after)
-    for question in before.keys() & after.keys():
-        way = direction(before[question], after[question])
+    for question in scored_in_both(pair.scored_before, pair.scored_after):
+        before, after = mean(pair.scored_before[question]), mean(pair.scored_after[question])
+        way = direction(before, after)
         if way is not None:
             yield Flip(
                 model=pair.model,
@@ -64,8 +64,8 @@ def _each(pair: Pair) -> Iterator[Flip]:
                 domain=pair.after[question][0].domain,
                 simulated=any(trial.simulated for trial in pair.after[question]),
                 direction=way,
-                baseline_score=before[question],
-                score=after[question],
+                baseline_score=before,
+                score=after,
                 baseline_trials=_ids(pair.before, question),
                 trials=_ids(pair.after, question),
             )

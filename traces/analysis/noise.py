@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from toolablate.traces.analysis.pairing import RIGHT, Arm, Unit, counted_questions, pairs
+from toolablate.traces.analysis.pairing import RIGHT, Unit, pairs, scored_in_both
 from toolablate.traces.analysis.statistics import (
     Harm,
     Repeats,
@@ -65,15 +65,16 @@ def floors(observations: Iterable[Observation], baseline: str, *, order: Sequenc
     """One per model and condition other than the baseline, in the order of `compare`. Raises InputError where no trial
     of the baseline ended."""
     return [
-        Floor(pair.model, pair.baseline, pair.condition, len(found), chance(*runs(pair.before, pair.after, found)))
+        Floor(pair.model, pair.baseline, pair.condition, len(found), chance(*sides))
         for pair in pairs(observations, baseline, order)
-        for found in [counted_questions(pair.before, pair.after)]
+        for found in [scored_in_both(pair.scored_before, pair.scored_after)]
+        for sides in [[right([arm[name] for name in found]) for arm in (pair.scored_before, pair.scored_after)]]
     ]
 
 
-def runs(before: Arm, after: Arm, questions: Sequence[str]) -> tuple[list[Repeats], list[Repeats]]:
-    """Whether each trial that counts was right, of each question on each side."""
-    return [_right(before[question]) for question in questions], [_right(after[question]) for question in questions]
+def right(scores: Iterable[Sequence[float]]) -> list[Repeats]:
+    """Whether each trial was right, from its score: the repeats of each question."""
+    return [[score >= RIGHT for score in repeats] for repeats in scores]
 
 
 def chance(before: Sequence[Repeats], after: Sequence[Repeats]) -> Chance:
@@ -88,10 +89,6 @@ def harmed(before: Sequence[Repeats], after: Sequence[Repeats], units: Sequence[
     effects = question_effects(old, new)
     selected = None if effects is None else selected_effects(effects, of, seed=seed, resamples=HARM_RESAMPLES)
     return Harmed(harm_bounds(old, new, of, seed=seed, resamples=HARM_RESAMPLES), selected, len(several))
-
-
-def _right(trials: Iterable[Observation]) -> Repeats:
-    return [trial.value >= RIGHT for trial in trials if trial.value is not None and trial.outcome != "failed"]
 
 
 def _of_one_side(repeats: Sequence[Repeats]) -> tuple[float, int] | None:

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +14,9 @@ RIGHT = 0.5
 Arm = dict[str, list[Observation]]
 """The trials of one model under one condition, by question."""
 
+Scored = Mapping[str, Sequence[float]]
+"""The values in [0, 1] of an arm's trials that count, by question, then by repeat; no question without one."""
+
 Direction = Literal["right_to_wrong", "wrong_to_right"]
 
 Unit = tuple[str, str]
@@ -23,13 +26,15 @@ meets a cluster of the same name."""
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One model under the baseline and under one condition."""
+    """One model under the baseline and under one condition: all trials, and the values of those that count."""
 
     model: str
     baseline: str
     condition: str
     before: Arm
     after: Arm
+    scored_before: Scored
+    scored_after: Scored
 
 
 def pairs(observations: Iterable[Observation], baseline: str, order: Sequence[str] = ()) -> list[Pair]:
@@ -47,8 +52,13 @@ def pairs(observations: Iterable[Observation], baseline: str, order: Sequence[st
             hint=f"Conditions with ended trials: {', '.join(ordered) or 'none yet'}.",
             code="unknown_baseline",
         )
+    values = {model: {name: scored(arm) for name, arm in conditions.items()} for model, conditions in arms.items()}
     return [
-        Pair(model, baseline, condition, arms[model].get(baseline, {}), arms[model][condition])
+        Pair(
+            *(model, baseline, condition),
+            *(arms[model].get(baseline, {}), arms[model][condition]),
+            *(values[model].get(baseline, {}), values[model][condition]),
+        )
         for model in sorted(arms)
         for condition in ordered
         if condition != baseline and condition in arms[model]
@@ -60,42 +70,41 @@ def counts(trial: Observation) -> bool:
     return trial.outcome != "failed" and trial.value is not None
 
 
-def scores(trials: Iterable[Observation]) -> list[float]:
-    """The values in [0, 1] of the trials that count, by repeat."""
-    counted = [trial for trial in trials if counts(trial)]
-    return [trial.value for trial in sorted(counted, key=_by_repeat) if trial.value is not None]
+def scored(arm: Arm) -> dict[str, list[float]]:
+    """What a question's scores are, where it has any."""
+    found = {question: _values(trials) for question, trials in arm.items()}
+    return {question: values for question, values in found.items() if values}
 
 
 def mean_scores(arm: Arm) -> dict[str, float]:
     """The mean over repeats, in [0, 1], of each question that has a trial that counts."""
-    values = {question: scores(trials) for question, trials in arm.items()}
-    return {question: _mean(scored) for question, scored in values.items() if scored}
+    return {question: mean(values) for question, values in scored(arm).items()}
 
 
-def even_differences(before: Arm, after: Arm, questions: Iterable[str]) -> list[float]:
-    """Of each question the mean score under the condition less that under the baseline, over as many repeats of one
-    side as of the other: the first by number. Only such a difference is symmetric about 0 where the sides are alike,
-    as the sign-flip test wants it: the mean of one trial less that of ten is not."""
-    differences = []
-    for question in questions:
-        old, new = scores(before[question]), scores(after[question])
-        as_many = min(len(old), len(new))
-        differences.append(_mean(new[:as_many]) - _mean(old[:as_many]))
-    return differences
+def scored_in_both(before: Scored, after: Scored) -> list[str]:
+    """The questions that count on both sides, by name."""
+    return sorted(before.keys() & after.keys())
 
 
-def _by_repeat(trial: Observation) -> tuple[int, str, float]:
-    return trial.repeat, trial.trial, trial.value or 0.0
+def even_difference(before: Sequence[float], after: Sequence[float]) -> float:
+    """Of one question the mean score under the condition less that under the baseline, over as many repeats of one side
+    as of the other: the first by number. Only such a difference is symmetric about 0 where the sides are alike, as the
+    sign-flip test wants it: the mean of one trial less that of ten is not."""
+    as_many = min(len(before), len(after))
+    return mean(after[:as_many]) - mean(before[:as_many])
 
 
-def _mean(values: Sequence[float]) -> float:
+def mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def counted_questions(before: Arm, after: Arm) -> list[str]:
-    """Those with a trial that counts on both sides, by name."""
-    old, new = ({question for question, trials in arm.items() if any(map(counts, trials))} for arm in (before, after))
-    return sorted(old & new)
+def _values(trials: Sequence[Observation]) -> list[float]:
+    counted = [
+        (trial.repeat, trial.trial, trial.value)
+        for trial in trials
+        if trial.value is not None and trial.outcome != "failed"
+    ]
+    return [value for _, _, value in sorted(counted)]
 
 
 def unit(trial: Observation) -> Unit:

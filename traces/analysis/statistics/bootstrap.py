@@ -1,5 +1,6 @@
 """A bootstrap interval over independent clusters."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from statistics import NormalDist
@@ -11,6 +12,9 @@ from toolablate.traces.analysis.statistics.numerals import CELLS_AT_ONCE, DIGITS
 
 MULTINOMIAL_COST = 8
 """A multinomial draw of one kind costs about as much as drawing this many clusters."""
+
+FEWEST = 2.0
+"""Clusters that are worth less than two say nothing of a spread."""
 
 _NORMAL = NormalDist()
 
@@ -68,8 +72,32 @@ def _interval(
     if not np.isfinite(means).all() or _alike(total, size, count):
         return None
     observed = float(count @ total / (count @ size))
-    low, high = _bca_levels(means, observed, _jackknife_acceleration(total, size, count), confidence)
+    worth = float((count @ size) ** 2 / (count @ size**2))
+    tail = _expanded((1 - confidence) / 2, worth)
+    low, high = _bca_levels(means, observed, _jackknife_acceleration(total, size, count), tail)
     return float(np.quantile(means, low)), float(np.quantile(means, high))
+
+
+def _expanded(tail: float, clusters: float) -> float:
+    """The normal quantile of `tail`, made larger by what a bootstrap's spread lacks where clusters are few: that of
+    Student's t in its place, times sqrt(n / (n - 1)) (Hesterberg 2015, "What Teachers Should Know About the Bootstrap",
+    section 3.2.2, for n equal clusters)."""
+    if clusters <= FEWEST:
+        clusters = FEWEST
+    return _student(tail, clusters - 1) * math.sqrt(clusters / (clusters - 1))
+
+
+def _student(tail: float, freedom: float) -> float:
+    """A quantile of Student's t for any degrees of freedom, by its expansion around the normal one (Abramowitz and
+    Stegun 1964, 26.7.5): within 1 % from 2 degrees on, within .01 % from 10."""
+    z = _NORMAL.inv_cdf(tail)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    return z + sum(term / freedom**power for power, term in enumerate(terms, start=1))
 
 
 def _alike(total: Floats, size: Floats, count: NDArray[np.int64]) -> bool:
@@ -115,13 +143,13 @@ def _jackknife_acceleration(total: Floats, size: Floats, count: NDArray[np.int64
     return float(count @ away**3) / (6 * spread**1.5) if spread > 0 else 0.0
 
 
-def _bca_levels(means: Floats, observed: float, acceleration: float, confidence: float) -> tuple[float, float]:
+def _bca_levels(means: Floats, observed: float, acceleration: float, tail: float) -> tuple[float, float]:
+    """`tail`: the lower normal quantile."""
     tolerance = 10.0**-DIGITS
     below = float(np.mean(means < observed - tolerance))
     at = float(np.mean(np.abs(means - observed) <= tolerance))
     # Half of the ties count as below; kept off 0 and 1, where the normal quantile is infinite.
     share = min(max(below + at / 2, 0.5 / len(means)), 1 - 0.5 / len(means))
     bias = _NORMAL.inv_cdf(share)
-    tail = _NORMAL.inv_cdf((1 - confidence) / 2)
     low, high = (_NORMAL.cdf(bias + (bias + normal) / (1 - acceleration * (bias + normal))) for normal in (tail, -tail))
     return low, high
