@@ -7,15 +7,15 @@ from pydantic import JsonValue
 
 from toolablate.tools.browser.find import PatternError
 from toolablate.tools.browser.page import Page
+from toolablate.tools.browser.view import no_match
 from toolablate.tools.donors import TrialDonors
+from toolablate.tools.interventions.standins.echo import echoes
 from toolablate.tools.interventions.standins.fitting import StandIn, Wanted
 from toolablate.tools.interventions.standins.pages import View, cut, found, page_stand_in, shown
 from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.tools.search.envelope import canonical_url
 
 FOREIGN = "unchanged: a page under another question already"
-
-_NO_MATCH = "No match in [{}]."
 
 
 class Browsing:
@@ -37,12 +37,12 @@ class Browsing:
         if view is None:
             return None
         if view.page_id not in self._standing and self._is_foreign(view, given):
-            clean = cut(view, self._withheld)
+            clean = cut(view, given, self._withheld)
             if clean is not None:
                 self._foreign.add(view.page_id)
                 return StandIn(clean.written(), FOREIGN if clean == view else f"{FOREIGN}, but for what is withheld")
         if view.page_id not in self._standing:
-            page = await page_stand_in(view, tool, wanted, self._donors, self._withheld)
+            page = await page_stand_in(view, given, tool, wanted, self._donors, self._withheld)
             if page is None:
                 return None
             # Another call may have opened the same page meanwhile.
@@ -59,16 +59,16 @@ class Browsing:
         if page_id in self._standing:
             source, page = self._standing[page_id]
             try:
-                text = await asyncio.to_thread(found, page, page_id, pattern, regex=regex, withheld=self._withheld)
+                text = await asyncio.to_thread(found, page, page_id, pattern, regex=regex)
             except PatternError:
-                text = _NO_MATCH.format(page_id)
+                text = no_match(pattern, f"[{page_id}]")
             return StandIn(text, source)
         view = View.read(output)
-        clean = cut(view, self._withheld) if view else None
+        clean = cut(view, given, self._withheld) if view else None
         if clean is not None:
             return StandIn(clean.written(), FOREIGN if clean == view else f"{FOREIGN}, but for what is withheld")
-        says = view is not None or self._withheld.holds(output)
-        return StandIn(_NO_MATCH.format(page_id) if says else output, FOREIGN)
+        says = view is not None or self._withheld.holds(output, echoes(given))
+        return StandIn(no_match(pattern, f"[{page_id}]") if says else output, FOREIGN)
 
     def _is_foreign(self, view: View, given: Mapping[str, JsonValue]) -> bool:
         """Named by a stand-in, opened before as such, or reached by a link of such a page."""

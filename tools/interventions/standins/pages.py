@@ -2,12 +2,15 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, replace
+
+from pydantic import JsonValue
 
 from toolablate.tools.browser.page import Page
 from toolablate.tools.browser.view import matches, window
 from toolablate.tools.donors import TrialDonors, ranked
+from toolablate.tools.interventions.standins.echo import is_named
 from toolablate.tools.interventions.standins.fitting import LONGEST, Wanted
 from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.tools.search.envelope import canonical_url
@@ -54,25 +57,21 @@ class View:
         return "\n".join((f"[{self.page_id}] {self.title} ({self.url})", self.under, *self.lines))
 
 
-def cut(view: View, withheld: Withheld) -> View | None:
-    """Without the lines, the title and the address that say what is withheld. None where no line is left."""
+def cut(view: View, given: Mapping[str, JsonValue], withheld: Withheld) -> View | None:
+    """Without the lines, the title and the address that say what is withheld, but for what the call itself says. None
+    where no line is left."""
     content = [_MARK_NUMBER.sub("【", _NUMBERED.sub("", line, count=1)) for line in view.lines]
     kept = [view.lines[number] for number in withheld.without(content)]
     if view.lines and not kept:
         return None
     title = UNTITLED if withheld.holds(view.title) else view.title
-    url = "" if withheld.holds(view.url) else view.url
-    under = re.sub(r"'.*'|\".*\"", "that", view.under) if withheld.holds(_counts_aside(view.under)) else view.under
-    return replace(view, title=title, url=url, under=under, lines=tuple(kept))
-
-
-def _counts_aside(under: str) -> str:
-    """Numbers of lines are the browser's own."""
-    return "" if _LINES.fullmatch(under) else re.sub(r"^(?:at least )?[\d,]+ lines? with", "", under)
+    # The line under the heading has counts of lines, and what the call looked for.
+    url = "" if withheld.holds(view.url) and not is_named(view.url, given) else view.url
+    return replace(view, title=title, url=url, lines=tuple(kept))
 
 
 async def page_stand_in(
-    view: View, tool: str, wanted: Wanted, donors: TrialDonors, withheld: Withheld
+    view: View, given: Mapping[str, JsonValue], tool: str, wanted: Wanted, donors: TrialDonors, withheld: Withheld
 ) -> tuple[str, Page] | None:
     """A page under another question, without links and without what is withheld, of about the length of the one that
     is viewed, under its address; with that question's id. None where nothing is to be had."""
@@ -91,7 +90,8 @@ async def page_stand_in(
         grade = (len(kept) < len(lines), not chars.is_similar(text), chars.distance(text))
         if best is None or grade < best[0]:
             title = UNTITLED if withheld.holds(page.title) else page.title
-            url = view.url if not withheld.holds(view.url) else "" if withheld.holds(page.url) else page.url
+            urls = (view.url, page.url)
+            url = next((url for url in urls if is_named(url, given) or not withheld.holds(url)), "")
             best = grade, (source, Page.of(url, title, text))
         if not (grade[0] or grade[1]):
             break
@@ -104,10 +104,8 @@ def shown(page: Page, page_id: str, first: int, count: int | None) -> str:
     return f"[{page_id}]{output.partition(']')[2]}"
 
 
-def found(page: Page, page_id: str, pattern: str, *, regex: bool, withheld: Withheld) -> str:
+def found(page: Page, page_id: str, pattern: str, *, regex: bool) -> str:
     """What is found in a page that stands in. Raises PatternError."""
-    if withheld.holds(pattern):
-        return f"No match in [{page_id}] {page.title}."
     output = matches(page, pattern, regex=regex).output
     return output.replace(f"[{page.id}]", f"[{page_id}]", 1)
 

@@ -7,6 +7,7 @@ from toolablate.tools.interventions.changing import changed
 from toolablate.tools.interventions.intervention import Call, Options, Proceed, Setting
 from toolablate.tools.interventions.standins.browsing import Browsing
 from toolablate.tools.interventions.standins.code import code_stand_in
+from toolablate.tools.interventions.standins.echo import echoes
 from toolablate.tools.interventions.standins.fitting import StandIn, Wanted, fitting
 from toolablate.tools.interventions.standins.results import Listing, listing_stand_in
 from toolablate.tools.interventions.standins.withheld import Withheld
@@ -31,7 +32,7 @@ class Placebo:
         donors, withheld, browsing = self._trial()
         ours = result.status == "invalid" or (result.status == "error" and call.likeness.form not in ("code", "plain"))
         if ours:
-            return _our_words(result, withheld)
+            return _our_words(result, call, withheld)
         seed = f"{self._setting.seed} placebo {call.number}"
         wanted = Wanted(len(result.output), seed)
         stand_in: StandIn | None
@@ -42,7 +43,7 @@ class Placebo:
                 stand_in = code_stand_in(result, call.tool, seed, donors, withheld)
             case "results":
                 if "\n" not in result.output:
-                    return _our_words(result, withheld)
+                    return _our_words(result, call, withheld)
                 stand_in = await listing_stand_in(result.output, call.arguments, call.tool, wanted, donors, withheld)
                 browsing.leads_to(Listing.read(stand_in.output).urls if stand_in else ())
             case "page":
@@ -73,9 +74,10 @@ def _swapped(result: ToolResult, stand_in: StandIn) -> ToolResult:
     )
 
 
-def _our_words(result: ToolResult, withheld: Withheld) -> ToolResult:
-    """What says that there is nothing, or what is wrong with a call, stays, unless it repeats what is withheld."""
-    if not withheld.holds(result.output):
+def _our_words(result: ToolResult, call: Call, withheld: Withheld) -> ToolResult:
+    """What says that there is nothing, or what is wrong with a call, stays, unless it says what is withheld and the
+    call does not."""
+    if not withheld.holds(result.output, echoes(call.arguments)):
         return result
     return changed(replace(result, output=_NOT_TO_BE_HAD), "placebo", "words of the call left out")
 

@@ -39,8 +39,8 @@ class Listing:
 async def listing_stand_in(
     output: str, given: Mapping[str, JsonValue], tool: str, wanted: Wanted, donors: TrialDonors, withheld: Withheld
 ) -> StandIn | None:
-    """Under the heading of the real one, which repeats what was asked, unless it says what is withheld. None where
-    nothing is to be had."""
+    """Under the heading of the real one, which repeats what was asked and nothing else. None where nothing is to be
+    had."""
     real = Listing.read(output)
     known = set(map(canonical_url, real.urls))
     most = given.get("max_results", given.get("topn"))
@@ -53,8 +53,7 @@ async def listing_stand_in(
         kept, cut = _free([entry for entry, url in pairs if canonical_url(url) not in known], withheld)
         if not kept:
             continue
-        shown = real.heading if not withheld.holds(real.heading) else _own_heading(found.heading, withheld)
-        listing = _of_length(shown, kept[:limit], wanted)
+        listing = _of_length(real.heading, kept[:limit], wanted)
         text = listing.written()
         grade = (not wanted.is_similar(text), cut, wanted.distance(text))
         if best is None or grade < best[0]:
@@ -87,7 +86,3 @@ def _of_length(heading: str, entries: Sequence[str], wanted: Wanted) -> Listing:
     """As many as come nearest to the length that is wanted."""
     fits = [Listing(heading, tuple(entries[:count])) for count in range(1, len(entries) + 1)]
     return min(fits, key=lambda listing: wanted.distance(listing.written()))
-
-
-def _own_heading(heading: str, withheld: Withheld) -> str:
-    return "Results:" if withheld.holds(heading) else heading

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 
@@ -25,8 +25,14 @@ class Withheld:
     def __init__(self, question: Question) -> None:
         self._question = question
 
-    def holds(self, text: str) -> bool:
-        return any(True for _ in self._places(normal_text(text)))
+    def holds(self, text: str, echoed: Iterable[str] = ()) -> bool:
+        """Whether any of it is said, apart from what stands within one of the texts that are `echoed`."""
+        normal = normal_text(text)
+        patterns = [re.escape(wanted) for each in echoed if (wanted := normal_text(each))]
+        own = [match.span() for pattern in patterns for match in re.finditer(pattern, normal)]
+        return any(
+            not any(first <= start and end <= last for first, last in own) for start, end in self._places(normal)
+        )
 
     def without(self, lines: Sequence[str]) -> list[int]:
         """Numbers of the lines that are left once none of it is said, by one line or by several that follow one

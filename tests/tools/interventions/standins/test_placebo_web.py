@@ -89,15 +89,15 @@ async def test_what_is_withheld_is_cut_from_pages_that_pass(standing: Standing, 
         found = await call(tools, "web_search", query="who is mayor of new  ulm?")
         opened = await call(tools, "browser_open", url="https://a.example/")
         linked = await call(tools, "browser_find", page_id=opened.output[1:9], pattern="new.ulm|nobody", regex=True)
-    assert found.output.startswith("Results for 'x':\n1. A page")
+    assert found.output.startswith("Results for 'who is mayor of new ulm?':\n1. A page")
     assert opened.output.split("\n")[0].endswith("] (no title) (https://a.example/)")
     assert [line.partition(": ")[2] for line in opened.output.split("\n")[2:]] == [
         "A page on 【0†other things†b.example】.",
         "Nobody else did.",
     ]
     assert linked.output.split("\n")[-1] == "L4: Nobody else did."
-    for result in (found, opened, linked):
-        assert not Withheld(question).holds(re.sub(r"L\d+|\d", "", result.output))
+    for result, echoed in ((found, "new ulm"), (opened, ""), (linked, "new.ulm")):
+        assert not Withheld(question).holds(re.sub(r"L\d+|\d", "", result.output), [echoed])
 
 
 class OneResult:

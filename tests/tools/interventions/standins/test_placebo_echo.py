@@ -1,0 +1,81 @@
+"""What a model itself has written is no secret: a placebo repeats it where the tool does."""
+
+from datetime import UTC, datetime
+
+import pytest
+from tests.tools.browser.conftest import Shelf
+from tests.tools.conftest import Caller
+from tests.tools.interventions.standins.conftest import Standing
+
+from toolablate.tools import Found, Resources, SearchQuery
+from toolablate.tools.donors import Donor, Donors
+from toolablate.tools.interventions.standins.echo import echoes, is_named
+from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.traces.records import ChoiceTarget, Lookup, Question, SearchReply
+
+QUESTION = Question(id="q", prompt="Which town?", choices=("New Ulm", "Gera"), target=ChoiceTarget(letters=("A",)))
+OTHER = "https://other.example/"
+NAMED = "https://real.example/new-ulm"
+MOVED = "https://real.example/moved"
+
+
+class NoResult:
+    """A search that finds nothing."""
+
+    name = "empty"
+
+    async def find(self, asked: SearchQuery) -> Found:
+        reply = SearchReply(query=asked.query, fetched_at=datetime.now(UTC), provider="x", status="empty")
+        return Found(reply, Lookup(kind="search", key="k"))
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    """A page whose address holds a choice, and one that leads to it under another address."""
+    shelf = Shelf()
+    shelf.put(NAMED, "The town of New Ulm lies in Minnesota.", title="New Ulm")
+    shelf.pages[MOVED] = shelf.pages[NAMED]
+    return shelf
+
+
+@pytest.fixture
+def donors() -> Donors:
+    bread = f"[0123abcd] Bread ({OTHER})\nlines 0-0 of 1\nL0: It has been baked for long."
+    return Donors((QUESTION,), {"browser_open": [Donor("d", bread, prompt="p")]})
+
+
+async def test_a_search_without_results_says_what_was_asked(
+    shelf: Shelf, donors: Donors, standing: Standing, call: Caller
+) -> None:
+    resources = Resources(search=NoResult(), pages=shelf)
+    async with standing("placebo", "search", resources, QUESTION, donors=donors) as tools:
+        found = await call(tools, "web_search", query='the mayor  of New Ulm\'s "Gera" street')
+    assert found.output == "No results for 'the mayor of New Ulm\\'s \"Gera\" street'."
+    assert found.changes == ()
+
+
+async def test_a_page_keeps_the_address_that_the_call_names_and_no_other(
+    shelf: Shelf, donors: Donors, standing: Standing, call: Caller
+) -> None:
+    resources = Resources(search=NoResult(), pages=shelf)
+    async with standing("placebo", "search", resources, QUESTION, donors=donors) as tools:
+        opened = await call(tools, "browser_open", url=NAMED)
+        inside = await call(tools, "browser_find", page_id=opened.output[1:9], pattern="New Ulm")
+        baked = await call(tools, "browser_find", page_id=opened.output[1:9], pattern="gera|baked", regex=True)
+    async with standing("placebo", "search", resources, QUESTION, donors=donors) as tools:
+        moved = await call(tools, "browser_open", url=MOVED)
+    page_id = opened.output[1:9]
+    assert opened.output.split("\n")[0] == f"[{page_id}] Bread ({NAMED})"
+    assert inside.output == f"No match for 'New Ulm' in [{page_id}] Bread ({NAMED})."
+    assert baked.output.split("\n")[1:] == ["1 line with 'gera|baked'", "L0: It has been baked for long."]
+    assert moved.output.split("\n")[0] == f"[{moved.output[1:9]}] Bread ({OTHER})"
+
+
+def test_only_what_the_call_says_itself_is_an_echo() -> None:
+    withheld = Withheld(QUESTION)
+    assert not withheld.holds("No match for 'NEW  ulm'.", echoes({"pattern": "NEW  ulm"}))
+    assert withheld.holds("No match for 'new ulm' in New Ulm's town hall, Gera.", echoes({"pattern": "new ulm"}))
+    assert withheld.holds("[0] New Ulm (x)", echoes({"pattern": "New"}))
+    assert withheld.holds("New Ulm", echoes({"pattern": "", "line": 3}))
+    assert is_named("https://A.example", {"url": "https://a.example/"})
+    assert not is_named("https://a.example/b", {"url": "https://a.example/", "page_id": "https://a.example/b"})
