@@ -17,11 +17,16 @@ from toolablate.traces.records import (
     Message,
     ModelCall,
     ToolCall,
+    ToolReply,
     ToolRequest,
     Usage,
 )
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.plain import inert, one_line, plain_text
+
+ORIGINAL_CHARS = 600
+DETAIL_CHARS = 200
+"""How much is shown, unless all is, of what a tool gave before it was changed, and of what is said of a change."""
 
 ROLE_STYLES = {"system": "magenta", "user": "cyan", "assistant": "green", "tool": "blue"}
 
@@ -92,16 +97,39 @@ class Page:
 
     def _tool_call(self, event: ToolCall) -> Iterator[RenderableType]:
         self.outputs.add(event.output)
-        note = [event.status if event.status != "ok" else "", "truncated" if event.truncated else "", _took(event)]
         style = "blue" if event.status == "ok" else "yellow"
+        note = [*_state(event), "changed" if event.changes else "", _took(event)]
         yield rule(f"{one_line(event.call.name)} returns", style, " · ".join(part for part in note if part))
-        if event.error:
-            yield indented(inert(event.error, "yellow", max_chars=self.max_chars))
-        yield indented(inert(event.output or "(nothing)", max_chars=self.max_chars))
+        yield from self._shown(event, self.max_chars)
         yield from _seen(event)
-        for artifact in event.artifacts:
+        if event.changes:
+            yield from self._changes(event)
+
+    def _shown(self, given: ToolCall | ToolReply, max_chars: int | None) -> Iterator[RenderableType]:
+        """The text that a model sees, then in brackets what it does not."""
+        yield indented(inert(given.output or "(nothing)", max_chars=max_chars))
+        if given.error:
+            yield indented(Text(f"[recorded as: {self._one_line(given.error)}]", style="yellow"))
+        for artifact in given.artifacts:
             size = f"{len(artifact.data):,} characters"
             yield indented(Text(f"[{one_line(artifact.mime)}, {size}]", style="dim"))
+
+    def _changes(self, event: ToolCall) -> Iterator[RenderableType]:
+        """What interventions did, and what the tool gave them."""
+        for change in event.changes:
+            yield rule(f"changed by {one_line(change.intervention)}", "magenta", "")
+            yield indented(Text(self._one_line(change.detail), style="dim"))
+        given, name = event.original, one_line(event.call.name)
+        if given is None:
+            yield rule(f"{name} was not called", "magenta", "")
+        elif (given.output, given.status, given.error) == (event.output, event.status, event.error):
+            yield rule(f"{name} itself gave the same", "magenta", "")
+        else:
+            yield rule(f"{name} itself gave", "magenta", " · ".join(_state(given)))
+            yield from self._shown(given, self.max_chars and ORIGINAL_CHARS)
+
+    def _one_line(self, text: str) -> str:
+        return one_line(text, max_chars=DETAIL_CHARS if self.max_chars else len(text))
 
     def _failure(self, event: Failure) -> Iterator[RenderableType]:
         then = "tried again" if event.retried else "given up"
@@ -132,12 +160,18 @@ def _seen(event: ToolCall) -> Iterator[RenderableType]:
         yield indented(Text(f"[{marker.kind.replace('_', ' ')}{where}: {excerpt}]", style="magenta"))
 
 
+def _state(given: ToolCall | ToolReply) -> list[str]:
+    """How a call went, where that is more than well."""
+    return [part for part in (given.status, "truncated" if given.truncated else "") if part not in ("ok", "")]
+
+
 def _last_line(text: str) -> str:
     lines = [line for line in plain_text(text).splitlines() if line.strip()]
     return lines[-1] if lines else "(empty)"
 
 
 def rule(title: str, style: str, note: str) -> RenderableType:
+    """A heading. What a tool gave is indented, so that it cannot pass for one."""
     heading = Text.assemble((title, f"bold {style}"), (f"  {note}" if note else "", "dim"))
     return Padding(heading, (1, 0, 0, 0))
 
