@@ -4,9 +4,10 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolablate.experiments.comparing import read_paired
+from toolablate.experiments.comparing import Paired, paired
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.trials import design
+from toolablate.traces.analysis.ladder import Rung, ladders
 from toolablate.traces.analysis.power import (
     BETWEEN,
     WITHIN,
@@ -19,6 +20,9 @@ from toolablate.traces.analysis.power import (
     power_table,
 )
 from toolablate.traces.errors import InputError
+from toolablate.traces.store import Store
+
+LEAST_POINTS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +50,12 @@ def plan_power(plan: Plan, aim: Aim, *, assumed: Assumed = Assumed(), earlier: P
         return power_table(planned, aim, [given])
     if assumed != Assumed():
         raise InputError("--from goes with neither --between nor --within, which it estimates", code="usage")
-    paired = read_paired(earlier)
-    found, left_out = measured_variances(paired.observations, paired.baseline, paired.order)
+    trials, rungs = _earlier(earlier)
+    found, left_out = measured_variances(trials.observations, trials.baseline, trials.order, rungs=rungs)
     if not found:
         raise InputError(
             f"--from: {earlier} has no condition with two independent questions that are scored under it and"
-            f" under {paired.baseline!r}",
+            f" under {trials.baseline!r}",
             hint="run more of it, or leave --from out for usual variances",
             code="too_few_questions",
         )
@@ -70,11 +74,21 @@ def plan_design(plan: Plan) -> PairedDesign:
     return paired_design([question.cluster for question in found.questions], plan.repeats, comparisons)
 
 
+def _earlier(path: Path) -> tuple[Paired, list[Rung]]:
+    """The trials of a store's latest run, and the rungs of its ladders, each once; one that starts at the baseline is a
+    comparison already."""
+    with Store(path) as store, store.at_one_moment():
+        trials = paired(store)
+        found = ladders(store.conditions_of(trials.observations))
+    rungs = {(rung.before, rung.after): rung for ladder in found for rung in ladder.rungs}
+    return trials, [rung for rung in rungs.values() if rung.before != trials.baseline]
+
+
 def _check(aim: Aim, assumed: Assumed) -> None:
     _require("--alpha", aim.alpha, 0 < aim.alpha < 1, "between 0 and 1")
     _require("--power", aim.power, aim.alpha < aim.power < 1, f"between --alpha ({aim.alpha:g}) and 1")
     if aim.effect_points is not None:
-        _require("--effect", aim.effect_points, 0 < aim.effect_points <= 100, "points above 0 and up to 100")
+        _require("--effect", aim.effect_points, LEAST_POINTS <= aim.effect_points <= 100, "from 0.01 to 100 points")
     if assumed.between is not None:
         _require("--between", assumed.between, 0 <= assumed.between <= 1, "from 0 to 1")
     if assumed.within is not None:

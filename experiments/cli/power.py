@@ -33,8 +33,8 @@ def command(
     from toolablate.experiments.power import Assumed, plan_power
     from toolablate.traces.analysis.power import Aim, power_json
 
-    loaded, _ = load_plan(plan)
     find_modules_beside(plan)
+    loaded, _ = load_plan(plan)
     table = plan_power(loaded, Aim(power, alpha, effect), assumed=Assumed(between, within), earlier=earlier)
     if as_json:
         click.echo(power_json(table))

@@ -14,9 +14,10 @@ from tests.traces.pages import SAFE, shown
 
 from toolablate.experiments.plan import load_plan
 from toolablate.experiments.power import Assumed, plan_design, plan_power
-from toolablate.traces.analysis import Observation
+from toolablate.traces.analysis import FEW_CLUSTERS, Observation
 from toolablate.traces.analysis.power import (
     Aim,
+    Needed,
     PairedDesign,
     PowerTable,
     assumed_variances,
@@ -75,7 +76,7 @@ def observed(
 
 
 def points(table: PowerTable) -> dict[int, float]:
-    return {row.repeats: row.points for row in table.sights[0].rows if row.points is not None}
+    return {row.repeats: row.plain.points for row in table.sights[0].rows if row.plain.points is not None}
 
 
 def test_the_design_is_read_from_the_plan(write_plan: WritePlan) -> None:
@@ -99,22 +100,25 @@ def test_points_by_repeats_are_the_issues_and_the_plans_own_is_among_them() -> N
 def test_a_corrected_level_sees_less() -> None:
     twelve = power_table(replace(DESIGN, comparisons=12), Aim(effect_points=3), [assumed_variances(DESIGN)]).sights[0]
     strict = power_table(DESIGN, Aim(alpha=0.05 / 12, effect_points=3), [assumed_variances(DESIGN)]).sights[0]
-    assert [row.corrected_points for row in twelve.rows] == [row.points for row in strict.rows]
-    assert [row.corrected_questions for row in twelve.rows] == [row.questions for row in strict.rows]
-    assert twelve.corrected_repeats == strict.repeats
-    assert [row.points for row in twelve.rows] < [row.corrected_points for row in twelve.rows]
+    assert [row.corrected for row in twelve.rows] == [row.plain for row in strict.rows]
+    assert twelve.corrected_needed == strict.needed
+    assert [row.plain.points for row in twelve.rows] < [row.corrected.points for row in twelve.rows]
 
 
 def test_what_an_effect_takes_would_show_it() -> None:
     sight = power_table(DESIGN, Aim(effect_points=3), [assumed_variances(DESIGN)]).sights[0]
-    needed = {row.repeats: row.questions for row in sight.rows}
+    needed = {row.repeats: row.plain.questions for row in sight.rows}
     wider = replace(DESIGN, questions=needed[2])
     assert points(power_table(wider, Aim(), [assumed_variances(DESIGN)]))[2] == pytest.approx(3, abs=0.01)
     assert points(power_table(wider, Aim(), [assumed_variances(DESIGN)]))[2] <= 3
-    assert sight.repeats is not None
-    longer = points(power_table(replace(DESIGN, repeats=sight.repeats), Aim(), [assumed_variances(DESIGN)]))
-    assert longer[sight.repeats] <= 3
-    assert power_table(DESIGN, Aim(effect_points=1), [assumed_variances(DESIGN)]).sights[0].repeats is None
+    assert sight.needed is not None
+    repeats = sight.needed.repeats or 0
+    longer = points(power_table(replace(DESIGN, repeats=repeats), Aim(), [assumed_variances(DESIGN)]))
+    assert longer[repeats] <= 3
+    none = power_table(DESIGN, Aim(effect_points=1), [assumed_variances(DESIGN)])
+    assert none.sights[0].needed == Needed(None, None)
+    page = shown(power_view(none))
+    assert "To see 1 points on these questions takes more than 1,000 repeats: more questions are needed." in page
 
 
 def test_clusters_are_assumed_to_be_one_true_difference_each() -> None:
@@ -134,12 +138,16 @@ def test_clusters_are_assumed_to_be_one_true_difference_each() -> None:
 
 def test_variances_of_an_earlier_run() -> None:
     """Gains of 0 and .4 by halves: .04 between; .25 within the baseline, .25 and .09 within the condition."""
-    (found,), left_out = measured_variances(observed(40), "none")
+    (estimate,), left_out = measured_variances(observed(40), "none")
+    found = estimate.variances
     assert left_out == []
     assert (found.model, found.baseline, found.condition) == ("gpt-x", "none", "python")
     assert found.between == pytest.approx(0.04, rel=0.2)
     assert found.within == pytest.approx((0.25 + 0.17) / 2, rel=0.03)
-    (clustered,), _ = measured_variances(observed(40, cluster=4), "none")
+    assert found.between_ci95 is not None
+    assert found.between_ci95[0] < 0.04 < found.between_ci95[1]
+    (estimate,), _ = measured_variances(observed(40, cluster=4), "none")
+    clustered = estimate.variances
     assert clustered.measured is not None
     assert clustered.measured.clusters == 30
     assert clustered.between == pytest.approx(4 * 0.04, rel=0.2)
@@ -149,7 +157,9 @@ def test_trials_that_do_not_count_tell_nothing() -> None:
     rows = observed(3)
     spoiled = [replace(row, repeat=9, outcome="failed", value=1.0) for row in rows[::5]]
     unscored = [replace(row, repeat=10, value=None) for row in rows[::3]]
-    assert measured_variances([*rows, *spoiled, *unscored], "none") == measured_variances(rows, "none")
+    (both,), _ = measured_variances([*rows, *spoiled, *unscored], "none")
+    (alone,), _ = measured_variances(rows, "none")
+    assert both.variances == alone.variances
 
 
 def test_an_earlier_run_without_repeats_bounds_what_could_be_seen() -> None:
@@ -158,15 +168,78 @@ def test_an_earlier_run_without_repeats_bounds_what_could_be_seen() -> None:
     (known,), _ = measured_variances(rows, "none")
     table = power_table(DESIGN, Aim(effect_points=3), [one, known])
     for row, truth in zip(*(sight.rows for sight in table.sights), strict=True):
-        assert row.least_points is not None
-        assert row.points is not None
-        assert truth.points is not None
-        assert row.least_points * 0.9 <= truth.points <= row.points * 1.1
-    assert table.sights[0].rows[0].least_points == pytest.approx(table.sights[0].rows[0].points)
-    page = shown(power_view(table), 140)
+        least, most, ends = row.plain.least_points, row.plain.points, row.plain.ci95
+        assert least is not None
+        assert most is not None
+        assert ends is not None
+        assert truth.plain.points is not None
+        assert least * 0.9 <= truth.plain.points <= most * 1.1
+        assert ends[0] < least
+        assert most < ends[1]
+    first = table.sights[0].rows[0].plain
+    assert first.least_points == pytest.approx(first.points)
+    page = shown(power_view(power_table(DESIGN, Aim(effect_points=3), [one])), 140)
     assert "without repeats, nothing tells what of it is chance" in page
-    assert "takes what an earlier run with repeats would tell" in page
+    assert "takes over 1,000 (" in page
     assert "up to" in page
+
+
+def test_a_pilot_of_which_few_questions_have_repeats_parts_nothing_and_drops_none() -> None:
+    rows = [row for row in observed(3) if not row.repeat or row.question in ("q0", "q1")]
+    (found,), _ = measured_variances(rows, "none")
+    assert found.variances.measured is not None
+    assert (found.variances.measured.questions, found.variances.measured.repeated) == (120, 2)
+    page = " ".join(shown(power_view(power_table(DESIGN, Aim(), [found])), 140).split())
+    assert "with repeats of only 2 questions, nothing tells what of it is chance" in page
+
+
+def test_a_small_pilot_says_how_little_it_tells() -> None:
+    """20 questions with three repeats: what is seen to differ between them may all be chance."""
+    small, large = (measured_variances(observed(3, count=count), "none")[0][0] for count in (20, 2_000))
+    assert small.variances.between_ci95 is not None
+    assert small.variances.between_ci95[0] == 0.0
+    pages = [shown(power_view(power_table(DESIGN, Aim(effect_points=4), [each])), 200) for each in (small, large)]
+    told = "between: the earlier run is too small to tell what differs between questions from chance: anything from 0"
+    assert [told in page for page in pages] == [True, False]
+    (low, high), (near, far) = (each.sights[0].rows[3].plain.ci95 or (0, 0) for each in
+                                (power_table(DESIGN, Aim(), [each]) for each in (small, large)))  # fmt: skip
+    assert far - near < (high - low) / 3
+    assert f"{low:.1f} .. {high:.1f}" in pages[0]
+    assert "(" in pages[0].split("on these questions takes")[1].split(" repeats")[0]
+
+
+def test_a_component_that_came_out_below_0_is_said_to_be_the_one_between() -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        rows = [replace(row, value=float(rng.random() < 0.5)) for row in observed(3, count=30)]
+        (found,), _ = measured_variances(rows, "none")
+        if found.variances.measured is not None and found.variances.measured.cut:
+            break
+    assert "and came out below 0, which is taken as 0" in shown(power_view(power_table(DESIGN, Aim(), [found])), 200)
+
+
+@pytest.mark.parametrize(("count", "comparisons", "told"), [(5, 1, [False, False]), (6, 10, [True, False])])
+def test_an_effect_that_no_test_of_so_few_questions_can_show_is_none(
+    count: int, comparisons: int, told: list[bool]
+) -> None:
+    """5 questions give a p-value of .0625 at best, 6 one of .031."""
+    design = paired_design([""] * count, 3, comparisons)
+    (sight,) = (table := power_table(design, Aim(effect_points=50), [assumed_variances(design)])).sights
+    levels = [level for row in sight.rows if row.repeats == 3 for level in (row.plain, row.corrected)]
+    assert [level.points is not None for level in levels] == told
+    assert [level.unknown for level in levels] == ["" if seen else "too few questions" for seen in told]
+    assert [each is not None for each in (sight.needed, sight.corrected_needed)] == told
+    assert table.smallest_p == pytest.approx(2 / 2**count)
+    assert f"The smallest p-value that {count} independent clusters can give is" in shown(power_view(table), 200)
+    # What it takes is at least what the test takes.
+    assert levels[0].questions == 6
+    assert levels[1].questions == (6 if comparisons == 1 else 9)
+
+
+def test_an_effect_beyond_100_points_is_none() -> None:
+    wide = paired_design([""] * 8, 1, 1)
+    (row, *_) = power_table(wide, Aim(), [assumed_variances(wide, between=1.0)]).sights[0].rows
+    assert (row.plain.points, row.plain.unknown) == (None, "too few questions")
 
 
 def test_where_nothing_varied_nothing_is_told() -> None:
@@ -199,10 +272,10 @@ def test_every_figure_is_shown_at_every_width(width: int) -> None:
         assert max(map(cell_len, page.splitlines())) <= width
         for sight in table.sights:
             for row in sight.rows:
-                assert f"{row.points:.1f}" in page
-                assert f"{row.corrected_points:.1f}" in page
-                if row.questions is not None:
-                    assert f"{row.questions:,}" in page
+                if len(table.sights) == 1 or row.repeats == table.design.repeats:
+                    assert f"{row.plain.points:.1f}" in page
+                if len(table.sights) == 1 and row.plain.questions is not None:
+                    assert f"{row.plain.questions:,}"[0] in page
         assert "(plan)" in page
 
 
@@ -212,16 +285,21 @@ def test_the_page_says_what_it_rests_on() -> None:
     assert "Assumed variances: 0.02 between questions (x 9 for clusters), 0.075 within" in assumed
     assert "Assumed variances are a guess" in assumed
     assert "give --from STORE" in assumed
-    assert "level 0.05 / 3, that of Holm's first step" in assumed
-    assert "too hopeful below 30 independent questions" in assumed
+    assert "at level 0.05 (corrected: 0.05 / 3) finds with 80 % probability" in assumed
+    assert f"Too hopeful below {FEW_CLUSTERS} independent questions" in assumed
     assert "guess" not in measured
-    assert "From 120 questions in 60 independent clusters with 3 repeats" in measured
+    assert measured.count("120 x 3") == 3
+    assert "~" in measured
+    assert "~: the earlier run is too small to tell what differs between questions from chance" in measured
+    assert "python - none" in measured
     assert "SIMULATED" in measured
     assert "[red]x[/nonsense]" in measured
     assert "Too few questions to say anything: gpt-x lonely" in measured
     assert "level 0.01 finds with 90 % probability" in unparted
-    assert "Holm" not in unparted
+    assert "corrected" not in unparted
     assert " .. " in unparted
+    for page in (assumed, measured, unparted):
+        assert page.strip().endswith("docs/statistics.md says what each figure is.")
 
 
 def test_json_has_what_the_page_has() -> None:
@@ -231,7 +309,8 @@ def test_json_has_what_the_page_has() -> None:
     assert [sight["variances"]["condition"] for sight in found["sights"]] == [
         sight.variances.condition for sight in table.sights
     ]
-    assert [row["points"] for row in found["sights"][0]["rows"]] == [row.points for row in table.sights[0].rows]
+    rows = found["sights"][0]["rows"]
+    assert [row["plain"]["points"] for row in rows] == [row.plain.points for row in table.sights[0].rows]
 
 
 @pytest.mark.parametrize(
@@ -241,7 +320,8 @@ def test_json_has_what_the_page_has() -> None:
         (Aim(alpha=math.nan), Assumed(), "--alpha: found nan"),
         (Aim(power=1), Assumed(), r"--power: found 1; allowed is between --alpha \(0.05\) and 1"),
         (Aim(power=0.01), Assumed(), "--power: found 0.01"),
-        (Aim(effect_points=0), Assumed(), "--effect: found 0; allowed is points above 0 and up to 100"),
+        (Aim(effect_points=0), Assumed(), "--effect: found 0; allowed is from 0.01 to 100 points"),
+        (Aim(effect_points=1e-300), Assumed(), "--effect: found 1e-300"),
         (Aim(effect_points=math.inf), Assumed(), "--effect: found inf"),
         (Aim(), Assumed(between=-0.1), "--between: found -0.1; allowed is from 0 to 1"),
         (Aim(), Assumed(within=0.3), "--within: found 0.3; allowed is from 0 to 0.25"),
@@ -291,3 +371,34 @@ def test_variances_come_from_an_earlier_store(cli: Cli, tmp_path: Path) -> None:
     page = cli("power", plan, "--from", tmp_path / "earlier.sqlite", env={"COLUMNS": "100"}).stdout
     assert "SIMULATED" in page
     assert "From 40 questions with 3 repeats: variance" in page
+
+
+def test_an_earlier_ladder_is_a_row_for_each_comparison_and_rung(cli: Cli, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    content = SIMULATED.format(repeats=2, store="ladder.sqlite").replace(
+        'file = "builtin"', 'file = "builtin"\nlimit = 8'
+    )
+    plan.write_text(content.replace('conditions = ["none", "scaffold"]', 'ladder = ["python"]'), encoding="utf-8")
+    assert cli("run", plan).returncode == 0
+    found = json.loads(cli("power", plan, "--from", tmp_path / "ladder.sqlite", "--json").stdout)
+    told = [(sight["variances"]["rung"], sight["variances"]["condition"]) for sight in found["sights"]]
+    arms = ["scaffold", "python:offered", "python:sham", "python:placebo", "python"]
+    assert told[:7] == [("", arm) for arm in (*arms, "python:oracle", "python:adversarial")]
+    assert told[7:] == list(
+        zip(["availability", "calling", "irrelevant content", "real content"], arms[1:], strict=True)
+    )
+    page = cli("power", plan, "--from", tmp_path / "ladder.sqlite", "--effect", "20", env={"COLUMNS": "120"}).stdout
+    assert len(page.splitlines()) < 45
+    assert "rung: irrelevant content" in page
+
+
+def test_conditions_of_a_module_beside_the_plan_are_found(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from toolablate.traces.records import Condition\nterse = Condition(name='terse', prompt='Be terse.')\n",
+        encoding="utf-8",
+    )
+    plan = tmp_path / "plan.toml"
+    content = SIMULATED.format(repeats=2, store="s.sqlite").replace('"scaffold"', '"mine:terse"')
+    plan.write_text(content, encoding="utf-8")
+    done = cli("power", plan)
+    assert done.returncode == 0, done.stderr
