@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from toolablate.traces.analysis import bootstrap_interval, sign_flip_p
+from toolablate.traces.analysis.statistics.sign_flip import _beyond
 
 DIFFERENCES = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]), min_size=1, max_size=12)
 
@@ -39,9 +40,29 @@ def test_sign_flip_agrees_with_scipy_where_it_must_sample() -> None:
     assert sign_flip_p(differences.tolist(), resamples=20_000) == pytest.approx(theirs.pvalue, abs=0.02)
 
 
-def test_a_sampled_p_value_is_never_zero() -> None:
+def test_a_sampled_p_value_is_never_zero_and_looks_closer_where_it_is_small() -> None:
     differences = np.random.default_rng(1).uniform(1, 2, size=60).tolist()
-    assert sign_flip_p(differences, resamples=999) == 1 / 1000
+    assert sign_flip_p(differences, resamples=1_000) == 1 / 10_001
+    assert sign_flip_p(differences) == 1 / 100_001
+
+
+def test_a_second_look_keeps_the_test_valid() -> None:
+    """Null data have a p-value below any level no more often than it says, also below what the first look can tell."""
+    rng, runs = np.random.default_rng(3), 20_000
+    found = np.array([sign_flip_p(rng.normal(size=30).tolist(), seed=run, resamples=50) for run in range(runs)])
+    for level in (0.004, 0.01, 0.05, 0.2, 0.5):
+        assert np.mean(found <= level) <= level + 3 * math.sqrt(level * (1 - level) / runs)
+    assert np.mean(found <= 0.05) >= 0.05 - 3 * math.sqrt(0.05 * 0.95 / runs) - 0.005
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=11), st.integers(0, 3))
+def test_flips_drawn_eight_at_once_are_flips(values: list[float], seed: int) -> None:
+    """Against all signs, written out."""
+    signs = np.array(list(itertools.product((-1, 1), repeat=len(values))))
+    sums = np.abs(signs @ np.array(values))
+    observed = float(np.quantile(sums, 0.7)) - 1e-9
+    drawn = _beyond(np.array(values), observed, np.random.default_rng(seed), 20_000) / 20_000
+    assert drawn == pytest.approx(np.mean(sums >= observed), abs=0.02)
 
 
 @pytest.mark.parametrize("differences", [[], [0.0], [0.0] * 50, [1e-15, -1e-15]])

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from toolablate.traces.analysis.pairing import RIGHT, Unit, pairs, scored_in_both
 from toolablate.traces.analysis.statistics import (
+    Bounds,
     Harm,
     Repeats,
     SelectedEffects,
@@ -87,8 +88,28 @@ def harmed(before: Sequence[Repeats], after: Sequence[Repeats], units: Sequence[
     old, new = [before[place] for place in several], [after[place] for place in several]
     of = [units[place] for place in several]
     effects = question_effects(old, new)
-    selected = None if effects is None else selected_effects(effects, of, seed=seed, resamples=HARM_RESAMPLES)
-    return Harmed(harm_bounds(old, new, of, seed=seed, resamples=HARM_RESAMPLES), selected, len(several))
+    selected = None if effects is None else selected_effects(effects, of)
+    found = harm_bounds(old, new, of, seed=seed, resamples=HARM_RESAMPLES)
+    return Harmed(None if found is None else possible(found, _right_share(old)), selected, len(several))
+
+
+def possible(harm: Harm, base: float) -> Harm:
+    """The bounds without what chance has put beyond the possible: no share is under 0, and no more trials are harmed
+    than the share `base` that the baseline gets right, or helped than it gets wrong. In simulations that flatters an
+    upper bound in one shape alone, where every question is an even coin: by 1.5 of 50 points at 60 questions."""
+    return Harm(_within(harm.harmed, base), _within(harm.helped, 1 - base))
+
+
+def _within(bounds: Bounds, most: float) -> Bounds:
+    high = max(0.0, min(bounds.high, most))
+    low = min(high, max(0.0, bounds.low))
+    if bounds.ci95 is None:
+        return Bounds(low, high, None)
+    return Bounds(low, high, (min(low, bounds.ci95[0]), max(high, bounds.ci95[1])))
+
+
+def _right_share(repeats: Sequence[Repeats]) -> float:
+    return math.fsum(sum(drawn) / len(drawn) for drawn in repeats) / max(1, len(repeats))
 
 
 def _of_one_side(repeats: Sequence[Repeats]) -> tuple[float, int] | None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolablate.traces.analysis.statistics.numerals import CELLS_AT_ONCE, DIGITS, RESAMPLES, Floats
+from toolablate.traces.analysis.statistics.student import student_quantile
 
 MULTINOMIAL_COST = 8
 """A multinomial draw of one kind costs about as much as drawing this many clusters."""
@@ -82,22 +83,8 @@ def _expanded(tail: float, clusters: float) -> float:
     """The normal quantile of `tail`, made larger by what a bootstrap's spread lacks where clusters are few: that of
     Student's t in its place, times sqrt(n / (n - 1)) (Hesterberg 2015, "What Teachers Should Know About the Bootstrap",
     section 3.2.2, for n equal clusters)."""
-    if clusters <= FEWEST:
-        clusters = FEWEST
-    return _student(tail, clusters - 1) * math.sqrt(clusters / (clusters - 1))
-
-
-def _student(tail: float, freedom: float) -> float:
-    """A quantile of Student's t for any degrees of freedom, by its expansion around the normal one (Abramowitz and
-    Stegun 1964, 26.7.5): within 1 % from 2 degrees on, within .01 % from 10."""
-    z = _NORMAL.inv_cdf(tail)
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return z + sum(term / freedom**power for power, term in enumerate(terms, start=1))
+    clusters = max(clusters, FEWEST)
+    return student_quantile(tail, clusters - 1) * math.sqrt(clusters / (clusters - 1))
 
 
 def _alike(total: Floats, size: Floats, count: NDArray[np.int64]) -> bool:

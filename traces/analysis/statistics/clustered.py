@@ -34,3 +34,16 @@ def clustered_standard_error(sums: Sequence[float], sizes: Sequence[float]) -> f
     total, size = np.asarray(sums, dtype=float), np.asarray(sizes, dtype=float)
     away = total - total.sum() / size.sum() * size
     return float(np.sqrt(len(sums) / (len(sums) - 1) * (away @ away)) / size.sum())
+
+
+def jackknife_standard_error(sums: Sequence[float], sizes: Sequence[float]) -> float | None:
+    """The same by leaving out one cluster at a time, which is a little larger where few or unequal clusters carry the
+    mean: sqrt((G - 1) / G * sum((mean without it - mean of these)^2)). None for fewer than two clusters that have a
+    size. Source: Efron and Stein (1981), "The jackknife estimate of variance", Annals of Statistics 9.
+    """
+    total, size = np.asarray(sums, dtype=float), np.asarray(sizes, dtype=float)
+    total, size = total[size > 0], size[size > 0]
+    if len(size) < 2:
+        return None
+    means = (total.sum() - total) / (size.sum() - size)
+    return float(np.sqrt((len(size) - 1) / len(size) * np.sum((means - means.mean()) ** 2)))

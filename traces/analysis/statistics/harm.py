@@ -15,21 +15,26 @@ by the choice.
 """
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from toolablate.traces.analysis.statistics.bootstrap import bootstrap_interval
+from toolablate.traces.analysis.statistics.bootstrap import Interval, bootstrap_intervals
+from toolablate.traces.analysis.statistics.clustered import by_unit, effective_clusters, jackknife_standard_error
 from toolablate.traces.analysis.statistics.numerals import RESAMPLES, Floats
 from toolablate.traces.analysis.statistics.repeats import Repeats
+from toolablate.traces.analysis.statistics.student import student_quantile
 
 KINDS_KEPT = 16_384
 
 ESTIMATED_WAYS = 3
 """Ways to take a bound that chance has a part in: by question, and one branch for all (or for all but some)."""
+
+FEW_SELECTED = 20.0
+"""Selected questions that are worth fewer than this have no interval: in simulations of fair coins in two repeats, the
+worst shape, it would cover 88 % to 93 % of truths where they are worth 10 to 18, 93.8 % at 22, 94.6 % at 36."""
 
 Ways = tuple[float, ...]
 """What one question adds to a bound, by each way to take it."""
@@ -41,8 +46,8 @@ class Bounds:
 
     low, high   in expectation never above the lower bound, never below the upper one; chance may put `low` a little
                 under 0, which means nothing
-    ci95        covers both bounds in 95 % of studies; None where the data cannot tell (fewer than two independent
-                questions, or all alike)
+    ci95        covers both bounds in 95 % of studies, and holds these two (but for a `low` under 0); None where the
+                data cannot tell (fewer than two independent questions, or all alike)
     """
 
     low: float
@@ -80,7 +85,7 @@ class Selected:
 
     questions   how many look so in one half (the mean over all ways to halve the repeats, hence no whole number)
     effect      their mean difference condition - baseline in the other half, in [-1, 1]; None where none looks so
-    ci95        its 95 % interval; None where the data cannot tell
+    ci95        its 95 % interval; None where fewer are selected than FEW_SELECTED equal ones
     """
 
     questions: float
@@ -109,20 +114,32 @@ def harm_bounds(
     `before` and `after` have the repeats of each question under the baseline and under the condition, `units` the
     cluster of each. None where there is nothing, or a question has fewer than two repeats on either side. An interval
     ends where the innermost of those by each way to take a bound ends, at a level corrected for their number
-    (Bonferroni).
+    (Bonferroni); a bound that lies beyond it is drawn in to where it ends.
     """
     if not _can_be_halved(before, after):
         return None
     found = [_halved(*_counts(old), *_counts(new)) for old, new in zip(before, after, strict=True)]
-    half, draws = _half_of(units, seed), _Draws(seed, resamples)
-
-    def bounds(low: Callable[[_Halved], Ways], high: Callable[[_Halved], Ways]) -> Bounds:
-        return _bounds([low(each) for each in found], [high(each) for each in found], half, units, draws)
-
-    return Harm(
-        harmed=bounds(_Halved.least_harmed, lambda each: (each.most_harmed, each.p, 1 - each.r)),
-        helped=bounds(_Halved.least_helped, lambda each: (each.most_helped, each.r, 1 - each.p)),
+    sides = (
+        ([each.least_harmed() for each in found], [(each.most_harmed, each.p, 1 - each.r) for each in found]),
+        ([each.least_helped() for each in found], [(each.most_helped, each.r, 1 - each.p) for each in found]),
     )
+    columns = [column for side in sides for ways in side for column in zip(*ways, strict=True)]
+    *sums, sizes = by_unit(units, *columns, [1.0] * len(found))
+    intervals = iter(
+        bootstrap_intervals(
+            [(column, sizes) for column in sums],
+            seed=seed,
+            confidence=1 - 0.05 / ESTIMATED_WAYS,
+            resamples=resamples,
+        )
+    )
+    half = _half_of(units, seed)
+
+    def bounds(low: Sequence[Ways], high: Sequence[Ways]) -> Bounds:
+        ends = [[next(intervals) for _ in ways[0]] for ways in (low, high)]
+        return _bounds(_sharpest(low, half, max), _sharpest(high, half, min), *ends)
+
+    return Harm(harmed=bounds(*sides[0]), helped=bounds(*sides[1]))
 
 
 def question_effects(before: Sequence[Repeats], after: Sequence[Repeats]) -> list[QuestionEffect] | None:
@@ -133,14 +150,13 @@ def question_effects(before: Sequence[Repeats], after: Sequence[Repeats]) -> lis
     return [_halved(*_counts(old), *_counts(new)).effect for old, new in zip(before, after, strict=True)]
 
 
-def selected_effects(
-    effects: Sequence[QuestionEffect], units: Sequence[Hashable], *, seed: int = 0, resamples: int = RESAMPLES
-) -> SelectedEffects:
+def selected_effects(effects: Sequence[QuestionEffect], units: Sequence[Hashable]) -> SelectedEffects:
     """What becomes of the questions that look harmed, or helped, where the other half of their repeats is asked; with
-    an interval from a bootstrap over the independent units of which one looks so."""
+    an interval by the jackknife over independent units and Student's t, with one degree of freedom fewer than the
+    selected questions are worth equal ones (a bootstrap covers as little as 63 % where few are selected)."""
     return SelectedEffects(
-        harmed=_selected([(each.harmed, each.looked_harmed) for each in effects], units, _Draws(seed, resamples)),
-        helped=_selected([(each.helped, each.looked_helped) for each in effects], units, _Draws(seed, resamples)),
+        harmed=_selected([each.harmed for each in effects], [each.looked_harmed for each in effects], units),
+        helped=_selected([each.helped for each in effects], [each.looked_helped for each in effects], units),
     )
 
 
@@ -150,12 +166,6 @@ def _can_be_halved(before: Sequence[Repeats], after: Sequence[Repeats]) -> bool:
 
 def _counts(drawn: Repeats) -> tuple[int, int]:
     return sum(map(bool, drawn)), len(drawn)
-
-
-@dataclass(frozen=True, slots=True)
-class _Draws:
-    seed: int
-    resamples: int
 
 
 def _half_of(units: Sequence[Hashable], seed: int) -> list[bool]:
@@ -234,42 +244,29 @@ def _drawn(right: int, of: int, first: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _bounds(
-    low: Sequence[Ways], high: Sequence[Ways], half: Sequence[bool], units: Sequence[Hashable], draws: _Draws
+    lows: Sequence[float],
+    highs: Sequence[float],
+    bottoms: Sequence[Interval | None],
+    tops: Sequence[Interval | None],
 ) -> Bounds:
-    lows, highs = _sharpest(low, half, max), _sharpest(high, half, min)
+    low, high = math.fsum(lows) / len(lows), math.fsum(highs) / len(highs)
+    uppers = [interval[1] for interval in tops if interval is not None]
     # A bound that shows no spread does not tell its error; the other ways' would be far from it.
-    tops = [upper for _, upper in _ends(high, units, draws)] if len(set(highs)) > 1 else []
-    bottoms = [lower for lower, _ in _ends(low, units, draws)]
-    ends = (max([0.0, *bottoms]), min([1.0, *tops])) if tops else None
-    return Bounds(math.fsum(lows) / len(lows), math.fsum(highs) / len(highs), ends)
+    if len(set(highs)) == 1 or not uppers:
+        return Bounds(low, high, None)
+    bottom, top = max((interval[0] for interval in bottoms if interval is not None), default=0.0), min(uppers)
+    low, high = max(low, bottom), min(high, top)
+    return Bounds(low, high, (max(0.0, bottom), min(1.0, top)))
 
 
-def _ends(ways: Sequence[Ways], units: Sequence[Hashable], draws: _Draws) -> list[tuple[float, float]]:
-    """Intervals that hold together, by each way to take a bound that shows a spread."""
-    found = []
-    for figures in zip(*ways, strict=True):
-        of_units = _by_unit([(figure, 1.0) for figure in figures], units)
-        interval = _interval(of_units, draws, confidence=1 - 0.05 / ESTIMATED_WAYS)
-        found += [interval] if interval else []
-    return found
-
-
-def _selected(chosen: Sequence[tuple[float, float]], units: Sequence[Hashable], draws: _Draws) -> Selected:
-    total, count = (math.fsum(figures) for figures in zip(*chosen, strict=True)) if chosen else (0.0, 0.0)
+def _selected(effects: Sequence[float], looked: Sequence[float], units: Sequence[Hashable]) -> Selected:
+    count = math.fsum(looked)
     if not count:
         return Selected(0.0, None, None)
-    return Selected(count, total / count, _interval([unit for unit in _by_unit(chosen, units) if unit[1]], draws))
-
-
-def _by_unit(figures: Iterable[tuple[float, float]], units: Sequence[Hashable]) -> list[tuple[float, float]]:
-    totals: dict[Hashable, list[tuple[float, float]]] = defaultdict(list)
-    for figure, unit in zip(figures, units, strict=True):
-        totals[unit].append(figure)
-    return [(math.fsum(each[0] for each in unit), math.fsum(each[1] for each in unit)) for unit in totals.values()]
-
-
-def _interval(
-    units: Sequence[tuple[float, float]], draws: _Draws, *, confidence: float = 0.95
-) -> tuple[float, float] | None:
-    sums, sizes = [total for total, _ in units], [size for _, size in units]
-    return bootstrap_interval(sums, sizes, seed=draws.seed, confidence=confidence, resamples=draws.resamples)
+    effect = math.fsum(effects) / count
+    sums, sizes = by_unit(units, effects, looked)
+    worth, error = effective_clusters(sizes), jackknife_standard_error(sums, sizes)
+    if worth < FEW_SELECTED or not error:
+        return Selected(count, effect, None)
+    reach = student_quantile(0.975, worth - 1) * error
+    return Selected(count, effect, (max(-1.0, effect - reach), min(1.0, effect + reach)))
