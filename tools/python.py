@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pydantic import Field
 
 from toolablate.sandbox.kernel import CellResult, Kernel, Sandbox, WorkFile
+from toolablate.tools.frame import Printed
 from toolablate.tools.likeness import NO_OUTPUT, Likeness
 from toolablate.tools.tool import ToolResult
 from toolablate.tools.typed import Arguments, TypedTool
@@ -13,6 +14,7 @@ from toolablate.traces.errors import InternalError
 from toolablate.traces.records import Artifact, clean_text
 
 UNPROTECTED = "none"
+TRUNCATED = "[output truncated]"
 
 FileSource = Callable[[], Awaitable[Sequence[WorkFile]]]
 """Reads the files that a kernel is to find in its working folder; called when the kernel is started."""
@@ -85,7 +87,18 @@ def _shown(cell: CellResult) -> ToolResult:
         error=_error(cell),
         truncated=cell.truncated,
         artifacts=tuple(Artifact(mime=rich.mime, data=clean_text(rich.data)) for rich in cell.rich),
+        frame=_printed(cell, text.rstrip("\n")),
     )
+
+
+def _printed(cell: CellResult, text: str) -> Printed:
+    """The sandbox says what it has to say in the last lines, behind all that a program can print."""
+    lines = text.split("\n")
+    own = {"timeout": 1, "died": 2}.get(cell.status, 0)
+    if cell.truncated and len(lines) > own and lines[-1 - own] == TRUNCATED:
+        own += 1
+    place = max(len(lines) - own, 0)
+    return Printed("\n".join(lines[:place]), "\n".join(lines[place:]))
 
 
 def _error(cell: CellResult) -> str:

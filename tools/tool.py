@@ -1,18 +1,20 @@
 """What a tool is: a specification that a model is told, and a call that returns what the model is shown."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from pydantic import JsonValue
 
+from toolablate.tools.frame import Frame
 from toolablate.tools.likeness import Likeness
 from toolablate.traces.records import Artifact, Change, Lookup, Marker, ToolReply, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What one call gave. `output` is exactly what the model is shown; the rest is for the trace (see `ToolCall`)."""
+    """What one call gave. `output` is exactly what the model is shown; the rest is for the trace (see `ToolCall`), but
+    `frame`, which is for the intervention nearest to the tool."""
 
     output: str
     status: Literal["ok", "error", "invalid"] = "ok"
@@ -23,6 +25,7 @@ class ToolResult:
     markers: tuple[Marker, ...] = ()
     changes: tuple[Change, ...] = ()
     original: ToolReply | None = None
+    frame: Frame | None = field(default=None, compare=False, repr=False)
 
 
 class Tool(Protocol):

@@ -8,7 +8,8 @@ from pydantic import Field
 from toolablate.tools.browser.find import PATTERN_CHARS, PatternError
 from toolablate.tools.browser.likeness import find_likeness, open_likeness
 from toolablate.tools.browser.page import Page, PageSource, PageUnreadableError
-from toolablate.tools.browser.view import matches, window
+from toolablate.tools.browser.view import bad_pattern, matches, no_such_link, window
+from toolablate.tools.frame import PageAsked, PageView
 from toolablate.tools.guards.guard import Guard, Inspection, NoGuard
 from toolablate.tools.misses import MISS_MESSAGES, told
 from toolablate.tools.plain import one_line
@@ -88,7 +89,7 @@ class Browser:
         except _RefusedError as refused:
             return refused.result
         shown = window(opened.page, arguments.line, arguments.num_lines)
-        return replace(shown, lookup=lookup, markers=opened.markers)
+        return replace(_as_asked(shown, arguments), lookup=lookup, markers=opened.markers)
 
     async def find(self, arguments: FindArguments) -> ToolResult:
         try:
@@ -98,7 +99,7 @@ class Browser:
         except _RefusedError as refused:
             return refused.result
         except PatternError as error:
-            return ToolResult(output=f"Error: {error}.", status="error", error="bad_pattern")
+            return bad_pattern(opened.page, arguments.pattern, error, regex=arguments.regex)
         return replace(found, markers=opened.markers)
 
     async def _read(self, url: str) -> tuple[_Opened, Lookup | None]:
@@ -148,8 +149,14 @@ def _mistake(arguments: OpenArguments) -> str:
 def _target(page: Page, link: int) -> str:
     if link < len(page.links):
         return page.links[link].url
-    there_are = f"has links 0-{len(page.links) - 1}" if page.links else "has no links"
-    raise _refused("no_such_link", f"there is no link {link}; page {page.id} {there_are}")
+    raise _RefusedError(no_such_link(page, link))
+
+
+def _as_asked(result: ToolResult, arguments: OpenArguments) -> ToolResult:
+    """With how the call came to the page: by an address, or by a link."""
+    assert isinstance(result.frame, PageView)
+    asked = PageAsked(arguments.url, arguments.page_id, arguments.link, arguments.line, arguments.num_lines)
+    return replace(result, frame=replace(result.frame, asked=asked))
 
 
 def _refused(code: str, said: str) -> _RefusedError:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
+from toolablate.tools.frame import Entry, Listed, listed
 from toolablate.tools.guards.guard import Guard
 from toolablate.tools.likeness import Arguments as Given
 from toolablate.tools.likeness import Likeness
@@ -86,20 +87,21 @@ def search_tool(source: SearchSource, guard: Guard, name: str = "web_search") ->
         if found.reply.status not in ("ok", "empty"):
             raise _failure(found.reply, name)
         results, markers = _inspected(found.reply.results[: arguments.max_results], guard)
-        return ToolResult(output=_listed(query, results), lookup=found.lookup, markers=markers)
+        frame = _listed(query, results, arguments)
+        return ToolResult(output=frame.output, lookup=found.lookup, markers=markers, frame=frame)
 
     likeness = Likeness(nothing=_nothing, finding=_finding, form="results")
     return TypedTool(name, _DESCRIPTION, SearchArguments, run, likeness=likeness)
 
 
 def _nothing(given: Given) -> str:
-    return _listed(normal_query(str(given["query"])), [])
+    return _heading(normal_query(str(given["query"])), found=False)
 
 
 def _finding(given: Given, text: str) -> str:
     query = normal_query(str(given["query"]))
     shown = _Shown(one_line(query, _TITLE_CHARS), "", f"{_FOUND_URL}{digest_text(query)[:8]}", plain_text(text))
-    return _listed(query, [shown])
+    return listed(_heading(query, found=True), [shown.entry.text])
 
 
 def _missed(found: Found) -> ToolResult:
@@ -134,6 +136,10 @@ class _Shown:
             snippet=without_marks(one_line(result.snippet, _SNIPPET_CHARS)),
         )
 
+    @property
+    def entry(self) -> Entry:
+        return Entry(f"{self.title}{self.published}\n    {self.url}\n    {self.snippet}", self.url)
+
 
 def _inspected(results: Iterable[SearchResult], guard: Guard) -> tuple[list[_Shown], tuple[Marker, ...]]:
     """What is not blocked, and what was noticed in what is shown of all of them: no model sees the rest."""
@@ -148,12 +154,11 @@ def _inspected(results: Iterable[SearchResult], guard: Guard) -> tuple[list[_Sho
     return kept, tuple(markers)
 
 
-def _listed(query: str, results: list[_Shown]) -> str:
+def _listed(query: str, results: list[_Shown], asked: SearchArguments) -> Listed:
+    entries = tuple(shown.entry for shown in results)
+    return Listed(_heading(query, found=bool(entries)), entries, asked.max_results, asked.before)
+
+
+def _heading(query: str, *, found: bool) -> str:
     asked = one_line(query, 200)
-    if not results:
-        return f"No results for {asked!r}."
-    lines = (
-        f"{rank}. {shown.title}{shown.published}\n    {shown.url}\n    {shown.snippet}"
-        for rank, shown in enumerate(results, start=1)
-    )
-    return "\n".join((f"Results for {asked!r}:", *lines))
+    return f"Results for {asked!r}:" if found else f"No results for {asked!r}."
