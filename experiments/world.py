@@ -4,6 +4,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from toolablate.tools import (
     resources_needed,
     tool_sources,
 )
-from toolablate.traces.errors import SandboxError, StoreError
+from toolablate.tools.plain import one_line
+from toolablate.traces.errors import InputError, SandboxError, StoreError
 from toolablate.traces.records import Condition, Environment
 from toolablate.traces.store import Recorder, Store
 
@@ -63,9 +65,11 @@ def servers_needed(conditions: Sequence[Condition]) -> tuple[str, ...]:
 def world_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
     """What the trials stand on, by name.
 
-    Raises InputError for a tool, an intervention, a search, a corpus, an archive or donors that cannot be had.
+    Raises InputError for a tool, an intervention, a server, a search, a corpus, an archive or donors that cannot be
+    had.
     """
     parts = needed(conditions)
+    _require_servers(plan, conditions)
     world = {
         f"tool {name}": digest for condition in conditions for name, digest in tool_sources(condition.tools).items()
     }
@@ -76,6 +80,20 @@ def world_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
     if "sandbox" in parts:
         world["sandbox"] = _sandbox_name(plan.sandbox)
     return world | web_world(plan, parts) | replies_world(plan) | donors_world(plan, conditions)
+
+
+def _require_servers(plan: Plan, conditions: Sequence[Condition]) -> None:
+    there = [section.name for section in plan.mcp]
+    for condition in conditions:
+        absent = next((name for name in mcp_servers_needed(condition.tools) if name not in there), None)
+        if absent is not None:
+            near = get_close_matches(absent, there, n=1)
+            meant = f"did you mean {f'mcp:{near[0]}'!r}? " if near else ""
+            raise InputError(
+                f"conditions: {condition.name!r}: mcp names no server {one_line(absent, 80)!r}",
+                hint=f'{meant}put into the plan a table [[mcp]] with name = "{one_line(absent, 80)}"',
+                code="missing_resource",
+            )
 
 
 def _sandbox_name(section: SandboxSection) -> str:

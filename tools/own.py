@@ -1,6 +1,7 @@
 """What is the user's own, by the names that a plan or a package gives it."""
 
 import importlib
+import importlib.util
 import inspect
 from collections.abc import Callable
 from functools import lru_cache
@@ -85,6 +86,14 @@ def load_own(name: str, key: Key) -> object:
             raise InputError(f"{said}: there is no {one_line(part, 80)!r} in {module!r}", code=_unknown(key))
         found = getattr(found, part)
     return found
+
+
+def is_importable(module: str) -> bool:
+    """Whether there is a module of this name, which has no dots; it is not imported."""
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _unknown(key: Key) -> str:

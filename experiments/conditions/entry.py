@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, StrictBool
 from toolablate.experiments.conditions.ladder import ARMS, Arm, ladder_of
 from toolablate.experiments.conditions.naming import named_condition, well_known
 from toolablate.experiments.plan_web import Section
+from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
 
 
@@ -68,4 +69,15 @@ class LadderEntry(ConditionEntry):
     shapley: StrictBool = False
 
     def expand(self, default_budget: Budget) -> tuple[Condition, ...]:
-        return ladder_of(self.resolve(default_budget), self.arms, shapley=self.shapley)
+        """Its arms. Raises InputError as `resolve` does, and where it can have none."""
+        try:
+            toolset = self.resolve(default_budget)
+        except InputError as error:
+            raise InputError(_about_ladder(error.message), hint=error.hint, code=error.code) from error
+        return ladder_of(toolset, self.arms, shapley=self.shapley)
+
+
+def _about_ladder(message: str) -> str:
+    """What is wrong with a condition that stands under another key."""
+    about = "conditions: "
+    return f"ladder: {message.removeprefix(about)}" if message.startswith(about) else message

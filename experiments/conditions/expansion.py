@@ -11,8 +11,8 @@ from toolablate.traces.records import Budget, Condition
 def expanded(ladder: Sequence[LadderEntry], entries: Sequence[ConditionEntry], budget: Budget) -> tuple[Condition, ...]:
     """The arms of all ladders, in their order, then the other conditions.
 
-    An arm that is there already is not run twice. Raises InputError for two conditions of one name, and for one under
-    two names.
+    An arm that is there already is not run twice. Raises InputError for two conditions of one name, for one under two
+    names, and for interventions without tools.
     """
     taken: dict[str, Condition] = {}
     for toolset in ladder:
@@ -26,6 +26,12 @@ def expanded(ladder: Sequence[LadderEntry], entries: Sequence[ConditionEntry], b
 
 
 def _take(condition: Condition, taken: dict[str, Condition]) -> None:
+    if condition.interventions and not condition.tools:
+        raise InputError(
+            f"conditions: {one_line(condition.name, 80)!r} has interventions and no tools whose results they change",
+            hint="give it tools, or leave the interventions to the conditions that have some",
+            code="no_tools",
+        )
     other = taken.setdefault(condition.identity(), condition)
     if other.name != condition.name:
         raise InputError(

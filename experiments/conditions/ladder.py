@@ -72,11 +72,18 @@ def _refuse(condition: Condition, shapley: bool) -> None:
     if not condition.tools:
         wrong, hint = "has no tools", "a ladder is that of a toolset, such as 'python' or 'search'"
     elif condition.tool_choice == "none":
-        wrong, hint = "bars its tools by tool_choice = 'none'", "the ladder has an arm that does so: leave it out"
+        wrong, hint = "bars its tools by tool_choice = 'none'", _whole(condition)
     elif standing_in:
-        wrong, hint = f"has the intervention {standing_in[0]!r}", "the ladder has an arm that does so: leave it out"
+        wrong, hint = f"has the intervention {standing_in[0]!r}", _whole(condition)
     elif shapley and not condition.prompt:
         wrong, hint = "has no prompt, whose place `shapley` would change", "give it a prompt, or leave shapley out"
     else:
         return
     raise InputError(f"ladder: {condition.name!r} {wrong}", hint=hint, code="no_ladder")
+
+
+def _whole(condition: Condition) -> str:
+    """What to write in place of an arm."""
+    stem, _, suffix = condition.name.rpartition(":")
+    there = "the ladder has an arm that does so"
+    return f"{there}: name {stem!r}" if stem and suffix in SUFFIXES else f"{there}: leave it out"

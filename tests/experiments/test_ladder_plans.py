@@ -8,6 +8,7 @@ from tests.experiments.test_plan import MINIMAL, load
 
 from toolablate.experiments import ladder_of
 from toolablate.experiments.conditions import SCAFFOLD, named_condition, starts_kernel
+from toolablate.experiments.world import world_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
 
@@ -105,9 +106,12 @@ def test_toolsets_that_share_a_prompt_of_their_own_share_its_arm(tmp_path: Path)
     ("ladder", "expected"),
     [
         ('["none"]', r"ladder: 'none' has no tools"),
-        ('["pyhton"]', r"conditions: there is no built-in condition 'pyhton'"),
-        ('["python:sham"]', r"ladder: 'python:sham' has the intervention 'sham'"),
-        ('["python:offered"]', r"ladder: 'python:offered' bars its tools"),
+        ('["pyhton"]', r"ladder: there is no built-in condition 'pyhton'\n  did you mean 'python'\?"),
+        ('["no_such_module:x"]', r"ladder: 'no_such_module:x': cannot import"),
+        ('["python:sham"]', r"ladder: 'python:sham' has the intervention 'sham'.*name 'python'"),
+        ('["python:offered"]', r"ladder: 'python:offered' bars its tools.*name 'python'"),
+        ('[{ name = "mine", base = "python:sham" }]', r"ladder: 'mine' has the intervention 'sham'.*leave it out"),
+        ('[{ name = "mine", base = "pyhton:sham" }]', r"ladder: there .*'pyhton:sham'\n  did you mean 'python:sham'\?"),
         ('["python", "python"]', r"ladder: the name 'python' is used twice"),
         ('[{ name = "python", arms = ["shame"] }]', r"ladder\[0\]\.arms\[0\]: found 'shame', allowed is 'offered', 'sham'"),
         ('[{ name = "python", arm = [] }]', r"ladder\[0\]\.arm: unknown key; did you mean 'arms'\?"),
@@ -162,8 +166,14 @@ def test_an_arm_is_a_condition_by_its_name(name: str, tmp_path: Path) -> None:
     [
         ("none:sham", "'none' has no tools"),
         ("python:sham:sham", "has the intervention 'sham'"),
+        ("python" + ":sham" * 3_000, "no built-in condition 'python:sham:sham"),
         ("python:scaffold", "the ladder of 'python' has no arm 'scaffold'.*none, scaffold, python:offered"),
-        ("python:shame", "cannot import 'python'"),
+        ("python:shame", "the ladder of 'python' has no arm 'shame'\n  did you mean 'python:sham'\\?"),
+        ("mcp:files:adversary", "the ladder of 'mcp:files' has no arm 'adversary'.*'mcp:files:adversarial'"),
+        ("pyton:sham", "no built-in condition 'pyton:sham'\n  did you mean 'python:sham'\\?"),
+        ("pyton", "no built-in condition 'pyton'\n  did you mean 'python'\\?"),
+        ("web_serch:sham", "did you mean 'web_search:sham'\\?"),
+        ("none:shame", "'none' has no tools"),
         ("mcp:", "there is no built-in condition 'mcp:'"),
         (":sham", "there is no built-in condition ':sham'"),
     ],
@@ -172,6 +182,25 @@ def test_a_wrong_name_of_an_arm_is_one_clear_error(name: str, expected: str) -> 
     with pytest.raises(InputError) as caught:
         named_condition(name)
     assert re.search(expected, str(caught.value), re.DOTALL), str(caught.value)
+
+
+def test_interventions_need_tools_whose_results_they_change(tmp_path: Path) -> None:
+    changing = 'interventions = [{ name = "delay", options = { seconds = 1 } }]'
+    table = f'{{ name = "slow", base = "scaffold", {changing} }}'
+    with pytest.raises(InputError, match="conditions: 'slow' has interventions and no tools"):
+        load(tmp_path, MINIMAL.replace('"python"]', f"{table}]")).resolved_conditions()
+    given = f'{{ name = "slow", base = "scaffold", tools = ["python"], {changing} }}'
+    assert len(load(tmp_path, MINIMAL.replace('"python"]', f"{given}]")).resolved_conditions()) == 2
+
+
+@pytest.mark.parametrize("server", ["libary", "libary/look_up"])
+def test_a_server_that_is_not_there_is_named_before_anything_else(tmp_path: Path, server: str) -> None:
+    """Also where placebos of it would need the results of an earlier run."""
+    table = '[[mcp]]\nname = "library"\nurl = "http://127.0.0.1:9/mcp"\n'
+    plan = load(tmp_path, LADDER.format(f'["mcp:{server}"]') + table)
+    with pytest.raises(InputError, match="mcp names no server 'libary'") as refused:
+        world_of(plan, plan.resolved_conditions())
+    assert "did you mean 'mcp:library'? put into the plan a table [[mcp]] with name" in refused.value.hint
 
 
 def test_arms_that_never_call_a_tool_wait_for_no_kernel(tmp_path: Path) -> None:
