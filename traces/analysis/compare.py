@@ -23,16 +23,17 @@ def compare(
     by: GroupBy | Sequence[GroupBy] = (),
     seed: int = 0,
     order: Sequence[str] = (),
+    harm: bool = True,
 ) -> list[Comparison]:
     """One row per model and condition other than the baseline; with `by`, one more for each group of questions after
     it: each domain, difficulty, language or kind of answer. Of several, one grouping follows the other.
 
     Rows come by model name, then by condition: those named in `order` first, the others by name. P-values are corrected
     over all rows. The result depends on the observations and the seed alone, not on their order. Raises InputError
-    where no trial of the baseline ended.
+    where no trial of the baseline ended. Without `harm` whom a condition harms is left unknown, which is quicker.
     """
-    groupings = _groupings(by)
-    return _corrected([row for pair in pairs(observations, baseline, order) for row in _rows(pair, groupings, seed)])
+    groupings, found = _groupings(by), pairs(observations, baseline, order)
+    return _corrected([row for pair in found for row in _rows(pair, groupings, seed, harm=harm)])
 
 
 def _groupings(by: GroupBy | Sequence[GroupBy]) -> list[GroupBy]:
@@ -47,12 +48,13 @@ def _groupings(by: GroupBy | Sequence[GroupBy]) -> list[GroupBy]:
     return found
 
 
-def _rows(pair: Pair, groupings: Sequence[GroupBy], seed: int) -> list[Comparison]:
-    rows = [_row(pair, seed)]
+def _rows(pair: Pair, groupings: Sequence[GroupBy], seed: int, *, harm: bool) -> list[Comparison]:
+    rows = [_row(pair, seed, harm=harm)]
     for by in groupings:
         labels = {_label(trials, by) for arm in (pair.before, pair.after) for trials in arm.values()}
         for label in sorted(labels):
-            rows.append(_row(_within(pair, by, label), seed, by, label))
+            # Groups are small, and bounds from them wide.
+            rows.append(_row(_within(pair, by, label), seed, by, label, harm=False))
     return rows
 
 
@@ -76,7 +78,7 @@ def _within(pair: Pair, by: GroupBy, label: str) -> Pair:
     )
 
 
-def _row(pair: Pair, seed: int, by: GroupBy | None = None, group: str | None = None) -> Comparison:
+def _row(pair: Pair, seed: int, by: GroupBy | None = None, group: str | None = None, *, harm: bool) -> Comparison:
     before, after = pair.before, pair.after
     counted = scored_in_both(pair.scored_before, pair.scored_after)
     units = [unit(after[question][0]) for question in counted]
@@ -98,8 +100,7 @@ def _row(pair: Pair, seed: int, by: GroupBy | None = None, group: str | None = N
         right_to_wrong=ways.count("right_to_wrong"),
         wrong_to_right=ways.count("wrong_to_right"),
         **_fields(chance(*both)),
-        # Groups are small, and bounds from them wide.
-        **_fields(harmed(*both, units, seed=seed) if group is None else Harmed(None, None, 0)),
+        **_fields(harmed(*both, units, seed=seed) if harm else Harmed(None, None, 0)),
         repeats=max((len(repeats) for arm in (before, after) for repeats in arm.values()), default=0),
         excluded_questions=len(before.keys() | after.keys()) - len(counted),
         **_sides(side(before, counted), side(after, counted)),

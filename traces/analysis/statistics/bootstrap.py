@@ -2,8 +2,10 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +13,11 @@ from numpy.typing import NDArray
 from toolablate.traces.analysis.statistics.numerals import CELLS_AT_ONCE, DIGITS, RESAMPLES, Floats
 from toolablate.traces.analysis.statistics.student import student_quantile
 
-MULTINOMIAL_COST = 8
-"""A multinomial draw of one kind costs about as much as drawing this many clusters."""
+MULTINOMIAL_COST = 24
+"""A multinomial draw of one kind costs about as much as this many clusters, of which draws are mostly shared."""
+
+CELLS_KEPT = 32_000_000
+"""Bytes of memory that one set of draws may take to be shared."""
 
 FEWEST = 2.0
 """Clusters that are worth less than two say nothing of a spread."""
@@ -60,7 +65,7 @@ def bootstrap_intervals(
     figures = np.array(kinds, dtype=float)
     totals, sizes = figures[:, ::2], figures[:, 1::2]
     with np.errstate(divide="ignore", invalid="ignore"):
-        means = _resampled_means(totals, sizes, count, np.random.default_rng(seed), resamples)
+        means = _resampled_means(totals, sizes, count, seed, resamples)
     return [
         _interval(total, size, count, mean, confidence)
         for total, size, mean in zip(totals.T, sizes.T, means.T, strict=True)
@@ -92,34 +97,48 @@ def _alike(total: Floats, size: Floats, count: NDArray[np.int64]) -> bool:
     return bool(np.all(np.abs(away) <= 10.0**-9 * (count @ size)))
 
 
-def _resampled_means(
-    totals: Floats, sizes: Floats, count: NDArray[np.int64], rng: np.random.Generator, resamples: int
-) -> Floats:
+def _resampled_means(totals: Floats, sizes: Floats, count: NDArray[np.int64], seed: int, resamples: int) -> Floats:
     """Of each pair of columns, by row: sums over a resample's clusters of the one, divided by those of the other."""
     clusters = int(count.sum())
     if len(count) * MULTINOMIAL_COST < clusters:
         # How often each kind of cluster is drawn is multinomial, which is the same as drawing clusters one by one and
         # costs as much as there are kinds: three, where scores are right or wrong.
-        def draw(rows: int) -> Floats:
-            drawn = rng.multinomial(clusters, count / clusters, size=rows).astype(float)
-            means: Floats = (drawn @ totals) / (drawn @ sizes)
-            return means
+        rng = np.random.default_rng(seed)
+        chunks: Iterator[NDArray[Any]] = (
+            rng.multinomial(clusters, count / clusters, size=rows) for rows in _rows(resamples, len(count))
+        )
+    else:
+        totals, sizes = np.repeat(totals, count, axis=0), np.repeat(sizes, count, axis=0)
+        few = clusters * resamples <= CELLS_KEPT
+        chunks = iter(_kept(clusters, seed, resamples)) if few else _drawn(clusters, seed, resamples)
+    return np.concatenate([_means(chunk.astype(float), totals, sizes) for chunk in chunks])
 
-        return _in_chunks(draw, resamples, len(count))
-    each_total, each_size = np.repeat(totals, count, axis=0), np.repeat(sizes, count, axis=0)
 
-    def draw_each(rows: int) -> Floats:
+def _means(drawn: Floats, totals: Floats, sizes: Floats) -> Floats:
+    means: Floats = (drawn @ totals) / (drawn @ sizes)
+    return means
+
+
+def _drawn(clusters: int, seed: int, resamples: int) -> Iterator[NDArray[Any]]:
+    """How often each cluster is in each resample: chunks of rows."""
+    rng = np.random.default_rng(seed)
+    for rows in _rows(resamples, clusters):
         places = rng.integers(0, clusters, size=(rows, clusters)) + clusters * np.arange(rows)[:, None]
-        drawn = np.bincount(places.ravel(), minlength=rows * clusters).reshape(rows, clusters).astype(float)
-        means: Floats = (drawn @ each_total) / (drawn @ each_size)
-        return means
-
-    return _in_chunks(draw_each, resamples, clusters)
+        # No cluster of many is drawn 256 times.
+        yield np.bincount(places.ravel(), minlength=rows * clusters).reshape(rows, clusters).astype(np.uint8)
 
 
-def _in_chunks(draw: Callable[[int], Floats], rows: int, width: int) -> Floats:
+@lru_cache(maxsize=2)
+def _kept(clusters: int, seed: int, resamples: int) -> tuple[NDArray[Any], ...]:
+    """The same, drawn once for all comparisons over as many clusters, for that is what costs the time; twice where harm
+    is asked for, which takes fewer resamples."""
+    return tuple(_drawn(clusters, seed, resamples))
+
+
+def _rows(resamples: int, width: int) -> Iterator[int]:
     at_once = max(1, CELLS_AT_ONCE // width)
-    return np.concatenate([draw(min(at_once, rows - start)) for start in range(0, rows, at_once)])
+    for start in range(0, resamples, at_once):
+        yield min(at_once, resamples - start)
 
 
 def _jackknife_acceleration(total: Floats, size: Floats, count: NDArray[np.int64]) -> float:
