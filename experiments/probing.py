@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
@@ -83,15 +84,21 @@ def _of_sampling(model: OpenAIModel, probed: Probed) -> Iterator[str]:
 
 
 def _of_conditions(plan: Plan, model: OpenAIModel, probed: Probed) -> Iterator[str]:
+    """A ladder has many conditions that want the same, which is said once."""
     found = model.model_copy(update={"capabilities": merged_capabilities(model, probed)})
+    lacking: dict[str, list[str]] = defaultdict(list)
     for condition in plan.resolved_conditions():
         try:
             require_capabilities(found, condition)
         except InputError as error:
-            yield error.message
+            lacking[error.message.replace(f"condition {condition.name!r} sets", "conditions set")].append(
+                condition.name
+            )
             continue
-        if condition.tools and (lacking := _of_results(condition, probed)):
-            yield f"condition {condition.name!r}: {model.name!r} does not take {lacking}"
+        if condition.tools and (results := _of_results(condition, probed)):
+            lacking[f"model {model.name!r} does not take {results}, but conditions need it"].append(condition.name)
+    for message, names in lacking.items():
+        yield f"{message}: {', '.join(map(repr, names))}"
 
 
 def _of_results(condition: Condition, probed: Probed) -> str:

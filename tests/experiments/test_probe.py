@@ -74,6 +74,18 @@ def test_what_a_plan_wants_and_an_endpoint_lacks_is_named(
     assert ran.returncode == (1 if said else 0)
 
 
+def test_what_many_conditions_want_is_named_once(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:
+    plan = plan_of(tmp_path, chat_server.url)
+    text = plan.read_text(encoding="utf-8").replace("conditions = ['none']", "ladder = ['python']")
+    plan.write_text(text, encoding="utf-8")
+    chat_server.answers(Chat(tools=False))
+    ran = cli("probe", plan)
+    (missing,) = [line for line in ran.stdout.splitlines() if line.startswith("missing: ")]
+    arms = ["python:offered", "python:sham", "python:placebo", "python", "python:oracle", "python:adversarial"]
+    named = ", ".join(map(repr, arms))
+    assert missing == f"missing: model 'm': conditions set tools, but capabilities.tools is false: {named}"
+
+
 def test_an_endpoint_that_insists_on_its_reasoning_bars_dropping_it(
     chat_server: ChatServer, tmp_path: Path, cli: Cli
 ) -> None:
@@ -82,7 +94,8 @@ def test_an_endpoint_that_insists_on_its_reasoning_bars_dropping_it(
         plan = plan_of(tmp_path, chat_server.url, f"['none', {{ name = 'python', reasoning = '{setting}' }}]")
         ran = cli("probe", plan)
         assert ran.returncode == code, ran.stdout + ran.stderr
-    assert "condition 'python': 'm' does not take reasoning left out" in ran.stdout
+    assert "model 'm' does not take reasoning left out" in ran.stdout
+    assert "conditions need it: 'python'" in ran.stdout
 
 
 def test_a_plan_that_says_otherwise_is_told(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:
