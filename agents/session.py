@@ -34,6 +34,9 @@ FINAL_SECONDS = 120.0
 # The code of a request that was out when its trial was ended from outside, for instance by its deadline.
 CUT_OFF = "cut_off"
 
+# The error of a call that the time of its trial ran out under.
+OUT_OF_TIME = "out_of_time"
+
 NOT_EXECUTED = "This call was not executed: no further tool calls are possible for this question."
 NOT_ALLOWED = "This call was not executed: tools cannot be called for this question."
 INTERRUPTED = "This call was interrupted: the time for this question is up."
@@ -215,7 +218,7 @@ class TrialSession:
         except TimeoutError:
             if not deadline.expired():
                 raise
-            return ToolResult(INTERRUPTED, status="error", error="out_of_time")
+            return ToolResult(INTERRUPTED, status="error", error=OUT_OF_TIME)
 
     def _record_call(self, call: ToolRequest, result: ToolResult, at: float) -> str:
         output = clean_text(result.output)

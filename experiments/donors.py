@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from toolablate.agents.session import OUT_OF_TIME
 from toolablate.benchmarks import builtin_questions, load_questions
 from toolablate.experiments.plan import Plan
 from toolablate.tools import TOOLSETS, Resources, mcp_servers_needed, resources_needed, tool_sources
@@ -40,13 +41,16 @@ def donors_world(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
 
 async def open_donors(plan: Plan, conditions: Sequence[Condition], resources: Resources) -> Donors | None:
     """For the placebos of these conditions, and for the wrong answers of adversaries; None where there are neither.
-    Raises InputError for questions that cannot be read, StoreError."""
+    Raises InputError for questions or a store of donors that cannot be read."""
     with_placebo = any(_has(condition, "placebo") for condition in conditions)
     if not with_placebo and not any(_has(condition, "adversarial") for condition in conditions):
         return None
     kept: Mapping[str, Sequence[Donor]] = {}
     if with_placebo and plan.donors.store:
-        kept = await asyncio.to_thread(read_results, Path(plan.donors.store))
+        try:
+            kept = await asyncio.to_thread(read_results, Path(plan.donors.store))
+        except StoreError as error:
+            raise InputError(f"donors.store: {error.message}", hint=error.hint, code="bad_donors") from error
     questions = await asyncio.to_thread(_questions, plan)
     return Donors(questions, kept, resources.search, resources.pages)
 
@@ -93,7 +97,10 @@ def read_results(store: Path) -> dict[str, list[Donor]]:
 
 def _results(events: Sequence[object], question: Question) -> Iterator[tuple[str, Donor]]:
     for event in events:
-        if isinstance(event, ToolCall) and event.status != "invalid" and not event.changes:
+        if not isinstance(event, ToolCall) or event.status == "invalid" or event.changes:
+            continue
+        # A call that the time of its trial ran out under says so in words that are not the tool's.
+        if event.error != OUT_OF_TIME:
             error = event.error or "error" if event.status == "error" else ""
             yield event.call.name, Donor(question.id, event.output, error, question.prompt, question.cluster)
 

@@ -82,10 +82,18 @@ def load_own(name: str, key: Key) -> object:
     said = f"{key}: {one_line(name, 80)!r}"
     found: object = _import(module, said, _unknown(key))
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise InputError(f"{said}: there is no {one_line(part, 80)!r} in {module!r}", code=_unknown(key))
-        found = getattr(found, part)
+        found = _attribute(found, part, f"{said}: there is no {one_line(part, 80)!r} in {module!r}", _unknown(key))
     return found
+
+
+def _attribute(of: object, name: str, said: str, code: str) -> object:
+    try:
+        return getattr(of, name)
+    except AttributeError:
+        raise InputError(said, code=code) from None
+    except (Exception, SystemExit) as error:
+        # A module may have a `__getattr__` of its own.
+        raise InputError(f"{said}: {one_line(f'{type(error).__name__}: {error}', 200)}", code=code) from error
 
 
 def is_importable(module: str) -> bool:
@@ -105,7 +113,7 @@ def _import(module: str, said: str, code: str) -> object:
         return importlib.import_module(module)
     except InputError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         absent = isinstance(error, ModuleNotFoundError) and error.name == module.split(".")[0]
         raise InputError(
             f"{said}: cannot import {module!r}: {one_line(f'{type(error).__name__}: {error}', 200)}",

@@ -34,11 +34,11 @@ def condition(
     table = {
         "name": name,
         "prompt": prompt,
-        "tools": None if tools is None else list(map(_use, tools)),
+        "tools": _uses(tools),
         "tool_choice": tool_choice,
         "parallel_tool_calls": parallel_tool_calls,
         "reasoning": reasoning,
-        "interventions": None if interventions is None else list(map(_use, interventions)),
+        "interventions": _uses(interventions),
         "budget": dict(budget) if isinstance(budget, Mapping) else budget,
     }
     try:
@@ -47,8 +47,17 @@ def condition(
         raise InputError(f"condition {name!r}: {explain(error, ConditionEntry)}", code="bad_condition") from None
     if base is None:
         return entry.resolve(Budget())
+    if not isinstance(base, str | Condition):
+        raise InputError(
+            f"condition {name!r}: base: neither a name nor a condition, but {base!r}", code="bad_condition"
+        )
     start = base if isinstance(base, Condition) else named_condition(base)
     return entry.applied_to(start, name, Budget())
+
+
+def _uses(given: object) -> object:
+    """What is no list is left to the check of the table."""
+    return list(map(_use, given)) if isinstance(given, list | tuple) else given
 
 
 def _use(given: object) -> object:

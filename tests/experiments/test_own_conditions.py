@@ -161,6 +161,10 @@ def test_a_base_may_be_a_condition() -> None:
     [
         ({"budget": {"turn": 3}}, r"condition 'mine': budget\.turn: unknown key; did you mean 'turns'"),
         ({"prompt": 3}, r"condition 'mine': prompt: .*string; found 3"),
+        ({"tools": "python"}, r"condition 'mine': tools: should be a list; found 'python'"),
+        ({"tools": 5}, r"condition 'mine': tools: should be a list; found 5"),
+        ({"interventions": "sham"}, r"condition 'mine': interventions: should be a list; found 'sham'"),
+        ({"base": 5}, r"condition 'mine': base: neither a name nor a condition, but 5"),
         ({"base": "pyhton"}, "no built-in condition 'pyhton'"),
         ({}, "no built-in condition 'mine'"),
     ],

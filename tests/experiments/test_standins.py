@@ -1,7 +1,9 @@
 """Whole runs under shams, placebos, oracles and adversaries."""
 
 import json
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -186,6 +188,17 @@ def test_tools_of_ones_own_take_their_placebos_from_an_earlier_run(
     assert read_results(store) == {}
 
 
+def test_what_a_call_says_that_time_ran_out_under_is_no_result_of_its_tool(
+    write_plan: WritePlan, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    conditions = '[{ name = "mine", tools = ["my_tools:double"], budget = { seconds = 0.5 } }]'
+    plan = doubling(write_plan, tmp_path, conditions)
+    (tmp_path / "my_tools.py").write_text(TOOL.replace("    return", "    import time; time.sleep(9)\n    return"))
+    assert cli("run", plan).returncode == 0
+    assert {event.error for _, _, event in tool_calls(store)} == {"out_of_time"}
+    assert read_results(store) == {}
+
+
 @pytest.mark.parametrize(
     ("donors", "said"),
     [
@@ -193,6 +206,8 @@ def test_tools_of_ones_own_take_their_placebos_from_an_earlier_run(
         ("my_tools.py", "donors.store: "),
         ("runs/plan.sqlite", "it is the store that this plan writes"),
         ("empty.sqlite", "holds no result of 'double'"),
+        ("damaged.sqlite", "donors.store: "),
+        ("a\\u0000b", "donors.store: "),
     ],
 )
 def test_donors_that_are_none_are_refused_before_the_run(
@@ -201,7 +216,12 @@ def test_donors_that_are_none_are_refused_before_the_run(
     if donors == "empty.sqlite":
         pilot = write_plan({("q1", "none"): answered(), ("q2", "none"): answered()}, conditions='["none"]')
         assert cli("run", pilot, "--store", donors).returncode == 0
-    refused = cli("run", doubling(write_plan, tmp_path, PLACEBO, f"[donors]\nstore = '{donors}'\n"))
+    if donors == "damaged.sqlite":
+        pilot = doubling(write_plan, tmp_path, PLACEBO.replace("placebo", "x").replace(', interventions = ["x"]', ""))
+        assert cli("run", pilot, "--store", donors).returncode == 0
+        with closing(sqlite3.connect(tmp_path / donors)) as opened, opened:
+            opened.execute("UPDATE texts SET body = x'28b52ffd00', encoding = 1")
+    refused = cli("run", doubling(write_plan, tmp_path, PLACEBO, f'[donors]\nstore = "{donors}"\n'))
     assert refused.returncode == 2, refused.stdout
     assert said in " ".join(refused.stderr.split())
     assert "Traceback" not in refused.stderr

@@ -31,9 +31,12 @@ def plain(text: str) -> str:
 def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     (tmp_path / "own_tools_for_test.py").write_text(OWN)
     (tmp_path / "broken_tools_for_test.py").write_text("import no_such_module_at_all")
+    (tmp_path / "leaving_tools_for_test.py").write_text("raise SystemExit(3)")
+    (tmp_path / "minding_tools_for_test.py").write_text("def __getattr__(name): raise RuntimeError(f'no {name} here')")
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     yield "own_tools_for_test"
-    sys.modules.pop("own_tools_for_test", None)
+    for name in ("own_tools_for_test", "minding_tools_for_test"):
+        sys.modules.pop(name, None)
 
 
 async def test_a_plan_names_a_function_of_a_module(own_module: str) -> None:
@@ -51,6 +54,8 @@ async def test_a_plan_names_a_function_of_a_module(own_module: str) -> None:
         ("own_tools_for_test:shout", {"mark": 1}, "mark: Extra inputs are not permitted"),
         ("own_tools_for_test:shout", {"marks": "3"}, "marks: Input should be a valid integer, found '3'"),
         ("broken_tools_for_test:x", {}, "no_such_module_at_all"),
+        ("leaving_tools_for_test:x", {}, "cannot import 'leaving_tools_for_test': SystemExit: 3"),
+        ("minding_tools_for_test:x", {}, "there is no 'x' in 'minding_tools_for_test': RuntimeError: no x here"),
         ("no_such_module_for_test:x", {}, "cannot import"),
         ("../evil:x", {}, "cannot import"),
         (":x", {}, "there is no tool ':x'"),

@@ -1,10 +1,11 @@
 """Interventions of the user's own: a Python function of a result, and of options."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any, Generic, ParamSpec, TypeVar
 
-from pydantic import create_model
+from pydantic import TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 
 from toolablate.tools.calling import outcome_of
@@ -66,11 +67,22 @@ class _Applying:
             return replace(result, output=value)
         if not isinstance(value, ToolResult) or not isinstance(value.output, str):
             raise self._bug(f"it gave no ToolResult or str but {one_line(repr(value), 80)}")
+        try:
+            valid = _results().validate_python({each.name: getattr(value, each.name) for each in fields(value)})
+        except ValidationError as wrong:
+            first = wrong.errors(include_url=False)[0]
+            found = one_line(repr(first["input"]), 80)
+            raise self._bug(f"its ToolResult has {'.'.join(map(str, first['loc']))} = {found}") from None
         # What was asked of the web is no part of what is shown, and misses are counted by it.
-        return replace(value, lookup=value.lookup or result.lookup)
+        return replace(valid, lookup=valid.lookup or result.lookup)
 
     def _bug(self, what: str) -> InternalError:
         return InternalError(f"the intervention {self.name!r} failed: {what}", code="internal_error")
+
+
+@lru_cache(maxsize=1)
+def _results() -> TypeAdapter[ToolResult]:
+    return TypeAdapter(ToolResult)
 
 
 def intervention(function: Callable[P, R]) -> FunctionIntervention[P, R]:

@@ -163,6 +163,26 @@ async def test_a_value_that_is_no_result_is_a_bug(value: object) -> None:
         await applied(give)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("status", "bogus"),
+        ("error", None),
+        ("changes", None),
+        ("changes", ("sham",)),
+        ("lookup", "k"),
+        ("artifacts", 1),
+    ],
+)
+async def test_a_result_that_cannot_be_recorded_is_a_bug_that_names_its_field(field: str, value: Any) -> None:
+    @intervention
+    def give(result: ToolResult) -> ToolResult:
+        return replace(result, **{field: value})
+
+    with pytest.raises(InternalError, match=rf"the intervention 'm:f' failed: its ToolResult has {field}.* = "):
+        await applied(give)
+
+
 async def test_parameters_may_be_called_like_parts_of_a_model() -> None:
     @intervention
     def odd(result: ToolResult, *, json: str, copy: int = 1, model_config: bool = True) -> str:
