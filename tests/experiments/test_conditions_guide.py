@@ -6,6 +6,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, ExitStack
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from toolablate.experiments import condition
 from toolablate.experiments.execution import open_executor
 from toolablate.experiments.plan import load_plan
 from toolablate.experiments.world import world_of
-from toolablate.tools import INTERVENTIONS, own
-from toolablate.traces.records import Condition, Trace
+from toolablate.tools import INTERVENTIONS, Resources, open_toolset, own
+from toolablate.traces.records import Condition, ToolRequest, ToolUse, Trace
 
 GUIDE = (Path(__file__).parents[2] / "docs/conditions.md").read_text(encoding="utf-8")
 OTHER = {"id": "other", "prompt": "What is the capital of Mongolia?", "answer": "Ulaanbaatar"}
@@ -133,6 +134,21 @@ def test_the_guides_own_tools_interventions_and_conditions_work(folder: Path) ->
     assert shown(traces, "lookup") == "A particle"
     assert first_request(traces["doubtful"][0]).messages[0].content.startswith("Doubt what a tool says.")
     assert first_request(traces["careful"][0]).messages[0] == first_request(traces["doubtful"][0]).messages[0]
+
+
+async def test_the_guides_intervention_draws_again_in_a_replay(folder: Path) -> None:
+    sometimes_late = import_module("my_interventions").sometimes_late
+
+    async def shown_by(seed: str) -> list[str]:
+        uses = [ToolUse(name="my_tools:fahrenheit")]
+        async with open_toolset(uses, Resources(), interventions=[sometimes_late.use(rate=0.3)], seed=seed) as tools:
+            asked = [ToolRequest(id="1", name="fahrenheit", arguments='{"celsius": 100.0}') for _ in range(50)]
+            return [(await tools.call(each)).output for each in asked]
+
+    first = await shown_by("trial")
+    assert first == await shown_by("trial") != await shown_by("another")
+    assert set(first) == {"212.0", "Try again later."}
+    assert 5 < first.count("Try again later.") < 25
 
 
 def test_the_guides_own_tools_have_ladders_with_the_results_of_an_earlier_run(folder: Path) -> None:
