@@ -12,8 +12,14 @@ import click
     show_default=True,
     help='The trials that one run called for: its id, "latest", or "all" that the store holds.',
 )
+@click.option("--model", "models", metavar="NAME", multiple=True, help="Only this model. May be given several times.")
+@click.option(
+    "--toolset", "toolsets", metavar="NAME", multiple=True, help="Only the ladder of this condition; likewise."
+)
 @click.option("--scorer", metavar="NAME", help="Use the scores of this scorer; by default the latest run's.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap and permutations.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the bootstrap and permutations."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the waterfalls as JSON.")
 @click.option("--csv", type=click.Path(path_type=Path, dir_okay=False), help="Also write the steps to a CSV file.")
 @click.option(
@@ -22,7 +28,15 @@ import click
     help="Also draw the waterfalls into a file: .svg, .png or .pdf.",
 )
 def command(
-    store: Path, run: str, scorer: str | None, seed: int, as_json: bool, csv: Path | None, plot: Path | None
+    store: Path,
+    run: str,
+    models: tuple[str, ...],
+    toolsets: tuple[str, ...],
+    scorer: str | None,
+    seed: int,
+    as_json: bool,
+    csv: Path | None,
+    plot: Path | None,
 ) -> None:
     """Say what each factor of the ladders in STORE is worth: a waterfall from no tools to real ones.
 
@@ -33,22 +47,22 @@ def command(
     """
     from rich.console import Console
 
+    from toolablate.experiments.exporting import export, refuse_store
     from toolablate.experiments.ladders import read_ladders
     from toolablate.traces.analysis.ladder import waterfalls_csv, waterfalls_json
-    from toolablate.traces.errors import InputError
     from toolablate.traces.terminal import counted, waterfalls_view
 
     if plot is not None:
         from toolablate.traces.plots import require_plots
 
         require_plots(plot)
-    climbed = read_ladders(store, run=run, scorer=scorer)
+        refuse_store(plot, "--plot")
+    climbed = read_ladders(store, run=run, scorer=scorer, models=models, toolsets=toolsets)
+    if climbed.warning:
+        Console(stderr=True).print(f"Warning: {climbed.warning}", style="yellow", markup=False, soft_wrap=True)
     found = climbed.waterfalls(seed=seed)
     if csv is not None:
-        try:
-            csv.write_text(waterfalls_csv(found), encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"--csv: cannot write {csv}: {error.strerror}", code="unwritable") from None
+        export(waterfalls_csv(found), csv, "--csv")
     if plot is not None:
         from toolablate.traces.plots import draw_waterfalls
 

@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-import sqlite3
-from contextlib import closing
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from tests.experiments.conftest import Cli
+from tests.experiments.rerun import again
 
 from toolablate.experiments.doctor import Finding, fit_to_run
 from toolablate.experiments.kernel_changes import changed_kernels
@@ -17,7 +15,7 @@ from toolablate.experiments.plan import load_plan
 from toolablate.sandbox import BACKENDS
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Environment
-from toolablate.traces.store import Recorder, Store
+from toolablate.traces.store import Store
 
 
 def _with(plan: Path, line: str) -> Path:
@@ -29,20 +27,6 @@ def _with(plan: Path, line: str) -> Path:
 
 def _ran_on(**versions: str) -> Environment:
     return Environment(kernel_versions=versions, kernel_environment={"TZ": "UTC"})
-
-
-async def _again(store: Path, **versions: str) -> None:
-    """Records the store's first trial once more, as if it had run where some packages were others."""
-    with Store(store) as opened:
-        trace = next(iter(opened.traces()))
-    changed = {**trace.environment.kernel_versions, **versions}
-    environment = trace.environment.model_copy(update={"kernel_versions": changed})
-    with closing(sqlite3.connect(store)) as edited, edited:
-        edited.execute("UPDATE trials SET current = NULL, outcome = NULL WHERE id = ?", (trace.trial.id,))
-    with Recorder(store) as recorder:
-        session = await recorder.begin(trace.trial, started_at=datetime.now(UTC), environment=environment)
-        assert session is not None
-        await session.finish("answered", 1.0)
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -108,7 +92,7 @@ def test_another_kernel_is_told_by_run_and_by_compare(good_plan: Path, cli: Cli,
     first = cli("run", good_plan, "--limit", "1")
     assert "Warning" not in first.stderr
     assert "Warning" not in cli("compare", store).stderr
-    asyncio.run(_again(store, numpy="1.0"))
+    asyncio.run(again(store, numpy="1.0"))
     second = cli("run", good_plan)
     assert second.returncode == 0
     (told,) = (part for part in " ".join(second.stderr.split()).split("Warning: ") if "same kernel" in part)

@@ -1,11 +1,13 @@
 """`toolablate ladder` on stores that real runs filled."""
 
+import asyncio
 import csv
 import json
 from pathlib import Path
 
 import pytest
 from tests.experiments.conftest import Cli
+from tests.experiments.rerun import again
 
 from toolablate.experiments.comparing import read_paired
 from toolablate.experiments.ladders import ladder_view, read_ladders
@@ -67,14 +69,53 @@ def test_a_ladder_is_read_from_a_store_in_every_form(cli: Cli, tmp_path: Path) -
     assert all("@" in label for each in both.ladders for label in each.arms.values())
 
 
-def test_conditions_without_a_ladder_show_one_rung_and_none_at_the_end_of_a_run(cli: Cli, tmp_path: Path) -> None:
-    store = ran(cli, tmp_path, 'conditions = ["none", "scaffold", "python"]')
-    (waterfall,) = json.loads(cli("ladder", store, "--json").stdout)["waterfalls"]
-    rungs = [rung["name"] for rung in waterfall["rungs"]]
-    assert rungs == ["prompt", "availability + calling + irrelevant content + real content"]
-    told = " ".join(cli("ladder", store).stdout.split())
-    assert 'ladder = ["python"] in a plan runs the arms that are missing.' in told
-    assert ladder_view(store, read_paired(store).observations) is None
+def test_run_and_ladder_show_the_same_ladders(cli: Cli, tmp_path: Path) -> None:
+    """A condition with tools of which no arm was run has none, and is in no correction."""
+    shouting = 'conditions = [{ name = "shouting", base = "python", prompt = "ANSWER!" }]'
+    store = ran(cli, tmp_path, f'ladder = ["python"]\n{shouting}')
+    found = json.loads(cli("ladder", store, "--json").stdout)["waterfalls"]
+    assert [(each["ladder"], each["comparisons"]) for each in found] == [("python", 8)]
+    told = cli("ladder", store).stdout
+    ended = cli("run", tmp_path / "plan.toml", "--store", store).stdout
+    assert "corrected over the 8 comparisons" in " ".join(told.split())
+    assert "corrected over the 8 comparisons" in " ".join(ended.split())
+
+
+def test_ladders_can_be_picked(cli: Cli, tmp_path: Path) -> None:
+    store = ran(cli, tmp_path, 'ladder = ["python", "search"]\nsearch = { provider = "corpus", corpus = "builtin" }')
+    shown = [json.loads(cli("ladder", store, "--json", *picked).stdout)["waterfalls"]
+             for picked in ([], ["--toolset", "search"], ["--model", "trusting", "--toolset", "python"])]  # fmt: skip
+    assert [[each["ladder"] for each in found] for found in shown] == [["python", "search"], ["search"], ["python"]]
+    # Two share the prompt; what is not shown is not corrected for.
+    assert [found[0]["comparisons"] for found in shown] == [15, 8, 8]
+    for option, there in (("--toolset", "Those that are there: python, search."), ("--model", "trusting")):
+        refused = cli("ladder", store, option, "gpt-9")
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert f"{option}: there is no ladder of 'gpt-9'" in refused.stderr
+        assert there in refused.stderr
+
+
+def test_a_store_is_never_written_over(cli: Cli, tmp_path: Path) -> None:
+    store = ran(cli, tmp_path, 'ladder = ["python"]')
+    (tmp_path / "s.svg").symlink_to(store)
+    before = store.read_bytes()
+    for option, path in (("--csv", store), ("--csv", tmp_path / "s.svg"), ("--plot", tmp_path / "s.svg")):
+        refused = cli("ladder", store, option, path)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "is a store and would be overwritten" in " ".join(refused.stderr.split())
+    assert store.read_bytes() == before
+    seeded = cli("ladder", store, "--seed", "-1")
+    assert (seeded.returncode, seeded.stdout) == (2, "")
+    assert "Traceback" not in seeded.stderr
+
+
+def test_it_is_said_that_trials_ran_on_other_kernels(cli: Cli, tmp_path: Path) -> None:
+    store = ran(cli, tmp_path, 'ladder = ["python"]')
+    assert "Warning" not in cli("ladder", store).stderr
+    asyncio.run(again(store, numpy="1.0"))
+    told = cli("ladder", store)
+    assert told.returncode == 0, told.stderr
+    assert "Warning: the trials' code did not all run on the same kernel" in " ".join(told.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -82,6 +123,7 @@ def test_conditions_without_a_ladder_show_one_rung_and_none_at_the_end_of_a_run(
     [
         ('conditions = ["none", "scaffold"]', "no condition has tools that the model may call (none, scaffold)"),
         ('conditions = ["scaffold", "python"]', "no ladder of python"),
+        ('conditions = ["none", "scaffold", "python"]', "no arm is between none and python to take its effect apart"),
         (
             'conditions = ["none", { name = "brief", base = "python", budget = { turns = 3 } }]',
             "with the same budget (none differs in turns)",
@@ -103,10 +145,12 @@ def test_a_store_without_a_ladder_says_what_to_write_into_the_plan(
 
 def test_ends_of_a_ladder_that_no_model_has_both_of_are_named(cli: Cli, tmp_path: Path) -> None:
     ran(cli, tmp_path, 'conditions = ["none"]')
-    other = PLAN.format(conditions='conditions = ["python"]').replace('"trusting"', '"another"')
+    other = PLAN.format(conditions='conditions = ["python:sham", "python"]').replace('"trusting"', '"another"')
     (tmp_path / "plan.toml").write_text(other, encoding="utf-8")
     assert cli("run", tmp_path / "plan.toml", "--store", tmp_path / "s.sqlite").returncode == 0
-    with pytest.raises(InputError, match="No model has ended trials under both ends of a ladder: none and python"):
+    with pytest.raises(
+        InputError, match="No model has ended trials under both ends of a ladder, and an arm between: none and python"
+    ):
         read_ladders(tmp_path / "s.sqlite", run="all")
 
 

@@ -1,5 +1,7 @@
 """Names and figures as text in a picture."""
 
+import textwrap
+
 MINUS = "\u2212"
 
 
@@ -8,6 +10,11 @@ def plain(text: str, most: int) -> str:
     also what keeps an SVG well-formed."""
     line = "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))
     return line if len(line) <= most else f"{line[: most * 2 // 3]}…{line[len(line) - (most - most * 2 // 3 - 1) :]}"
+
+
+def wrapped(text: str, width: int) -> str:
+    """On as many lines of about so many characters as it takes."""
+    return "\n".join(textwrap.wrap(text, width)) or text
 
 
 def signed(points: float | None) -> str:

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolablate.traces.analysis.effect import LEVEL
 from toolablate.traces.analysis.ladder import Step, Waterfall
+from toolablate.traces.errors import InputError
 from toolablate.traces.plots.files import as_text, write_figure
-from toolablate.traces.plots.text import plain, signed, with_interval
+from toolablate.traces.plots.text import plain, signed, with_interval, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,25 +16,24 @@ if TYPE_CHECKING:
 # Okabe and Ito's, which people tell apart whatever colours they see.
 GAIN, LOSS, TOTAL, GREY = "#0072B2", "#D55E00", "#999999", "#4D4D4D"
 PALE = 0.4
-SIGNIFICANT = 0.05
-PANEL_INCHES, ROW_INCHES, HEAD_INCHES = 8.0, 0.34, 1.3
-NAME_CHARS, ROW_CHARS = 48, 40
+PANEL_INCHES, LINE_INCHES, GAP_INCHES, HEAD_INCHES = 8.0, 0.17, 0.17, 1.3
+NAME_CHARS, ROW_CHARS, LINE_CHARS = 48, 120, 24
 THICK, MARGIN = 0.62, 0.04
 
 
 def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> None:
     """A panel for each waterfall: models below each other, ladders side by side. `path` ends in .svg, .png or .pdf.
 
-    Whiskers are 95 % intervals; bars are pale where the Holm-corrected p-value is not below
-    .05, or questions are too few to say. A bound that is off
-    the scale of the rungs ends in an arrow at its edge. Raises InputError where the file cannot be written.
+    Whiskers are 95 % intervals; bars are pale where the Holm-corrected p-value is not below .05, or questions are too
+    few to say. Raises InputError where there is nothing to draw or the file cannot be written.
     """
+    if not waterfalls:
+        raise InputError("--plot: there is no ladder to draw", code="no_ladder")
     from matplotlib.figure import Figure
 
     models = list(dict.fromkeys(each.model for each in waterfalls))
     toolsets = list(dict.fromkeys(each.ladder for each in waterfalls))
-    rows = max(len(each.rungs) + len(each.bounds) + 2 for each in waterfalls)
-    size = (PANEL_INCHES * len(toolsets), len(models) * (rows * ROW_INCHES + HEAD_INCHES))
+    size = (PANEL_INCHES * len(toolsets), len(models) * (HEAD_INCHES + max(map(_rows_inches, waterfalls))))
     with as_text():
         figure = Figure(figsize=size, layout="constrained")
         panels = figure.subplots(len(models), len(toolsets), squeeze=False)
@@ -50,16 +51,33 @@ def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> None:
         write_figure(figure, path)
 
 
+def _rows_inches(waterfall: Waterfall) -> float:
+    lines = [name.count("\n") + 1 for name in _names(waterfall)]
+    return len(lines) * (max(lines) * LINE_INCHES + GAP_INCHES)
+
+
+def _names(waterfall: Waterfall) -> list[str]:
+    rungs = [wrapped(plain(step.name, ROW_CHARS), LINE_CHARS) for step in waterfall.rungs]
+    return [*rungs, "total", *(f"bound: {bound.name}" for bound in waterfall.bounds)]
+
+
 def _limits(waterfalls: Sequence[Waterfall]) -> tuple[float, float]:
-    """One scale for all panels, so that they can be compared: from the lowest to the highest end of bars and whiskers,
-    bounds left out."""
+    """One scale for all panels, so that they can be compared: from the lowest to the highest end of bars and
+    whiskers."""
     ends = [0.0]
     for each in waterfalls:
-        for step in (*each.rungs, each.total):
-            start = (step.before_score or 0.0) - (each.total.before_score or 0.0)
+        for step in each.steps:
+            start = _start(each, step)
             ends += [start + end for end in (0.0, step.points or 0.0, *(step.ci95 or ()))]
     margin = MARGIN * (max(ends) - min(ends)) or 1.0
     return min(ends) - margin, max(ends) + margin
+
+
+def _start(waterfall: Waterfall, step: Step) -> float:
+    """Where a step begins, in points from the first arm. A bound may rest on fewer questions than the rungs, and begins
+    where the rung beside it does all the same."""
+    beside = waterfall.rungs[-1] if step in waterfall.bounds else step
+    return (beside.before_score or 0.0) - (waterfall.total.before_score or 0.0)
 
 
 def _panel(axes: "Axes", waterfall: Waterfall, limits: tuple[float, float]) -> None:
@@ -70,47 +88,40 @@ def _panel(axes: "Axes", waterfall: Waterfall, limits: tuple[float, float]) -> N
         axes.set_axis_off()
         axes.text(0.02, 0.5, "No question is scored in all arms yet.", transform=axes.transAxes)
         return
-    steps = (*waterfall.rungs, waterfall.total)
-    for row, step in enumerate(steps):
-        _bar(axes, row, step, base, total=step is waterfall.total)
-    for row, (step, _) in enumerate(zip(waterfall.rungs, steps[1:], strict=True)):
-        reached = (step.score or 0.0) - base
+    for row, step in enumerate(waterfall.steps):
+        _bar(axes, row, step, _start(waterfall, step), _colour(waterfall, step))
+    for row, rung in enumerate(waterfall.rungs):
+        reached = (rung.score or 0.0) - base
         axes.plot([reached, reached], [row, row + 1], color=GREY, linewidth=0.6, zorder=1)
     axes.axvline(0, color="black", linewidth=0.9, zorder=0)
-    for row, bound in enumerate(waterfall.bounds, start=len(steps)):
-        _bound(axes, row, bound, base, limits)
     _labels(axes, waterfall)
     axes.set_xlim(limits)
 
 
-def _bar(axes: "Axes", row: int, step: Step, base: float, *, total: bool) -> None:
-    start, points = (step.before_score or 0.0) - base, step.points or 0.0
-    sure = not step.small and step.p_holm is not None and step.p_holm < SIGNIFICANT
-    colour = TOTAL if total else GAIN if points > 0 else LOSS
-    axes.barh(row, points, left=start, height=THICK, color=colour, alpha=1 if sure else PALE, zorder=2)
+def _colour(waterfall: Waterfall, step: Step) -> str:
+    """Empty for a bound, which is drawn as an outline."""
+    if step in waterfall.bounds:
+        return ""
+    return TOTAL if step is waterfall.total else GAIN if (step.points or 0.0) > 0 else LOSS
+
+
+def _bar(axes: "Axes", row: int, step: Step, start: float, colour: str) -> None:
+    points = step.points or 0.0
+    if colour:
+        sure = not step.small and step.p_holm is not None and step.p_holm < LEVEL
+        axes.barh(row, points, left=start, height=THICK, color=colour, alpha=1 if sure else PALE, zorder=2)
+    else:
+        axes.barh(row, points, left=start, height=THICK / 2, color="white", edgecolor=GREY, zorder=2)
     if step.ci95 is not None:
         low, high = (start + end for end in step.ci95)
         axes.plot([low, high], [row, row], color="black", linewidth=1.1, zorder=3)
         axes.plot([low, high], [row, row], linestyle="", marker="|", markersize=6, color="black", zorder=3)
 
 
-def _bound(axes: "Axes", row: int, bound: Step, base: float, limits: tuple[float, float]) -> None:
-    if bound.before_score is None or bound.score is None:
-        return
-    start, end = bound.before_score - base, bound.score - base
-    drawn = min(max(end, limits[0]), limits[1])
-    axes.barh(row, drawn - start, left=start, height=THICK / 2, color="white", edgecolor=GREY, zorder=2)
-    if drawn != end:
-        axes.plot(drawn, row, marker=">" if end > drawn else "<", color=GREY, clip_on=False, zorder=4)
-
-
 def _labels(axes: "Axes", waterfall: Waterfall) -> None:
-    steps = (*waterfall.rungs, waterfall.total, *waterfall.bounds)
-    rungs = [step.name for step in waterfall.rungs]
-    names = [*rungs, "total", *(f"bound: {bound.name}" for bound in waterfall.bounds)]
-    axes.set_yticks(range(len(steps)), [plain(name, ROW_CHARS) for name in names])
-    axes.set_ylim(len(steps) - 0.4, -0.6)
-    for row, step in enumerate(steps):
+    axes.set_yticks(range(len(waterfall.steps)), _names(waterfall))
+    axes.set_ylim(len(waterfall.steps) - 0.4, -0.6)
+    for row, step in enumerate(waterfall.steps):
         # Beside the panel, in the panel's own height: no bar or whisker can lie below it.
         axes.text(
             1.02,
@@ -122,7 +133,7 @@ def _labels(axes: "Axes", waterfall: Waterfall) -> None:
             fontweight="bold" if step is waterfall.total else "normal",
         )
     if waterfall.bounds:
-        axes.axhline(len(rungs) + 0.5, color=GREY, linewidth=0.6, linestyle=":")
+        axes.axhline(len(waterfall.rungs) + 0.5, color=GREY, linewidth=0.6, linestyle=":")
     axes.tick_params(axis="y", length=0, pad=9)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.6, zorder=-1)

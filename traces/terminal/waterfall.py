@@ -21,6 +21,8 @@ LEAST_NAME = 13
 WHOLE_NAME = 18
 """A rung of one factor stays on its line, where a terminal is not `NARROW`."""
 NARROW = 72
+WIDE = 130
+"""Here is room for flips beside the bars."""
 GAIN, LOSS, LEVEL = "█", "▒", "│"
 
 
@@ -36,7 +38,7 @@ class _Waterfalls:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for each in self.waterfalls:
             yield from _one(each, options.max_width)
-        notes = list(dict.fromkeys(_footnotes(self.waterfalls)))
+        notes = _footnotes(self.waterfalls, options.max_width)
         yield Padding(Text("\n".join(notes), style="dim"), (0, 1, 1, 1))
 
 
@@ -63,7 +65,7 @@ def _empty(waterfall: Waterfall) -> RenderableType:
 
 
 def _table(waterfall: Waterfall, room: int) -> Fitted:
-    steps = _steps(waterfall)
+    steps = waterfall.steps
     start = waterfall.total.before_score
     columns = (
         Column(
@@ -74,13 +76,28 @@ def _table(waterfall: Waterfall, room: int) -> Fitted:
         figures("points", ["", *(Text(numbers.signed(step.points), style=_style(step)) for step in steps)]),
         figures("95 % interval", ["", *(_interval(step) for step in steps)]),
         figures("p", ["", *(numbers.p_value(step.p_value) for step in steps)], spare=1),
-        figures("p Holm", ["", *(numbers.p_value(step.p_holm) for step in steps)], spare=3),
+        figures("p Holm", ["", *(numbers.p_value(step.p_holm) for step in steps)], spare=4),
+        figures("could see", ["", *(numbers.percent(step.detectable_points) for step in steps)], spare=3),
+        *([_flips(steps)] if _tells_noise(waterfall, room) else []),
         figures("score", [numbers.percent(start), *(numbers.percent(step.score) for step in steps)], spare=2),
     )
     bars = _bars((*waterfall.rungs, waterfall.total), start, _bar_room(columns, room))
     # A bound is far away, by its nature: drawn to scale it would leave the rungs no room to be seen.
     bars += [Text()] * len(waterfall.bounds)
     return Fitted((*columns, words("", bars)), ("", *(_row_style(step, waterfall) for step in steps)))
+
+
+def _flips(steps: Sequence[Step]) -> Column:
+    cells = [
+        f"{numbers.flips(step.flips_right_to_wrong, 2)} / {numbers.flips(step.flips_wrong_to_right, 2)}"
+        f" ({numbers.UNKNOWN if step.noise_flips is None else numbers.flips(step.noise_flips, 2)})"
+        for step in steps
+    ]
+    return figures("flips (noise)", ["", *cells], spare=1)
+
+
+def _tells_noise(waterfall: Waterfall, room: int) -> bool:
+    return room >= WIDE and any(step.noise_flips is not None for step in waterfall.steps)
 
 
 def _bar_room(columns: Sequence[Column], room: int) -> int:
@@ -111,7 +128,11 @@ def _name(step: Step, waterfall: Waterfall) -> Text:
 
 
 def _interval(step: Step) -> str:
-    return f"{SMALL if step.small and step.ci95 else ''}{numbers.interval(step.ci95)}"
+    return _marked(step.small, step.ci95)
+
+
+def _marked(small: bool, interval: tuple[float, float] | None) -> str:
+    return f"{SMALL if small and interval else ''}{numbers.interval(interval)}"
 
 
 def _style(step: Step) -> str:
@@ -146,7 +167,9 @@ def _remarks(waterfall: Waterfall) -> Iterator[str]:
 def _relative(waterfall: Waterfall) -> str:
     if waterfall.relative is None:
         return ""
-    return f": {numbers.signed(waterfall.relative, ' %')} of the score under {one_line(waterfall.total.before)}"
+    between = "" if waterfall.relative_ci95 is None else f" ({numbers.interval(waterfall.relative_ci95)})"
+    change = f"{numbers.signed(waterfall.relative, ' %')}{between}"
+    return f": {change} of the score under {one_line(waterfall.total.before)}"
 
 
 def _check(shapley: Shapley) -> Iterator[RenderableType]:
@@ -155,39 +178,47 @@ def _check(shapley: Shapley) -> Iterator[RenderableType]:
     yield Fitted(
         (
             Column("", tuple(Text(each.name) for each in values), least=LEAST_NAME),
-            figures("in this order", [numbers.signed(each.own) for each in values], spare=1),
+            figures("in this order", [numbers.signed(each.own) for each in values], spare=2),
             figures("Shapley", [Text(numbers.signed(each.points), style="bold") for each in values]),
-            figures("95 % interval", [numbers.interval(each.ci95) for each in values]),
-            figures("moved", [numbers.signed(each.moved) for each in values]),
+            figures("95 % interval", [_marked(each.small, each.ci95) for each in values]),
+            figures("moved", [numbers.signed(each.moved) for each in values], spare=3),
+            figures("95 % of moved", [_marked(each.small, each.moved_ci95) for each in values], spare=1),
         )
     )
-    farthest = shapley.farthest
-    moved = numbers.signed(farthest.moved)
-    yield Padding(Text(f"The order matters most to {farthest.name}: {moved} points."), (0, 1, 1, 1))
+    told = [f"{each.name} ({numbers.signed(each.moved)})" for each in values if each.order_matters]
+    said = (
+        f"The order of rungs matters to {', '.join(told)}." if told else "That the order of rungs matters is not shown."
+    )
+    yield Padding(Text(said), (0, 1, 1, 1))
 
 
-def _footnotes(waterfalls: Sequence[Waterfall]) -> Iterator[str]:
-    tested = ((each, step) for each in waterfalls for step in _steps(each) if step.p_value is not None)
-    tests = {(each.model, step.before, step.after, step.questions, step.p_value) for each, step in tested}
-    yield f"Bars begin where the last one ended: {GAIN} gain, {LOSS} loss, coloured where p Holm < {SIGNIFICANT:g}."
-    yield "points: percentage points, paired over questions scored in all arms. score: percent, of the arm reached."
-    yield "95 % interval: of points, from a paired bootstrap over questions (BCa). p: two-sided sign-flip test."
-    if any(step.small for each in waterfalls for step in _steps(each)):
-        few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ"
-        yield f"{SMALL}: {few}; intervals cover less than they say."
-    yield f"p Holm: corrected for the number of comparisons shown ({len(tests)})."
-    yield "The order of the rungs is a convention: what a factor is worth can depend on those before it."
-    if any(each.shapley is not None for each in waterfalls):
+def _footnotes(waterfalls: Sequence[Waterfall], room: int) -> Iterator[str]:
+    checks = [value for each in waterfalls if each.shapley is not None for value in each.shapley.values]
+    small = any(step.small for each in waterfalls for step in each.steps) or any(value.small for value in checks)
+    comparisons = numbers.counted(max(each.comparisons for each in waterfalls), "comparison")
+    coloured = f"coloured where p Holm < {SIGNIFICANT:g}"
+    yield f"{GAIN} gain, {LOSS} loss; {coloured}: corrected over the {comparisons} of ladders shown."
+    yield "points: percentage points, of questions scored in all arms. could see: found with 80 % power."
+    if any(_tells_noise(each, room) for each in waterfalls):
         yield (
-            "Shapley: a rung's mean worth over all places that the prompt can take among the others, which keep their"
-            " order; moved: that less the worth in this order."
+            "flips: questions right to wrong / wrong to right between single runs (either between two runs of the arm"
+            " before, by chance)."
         )
-    if lacking := next((each.ladder for each in waterfalls if each.lacking), None):
-        entry = f'ladder = [{{ name = "{one_line(lacking)}", shapley = true }}]'
-        yield f"{entry} in a plan runs the arms that show how much the order matters (Shapley values)."
-    if missing := next((each.ladder for each in waterfalls if each.missing), None):
-        yield f'ladder = ["{one_line(missing)}"] in a plan runs the arms that are missing.'
+    if small:
+        few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ"
+        yield f"{SMALL}: {few}: the interval covers less than it says."
+    shapley = " Shapley: the mean over all places that the prompt can take." if checks else ""
+    yield f"The order of rungs is a convention.{shapley}"
+    yield from _entries(waterfalls)
+    yield "docs/statistics.md says what each figure is."
 
 
-def _steps(waterfall: Waterfall) -> tuple[Step, ...]:
-    return (*waterfall.rungs, waterfall.total, *waterfall.bounds)
+def _entries(waterfalls: Sequence[Waterfall]) -> Iterator[str]:
+    """What a plan has to say for what is not there."""
+    for each in waterfalls:
+        if each.lacking or each.missing:
+            name = f'"{one_line(each.ladder)}"'
+            entry = f"ladder = [{f'{{ name = {name}, shapley = true }}' if each.lacking else name}]"
+            wanted = [*(["the missing arms"] if each.missing else []), *(["Shapley values"] if each.lacking else [])]
+            yield f"{entry} in a plan adds {' and '.join(wanted)}."
+            return

@@ -12,7 +12,9 @@ NAMES = ["prompt", "availability", "calling", "irrelevant content", "real conten
 def test_all_arms_of_a_condition_are_found_whatever_they_are_called() -> None:
     conditions = ladder_conditions(shapley=True)
     called = {f"c{number}": changed(each, name="same") for number, each in enumerate(conditions.values())}
-    (ladder,) = ladders(called)
+    ladder, other = ladders(called)
+    # What is not called an unprompted arm was asked for.
+    assert (other.toolset, list(other.arms.values())) == ("c11", ["c0", "c8", "c9", "c10", "c11"])
     assert ladder.toolset == "c5"
     assert list(ladder.arms.items()) == [
         ("none", "c0"),
@@ -82,6 +84,28 @@ def test_what_a_condition_brings_of_its_own_belongs_to_all_its_arms() -> None:
     behind = {"sham": changed(REAL, interventions=(*own, InterventionUse(name="sham")))}
     (ladder,) = ladders({"none": Condition(name="none", budget=REAL.budget), "python": REAL, **behind})
     assert list(ladder.arms) == ["none", "real"]
+
+
+def test_a_toolset_without_a_prompt_keeps_its_ladder_beside_one_with_a_prompt() -> None:
+    bare = ladder_conditions(changed(REAL, name="bare", prompt=""))
+    prompted, own = ladders(ladder_conditions() | bare)
+    assert (prompted.toolset, own.toolset) == ("python", "bare")
+    assert list(own.arms) == ["none", "offered", "sham", "placebo", "real"]
+    assert set(own.bounds) == {"oracle", "adversarial"}
+    assert prompted.missing_unprompted == ()
+    assert [each.toolset for each in ladders(ladder_conditions(shapley=True))] == ["python"]
+
+
+def test_a_ladder_takes_an_effect_apart() -> None:
+    conditions = ladder_conditions()
+    (whole,) = ladders(conditions)
+    (ends,) = ladders({label: conditions[label] for label in ("none", "scaffold", "python")})
+    assert (whole.parted, ends.parted) == (True, False)
+    assert whole.among(["none", "scaffold", "python"]) is None
+    assert whole.among(["none", "python:sham"]) is None
+    kept = whole.among(["none", "python:sham", "python"])
+    assert kept is not None
+    assert list(kept.arms) == ["none", "sham", "real"]
 
 
 def test_several_ladders_share_their_first_arms() -> None:

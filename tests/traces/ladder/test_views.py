@@ -12,10 +12,11 @@ from rich.cells import cell_len
 from tests.traces.ladder.arms import REAL, changed, graded, ladder_conditions
 from tests.traces.pages import SAFE, shown
 
-from toolablate.traces.analysis import Observation
+from toolablate.traces.analysis import FEW_CLUSTERS, FEW_DIFFERING, Observation
 from toolablate.traces.analysis.ladder import Waterfall, ladders, waterfalls
 from toolablate.traces.errors import InputError
 from toolablate.traces.plots import draw_waterfalls, require_plots
+from toolablate.traces.plots.waterfall import _limits, _start
 from toolablate.traces.records import ToolUse
 from toolablate.traces.terminal import waterfalls_view
 
@@ -51,7 +52,7 @@ def bars(page: str) -> dict[str, tuple[int, int]]:
     """Where each row's bar begins and ends, in cells."""
     found = {}
     for line in page.splitlines():
-        if (bar := re.search("[█▒│]+", line)) and "Bars begin" not in line:
+        if (bar := re.search("[█▒│]+", line)) and "gain" not in line:
             found[re.split(r"\s{2,}", line.strip())[0]] = bar.span()
     return found
 
@@ -88,22 +89,47 @@ def test_what_does_not_count_and_what_is_missing_is_told() -> None:
         "Not run, so that the rungs on both sides are one: offered.",
         "The bound oracle is over 140 questions.",
         "Bounds: from python:placebo",
-        "The order of the rungs is a convention",
-        'ladder = ["python"] in a plan runs the arms that are missing.',
-        "corrected for the number of comparisons shown (7)",
+        "The order of rungs is a convention",
+        'ladder = ["python"] in a plan adds the missing arms.',
+        "corrected over the 7 comparisons of ladders shown",
     ):
         assert told in page, told
-    assert f"{found.relative:+.1f} %".replace("-", "−") in page
+    low, high = found.relative_ci95 or (0, 0)
+    assert f"{found.relative:+.1f} % ({low:+.1f} .. {high:+.1f})".replace("-", "−") in page
+
+
+def test_what_could_be_seen_and_what_chance_flips_is_shown_where_there_is_room() -> None:
+    rows = [replace(each, repeat=repeat) for repeat in (0, 1) for each in seen(model="gpt-x")]
+    (found,) = made(rows)
+    wide, narrow = (shown(waterfalls_view([found]), width) for width in (140, 80))
+    for step in found.steps:
+        assert f"{step.detectable_points:.1f}" in wide
+        assert f"{step.detectable_points:.1f}" in narrow
+        flips = f"{step.flips_right_to_wrong:.1f} / {step.flips_wrong_to_right:.1f} ({step.noise_flips:.1f})"
+        assert flips in wide
+    assert "flips: questions right to wrong" in wide
+    assert "flips" not in narrow
+    (single,) = made(seen())
+    assert "flips" not in shown(waterfalls_view([single]), 140)
+
+
+def test_footnotes_are_six_lines_however_many_waterfalls() -> None:
+    few = [each for model in ("a", "b", "c") for each in seen(model=model, without="sham") if each.question < "q0030"]
+    page = shown(waterfalls_view(made(few)), 100)
+    last = page[page.rindex("█ gain") :].rstrip().splitlines()
+    assert len(last) <= 6
+    assert last[-1].strip() == "docs/statistics.md says what each figure is."
 
 
 def test_steps_of_few_questions_are_marked_and_not_coloured() -> None:
     many = made(seen())
-    few = made([each for each in seen() if each.question < "q0040"])
+    few = made([each for each in seen() if each.question < "q0030"])
     assert [any(step.small for step in (*each.rungs, each.total)) for (each,) in (many, few)] == [False, True]
-    assert "fewer than 50 independent questions" not in shown(waterfalls_view(many))
+    assert f"fewer than {FEW_CLUSTERS} independent questions" not in shown(waterfalls_view(many))
     page = shown(waterfalls_view(few), 120)
-    assert page.count(" *") == 9
-    assert "*: fewer than 50 independent questions, or 10 that differ" in page
+    # Eight steps, five Shapley values, five times how far these are from the rung, and the footnote.
+    assert page.count(" *") == 8 + 5 + 5 + 1
+    assert f"*: fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ" in page
     (same,) = made([replace(each, value=1.0) for each in seen()])
     assert (same.total.small, same.total.ci95) == (True, None)
 
@@ -112,11 +138,18 @@ def test_shapley_values_are_shown_where_they_can_be_and_else_how_to_get_them() -
     (found,) = made(seen())
     page = shown(waterfalls_view([found]), 100)
     assert found.shapley is not None
-    farthest = found.shapley.farthest
-    assert f"The order matters most to {farthest.name}: {farthest.moved:+.1f}".replace("-", "−") in page
+    named = ", ".join(f"{each.name} ({each.moved:+.1f})" for each in found.shapley.values if each.order_matters)
+    assert named
+    assert f"The order of rungs matters to {named}.".replace("-", "−") in " ".join(page.split())
     assert "shapley = true" not in page
+    # Where the prompt does nothing its place does nothing either, and what chance moves is not told as a finding.
+    flat = {label: [0.5] * 150 for label in CHANCES}
+    (level,) = made(list(graded(flat, 1)))
+    assert level.shapley is not None
+    assert any(abs(each.moved) > 1 for each in level.shapley.values)
+    assert "That the order of rungs matters is not shown." in shown(waterfalls_view([level]), 100)
     told = shown(waterfalls_view(made(seen(without="unprompted"))), 100)
-    assert told.count('ladder = [{ name = "python", shapley = true }]') == 1
+    assert told.count('ladder = [{ name = "python", shapley = true }] in a plan adds Shapley values.') == 1
     assert "Shapley values over" not in told
 
 
@@ -172,7 +205,7 @@ def test_a_figure_says_what_the_table_says(tmp_path: Path) -> None:
     texts = [
         each.text for each in ElementTree.parse(tmp_path / "one.svg").getroot().iter() if each.tag.endswith("}text")
     ]
-    for step in (*found.rungs, found.total, *found.bounds):
+    for step in found.steps:
         assert any((text or "").startswith(f"{step.points:+.1f} (".replace("-", "−")) for text in texts), step.name
         assert any(step.name in (text or "") for text in texts)
 
@@ -181,6 +214,35 @@ def test_a_figure_says_what_the_table_says(tmp_path: Path) -> None:
 def test_other_kinds_of_files_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"Allowed: \.svg, \.png, \.pdf"):
         require_plots(tmp_path / name)
+
+
+def test_bounds_begin_where_the_rung_beside_them_does_and_are_within_the_picture(tmp_path: Path) -> None:
+    """Also where a bound rests on fewer questions than the rungs, of which the arm below was right on others."""
+    (found,) = made([each for each in seen() if each.condition != "python:oracle" or each.question < "q0030"])
+    oracle = found.bounds[0]
+    assert oracle.questions == 30
+    assert oracle.before_score != found.rungs[-1].before_score
+    low, high = _limits([found])
+    start = _start(found, oracle)
+    assert (
+        start == _start(found, found.rungs[-1]) == (found.rungs[-1].before_score or 0) - (found.total.before_score or 0)
+    )
+    assert oracle.ci95 is not None
+    assert low < start < start + oracle.ci95[1] < high
+
+
+def test_long_names_of_rungs_are_on_several_lines(tmp_path: Path) -> None:
+    (found,) = made([each for each in seen() if each.condition.split(":")[-1] not in ("offered", "sham")])
+    draw_waterfalls([found], tmp_path / "long.svg")
+    told = "".join(ElementTree.parse(tmp_path / "long.svg").getroot().itertext())
+    assert "availability + calling +" in told
+    assert "irrelevant content" in told
+    assert "availability + calling + irrelevant content" not in told
+
+
+def test_no_ladder_is_no_figure(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no ladder to draw"):
+        draw_waterfalls([], tmp_path / "none.svg")
 
 
 def test_a_figure_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

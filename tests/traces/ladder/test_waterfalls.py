@@ -1,6 +1,7 @@
 """What rungs are worth: exact sums, the questions that count, what is corrected, JSON and CSV."""
 
 import csv
+import io
 import json
 import random
 from dataclasses import replace
@@ -66,6 +67,42 @@ def test_only_questions_scored_in_every_arm_count_and_the_others_are_told() -> N
     assert found.relative == pytest.approx(-100 / 3)
 
 
+def test_the_relative_change_has_an_interval_of_its_own() -> None:
+    found = made(drawn(3, 200), resamples=2_000)
+    assert found.relative is not None
+    assert found.relative_ci95 is not None
+    assert found.total.ci95 is not None
+    low, high = found.relative_ci95
+    assert low < found.relative < high
+    # It is about that of the points, in percent of what they start from.
+    assert low == pytest.approx(100 * found.total.ci95[0] / (found.total.before_score or 0), abs=4)
+    assert high == pytest.approx(100 * found.total.ci95[1] / (found.total.before_score or 0), abs=4)
+    nothing = [each for label in LABELS[:6] for each in scored(label, *[0.0] * 20)]
+    assert (made(nothing).relative, made(nothing).relative_ci95) == (None, None)
+
+
+def test_steps_say_what_they_could_see_and_what_flips_by_chance() -> None:
+    right = {"none": [1, 1, 0, 0], "python:sham": [1, 0, 1, 0], "python": [0, 0, 0, 0]}
+    seen = [
+        replace(each, repeat=repeat, question=f"q{number}-{each.question}")
+        for label, values in right.items()
+        for number in range(15)
+        for repeat in (0, 1)
+        for each in scored(label, *(float(value if repeat else values[0]) for value in values))
+    ]
+    found = made(seen)
+    first = found.rungs[0]
+    # Two runs of `none`: 1 and 1, 1 and 1, 1 and 0, 1 and 0; of `sham`: 1 and 1, 1 and 0, 1 and 1, 1 and 0.
+    assert first.noise_questions == 60
+    assert (first.flips_right_to_wrong, first.flips_wrong_to_right) == (15 * (0.5 + 0.25), 15 * (0.5 + 0.25))
+    assert first.noise_flips == pytest.approx(15 * 2 / 2)
+    assert first.detectable_points is not None
+    assert 0 < first.detectable_points < 30
+    single = made([each for each in seen if not each.repeat]).rungs[0]
+    assert single.noise_flips is None
+    assert (single.flips_right_to_wrong, single.flips_wrong_to_right) == (0, 0)
+
+
 def test_intervals_and_p_values_rest_on_clusters() -> None:
     alone, together = drawn(3, 40), [replace(each, cluster=each.question[-1]) for each in drawn(3, 40)]
     one, ten = made(alone, resamples=2_000), made(together, resamples=2_000)
@@ -84,9 +121,8 @@ def test_the_bounds_stand_against_the_arm_just_below_the_real_one() -> None:
         ("adversarial", "python:placebo", "python:adversarial"),
     ]
     assert [(each.points, each.questions) for each in found.bounds] == [(pytest.approx(100 / 3), 3), (-50.0, 4)]
-    below = made([each for each in seen if each.condition != "python:placebo"])
-    assert below.bounds[0].before == "scaffold"
-    assert below.rungs[-1].before == "scaffold"
+    lower = [replace(each, condition="python:sham") if each.condition == "python:placebo" else each for each in seen]
+    assert made(lower).bounds[0].before == made(lower).rungs[-1].before == "python:sham"
 
 
 def test_holm_is_over_all_that_is_shown_and_a_shared_rung_counts_once() -> None:
@@ -107,10 +143,39 @@ def test_holm_is_over_all_that_is_shown_and_a_shared_rung_counts_once() -> None:
     assert [step.p_holm for step in steps.values()] == pytest.approx(
         holm([step.p_value or 0 for step in steps.values()])
     )
-    # A ladder of one rung makes one comparison, not two.
-    (single,) = waterfalls([each for each in seen if each.model == "a" and each.condition in ("none", "python")], both)
-    assert len(single.rungs) == 1
-    assert single.total.p_holm == single.rungs[0].p_holm == single.total.p_value
+    assert {each.comparisons for each in found} == {30}
+    assert waterfalls([each for each in seen if each.condition in ("none", "python")], both) == []
+
+
+def test_the_same_arms_over_other_questions_are_another_comparison() -> None:
+    """Two ladders share their first rung, each over the 60 questions that it has; by chance with the same p-value."""
+    search = ladder_conditions(changed(REAL, name="search", tools=(ToolUse(name="search"),)))
+    seen = []
+    for label in dict.fromkeys([*ladder_conditions(), *search]):
+        for number in range(80):
+            if (label.startswith("python") and number >= 60) or (label.startswith("search") and number < 20):
+                continue
+            value = {"none": number % 2, "scaffold": number // 2 % 2}.get(label, number % 3 == 0)
+            seen.append(Observation(question=f"q{number:03}", model="m", condition=label, value=float(value)))
+    python, web = waterfalls(seen, ladders(ladder_conditions() | search), resamples=200)
+    assert python.rungs[0].p_value == web.rungs[0].p_value == 1.0
+    assert (python.rungs[0].before, python.rungs[0].after) == (web.rungs[0].before, web.rungs[0].after)
+    assert python.comparisons == len(python.steps) + len(web.steps) == 16
+
+
+def test_p_values_rest_on_as_many_repeats_of_one_side_as_of_the_other() -> None:
+    """The mean of one trial less that of ten is not symmetric, even where both sides are alike."""
+    rng = random.Random(5)
+    seen = [
+        Observation(question=f"q{number}", model="m", condition=label, repeat=repeat, value=float(rng.random() < 0.9))
+        for label in LABELS[:6]
+        for number in range(60)
+        for repeat in range(1 if label == "python" else 10)
+    ]
+    even = [each for each in seen if not each.repeat]
+    some, others = made(seen), made(even)
+    assert some.rungs[-1].p_value == others.rungs[-1].p_value
+    assert some.rungs[-1].points != others.rungs[-1].points
 
 
 def test_arms_that_a_model_did_not_run_are_merged_for_it_alone() -> None:
@@ -167,7 +232,9 @@ def test_a_shapley_value_is_the_mean_over_the_five_orders() -> None:
             prompted, level = (1, level) if factor == 0 else (prompted, level + 1)
             marginal[factor] += (levels[prompted, level] - before) / 5
     assert [each.points for each in found.values] == pytest.approx([100 * each for each in marginal])
-    assert found.farthest.moved == max((each.moved for each in found.values), key=abs)
+    for value in found.values:
+        assert value.small
+        assert not value.order_matters
     assert (found.questions, found.clusters) == (9, 9)
 
 
@@ -185,12 +252,16 @@ def test_without_an_arm_there_is_no_shapley_value_and_it_is_said_which() -> None
 
 
 def test_csv_has_a_line_for_each_step_and_runs_no_formula() -> None:
-    found = waterfalls(drawn(model="=evil()"), LADDERS, resamples=100)
-    lines = list(csv.DictReader(waterfalls_csv(found).splitlines()))
+    found = waterfalls(drawn(model="=evil()\r=more()"), LADDERS, resamples=100)
+    lines = list(csv.DictReader(io.StringIO(waterfalls_csv(found), newline="")))
     assert [line["kind"] for line in lines] == ["rung"] * 5 + ["total", "bound", "bound"]
-    assert {line["model"] for line in lines} == {"'=evil()"}
+    assert {line["model"] for line in lines} == {"'=evil()\r=more()"}
     rungs = sum(float(line["points"]) for line in lines[:5])
     assert rungs == pytest.approx(float(lines[5]["points"]))
     assert sum(float(line["shapley_points"]) for line in lines[:5]) == pytest.approx(rungs)
     assert (lines[0]["relative"], lines[6]["shapley_points"]) == ("", "")
     assert float(lines[5]["relative"]) == pytest.approx(found[0].relative)
+    assert float(lines[5]["relative_ci95_low"]) == pytest.approx((found[0].relative_ci95 or (0,))[0])
+    for line, step in zip(lines, found[0].steps, strict=True):
+        assert float(line["detectable_points"]) == pytest.approx(step.detectable_points)
+        assert float(line["flips_right_to_wrong"]) == pytest.approx(step.flips_right_to_wrong)

@@ -20,6 +20,12 @@ STAND_INS = frozenset({"sham", "placebo", *BOUNDS})
 """Interventions that put something else in the place of a tool's result. A condition with one is an arm of another's
 ladder, and has none of its own."""
 
+UNPROMPTED = ":unprompted"
+"""How a plan's Shapley check calls T without its prompt: behind T's name."""
+
+ENDS: frozenset[ArmKind] = frozenset({"none", "scaffold", "real"})
+"""Arms that a comparison has as well. A ladder has one between."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rung:
@@ -56,6 +62,11 @@ class Ladder:
         )
 
     @property
+    def parted(self) -> bool:
+        """Whether an arm between those without tools and the real one takes its effect apart."""
+        return bool(self.arms.keys() - ENDS)
+
+    @property
     def missing(self) -> tuple[ArmKind, ...]:
         """Arms that would part a rung further."""
         return tuple(kind for kind in ARMS if kind not in self.arms and (self.prompted or kind != "scaffold"))
@@ -74,14 +85,14 @@ class Ladder:
         return (*scaffold, *(kind for kind in wanted if kind not in self.unprompted))
 
     def among(self, labels: Container[str]) -> "Ladder | None":
-        """What is left of it where only these arms were run; None without its first or its last."""
+        """What is left of it where only these arms were run; None without its first, its last, or one between."""
         kept = replace(
             self,
             arms={kind: label for kind, label in self.arms.items() if label in labels},
             bounds={kind: label for kind, label in self.bounds.items() if label in labels},
             unprompted={kind: label for kind, label in self.unprompted.items() if label in labels},
         )
-        return kept if "none" in kept.arms and "real" in kept.arms else None
+        return kept if {"none", "real"} <= kept.arms.keys() and kept.parted else None
 
     def _crossed(self, before: ArmKind, after: ArmKind) -> str:
         factors = FACTORS[ARMS.index(before) : ARMS.index(after)]
@@ -93,13 +104,18 @@ def ladders(conditions: Mapping[str, Condition]) -> list[Ladder]:
 
     Each condition with tools that a model may call, and no stand-in among its interventions, has a ladder where the
     baseline is there: the same budget, without prompt and tools. Its other arms differ from it in the named factor
-    alone. What is another ladder's unprompted arm has none of its own.
+    alone. The unprompted arm of another's Shapley check has none of its own, if that is what it is called; a condition
+    without a prompt that is called otherwise was asked for.
     """
     labels = {condition.identity(): label for label, condition in conditions.items()}
     real = {label: condition for label, condition in conditions.items() if has_ladder(condition)}
     found = {label: _ladder(label, condition, labels) for label, condition in real.items()}
     checks = {ladder.unprompted.get("real") for ladder in found.values() if "none" in ladder.arms}
-    return [ladder for label, ladder in found.items() if "none" in ladder.arms and label not in checks]
+    return [
+        ladder
+        for label, ladder in found.items()
+        if "none" in ladder.arms and not (label in checks and conditions[label].name.endswith(UNPROMPTED))
+    ]
 
 
 def has_ladder(condition: Condition) -> bool:

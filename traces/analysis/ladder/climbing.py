@@ -4,13 +4,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from toolablate.traces.analysis.ladder.arms import Ladder
-from toolablate.traces.analysis.ladder.paired import Chance, Trials, percent
+from toolablate.traces.analysis.effect import Effect
+from toolablate.traces.analysis.ladder.arms import Ladder, Rung
+from toolablate.traces.analysis.ladder.paired import Drawing, Trials
 from toolablate.traces.analysis.ladder.shapley import shapley
 from toolablate.traces.analysis.ladder.waterfall import Step, Waterfall
-from toolablate.traces.analysis.statistics import RESAMPLES
-from toolablate.traces.analysis.statistics.multiplicity import holm
+from toolablate.traces.analysis.noise import Chance
+from toolablate.traces.analysis.statistics import RESAMPLES, holm
 from toolablate.traces.store import Observation
+
+Test = tuple[str, str, str, tuple[str, ...]]
+"""What a p-value is of: a model, two arms and the questions that count. The same test is one comparison, however often
+it is shown."""
 
 
 def waterfalls(
@@ -18,88 +23,91 @@ def waterfalls(
 ) -> list[Waterfall]:
     """One for each model and ladder, by model name, then in the order of the ladders.
 
-    A model that did not run a ladder's first or last arm has none; of the others those that it did not run are merged
-    as if the store lacked them. P-values are corrected (Holm) over all steps returned: rungs, totals and bounds. The
-    result depends on the observations and the seed alone, not on their order.
+    A model that did not run a ladder's first or last arm, or none between, has none; of the others those that it did
+    not run are merged as if the store lacked them. P-values are corrected (Holm) over all steps returned: rungs, totals
+    and bounds. The result depends on the observations and the seed alone, not on their order.
     """
     by_model: dict[str, list[Observation]] = defaultdict(list)
     for seen in observations:
         by_model[seen.model].append(seen)
-    chance = Chance(seed, resamples)
     found = []
     for model in sorted(by_model):
-        trials = Trials(by_model[model])
+        trials = Trials(by_model[model], Drawing(seed, resamples))
         kept = (ladder.among(trials.labels) for ladder in ladders)
-        found += [_waterfall(model, trials, ladder, chance) for ladder in kept if ladder is not None]
+        found += [_waterfall(model, trials, ladder) for ladder in kept if ladder is not None]
     return _corrected(found)
 
 
-def _waterfall(model: str, trials: Trials, ladder: Ladder, chance: Chance) -> Waterfall:
+def _waterfall(model: str, trials: Trials, ladder: Ladder) -> tuple[Waterfall, list[Test]]:
     arms = tuple(ladder.arms.values())
-    questions = trials.scored(arms)
-    total = _step(trials, "total", (arms[0], arms[-1]), questions, chance)
-    rungs = tuple(_step(trials, rung.name, (rung.before, rung.after), questions, chance) for rung in ladder.rungs)
-    bounds = tuple(
-        _step(trials, kind, (ladder.below, label), trials.scored((*arms, label)), chance)
-        for kind, label in ladder.bounds.items()
-    )
-    return Waterfall(
+    questions = tuple(trials.scored(arms))
+    ends = (arms[0], arms[-1])
+    whole, flips = trials.compared(*ends, questions)
+    bounds = {kind: tuple(trials.scored((*arms, label))) for kind, label in ladder.bounds.items()}
+    found = Waterfall(
         model=model,
         simulated=trials.simulated,
         ladder=ladder.toolset,
         arms=arms,
         missing=ladder.missing,
-        unscored=tuple(label for label in arms if not trials.scores(label)),
+        unscored=tuple(label for label in arms if not trials.scored([label])),
         excluded_questions=len(trials.asked(arms)) - len(questions),
-        rungs=rungs,
-        total=total,
-        relative=100 * total.points / total.before_score if total.points is not None and total.before_score else None,
-        bounds=bounds,
-        shapley=shapley(trials, ladder, chance),
+        rungs=tuple(_step(rung, *trials.compared(rung.before, rung.after, questions)) for rung in ladder.rungs),
+        total=_step(Rung("total", *ends), whole, flips),
+        relative=whole.delta_relative,
+        relative_ci95=whole.delta_relative_ci95,
+        bounds=tuple(
+            _step(Rung(kind, ladder.below, label), *trials.compared(ladder.below, label, bounds[kind]))
+            for kind, label in ladder.bounds.items()
+        ),
+        comparisons=0,
+        shapley=shapley(trials, ladder),
         lacking=ladder.missing_unprompted if ladder.prompted else (),
     )
+    over = [questions] * (len(found.rungs) + 1) + list(bounds.values())
+    return found, [(model, step.before, step.after, each) for step, each in zip(found.steps, over, strict=True)]
 
 
-def _step(trials: Trials, name: str, arms: tuple[str, str], questions: Sequence[str], chance: Chance) -> Step:
-    before, after = ([trials.scores(label)[question] for question in questions] for label in arms)
-    differences = [new - old for old, new in zip(before, after, strict=True)]
+def _step(between: Rung, found: Effect, flips: Chance) -> Step:
     return Step(
-        name=name,
-        before=arms[0],
-        after=arms[1],
-        questions=len(questions),
-        clusters=trials.clusters(questions),
-        small=trials.few(questions, differences),
-        before_score=percent(before),
-        score=percent(after),
-        points=percent(differences),
-        ci95=trials.interval(questions, differences, chance),
-        p_value=trials.p_value(questions, differences, chance) if questions else None,
+        name=between.name,
+        before=between.before,
+        after=between.after,
+        questions=found.questions,
+        clusters=found.clusters,
+        small=found.small,
+        before_score=found.baseline_score,
+        score=found.score,
+        points=found.delta_points,
+        ci95=found.ci95,
+        p_value=found.p_value,
+        p_holm=None,
+        detectable_points=found.detectable_points,
+        flips_right_to_wrong=flips.flips_right_to_wrong,
+        flips_wrong_to_right=flips.flips_wrong_to_right,
+        noise_flips=flips.noise_flips,
+        noise_questions=flips.noise_questions,
     )
 
 
-def _corrected(found: list[Waterfall]) -> list[Waterfall]:
-    """With Holm's p-values. The same two arms over the same questions are one comparison, however often shown."""
-    tests = {_test(each, step): step.p_value for each in found for step in _steps(each) if step.p_value is not None}
+def _corrected(found: Sequence[tuple[Waterfall, list[Test]]]) -> list[Waterfall]:
+    tests = {
+        test: step.p_value
+        for each, tests in found
+        for step, test in zip(each.steps, tests, strict=True)
+        if step.p_value is not None
+    }
     corrected = dict(zip(tests, holm(list(tests.values())), strict=True))
-
-    def with_holm(each: Waterfall, steps: Iterable[Step]) -> tuple[Step, ...]:
-        return tuple(replace(step, p_holm=corrected.get(_test(each, step))) for step in steps)
-
-    return [
-        replace(
-            each,
-            rungs=with_holm(each, each.rungs),
-            total=with_holm(each, [each.total])[0],
-            bounds=with_holm(each, each.bounds),
-        )
-        for each in found
-    ]
+    return [_with_holm(each, [corrected.get(test) for test in own], len(tests)) for each, own in found]
 
 
-def _steps(waterfall: Waterfall) -> tuple[Step, ...]:
-    return (*waterfall.rungs, waterfall.total, *waterfall.bounds)
-
-
-def _test(waterfall: Waterfall, step: Step) -> tuple[str, str, str, int, float | None]:
-    return waterfall.model, step.before, step.after, step.questions, step.p_value
+def _with_holm(waterfall: Waterfall, p_values: Sequence[float | None], comparisons: int) -> Waterfall:
+    steps = [replace(step, p_holm=p) for step, p in zip(waterfall.steps, p_values, strict=True)]
+    rungs = len(waterfall.rungs)
+    return replace(
+        waterfall,
+        rungs=tuple(steps[:rungs]),
+        total=steps[rungs],
+        bounds=tuple(steps[rungs + 1 :]),
+        comparisons=comparisons,
+    )

@@ -1,13 +1,14 @@
 """What a rung is worth whichever order the factors come in."""
 
 import math
+from collections.abc import Sequence
 
 from toolablate.traces.analysis.ladder.arms import ArmKind, Ladder
-from toolablate.traces.analysis.ladder.paired import Chance, Trials
+from toolablate.traces.analysis.ladder.paired import Trials
 from toolablate.traces.analysis.ladder.waterfall import Shapley, ShapleyValue
 
 
-def shapley(trials: Trials, ladder: Ladder, chance: Chance) -> Shapley | None:
+def shapley(trials: Trials, ladder: Ladder) -> Shapley | None:
     """The Shapley value of each rung, of those that the ladder has; None where an arm is lacking.
 
     There is no calling without availability and no content without calling, so that these factors form a chain; the
@@ -21,18 +22,20 @@ def shapley(trials: Trials, ladder: Ladder, chance: Chance) -> Shapley | None:
     questions = trials.scored({*prompted, *bare})
     if not questions:
         return None
-    with_prompt, without = ([trials.scores(label) for label in labels] for labels in (prompted, bare))
+    with_prompt, without = ([trials.means(label, questions) for label in labels] for labels in (prompted, bare))
     values = []
     for place, rung in enumerate(ladder.rungs):
         contributions = [
-            _contribution([level[question] for level in with_prompt], [level[question] for level in without], place)
-            for question in questions
+            _contribution(of_one, of_other, place)
+            for of_one, of_other in zip(zip(*with_prompt, strict=True), zip(*without, strict=True), strict=True)
         ]
-        own = [trials.scores(rung.after)[question] - trials.scores(rung.before)[question] for question in questions]
-        interval = trials.interval(questions, contributions, chance)
-        values.append(ShapleyValue(rung.name, _points(contributions), _points(own), interval))
-    total = [with_prompt[-1][question] - without[0][question] for question in questions]
-    return Shapley(len(questions), trials.clusters(questions), tuple(values), _points(total))
+        before, after = (trials.means(label, questions) for label in (rung.before, rung.after))
+        own = [new - old for old, new in zip(before, after, strict=True)]
+        moved = trials.away(questions, [value - here for value, here in zip(contributions, own, strict=True)])
+        found = trials.away(questions, contributions)
+        values.append(ShapleyValue(rung.name, found.small, points(contributions), found.ci95, points(own), moved.ci95))
+    total = [new - old for new, old in zip(with_prompt[-1], without[0], strict=True)]
+    return Shapley(len(questions), trials.clusters(questions), tuple(values), points(total))
 
 
 def _levels(ladder: Ladder) -> tuple[list[str], list[str]]:
@@ -42,7 +45,7 @@ def _levels(ladder: Ladder) -> tuple[list[str], list[str]]:
     return prompted, [ladder.arms["none"], *(ladder.unprompted[kind] for kind in chain)]
 
 
-def _contribution(prompted: list[float], bare: list[float], place: int) -> float:
+def _contribution(prompted: Sequence[float], bare: Sequence[float], place: int) -> float:
     """Of one question: the mean marginal contribution of the prompt (place 0), or of the chain's factor at `place`,
     which the prompt precedes in `place` of the orders."""
     orders = len(prompted)
@@ -53,5 +56,5 @@ def _contribution(prompted: list[float], bare: list[float], place: int) -> float
     return (place * after_prompt + (orders - place) * before_prompt) / orders
 
 
-def _points(values: list[float]) -> float:
+def points(values: Sequence[float]) -> float:
     return 100 * math.fsum(values) / len(values)
