@@ -38,8 +38,8 @@ class Paired:
     left_out: int
     warning: str
 
-    def compare(self, *, by: Sequence[GroupBy] = (), seed: int = 0) -> list[Comparison]:
-        return compare(self.observations, self.baseline, by=by, seed=seed, order=self.order)
+    def compare(self, *, by: Sequence[GroupBy] = (), seed: int = 0, harm: bool = True) -> list[Comparison]:
+        return compare(self.observations, self.baseline, by=by, seed=seed, order=self.order, harm=harm)
 
     def flips(self) -> list[Flip]:
         return flips(self.observations, self.baseline, order=self.order)

@@ -27,7 +27,7 @@ def print_summary(launched: Launched, console: Console) -> None:
     """The comparison, what is left to do and why, and the path of what was written."""
     paired = read_paired(launched.store, run=launched.run)
     if any(seen.condition == paired.baseline for seen in paired.observations):
-        console.print(comparison_table(paired.compare()))
+        console.print(comparison_table(paired.compare(harm=False)))
         if (misses := misses_view(paired.miss_rates(), paired.miss_differences())) is not None:
             console.print(misses)
         if (ladder := ladder_view(launched.store, paired.observations)) is not None:

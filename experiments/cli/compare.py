@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     help='The trials that one run called for: its id, "latest", or "all" that the store holds.',
 )
 @click.option("--scorer", metavar="NAME", help="Compare by the scores of this scorer; by default the latest run's.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap and permutations.")
+@click.option("--harm", is_flag=True, help="Also show whom conditions harm and help, as far as repeats tell.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the bootstrap and permutations."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the comparisons, or the flips, as JSON.")
 @click.option(
     "--csv", type=click.Path(path_type=Path, dir_okay=False), help="Also write the comparisons to a CSV file."
@@ -37,6 +40,7 @@ def command(
     as_flips: bool,
     run: str,
     scorer: str | None,
+    harm: bool,
     seed: int,
     as_json: bool,
     csv: Path | None,
@@ -46,7 +50,8 @@ def command(
     Per model and condition: the score, the difference in points and relative, 95 % intervals from a paired bootstrap
     over questions, a p-value from a sign-flip permutation test, also corrected for all comparisons shown, right->wrong
     and wrong->right counts beside what chance alone gives, the smallest effect that could have been seen, tokens and
-    cost. With repeats, also bounds to the share of trials that a condition harms and helps.
+    cost. With repeats and --harm (JSON and CSV always), also bounds to the share of trials that a condition harms and
+    helps.
     Where a replayed web had gaps, or gave answers away, also how often, and whether the conditions differ in that.
     """
     from rich.console import Console
@@ -57,8 +62,8 @@ def command(
     from toolablate.traces.errors import InputError
     from toolablate.traces.terminal import comparison_table, counted, flips_table, misses_view
 
-    if as_flips and (by or csv):
-        raise InputError("--flips goes with neither --by nor --csv", code="usage")
+    if as_flips and (by or csv or harm):
+        raise InputError("--flips goes without --by, --harm and --csv", code="usage")
     paired = read_paired(store, baseline=baseline, run=run, scorer=scorer)
     if paired.warning:
         Console(stderr=True).print(f"Warning: {paired.warning}", style="yellow", markup=False, soft_wrap=True)
@@ -69,7 +74,7 @@ def command(
         else:
             Console().print(flips_table(flips, paired.floors()))
         return
-    comparisons = paired.compare(by=by, seed=seed)
+    comparisons = paired.compare(by=by, seed=seed, harm=harm or as_json or csv is not None)
     if csv is not None:
         export(comparisons_csv(comparisons), csv, "--csv")
     rates, differences = paired.miss_rates(), paired.miss_differences(seed=seed)
@@ -77,7 +82,7 @@ def command(
         click.echo(comparisons_json(comparisons, rates, differences))
         return
     console = Console()
-    console.print(comparison_table(comparisons))
+    console.print(comparison_table(comparisons, show_harm=harm))
     if (misses := misses_view(rates, differences)) is not None:
         console.print(misses)
     if paired.left_out:

@@ -22,7 +22,9 @@ def test_groups_noise_and_corrections_of_a_run_with_repeats(write_plan: WritePla
     ran = cli("run", write_plan(replies, conditions=conditions, questions=questions, extra="repeats = 3"))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "noise" in ran.stdout
-    assert "that look harmed" in " ".join(ran.stdout.split())
+    assert "harmed" not in ran.stdout
+    assert "harmed" not in cli("compare", store).stdout
+    assert "Look so in half of their repeats" in cli("compare", store, "--harm").stdout
     table = store.parent / "table.csv"
     told = cli("compare", store, "--by", "kind", "--by", "domain", "--json", "--csv", table)
     rows = json.loads(told.stdout)["comparisons"]
@@ -33,9 +35,28 @@ def test_groups_noise_and_corrections_of_a_run_with_repeats(write_plan: WritePla
     with table.open(encoding="utf-8") as opened:
         assert [row["harmed_share_low"] for row in csv.DictReader(opened)] == ["0.5", "", ""]
     flips = cli("compare", store, "--flips")
-    assert "chance alone gives 0.0 each way" in " ".join(flips.stdout.split())
+    assert "scaffold 2 1.0 1.0 0.0 2" in " ".join(flips.stdout.replace("none", "").split())
     floors = json.loads(cli("compare", store, "--flips", "--json").stdout)["floors"]
     assert [floor["chance"]["noise_flips"] for floor in floors] == [0.0]
     refused = cli("compare", store, "--by", "colour")
     assert refused.returncode == 2
     assert "'domain', 'difficulty', 'language', 'kind'" in refused.stderr
+    refused = cli("compare", store, "--flips", "--harm")
+    assert refused.returncode == 2
+    assert "--flips goes without" in refused.stderr
+
+    _refuses_what_would_spoil_the_store(cli, store)
+
+
+def _refuses_what_would_spoil_the_store(cli: Cli, store: Path) -> None:
+    before = store.read_bytes()
+    linked = store.parent / "linked.csv"
+    linked.symlink_to(store)
+    for path in (store, linked):
+        refused = cli("compare", store, "--csv", path)
+        assert refused.returncode == 2
+        assert "is a store and would be overwritten" in " ".join(refused.stderr.split())
+    assert store.read_bytes() == before
+    negative = cli("compare", store, "--seed", "-1")
+    assert negative.returncode == 2
+    assert "Traceback" not in negative.stderr

@@ -117,7 +117,8 @@ def test_questions_are_grouped_by_what_is_asked_for(by: Any) -> None:
     rows = [replace(row, **{by: "x" if row.question == "q0" else "y"}) for row in pairs((1, 0), (1, 1), (0, 1))]
     found = compare(rows, "none", by=by)
     assert [(row.by, row.group, row.questions) for row in found] == [(None, None, 3), (by, "x", 1), (by, "y", 2)]
-    assert found[0] == compare(rows, "none")[0]
+    alone = compare(rows, "none")[0]
+    assert found[0] == replace(alone, p_holm=found[0].p_holm, p_bh=found[0].p_bh, comparisons=3)
 
 
 def test_no_other_field_groups() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from tests.traces.pages import SAFE, observations, shown
 
-from toolablate.traces.analysis import compare
+from toolablate.traces.analysis import Comparison, Observation, compare
 from toolablate.traces.terminal import (
     comparison_table,
 )
@@ -19,19 +19,19 @@ def test_a_comparison_fits_its_terminal_and_loses_nothing(width: int, by: str | 
     assert "…" not in page
     for figure in (
         "gpt-x  compared with none",
-        "65.0",
         "50.0",
         "−15.0",
         "Δ points",
         "Δ rel.",
         "p Holm",
         "noise",
+        "could see",
         "34.6k",
         "$0.001",
     ):
         assert figure in page, figure
     assert ("−23.1 %" in page) == (width > 80)
-    assert ("Not shown, for want of width: p BH, could see, Δ rel., 95 % of Δ rel." in page) == (width == 80)
+    assert ("Not shown, for want of width: base, p, p BH, Δ rel., 95 % of Δ rel." in page) == (width == 80)
     assert ("law" in page) == (by == "domain")
     assert "SIMULATED" not in page
 
@@ -41,7 +41,7 @@ def test_simulated_models_are_announced_next_to_their_figures() -> None:
     assert "SIMULATED" in page.splitlines()[1]
 
 
-def test_what_failed_or_was_left_out_is_visible_and_explained() -> None:
+def test_what_failed_or_was_left_out_is_visible() -> None:
     rows = [
         replace(item, outcome="failed", value=None) if item.condition == "python" and item.question == "q1" else item
         for item in observations(verdict="unparsed", tokens=None, cost_usd=None)
@@ -49,13 +49,11 @@ def test_what_failed_or_was_left_out_is_visible_and_explained() -> None:
     page = shown(comparison_table(compare(rows, "none")))
     (line,) = [line for line in page.splitlines() if line.split()[:2] == ["python", "40"]]
     assert line.split() == ["python", "40", "39", "0", "0", "1", "1", "-", "-"]
-    for note in ("Unparsed:", "Failed:", "Left out:", "- is unknown"):
-        assert note in page
 
 
 def test_what_ran_out_is_told_under_the_table_and_so_is_unknown_cost() -> None:
     plain = observations()
-    assert not re.search("Budget:|unknown cost", shown(comparison_table(compare(plain, "none"))))
+    assert not re.search("ran out|unknown cost", shown(comparison_table(compare(plain, "none"))))
     rows = [
         replace(item, outcome="budget", limit="turns" if item.question < "q2" else "tokens", cost_usd=None)
         if item.condition == "python" and item.question < "q3"
@@ -83,6 +81,50 @@ def test_unknown_cost_of_a_baseline_is_told_whichever_condition_comes_first() ->
     told = f"Trials of unknown cost: up to {unpriced} (none); the mean is of the others."
     for order in (found, found[::-1]):
         assert told in shown(comparison_table(order), 140)
+
+
+def footnotes(rows: list[Comparison], width: int = 100) -> list[str]:
+    page = shown(comparison_table(rows), width)
+    return [
+        line for line in page[len(shown(comparison_table(rows, footnotes=False), width)) :].splitlines() if line.strip()
+    ]
+
+
+def spoiled() -> list[Observation]:
+    """Two models, groups, clusters, a graded and an uneven one, repeats, limits and unknown costs."""
+    return [
+        replace(
+            item,
+            model=model,
+            repeat=repeat,
+            value=None if item.question == "q1" and repeat == 1 else abs((item.value or 0) - 0.3 * (repeat == 2)),
+            cluster="text" if item.question in ("q2", "q3") else "",
+            cost_usd=None if item.question == "q5" else item.cost_usd,
+            outcome="budget" if item.question == "q6" else item.outcome,
+            limit="turns" if item.question == "q6" else None,
+        )
+        for item in observations()
+        for model in ("m", "other")
+        for repeat in range(3 if item.condition == "none" else 2)
+    ]
+
+
+def test_a_comparison_has_few_footnotes_and_names_where_the_others_are() -> None:
+    lines = footnotes(compare(observations(), "none", by="domain"))
+    assert len(lines) <= 4
+    assert lines[-1].strip() == "What each figure means: docs/statistics.md."
+    assert len(footnotes(compare(spoiled(), "none"))) <= 13, "also where there is something to say of everything"
+
+
+def test_rows_that_a_footnote_names_are_named_with_their_model_where_there_are_several() -> None:
+    page = " ".join(shown(comparison_table(compare(spoiled(), "none")), 200).split())
+    assert "more repeats of on one side than on the other: m python 40 of 40, m search 40 of 40, other python" in page
+    assert "Right is a score of 0.5 or more" in page
+    row = replace(compare(observations(), "none")[0], ci95=(-30.0, -0.1), p_value=0.06)
+    page = shown(comparison_table([row, replace(row, model="other")]), 140)
+    assert "whether there is an effect: gpt-x python, other python." in page
+    many = [replace(row, condition=f"c{number}") for number in range(6)]
+    assert "an effect: c0, c1, c2, c3 and 2 more." in shown(comparison_table(many), 140)
 
 
 def test_an_empty_comparison_says_so() -> None:

@@ -54,8 +54,17 @@ def test_p_values_are_corrected_over_all_rows_that_have_one() -> None:
     assert [row.p_holm for row in tested] == holm(p_values)
     assert [row.p_bh for row in tested] == benjamini_hochberg(p_values)
     assert {(row.p_holm, row.p_bh) for row in rows if row.p_value is None} == {(None, None)}
-    assert "corrected for all 12 comparisons shown" in shown(comparison_table(rows), 140)
-    assert "corrected for the one comparison shown" in shown(comparison_table(tested[:1]), 140)
+    assert {row.comparisons for row in rows} == {12}
+    assert "corrected for the 12 comparisons in this table" in shown(comparison_table(rows), 140)
+    (only,) = compare([seen for seen in labelled() if seen.condition != "search"], "none")
+    assert "corrected for the one comparison in this table" in shown(comparison_table([only]), 140)
+
+
+def test_a_group_that_is_all_questions_is_no_comparison_of_its_own() -> None:
+    rows = compare(labelled(), "none", by=("difficulty", "kind"))
+    assert [row.comparisons for row in rows] == [6] * 8, "of two conditions each the total and two kinds"
+    for total, easy in (rows[:2], rows[4:6]):
+        assert (easy.group, easy.p_holm, easy.p_bh) == ("easy", total.p_holm, total.p_bh)
 
 
 def coloured(row: Comparison) -> bool:

@@ -42,7 +42,7 @@ def drawn(rng: np.random.Generator, before: Any, after: Any, repeats: int, **cha
     ]
 
 
-def test_flips_are_expected_between_single_runs_and_noise_is_the_mean_of_both_sides() -> None:
+def test_flips_are_expected_between_single_runs_and_noise_is_the_baselines_own() -> None:
     trials = [
         *runs("q0", "none", 1, 1, 0, 1),
         *runs("q0", "tool", 0, 1),
@@ -52,8 +52,9 @@ def test_flips_are_expected_between_single_runs_and_noise_is_the_mean_of_both_si
     (row,) = compare(trials, "none")
     assert (row.flips_right_to_wrong, row.flips_wrong_to_right) == (0.75 * 0.5, 0.25 * 0.5 + 1)
     # Pairs of different runs: of the baseline's q0 3 x 1 of 4 x 3; of the condition's 1 of 2; of q1 none.
-    assert row.noise_flips == pytest.approx((3 / 12 + 1 / 2) / 2)
-    assert (row.noise_questions, row.repeats) == (2, 4)
+    assert row.noise_flips == pytest.approx(3 / 12)
+    assert row.condition_noise_flips == pytest.approx(1 / 2)
+    assert (row.noise_questions, row.condition_noise_questions, row.repeats) == (2, 2, 4)
     assert (row.right_to_wrong, row.wrong_to_right) == (0, 1), "whole questions, by majority"
 
 
@@ -62,7 +63,7 @@ def test_with_one_repeat_flips_are_counts_and_the_noise_is_unknown() -> None:
     assert (row.flips_right_to_wrong, row.flips_wrong_to_right) == (13, 7) == (row.right_to_wrong, row.wrong_to_right)
     assert (row.noise_flips, row.noise_questions, row.harm, row.question_effects) == (None, 0, None, None)
     page = shown(comparison_table(compare(observations(), "none")), 140)
-    assert "`repeats` of 2 or more tell it" in page
+    assert "unknown at one repeat" in page
     assert "harmed" not in page
 
 
@@ -81,6 +82,7 @@ def test_what_does_not_count_is_no_repeat_and_noise_is_scaled_from_the_questions
     (row,) = compare(trials, "none")
     assert (row.questions, row.noise_questions) == (3, 1)
     assert row.noise_flips == pytest.approx(3 * 1 / 2)
+    assert (row.condition_noise_flips, row.condition_noise_questions) == (None, 0)
     page = shown(comparison_table([row]), 140)
     assert "noise was measured on the questions with two scored repeats: tool 1 of 3." in page
 
@@ -120,17 +122,23 @@ def test_harm_rests_on_the_questions_with_two_repeats_on_both_sides() -> None:
     (row,) = compare(trials, "none")
     assert (row.questions, row.harm_questions) == (80, 79)
     assert row.harm is not None
-    assert "Of questions with two scored repeats on both sides: tool 79 of 80." in shown(comparison_table([row]), 140)
+    page = shown(comparison_table([row], show_harm=True), 140)
+    assert "of questions with two scored repeats on both sides: tool 79 of 80." in page
 
 
 @pytest.mark.parametrize("width", [40, 80, 140])
 def test_harm_and_noise_are_shown_at_every_width(width: int) -> None:
     (row,) = compare(harmful(), "none")
-    page = shown(comparison_table([row]), width)
+    page = shown(comparison_table([row], show_harm=True), width)
     flat = " ".join(page.split())
     assert max(map(len, page.splitlines())) <= width
     assert row.noise_flips is not None
-    for part in (f"{row.noise_flips:.1f}", f"{row.flips_right_to_wrong:.1f}", "that look harmed", "harmed: share of"):
+    for part in (
+        f"{row.noise_flips:.1f}",
+        f"{row.flips_right_to_wrong:.1f}",
+        "Look so in half",
+        "harmed: of all trials",
+    ):
         assert part in flat, part
     assert re.search(r"\d\.\d \.\. \d+\.\d %", flat)
 
@@ -138,7 +146,10 @@ def test_harm_and_noise_are_shown_at_every_width(width: int) -> None:
 def test_names_beside_harm_are_inert() -> None:
     evil = "t\x1b]0;x\x07[bold]\u202e"
     trials = [replace(trial, condition=evil) if trial.condition == "tool" else trial for trial in harmful()]
-    for view in (comparison_table(compare(trials, "none")), flips_table(flips(trials, "none"), floors(trials, "none"))):
+    for view in (
+        comparison_table(compare(trials, "none"), show_harm=True),
+        flips_table(flips(trials, "none"), floors(trials, "none")),
+    ):
         page = shown(view, 140)
         assert SAFE.fullmatch(page)
         assert "t[bold]\ufffd" in page
@@ -150,14 +161,17 @@ def test_a_list_of_flips_begins_with_their_noise() -> None:
     (row,) = compare(trials, "none")
     assert floor.questions == 80
     assert (floor.chance.noise_flips, floor.chance.flips_right_to_wrong) == (row.noise_flips, row.flips_right_to_wrong)
-    first = shown(flips_table(flips(trials, "none"), [floor]), 140).splitlines()[0]
-    assert f"R→W {row.flips_right_to_wrong:.1f}" in first
-    assert f"chance alone gives {row.noise_flips:.1f} each way." in first
+    noise = shown(flips_table(flips(trials, "none"), [floor]), 140).splitlines()[4]
+    assert row.noise_flips is not None
+    figures = (row.flips_right_to_wrong, row.flips_wrong_to_right, row.noise_flips)
+    assert noise.split() == ["m", "tool", "none", "80", *(f"{figure:.1f}" for figure in figures), "80"]
     unknown = shown(flips_table(flips(observations(), "none"), floors(observations(), "none")), 140)
-    assert unknown.count("the noise is unknown") == 2
+    assert unknown.count("noise is unknown") == 1
+    assert max(map(len, shown(flips_table([], [floor] * 13), 80).splitlines())) <= 80
+    assert len(shown(flips_table([], [floor] * 13), 80).splitlines()) < 24
     read = json.loads(flips_json(flips(trials, "none"), [floor]))
     assert read["floors"][0]["chance"]["noise_flips"] == row.noise_flips
-    assert "chance alone gives" in shown(flips_table([], [floor]), 140)
+    assert "by chance alone" in shown(flips_table([], [floor]), 140)
 
 
 def test_csv_is_flat_and_says_what_json_says() -> None:

@@ -6,7 +6,7 @@ from toolablate.traces.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.traces.analysis.flips import Flip, flips, flips_json
 from toolablate.traces.analysis.misses import MissDifference, MissRate, miss_differences, miss_rates
 from toolablate.traces.analysis.noise import Floor, floors
-from toolablate.traces.analysis.pairing import Direction
+from toolablate.traces.analysis.pairing import RIGHT, Direction
 from toolablate.traces.analysis.statistics import (
     Bounds,
     Harm,
@@ -20,6 +20,7 @@ from toolablate.traces.store import Observation
 __all__ = [
     "FEW_CLUSTERS",
     "FEW_DIFFERING",
+    "RIGHT",
     "Bounds",
     "Comparison",
     "Direction",

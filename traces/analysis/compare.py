@@ -36,6 +36,10 @@ def compare(
     return _corrected([row for pair in found for row in _rows(pair, groupings, seed, harm=harm)])
 
 
+Test = tuple[str, str, tuple[str, ...]]
+"""What makes two rows the same comparison: model, condition and questions."""
+
+
 def _groupings(by: GroupBy | Sequence[GroupBy]) -> list[GroupBy]:
     found: list[GroupBy] = list(dict.fromkeys([by] if isinstance(by, str) else by))
     for name in found:
@@ -48,7 +52,7 @@ def _groupings(by: GroupBy | Sequence[GroupBy]) -> list[GroupBy]:
     return found
 
 
-def _rows(pair: Pair, groupings: Sequence[GroupBy], seed: int, *, harm: bool) -> list[Comparison]:
+def _rows(pair: Pair, groupings: Sequence[GroupBy], seed: int, *, harm: bool) -> list[tuple[Test, Comparison]]:
     rows = [_row(pair, seed, harm=harm)]
     for by in groupings:
         labels = {_label(trials, by) for arm in (pair.before, pair.after) for trials in arm.values()}
@@ -78,7 +82,9 @@ def _within(pair: Pair, by: GroupBy, label: str) -> Pair:
     )
 
 
-def _row(pair: Pair, seed: int, by: GroupBy | None = None, group: str | None = None, *, harm: bool) -> Comparison:
+def _row(
+    pair: Pair, seed: int, by: GroupBy | None = None, group: str | None = None, *, harm: bool
+) -> tuple[Test, Comparison]:
     before, after = pair.before, pair.after
     counted = scored_in_both(pair.scored_before, pair.scored_after)
     units = [unit(after[question][0]) for question in counted]
@@ -87,7 +93,7 @@ def _row(pair: Pair, seed: int, by: GroupBy | None = None, group: str | None = N
     ways = [direction(mean(one), mean(other)) for one, other in zip(old, new, strict=True)]
     both = right(old), right(new)
     trials = [trial for arm in (before, after) for repeats in arm.values() for trial in repeats]
-    return Comparison(
+    row = Comparison(
         model=pair.model,
         baseline=pair.baseline,
         condition=pair.condition,
@@ -95,8 +101,11 @@ def _row(pair: Pair, seed: int, by: GroupBy | None = None, group: str | None = N
         group=group,
         simulated=any(trial.simulated for trial in trials),
         **_fields(found),
+        uneven_questions=sum(len(one) != len(other) for one, other in zip(old, new, strict=True)),
         p_holm=None,
         p_bh=None,
+        comparisons=0,
+        graded=any(score not in (0, 1) for scores in (*old, *new) for score in scores),
         right_to_wrong=ways.count("right_to_wrong"),
         wrong_to_right=ways.count("wrong_to_right"),
         **_fields(chance(*both)),
@@ -105,6 +114,7 @@ def _row(pair: Pair, seed: int, by: GroupBy | None = None, group: str | None = N
         excluded_questions=len(before.keys() | after.keys()) - len(counted),
         **_sides(side(before, counted), side(after, counted)),
     )
+    return (pair.model, pair.condition, tuple(counted)), row
 
 
 def _fields(record: Any) -> dict[str, Any]:
@@ -115,11 +125,12 @@ def _sides(before: Side, after: Side) -> dict[str, Any]:
     return {f"baseline_{name}": value for name, value in _fields(before).items()} | _fields(after)
 
 
-def _corrected(rows: list[Comparison]) -> list[Comparison]:
-    p_values = [row.p_value for row in rows if row.p_value is not None]
-    corrected = iter(zip(holm(p_values), benjamini_hochberg(p_values), strict=True))
+def _corrected(rows: list[tuple[Test, Comparison]]) -> list[Comparison]:
+    p_values = {test: row.p_value for test, row in rows if row.p_value is not None}
+    each = list(p_values.values())
+    corrected = dict(zip(p_values, zip(holm(each), benjamini_hochberg(each), strict=True), strict=True))
     found = []
-    for row in rows:
-        p_holm, p_bh = (None, None) if row.p_value is None else next(corrected)
-        found.append(replace(row, p_holm=p_holm, p_bh=p_bh))
+    for test, row in rows:
+        p_holm, p_bh = corrected.get(test, (None, None))
+        found.append(replace(row, p_holm=p_holm, p_bh=p_bh, comparisons=len(corrected)))
     return found

@@ -25,19 +25,26 @@ class Comparison:
     ci95                95 % interval of delta_points; None where the data cannot tell (fewer than two independent
                         questions, or no question differs from another)
     delta_relative      delta_points in percent of baseline_score; None where that is 0
-    delta_relative_ci95 its 95 % interval, in percent; None also where resampled questions have a baseline score of 0
-    p_value             two-sided sign-flip test of delta = 0
+    delta_relative_ci95 its 95 % interval, in percent; None also where so few questions have a baseline score above 0
+                        that resampled ones might all have 0
+    p_value             two-sided sign-flip test of delta = 0, over as many repeats of one side as of the other
+    uneven_questions    those that have more repeats on one side, of which the last do not count for p_value
     p_holm, p_bh        the same, corrected over all rows of one `compare`: by Holm (any false finding among them), by
                         Benjamini and Hochberg (the share of false ones among the findings)
+    comparisons         how many these are corrected for; rows over the same questions (a group that is all of them)
+                        count once
     detectable_points   the true difference that a two-sided test at level .05 (not corrected) finds with probability
                         80 %, given how much the differences vary: (1.96 + 0.84) times the standard error of
-                        delta_points over clusters; None where that is 0 or unknown
-    right_to_wrong,     questions whose correctness differs; with repeats a question is right where its mean score is
-      wrong_to_right    at least 0.5
+                        delta_points over clusters; None where that is 0 or unknown, more than 100, or where so few
+                        clusters can have no p_value below .05
+    graded              some score is neither 0 nor 1. What follows knows only right and wrong: right is a score of at
+                        least 0.5, so that a drop from .95 to .55 is none
+    right_to_wrong,     questions whose correctness differs, by the mean score over their repeats
+      wrong_to_right
     flips_..., noise_.. the same between single runs, and what chance alone gives: see `Chance`. With one repeat the
                         flips are the counts above and the noise is unknown
-    harm                shares of trials, in [0, 1], that are harmed and helped, within bounds; None for groups, and
-                        where no question has two scored repeats on both sides
+    harm                shares of trials, in [0, 1], that are harmed and helped, within bounds; None for groups, where
+                        it was not asked for, and where no question has two scored repeats on both sides
     question_effects    what half of the repeats says of the questions that look harmed or helped in the other half, as
                         differences of scores in [-1, 1]; None where `harm` is
     harm_questions      how many questions these two rest on
@@ -72,15 +79,20 @@ class Comparison:
     delta_relative: float | None
     delta_relative_ci95: tuple[float, float] | None
     p_value: float | None
+    uneven_questions: int
     p_holm: float | None
     p_bh: float | None
+    comparisons: int
     detectable_points: float | None
+    graded: bool
     right_to_wrong: int
     wrong_to_right: int
     flips_right_to_wrong: float
     flips_wrong_to_right: float
     noise_flips: float | None
     noise_questions: int
+    condition_noise_flips: float | None
+    condition_noise_questions: int
     harm: Harm | None
     question_effects: SelectedEffects | None
     harm_questions: int

@@ -53,19 +53,16 @@ def miss_differences(
 
     The difference of two rates is a sum of one contribution for each question (or cluster of questions): its misses
     beyond what the pooled rate would give, per lookup, on one side less those on the other. Signs of contributions are
-    flipped at random (`sign_flip_p`); p-values are Holm's over the pairs of one model.
+    flipped at random (`sign_flip_p`); p-values are Holm's over all pairs.
     """
     arms = _arms(observations, order)
-    found = []
-    for model in dict.fromkeys(model for model, _ in arms):
-        names = [condition for named, condition in arms if named == model]
-        pairs = [
-            _difference(model, (one, two), arms[model, one], arms[model, two], seed, resamples)
-            for one, two in combinations(names, 2)
-        ]
-        corrected = holm([pair.p_value for pair in pairs])
-        found += [replace(pair, p_value=p_value) for pair, p_value in zip(pairs, corrected, strict=True)]
-    return found
+    found = [
+        _difference(model, (one, two), arms[model, one], arms[model, two], seed, resamples)
+        for model in dict.fromkeys(model for model, _ in arms)
+        for one, two in combinations([condition for named, condition in arms if named == model], 2)
+    ]
+    corrected = holm([pair.p_value for pair in found])
+    return [replace(pair, p_value=p_value) for pair, p_value in zip(found, corrected, strict=True)]
 
 
 def _arms(observations: Iterable[Observation], order: Sequence[str]) -> dict[tuple[str, str], list[Observation]]:

@@ -28,17 +28,20 @@ class Chance:
 
     flips_right_to_wrong,   questions that one run of the baseline gets right and one run of the condition gets wrong,
       flips_wrong_to_right  or the reverse; expected over the choice of the runs, which with one repeat is a count
-    noise_flips             questions that go one way, no matter which, between two runs of the same condition: the mean
-                            of the baseline's and the condition's own, where both have repeats. Without any change both
-                            ways would show as many. None where no question has two scored repeats
-    noise_questions         questions that this was measured on, from which it is scaled to all; where the two sides
-                            differ, the fewer
+    noise_flips             questions that go one way, no matter which, between two runs of the baseline. Without any
+                            change both ways would show as many. None where no question has two scored repeats of it
+    noise_questions         questions that this was measured on, from which it is scaled to all
+    condition_noise_...     the same between two runs of the condition
+
+    Right is a score of RIGHT or more: of graded scores these see no change that does not cross it.
     """
 
     flips_right_to_wrong: float
     flips_wrong_to_right: float
     noise_flips: float | None
     noise_questions: int
+    condition_noise_flips: float | None
+    condition_noise_questions: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +82,8 @@ def right(scores: Iterable[Sequence[float]]) -> list[Repeats]:
 
 
 def chance(before: Sequence[Repeats], after: Sequence[Repeats]) -> Chance:
-    sides = [found for found in map(_of_one_side, (before, after)) if found is not None]
-    return Chance(flips_between_runs(before, after), flips_between_runs(after, before), *_noise(sides, len(before)))
+    flips = flips_between_runs(before, after), flips_between_runs(after, before)
+    return Chance(*flips, *_noise(before), *_noise(after))
 
 
 def harmed(before: Sequence[Repeats], after: Sequence[Repeats], units: Sequence[Unit], *, seed: int = 0) -> Harmed:
@@ -112,14 +115,8 @@ def _right_share(repeats: Sequence[Repeats]) -> float:
     return math.fsum(sum(drawn) / len(drawn) for drawn in repeats) / max(1, len(repeats))
 
 
-def _of_one_side(repeats: Sequence[Repeats]) -> tuple[float, int] | None:
-    """Noise flips per question, and of how many questions."""
+def _noise(repeats: Sequence[Repeats]) -> tuple[float | None, int]:
+    """Noise flips of all questions, and of how many they were measured."""
     several = [drawn for drawn in repeats if len(drawn) > 1]
     flips = noise_flips(several)
-    return None if flips is None else (flips / len(several), len(several))
-
-
-def _noise(sides: Sequence[tuple[float, int]], questions: int) -> tuple[float | None, int]:
-    if not sides:
-        return None, 0
-    return questions * math.fsum(share for share, _ in sides) / len(sides), min(count for _, count in sides)
+    return (None, 0) if flips is None else (len(repeats) * flips / len(several), len(several))

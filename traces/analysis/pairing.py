@@ -99,11 +99,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def _values(trials: Sequence[Observation]) -> list[float]:
-    counted = [
-        (trial.repeat, trial.trial, trial.value)
-        for trial in trials
-        if trial.value is not None and trial.outcome != "failed"
-    ]
+    counted = [(trial.repeat, trial.trial, trial.value or 0.0) for trial in trials if counts(trial)]
     return [value for _, _, value in sorted(counted)]
 
 

@@ -15,7 +15,7 @@ WAYS = {"right_to_wrong": Text("R→W", style="bold red"), "wrong_to_right": Tex
 def flips_table(flips: Sequence[Flip], floors: Sequence[Floor] = ()) -> RenderableType:
     """How many flips chance alone gives, then the questions that flipped, with the beginnings of the ids of both sides'
     trials, by which `show` finds them."""
-    noise = [_noise(floor) for floor in floors]
+    noise = _noise(floors)
     if not flips:
         return Group(*noise, Text("No question went from right to wrong or from wrong to right.", style="yellow"))
     columns = (
@@ -34,18 +34,27 @@ def flips_table(flips: Sequence[Flip], floors: Sequence[Floor] = ()) -> Renderab
     return Group(*banner, *noise, table)
 
 
-def _noise(floor: Floor) -> Text:
+def _noise(floors: Sequence[Floor]) -> list[RenderableType]:
     """Below this many flips of one run, a list is what chance gives."""
-    chance = floor.chance
-    which = f"{one_line(floor.model)}, {one_line(floor.condition)} against {one_line(floor.baseline)}: "
-    if chance.noise_flips is None:
-        said = "the noise is unknown; `repeats` of 2 or more tell how many flips chance alone gives."
-    else:
-        ways = f"R→W {chance.flips_right_to_wrong:.1f}, W→R {chance.flips_wrong_to_right:.1f}"
-        of = f" (measured on {chance.noise_questions:,} of {numbers.counted(floor.questions, 'question')})"
-        partly = of if chance.noise_questions < floor.questions else ""
-        said = f"{ways} between single runs; chance alone gives {chance.noise_flips:.1f} each way{partly}."
-    return Text(f" {which}{said}", style="dim", overflow="fold")
+    if not floors:
+        return []
+    found = [floor.chance for floor in floors]
+    table = Fitted(
+        (
+            names("model", [_name(floor.model) for floor in floors], common=True),
+            names("condition", [_name(floor.condition) for floor in floors]),
+            names("baseline", [_name(floor.baseline) for floor in floors], common=True),
+            figures("questions", [f"{floor.questions:,}" for floor in floors], common=True),
+            figures("R→W", [f"{chance.flips_right_to_wrong:.1f}" for chance in found]),
+            figures("W→R", [f"{chance.flips_wrong_to_right:.1f}" for chance in found]),
+            figures("noise", [numbers.percent(chance.noise_flips) for chance in found]),
+            figures("measured on", [f"{chance.noise_questions:,}" for chance in found], common=True),
+        )
+    )
+    heading = Text(" Between single runs, and by chance alone either way (noise)", style="bold")
+    if any(chance.noise_flips is None for chance in found):
+        return [heading, table, Text(" noise is unknown without `repeats` of 2 or more.", style="dim")]
+    return [heading, table]
 
 
 def _name(text: str) -> Text:

@@ -34,7 +34,10 @@ def flips(count: float, repeats: int) -> str:
 def p_value(value: float | None) -> str:
     if value is None:
         return UNKNOWN
-    return "<.0001" if value < 0.0001 else f"{value:.4f}"[1:] if value < 1 else "1.0"
+    if value < 0.0001:
+        return "<.0001"
+    text = f"{value:.4f}"
+    return text[1:] if text.startswith("0") else "1.0"
 
 
 def tokens(value: float | None) -> str:

@@ -19,6 +19,9 @@ MULTINOMIAL_COST = 24
 CELLS_KEPT = 32_000_000
 """Bytes of memory that one set of draws may take to be shared."""
 
+EMPTY_CHANCE = 1e-9
+"""Of one resample; of ten thousand it is still next to nothing."""
+
 FEWEST = 2.0
 """Clusters that are worth less than two say nothing of a spread."""
 
@@ -41,8 +44,8 @@ def bootstrap_interval(
     `sums` are the differences summed within each cluster, `sizes` how many differences each holds; the mean is
     sum(sums) / sum(sizes). Questions that stand alone are clusters of one. Where `sizes` are the scores of the baseline
     summed within each cluster, it is the interval of the relative change. Efron (1987), "Better bootstrap confidence
-    intervals", JASA 82. None where the data give no idea of the spread: fewer than two clusters, all alike, or sizes
-    that are 0 in a resample.
+    intervals", JASA 82. None where the data give no idea of the spread: fewer than two clusters, all alike, or so few
+    clusters with a size that a resample may have none.
     """
     return bootstrap_intervals([(sums, sizes)], seed=seed, confidence=confidence, resamples=resamples)[0]
 
@@ -75,7 +78,7 @@ def bootstrap_intervals(
 def _interval(
     total: Floats, size: Floats, count: NDArray[np.int64], means: Floats, confidence: float
 ) -> Interval | None:
-    if not np.isfinite(means).all() or _alike(total, size, count):
+    if _may_be_empty(size, count) or not np.isfinite(means).all() or _alike(total, size, count):
         return None
     observed = float(count @ total / (count @ size))
     worth = float((count @ size) ** 2 / (count @ size**2))
@@ -90,6 +93,12 @@ def _expanded(tail: float, clusters: float) -> float:
     section 3.2.2, for n equal clusters)."""
     clusters = max(clusters, FEWEST)
     return student_quantile(tail, clusters - 1) * math.sqrt(clusters / (clusters - 1))
+
+
+def _may_be_empty(size: Floats, count: NDArray[np.int64]) -> bool:
+    """Decided by how likely it is, not by whether it happened, so that the seed does not decide."""
+    empty = float(count[size == 0].sum() / count.sum())
+    return bool(empty ** float(count.sum()) > EMPTY_CHANCE)
 
 
 def _alike(total: Floats, size: Floats, count: NDArray[np.int64]) -> bool:

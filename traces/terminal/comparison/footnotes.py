@@ -1,10 +1,10 @@
 """What the tables of a comparison mean, and what to know before reading them."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from toolablate.traces.analysis import FEW_CLUSTERS, FEW_DIFFERING, Comparison
+from toolablate.traces.analysis import FEW_CLUSTERS, FEW_DIFFERING, RIGHT, Comparison
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.comparison.effects import SMALL
 from toolablate.traces.terminal.numbers import SIGNIFICANT
@@ -13,38 +13,31 @@ from toolablate.traces.terminal.plain import one_line
 SHOWN = 4
 """How many rows a footnote names."""
 
+DEFINITIONS = "docs/statistics.md"
 
-def footnotes_of(rows: Sequence[Comparison]) -> Iterator[str]:
-    yield "n: questions scored on both sides; all figures are paired over them. base, score: percent."
-    yield "Δ points: difference in percentage points, its interval from a paired bootstrap over questions (BCa)."
-    yield "Δ rel.: the same difference in percent of the base score."
-    yield "could see: the least true Δ points that this design finds (p < .05) with 80 % probability."
+
+def footnotes_of(rows: Sequence[Comparison], *, show_harm: bool = False) -> Iterator[str]:
     yield from _tested(rows)
     yield from _small(rows)
+    yield from _flips(rows)
+    yield from _graded(rows)
+    yield from _uneven(rows)
     yield from _at_the_edge(rows)
     yield from _clustered(rows)
-    yield from _flips(rows)
-    yield from _harmed(rows)
-    yield "Tokens and cost: mean per trial that counts."
+    if show_harm:
+        yield from _harmed(rows)
     if _varies(rows):
         yield "varies: the baseline's mean is over the questions that it shares with each condition, which differ."
     yield from _unpriced(rows)
-    if any(row.unparsed or row.baseline_unparsed for row in rows):
-        yield "Unparsed: replies without an answer that could be extracted; no points, unless excluded."
     yield from _budgets(rows)
-    if any(row.failed or row.baseline_failed for row in rows):
-        yield "Failed: trials without an answer, for a reason outside the model; never scored. See `show`."
-    if any(row.excluded_questions for row in rows):
-        yield "Left out: questions that lack a score on one side, and so count on neither."
-    if any(row.ci95 is None or row.tokens is None or row.cost_usd is None for row in rows):
-        yield f"{numbers.UNKNOWN} is unknown, or cannot be told from these data."
+    yield f"What each figure means: {DEFINITIONS}."
 
 
 def _tested(rows: Sequence[Comparison]) -> Iterator[str]:
-    count = sum(row.p_value is not None for row in rows)
-    shown = "the one comparison shown" if count == 1 else f"all {count:,} comparisons shown"
-    yield f"p: two-sided sign-flip test. p Holm, p BH: corrected for {shown}."
-    yield f"p Holm < {SIGNIFICANT:g}, in colour, bounds the chance of any false finding; p BH the share of them."
+    count = max((row.comparisons for row in rows), default=0)
+    shown = "the one comparison" if count == 1 else f"the {count:,} comparisons"
+    if count:
+        yield f"In colour: p Holm < {SIGNIFICANT:g}, which is corrected for {shown} in this table."
 
 
 def _small(rows: Sequence[Comparison]) -> Iterator[str]:
@@ -63,37 +56,54 @@ def _at_the_edge(rows: Sequence[Comparison]) -> Iterator[str]:
         and (row.p_value < SIGNIFICANT) == (row.ci95[0] <= 0 <= row.ci95[1])
     ]
     if found:
-        named = ", ".join(_name(row) for row in found[:SHOWN]) + (" and so on" if len(found) > SHOWN else "")
-        yield f"At the edge, interval and p disagree on whether there is an effect: {named}."
+        yield f"At the edge, interval and p disagree on whether there is an effect: {_named(found, rows)}."
 
 
-def _name(row: Comparison) -> str:
-    return one_line(row.condition) + ("" if row.group is None else f" ({one_line(row.group) or f'no {row.by}'})")
+def _uneven(rows: Sequence[Comparison]) -> Iterator[str]:
+    found = [row for row in rows if row.group is None and row.uneven_questions]
+    if found:
+        named = _named(found, rows, lambda row: f" {row.uneven_questions:,} of {row.questions:,}")
+        yield f"p leaves out what questions have more repeats of on one side than on the other: {named}."
+
+
+def _graded(rows: Sequence[Comparison]) -> Iterator[str]:
+    if any(row.graded for row in rows):
+        yield f"Right is a score of {RIGHT:g} or more: flips, noise and harm see no change that stays on its side."
 
 
 def _flips(rows: Sequence[Comparison]) -> Iterator[str]:
     if all(row.repeats <= 1 for row in rows):
-        yield "R→W: questions right under the baseline and wrong under the condition; W→R: the reverse."
-        yield "noise: how many go either way by chance alone; `repeats` of 2 or more tell it."
+        yield "R→W: right under the baseline, wrong under the condition; noise: by chance, unknown at one repeat."
         return
-    yield "R→W: questions right in one run of the baseline and wrong in one run of the condition, on average."
-    yield "W→R: the reverse. noise: as many go either way between two runs of the same condition."
+    yield "R→W: right in one baseline run, wrong in one run of the condition; noise: in another baseline run."
     partly = [row for row in rows if row.group is None and 0 < row.noise_questions < row.questions]
     if partly:
-        named = ", ".join(f"{_name(row)} {row.noise_questions:,} of {row.questions:,}" for row in partly[:SHOWN])
+        named = _named(partly, rows, lambda row: f" {row.noise_questions:,} of {row.questions:,}")
         yield f"noise was measured on the questions with two scored repeats: {named}."
 
 
 def _harmed(rows: Sequence[Comparison]) -> Iterator[str]:
     if not any(row.harm for row in rows):
         return
-    yield "harmed: share of trials right under the baseline that the condition turns wrong; helped: the reverse."
-    yield "Nobody sees a trial under both, so these are bounds; the interval covers both ends."
-    yield "Half of the repeats say which questions look harmed or helped, the other half by how much."
+    yield "harmed: of all trials those right under the baseline and wrong under the condition; helped: the reverse."
     partly = [row for row in rows if row.harm and row.harm_questions < row.questions]
     if partly:
-        named = ", ".join(f"{_name(row)} {row.harm_questions:,} of {row.questions:,}" for row in partly[:SHOWN])
-        yield f"Of questions with two scored repeats on both sides: {named}."
+        named = _named(partly, rows, lambda row: f" {row.harm_questions:,} of {row.questions:,}")
+        yield f"These are of questions with two scored repeats on both sides: {named}."
+
+
+def _named(
+    found: Sequence[Comparison], rows: Sequence[Comparison], more: Callable[[Comparison], str] | None = None
+) -> str:
+    several = len({row.model for row in rows}) > 1
+    named = ", ".join(f"{_name(row, several)}{more(row) if more else ''}" for row in found[:SHOWN])
+    return f"{named} and {len(found) - SHOWN:,} more" if len(found) > SHOWN else named
+
+
+def _name(row: Comparison, several: bool) -> str:
+    model = f"{one_line(row.model)} " if several else ""
+    group = "" if row.group is None else f" ({one_line(row.group) or f'no {row.by}'})"
+    return f"{model}{one_line(row.condition)}{group}"
 
 
 def _varies(rows: Sequence[Comparison]) -> bool:
@@ -109,7 +119,7 @@ def _budgets(rows: Sequence[Comparison]) -> Iterator[str]:
     if not found:
         return
     shown = "; ".join(f"{name}: {_listed(limits)}" for name, limits in found.items())
-    yield f"Budget: trials that a limit ended, asked once more for their answer and scored. What ran out: {shown}."
+    yield f"Trials that the budget ended were asked once more. What ran out: {shown}."
 
 
 def _listed(limits: dict[str, int]) -> str:

@@ -1,6 +1,6 @@
 """Whom a condition harms and helps, as far as repeats can tell: bounds, and what one half says of the other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.console import RenderableType
 from rich.padding import Padding
@@ -8,59 +8,74 @@ from rich.text import Text
 
 from toolablate.traces.analysis import Bounds, Comparison, Selected
 from toolablate.traces.terminal import numbers
-from toolablate.traces.terminal.fitted import Fitted, figures, names
+from toolablate.traces.terminal.comparison.effects import mark
+from toolablate.traces.terminal.fitted import Column, Fitted, figures, names
 from toolablate.traces.terminal.plain import inert, one_line
 
 
 def harm(rows: Sequence[Comparison]) -> Iterator[RenderableType]:
-    """Nothing where repeats do not tell."""
+    """Says what is lacking where repeats do not tell."""
     found = [(row, row.harm) for row in rows if row.harm is not None]
     if not found:
+        if any(row.group is None and row.questions for row in rows):
+            lacking = "Whom a condition harms is not known: no question has two scored repeats on both sides."
+            yield Padding(Text(lacking, style="yellow"), (1, 1, 0, 1))
         return
+    yield Text(" Share of trials, between bounds", style="bold")
     yield Fitted(
         (
-            names("", [inert(one_line(row.condition)) for row, _ in found]),
+            _conditions([row for row, _ in found]),
             figures("harmed", [_between(each.harmed) for _, each in found]),
-            figures("95 % interval", [_interval(each.harmed) for _, each in found]),
+            figures("95 % interval", [_interval(row, each.harmed) for row, each in found]),
             figures("helped", [_between(each.helped) for _, each in found]),
-            figures("95 % interval", [_interval(each.helped) for _, each in found]),
+            figures("95 % interval", [_interval(row, each.helped) for row, each in found]),
         )
     )
-    for row, _ in found:
-        if row.question_effects is not None:
-            yield Padding(_halves(row, row.question_effects.harmed, row.question_effects.helped), (0, 1, 0, 1))
+    selected = [(row, row.question_effects) for row, _ in found if row.question_effects is not None]
+    if selected:
+        totals = [row for row, _ in selected]
+        yield Text(" Look so in half of their repeats: their effect in the other half", style="bold")
+        yield Fitted(
+            (
+                _conditions(totals),
+                *_looked("harmed", totals, [each.harmed for _, each in selected]),
+                *_looked("helped", totals, [each.helped for _, each in selected]),
+            )
+        )
+
+
+def _conditions(rows: Sequence[Comparison]) -> Column:
+    return names("", [inert(one_line(row.condition)) for row in rows])
+
+
+def _looked(way: str, rows: Sequence[Comparison], chosen: Sequence[Selected]) -> tuple[Column, ...]:
+    of = list(zip(rows, chosen, strict=True))
+    return (
+        figures(way, [f"{each.questions:.0f}" for each in chosen]),
+        figures("points", [_points(each) for each in chosen]),
+        figures("95 % interval", [_points_interval(row, each) for row, each in of]),
+    )
+
+
+def _points(chosen: Selected) -> str:
+    return numbers.signed(None if chosen.effect is None else 100 * chosen.effect)
+
+
+def _points_interval(row: Comparison, chosen: Selected) -> str:
+    return _shown(row, chosen.ci95, lambda low, high: numbers.interval((100 * low, 100 * high)))
 
 
 def _between(bounds: Bounds) -> str:
-    # Chance may put a lower bound a little under 0, which no share can be.
     return f"{_share(bounds.low)} .. {_share(bounds.high)} %"
 
 
-def _interval(bounds: Bounds) -> str:
-    if bounds.ci95 is None:
-        return numbers.UNKNOWN
-    low, high = bounds.ci95
-    return f"{_share(low)} .. {_share(high)} %"
+def _interval(row: Comparison, bounds: Bounds) -> str:
+    return _shown(row, bounds.ci95, lambda low, high: f"{_share(low)} .. {_share(high)} %")
+
+
+def _shown(row: Comparison, interval: tuple[float, float] | None, text: Callable[[float, float], str]) -> str:
+    return numbers.UNKNOWN if interval is None else mark(row) + text(*interval)
 
 
 def _share(value: float) -> str:
-    return numbers.percent(100 * min(1.0, max(0.0, value)))
-
-
-def _halves(row: Comparison, harmed: Selected, helped: Selected) -> Text:
-    said = [
-        f"{each.questions:.0f} that look {way}, {_effect(each)}"
-        for way, each in (("harmed", harmed), ("helped", helped))
-        if each.effect is not None
-    ]
-    if not said:
-        return Text(f"{one_line(row.condition)}: no question looks harmed or helped in half of its repeats.")
-    return Text(
-        f"{one_line(row.condition)}, in the other half of the repeats: of {'; of '.join(said)}.", overflow="fold"
-    )
-
-
-def _effect(chosen: Selected) -> str:
-    low_high = None if chosen.ci95 is None else (100 * chosen.ci95[0], 100 * chosen.ci95[1])
-    points = None if chosen.effect is None else 100 * chosen.effect
-    return f"{numbers.signed(points)} points ({numbers.interval(low_high)})"
+    return numbers.percent(100 * value)

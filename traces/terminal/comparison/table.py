@@ -15,29 +15,32 @@ from toolablate.traces.terminal.plain import one_line
 from toolablate.traces.terminal.simulated import simulated_banner
 
 
-def comparison_table(comparisons: Sequence[Comparison], *, footnotes: bool = True) -> RenderableType:
-    """Effects, harm where repeats tell it, then trials and cost, model by model; the less important columns make way on
-    narrow terminals."""
+def comparison_table(
+    comparisons: Sequence[Comparison], *, footnotes: bool = True, show_harm: bool = False
+) -> RenderableType:
+    """Effects, whom conditions harm where that is asked for, then trials and cost, model by model; the less important
+    columns make way on narrow terminals."""
     if not comparisons:
         return Text("Nothing to compare: only the baseline has ended trials.", style="yellow")
-    return _Comparisons(tuple(comparisons), footnotes)
+    return _Comparisons(tuple(comparisons), footnotes, show_harm)
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparisons:
     rows: tuple[Comparison, ...]
     footnotes: bool
+    show_harm: bool
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for model, rows in groupby(self.rows, key=lambda row: row.model):
-            yield from _model_part(model, list(rows))
+            yield from _model_part(model, list(rows), show_harm=self.show_harm)
         if self.footnotes:
-            yield Padding(Text("\n".join(footnotes_of(self.rows)), style="dim"), (0, 1, 1, 1))
+            yield Padding(Text("\n".join(footnotes_of(self.rows, show_harm=self.show_harm)), style="dim"), (0, 1, 1, 1))
 
 
-def _model_part(model: str, rows: list[Comparison]) -> list[RenderableType]:
+def _model_part(model: str, rows: list[Comparison], *, show_harm: bool) -> list[RenderableType]:
     title = Text.assemble(" ", (one_line(model), "bold"), "  compared with ", (one_line(rows[0].baseline), "bold"))
     parts: list[RenderableType] = [title]
     if any(row.simulated for row in rows):
         parts.append(simulated_banner())
-    return [*parts, effects(rows), *harm(rows), trials(rows)]
+    return [*parts, effects(rows), *(harm(rows) if show_harm else ()), trials(rows)]
