@@ -28,11 +28,13 @@ def plain_text(text: str, *, max_chars: int | None = None) -> str:
 
     Tabs and line feeds stay, carriage returns before line feeds go. Longer text is cut in its middle, and says so.
     """
+    left_out = 0
     if max_chars is not None and len(text) > 4 * max_chars:
         # Enough of both ends to be cut again below, without walking through megabytes.
-        text = _cut(text, 2 * max_chars)
+        left_out = len(text) - 4 * max_chars
+        text = text[: 2 * max_chars] + text[-2 * max_chars :]
     cleaned = _CONTROLS.sub("\ufffd", _SEQUENCES.sub("", text.replace("\r\n", "\n")))
-    return cleaned if max_chars is None else _cut(cleaned, max_chars)
+    return cleaned if max_chars is None else _cut(cleaned, max_chars, left_out)
 
 
 def inert(text: str, style: str = "", *, max_chars: int | None = None) -> Text:
@@ -54,9 +56,10 @@ def shortened(text: str, cells: int) -> str:
     return f"{head}…{set_cell_size(text[::-1], tail)[::-1].lstrip()}"
 
 
-def _cut(text: str, max_chars: int) -> str:
-    if len(text) <= max_chars:
+def _cut(text: str, max_chars: int, left_out: int) -> str:
+    """At most so many characters, of a text that has lost `left_out` in its middle already."""
+    if len(text) <= max_chars and not left_out:
         return text
     head = max_chars * 2 // 3
-    left_out = len(text) - max_chars
-    return f"{text[:head]}\n[... {left_out:,} characters left out ...]\n{text[len(text) - (max_chars - head) :]}"
+    tail = max(head, len(text) - (max_chars - head))
+    return f"{text[:head]}\n[... {left_out + tail - head:,} characters left out ...]\n{text[tail:]}"
