@@ -11,10 +11,13 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
 from toolablate.traces.analysis import FEW_CLUSTERS, bootstrap_interval, sign_flip_p
-from toolablate.traces.analysis.effect import effect
+from toolablate.traces.analysis.effect import Effect, effect
+from toolablate.traces.analysis.pairing import Scored, even_difference, mean
 from toolablate.traces.analysis.statistics import bootstrap_intervals, clustered_standard_error
 
 RUNS = 2_000
+SHARED = 100
+"""Runs that share resamples, which are drawn only once for them."""
 QUESTIONS = 400
 
 
@@ -84,9 +87,9 @@ def _known(rng: np.random.Generator, repeats: int, clustered: bool) -> tuple[lis
 @pytest.mark.parametrize("repeats", [1, 3, 5])
 def test_intervals_of_points_and_of_the_relative_change_cover_the_truth(repeats: int, clustered: bool) -> None:
     rng, covered = np.random.default_rng(10 + 2 * repeats + clustered), np.zeros(2)
-    for seed in range(RUNS):
+    for run in range(RUNS):
         sums, bases, sizes = _known(rng, repeats, clustered)
-        found = bootstrap_intervals([(sums, sizes), (sums, bases)], seed=seed, resamples=1_000)
+        found = bootstrap_intervals([(sums, sizes), (sums, bases)], seed=run // SHARED, resamples=1_000)
         covered += [_holds(interval, truth) for interval, truth in zip(found, (-0.05, -0.05 / 0.55), strict=True)]
     assert covered / RUNS == pytest.approx([0.95, 0.95], abs=0.015)
 
@@ -97,29 +100,117 @@ def _holds(interval: tuple[float, float] | None, truth: float) -> bool:
 
 def _share_covered(draw: NDArray[np.float64], truth: float) -> float:
     found = [
-        bootstrap_interval(run.tolist(), [1] * len(run), seed=seed, resamples=1_500) for seed, run in enumerate(draw)
+        bootstrap_interval(each.tolist(), [1] * len(each), seed=run // SHARED, resamples=1_000)
+        for run, each in enumerate(draw)
     ]
     return float(np.mean([_holds(interval, truth) for interval in found]))
 
 
-def _binary(questions: int) -> NDArray[np.float64]:
+def _right_or_wrong(questions: int) -> tuple[NDArray[np.float64], float]:
+    """Single runs of which a tenth lose and a tenth gain."""
     rng = np.random.default_rng(questions)
-    return rng.choice([1.0, -1.0, 0.0], p=[0.1, 0.1, 0.8], size=(RUNS, questions))
+    return rng.choice([1.0, -1.0, 0.0], p=[0.1, 0.1, 0.8], size=(RUNS, questions)), 0.0
 
 
-def _graded(questions: int) -> NDArray[np.float64]:
+def _of_three(questions: int) -> tuple[NDArray[np.float64], float]:
+    """Three repeats of questions that are likely right or likely wrong, of which an eighth lose nine tenths of that."""
+    rng, shape = np.random.default_rng(questions), (RUNS, questions)
+    before = np.where(rng.random(shape) < 0.5, 0.9, 0.2)
+    after = np.where(rng.random(shape) < 0.125, 0.1 * before, before)
+    return (rng.binomial(3, after) - rng.binomial(3, before)) / 3, -0.125 * 0.9 * 0.55
+
+
+def _graded(questions: int) -> tuple[NDArray[np.float64], float]:
     """Scores such as F1: half of the questions do not change, the others by a lopsided amount, -1/6 on average."""
     rng, shape = np.random.default_rng(questions), (RUNS, questions)
-    return np.where(rng.random(shape) < 0.5, 0, rng.beta(1, 2, size=shape) - rng.beta(1, 1, size=shape)).round(4)
+    changes = rng.beta(1, 2, size=shape) - rng.beta(1, 1, size=shape)
+    return np.where(rng.random(shape) < 0.5, 0, changes).round(4), -1 / 12
 
 
-@pytest.mark.parametrize(("draw", "truth"), [(_binary, 0.0), (_graded, -1 / 12)], ids=["binary", "graded"])
-def test_few_questions_have_intervals_that_cover_less_than_they_say(
-    draw: Callable[[int], NDArray[np.float64]], truth: float
+@pytest.mark.parametrize("shape", [_right_or_wrong, _of_three, _graded], ids=["single", "repeats", "graded"])
+def test_intervals_of_enough_questions_cover_and_fewer_are_marked(
+    shape: Callable[[int], tuple[NDArray[np.float64], float]],
 ) -> None:
-    few, enough = (_share_covered(draw(questions), truth) for questions in (FEW_CLUSTERS // 2, FEW_CLUSTERS))
-    assert few < 0.935 <= enough + 3 * math.sqrt(0.05 * 0.95 / RUNS)
-    assert enough > few
+    for questions, least in ((FEW_CLUSTERS, 0.935), (3 * FEW_CLUSTERS, 0.94)):
+        assert _share_covered(*shape(questions)) >= least - 2 * math.sqrt(0.05 * 0.95 / RUNS)
+    covered = _share_covered(*shape(10))
+    assert 0.8 <= covered < 0.945, "with normal quantiles in place of Student's it is .03 to .04 less"
+
+
+def _clustered(sizes: Sequence[int], run: int) -> Effect:
+    """Questions of a cluster move together, and a little apart; nothing differs on average."""
+    rng, units = np.random.default_rng([run, len(sizes)]), np.repeat(np.arange(len(sizes)), sizes)
+    moved = rng.normal(0, 0.3, size=len(sizes))[units] + rng.normal(0, 0.2, size=len(units))
+    named = [("cluster", str(number)) for number in units]
+    return effect([0.5] * len(units), (0.5 + moved).tolist(), named, seed=run // SHARED, resamples=500)
+
+
+UNEQUAL = {
+    "alike": [5] * 60,
+    "every size": range(1, 61),
+    "a few of eight": [8] * 5 + [1] * 150,
+    "many of five": [5] * 20 + [1] * 60,
+    "long tail": np.ceil(np.exp(np.random.default_rng(7).normal(0.5, 1.0, size=100))).astype(int).tolist(),
+}
+
+
+@pytest.mark.parametrize("sizes", UNEQUAL.values(), ids=UNEQUAL)
+def test_clusters_of_unequal_size_have_intervals_that_cover(sizes: Sequence[int]) -> None:
+    found = [_clustered(sizes, run) for run in range(RUNS // 2)]
+    assert not any(each.small for each in found)
+    assert np.mean([_holds(each.ci95, 0.0) for each in found]) == pytest.approx(0.95, abs=0.02)
+    assert np.mean([(each.p_value or 0) < 0.05 for each in found]) == pytest.approx(0.05, abs=0.02)
+
+
+@pytest.mark.parametrize("sizes", [[10] + [1] * 59, [20] + [1] * 59, [50] + [1] * 99, [20] * 3 + [1] * 97])
+def test_a_few_giants_among_clusters_are_marked_and_their_interval_is_wide(sizes: Sequence[int]) -> None:
+    found = [_clustered(sizes, run) for run in range(400)]
+    assert all(each.small for each in found)
+    assert np.mean([_holds(each.ci95, 0.0) for each in found]) >= 0.94
+
+
+def _arm(rng: np.random.Generator, chances: NDArray[np.float64], repeats: int, *, graded: bool, lost: float) -> Scored:
+    values = rng.beta(4 * chances, 4 * (1 - chances), size=(repeats, len(chances))).T
+    if not graded:
+        values = (rng.random((len(chances), repeats)) < chances[:, None]).astype(float)
+    kept = rng.random(values.shape) >= lost
+    return {str(question): values[question, kept[question]].tolist() for question in np.flatnonzero(kept.any(axis=1))}
+
+
+@pytest.mark.parametrize(
+    ("repeats", "lost", "graded", "least"),
+    [
+        ((1, 5), 0.0, True, 0.04),
+        ((1, 5), 0.0, False, 0.015),  # single runs, of which few differ, cannot be significant so often
+        ((3, 3), 0.1, True, 0.04),
+        ((3, 3), 0.1, False, 0.04),
+    ],
+)
+def test_uneven_repeats_are_significant_one_time_in_twenty(
+    repeats: tuple[int, int], lost: float, graded: bool, least: float
+) -> None:
+    even, _ = _found_in_null_data(repeats, lost=lost, graded=graded)
+    assert least <= even <= 0.06
+
+
+def test_the_mean_of_ten_repeats_less_one_is_not_what_the_test_is_for() -> None:
+    even, plain = _found_in_null_data((1, 10), lost=0.0, graded=False)
+    assert plain > 0.08
+    assert even <= 0.05
+
+
+def _found_in_null_data(repeats: tuple[int, int], *, lost: float, graded: bool) -> tuple[float, float]:
+    """How often p < .05 over even repeats, and over all, where both arms are right one time in twenty (or score low):
+    differences of uneven means are then far from symmetric."""
+    rng, found = np.random.default_rng(21), np.zeros(2)
+    for run in range(RUNS):
+        before, after = (_arm(rng, np.full(100, 0.05), number, graded=graded, lost=lost) for number in repeats)
+        both = [(before[question], after[question]) for question in sorted(before.keys() & after.keys())]
+        even = [even_difference(old, new) for old, new in both]
+        plain = [mean(new) - mean(old) for old, new in both]
+        found += [sign_flip_p(each, seed=run, resamples=999) < 0.05 for each in (even, plain)]
+    share_even, share_plain = (found / RUNS).tolist()
+    return share_even, share_plain
 
 
 def test_the_clustered_standard_error_is_that_of_statsmodels() -> None:

@@ -9,6 +9,7 @@ from scipy import stats
 
 from toolablate.traces.analysis import bootstrap_interval, sign_flip_p
 from toolablate.traces.analysis.statistics.sign_flip import _beyond
+from toolablate.traces.analysis.statistics.student import student_quantile
 
 DIFFERENCES = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]), min_size=1, max_size=12)
 
@@ -125,13 +126,36 @@ def test_intervals_cover_the_truth(up: float, down: float) -> None:
     assert 0.92 <= covered / runs <= 0.975
 
 
-def test_intervals_cover_the_truth_with_clusters_of_unequal_size() -> None:
-    rng = np.random.default_rng(8)
-    runs, covered = 600, 0
-    for seed in range(runs):
-        sizes = rng.integers(1, 8, size=60)
-        means = rng.normal(0.1, 0.4, size=60)
-        sums = (means * sizes + rng.normal(0, 0.3, size=60) * np.sqrt(sizes)).tolist()
-        interval = bootstrap_interval(sums, sizes.tolist(), seed=seed, resamples=1_000)
-        covered += interval is not None and interval[0] <= 0.1 <= interval[1]
-    assert 0.91 <= covered / runs <= 0.98
+@pytest.mark.parametrize("freedom", [2, 3.5, 5, 10, 50, 1_000])
+@pytest.mark.parametrize("share", [0.01, 0.025, 0.2, 0.5, 0.975, 0.9917])
+def test_students_quantiles_are_those_of_scipy(share: float, freedom: float) -> None:
+    close = 0.03 if freedom < 3 else 0.01 if freedom < 5 else 0.0015
+    assert student_quantile(share, freedom) == pytest.approx(stats.t.ppf(share, freedom), rel=close, abs=1e-9)
+
+
+def test_few_clusters_have_wider_intervals_than_the_plain_bootstrap() -> None:
+    """At 10 by a seventh at least: Student's quantile for the normal one, and n - 1 for n."""
+    differences = np.random.default_rng(4).normal(size=10)
+    theirs = stats.bootstrap((differences,), np.mean, method="BCa", rng=np.random.default_rng(1)).confidence_interval
+    ours = bootstrap_interval(differences.tolist(), [1] * 10)
+    assert ours is not None
+    assert (ours[1] - ours[0]) / (theirs.high - theirs.low) > 1.14
+
+
+@pytest.mark.parametrize(("above", "known"), [(3, False), (12, False), (60, True), (100, True)])
+def test_whether_a_relative_change_has_an_interval_does_not_hang_on_the_seed(above: int, known: bool) -> None:
+    changes = np.random.default_rng(0).choice([-1.0, 0.0], size=100).tolist()
+    bases = [1.0] * above + [0.0] * (100 - above)
+    found = {bootstrap_interval(changes, bases, seed=seed, resamples=500) is not None for seed in range(50)}
+    assert found == {known}
+
+
+def test_a_giant_among_clusters_gives_no_interval_that_is_narrower() -> None:
+    """Levels so far out that the formula would come back from its pole."""
+    rng = np.random.default_rng(5)
+    moved = rng.normal(size=60)
+    alone = bootstrap_interval(moved.tolist(), [1] * 60)
+    giant = bootstrap_interval([20 * moved[0], *moved[1:].tolist()], [20] + [1] * 59)
+    assert alone is not None
+    assert giant is not None
+    assert giant[1] - giant[0] > alone[1] - alone[0]

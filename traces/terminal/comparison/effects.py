@@ -47,7 +47,7 @@ def _style(row: Comparison) -> str:
 
 
 def _could_see(row: Comparison) -> str:
-    return numbers.UNKNOWN if row.detectable_points is None else f"±{row.detectable_points:.1f}"
+    return numbers.UNKNOWN if row.detectable_points is None else f"{mark(row)}±{row.detectable_points:.1f}"
 
 
 def _named(row: Comparison, several: bool) -> Text:
