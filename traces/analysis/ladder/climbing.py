@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from toolablate.traces.analysis.effect import Effect
 from toolablate.traces.analysis.ladder.arms import Ladder, Rung
@@ -83,10 +83,7 @@ def _step(between: Rung, found: Effect, flips: Chance) -> Step:
         p_value=found.p_value,
         p_holm=None,
         detectable_points=found.detectable_points,
-        flips_right_to_wrong=flips.flips_right_to_wrong,
-        flips_wrong_to_right=flips.flips_wrong_to_right,
-        noise_flips=flips.noise_flips,
-        noise_questions=flips.noise_questions,
+        **asdict(flips),
     )
 
 

@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from toolablate.traces.analysis.effect import Effect, arms_effect, effect
+from toolablate.traces.analysis.effect import Effect, arms_effect, too_few
 from toolablate.traces.analysis.noise import Chance, chance, right
 from toolablate.traces.analysis.pairing import Arm, Scored, Unit, mean, scored, unit
+from toolablate.traces.analysis.statistics import bootstrap_intervals, by_unit
 from toolablate.traces.store import Observation
 
 
@@ -16,6 +17,15 @@ class Drawing:
 
     seed: int
     resamples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A mean in points, its 95 % interval, and whether that rests on too few questions to cover what it says."""
+
+    points: float
+    ci95: tuple[float, float] | None
+    small: bool
 
 
 class Trials:
@@ -65,10 +75,21 @@ class Trials:
         )
         return found, chance(*(right([side[question] for question in questions]) for side in sides))
 
-    def away(self, questions: Sequence[str], values: Sequence[float]) -> Effect:
-        """How far values in [-1, 1], one for each question, are from 0."""
-        zeros, units = [0.0] * len(values), self._units_of(questions)
-        return effect(zeros, values, units, seed=self._drawing.seed, resamples=self._drawing.resamples)
+    def means_known(self, questions: Sequence[str], columns: Sequence[Sequence[float]]) -> list[Known]:
+        """Of columns of values in [-1, 1], one for each question: what is known of their means, all from the same
+        resamples."""
+        sizes, *sums = by_unit(self._units_of(questions), [1.0] * len(questions), *columns)
+        intervals = bootstrap_intervals(
+            [(each, sizes) for each in sums], seed=self._drawing.seed, resamples=self._drawing.resamples
+        )
+        return [
+            Known(
+                points=100 * mean(values),
+                ci95=None if interval is None else (100 * interval[0], 100 * interval[1]),
+                small=too_few(each, sizes),
+            )
+            for values, interval, each in zip(columns, intervals, sums, strict=True)
+        ]
 
     def _units_of(self, questions: Iterable[str]) -> list[Unit]:
         return [self._units[question] for question in questions]

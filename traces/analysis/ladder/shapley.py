@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from toolablate.traces.analysis.ladder.arms import ArmKind, Ladder
 from toolablate.traces.analysis.ladder.paired import Trials
 from toolablate.traces.analysis.ladder.waterfall import Shapley, ShapleyValue
+from toolablate.traces.analysis.pairing import mean
 
 
 def shapley(trials: Trials, ladder: Ladder) -> Shapley | None:
@@ -23,19 +24,25 @@ def shapley(trials: Trials, ladder: Ladder) -> Shapley | None:
     if not questions:
         return None
     with_prompt, without = ([trials.means(label, questions) for label in labels] for labels in (prompted, bare))
-    values = []
-    for place, rung in enumerate(ladder.rungs):
-        contributions = [
-            _contribution(of_one, of_other, place)
-            for of_one, of_other in zip(zip(*with_prompt, strict=True), zip(*without, strict=True), strict=True)
-        ]
-        before, after = (trials.means(label, questions) for label in (rung.before, rung.after))
-        own = [new - old for old, new in zip(before, after, strict=True)]
-        moved = trials.away(questions, [value - here for value, here in zip(contributions, own, strict=True)])
-        found = trials.away(questions, contributions)
-        values.append(ShapleyValue(rung.name, found.small, points(contributions), found.ci95, points(own), moved.ci95))
-    total = [new - old for new, old in zip(with_prompt[-1], without[0], strict=True)]
-    return Shapley(len(questions), trials.clusters(questions), tuple(values), points(total))
+    by_question = list(zip(zip(*with_prompt, strict=True), zip(*without, strict=True), strict=True))
+    worth = [[_contribution(*levels, place) for levels in by_question] for place in range(len(ladder.rungs))]
+    own = [_differences(trials, rung.before, rung.after, questions) for rung in ladder.rungs]
+    moved = [[value - here for value, here in zip(*both, strict=True)] for both in zip(worth, own, strict=True)]
+    total = _differences(trials, bare[0], prompted[-1], questions)
+    known = trials.means_known(questions, [*worth, *moved])
+    return Shapley(
+        questions=len(questions),
+        clusters=trials.clusters(questions),
+        values=tuple(
+            ShapleyValue(rung.name, value.small, value.points, value.ci95, 100 * mean(here), away.ci95)
+            for rung, here, value, away in zip(ladder.rungs, own, known[: len(own)], known[len(own) :], strict=True)
+        ),
+        total=100 * mean(total),
+    )
+
+
+def _differences(trials: Trials, before: str, after: str, questions: Sequence[str]) -> list[float]:
+    return [new - old for old, new in zip(*(trials.means(label, questions) for label in (before, after)), strict=True)]
 
 
 def _levels(ladder: Ladder) -> tuple[list[str], list[str]]:
@@ -54,7 +61,3 @@ def _contribution(prompted: Sequence[float], bare: Sequence[float], place: int) 
     after_prompt = prompted[place] - prompted[place - 1]
     before_prompt = bare[place] - bare[place - 1]
     return (place * after_prompt + (orders - place) * before_prompt) / orders
-
-
-def points(values: Sequence[float]) -> float:
-    return 100 * math.fsum(values) / len(values)

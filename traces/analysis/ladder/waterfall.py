@@ -26,7 +26,8 @@ class Step:
     p_holm             the same, corrected over all steps of all waterfalls that were made together; the same two arms
                          over the same questions count once
     detectable_points  the true difference that would have been found with probability 80 % at level .05
-    flips_..., noise_  questions that flip between single runs, and what chance alone gives: see `Chance`
+    flips_..., noise_  questions that flip between single runs, and what chance alone gives, in the arm before and in
+      condition_noise_   the arm after: see `Chance`
     """
 
     name: str
@@ -46,6 +47,8 @@ class Step:
     flips_wrong_to_right: float
     noise_flips: float | None
     noise_questions: int
+    condition_noise_flips: float | None
+    condition_noise_questions: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,7 @@ _COLUMNS = (
     *("model", "simulated", "ladder", "kind", "name", "before", "after", "questions", "clusters", "small"),
     *("excluded_questions", "before_score", "score", "points", "ci95_low", "ci95_high", "p_value", "p_holm"),
     *("detectable_points", "flips_right_to_wrong", "flips_wrong_to_right", "noise_flips", "noise_questions"),
+    *("condition_noise_flips", "condition_noise_questions"),
     *("relative", "relative_ci95_low", "relative_ci95_high"),
     *("shapley_points", "shapley_ci95_low", "shapley_ci95_high", "shapley_small", "shapley_questions"),
 )
