@@ -2,6 +2,7 @@
 
 import io
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,15 @@ def test_a_condition_that_misses_more_is_flagged_in_words() -> None:
     shown = console.export_text()
     assert "under all lookups were missed 23.8 points more often than under search" in shown
     assert any("all" in line and "23.8" in line and "80" in line for line in shown.splitlines())
+
+
+def test_pairs_of_all_models_are_corrected_together() -> None:
+    alone = [seen(condition, f"q{number}", 4, misses) for number in range(7)
+             for condition, misses in (("search", 0), ("all", 1))]  # fmt: skip
+    (only,) = miss_differences(alone)
+    both = miss_differences([*alone, *(replace(trial, model="other") for trial in alone)])
+    assert [each.model for each in both] == ["m", "other"]
+    assert [each.p_value for each in both] == pytest.approx([2 * only.p_value] * 2)
 
 
 def test_a_large_difference_of_few_questions_is_named_as_such() -> None:

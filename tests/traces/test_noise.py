@@ -126,6 +126,68 @@ def test_harm_rests_on_the_questions_with_two_repeats_on_both_sides() -> None:
     assert "of questions with two scored repeats on both sides: tool 79 of 80." in page
 
 
+def test_no_bound_is_beyond_what_the_base_leaves_room_for() -> None:
+    rng, tight = np.random.default_rng(8), 0
+    for seed in range(60):
+        trials = drawn(rng, rng.beta(2, 1, size=12), rng.beta(1, 1, size=12), 2)
+        (row,) = compare(trials, "none", seed=seed)
+        assert row.harm is not None
+        assert row.baseline_score is not None
+        for bounds, most in ((row.harm.harmed, row.baseline_score), (row.harm.helped, 100 - row.baseline_score)):
+            assert 0 <= bounds.low <= bounds.high <= most / 100 + 1e-9
+            assert bounds.ci95 is None or bounds.ci95[0] <= bounds.low <= bounds.high <= bounds.ci95[1]
+            tight += bounds.high == pytest.approx(most / 100)
+    assert tight > 5, "some are just there"
+
+
+def test_intervals_of_harm_of_a_small_row_are_marked() -> None:
+    few = [trial for trial in harmful() if int(trial.question[1:]) < 30]
+    page = shown(comparison_table(compare(few, "none"), show_harm=True, footnotes=False), 140)
+    assert re.search(r"\.\. \d+\.\d %  \*\d+\.\d \.\. ", page)
+    assert " *±" in page
+    page = shown(comparison_table(compare(harmful(), "none"), show_harm=True, footnotes=False), 140)
+    assert "*" not in page
+
+
+def test_harm_is_not_computed_and_not_shown_where_nobody_asks() -> None:
+    (row,) = compare(harmful(), "none", harm=False)
+    assert (row.harm, row.question_effects, row.harm_questions) == (None, None, 0)
+    assert "harmed" not in shown(comparison_table(compare(harmful(), "none")), 140)
+    lacking = shown(comparison_table(compare(observations(), "none"), show_harm=True), 140)
+    assert "no question has two scored repeats on both sides" in lacking
+
+
+def test_graded_scores_say_where_right_begins() -> None:
+    trials = [*runs("q0", "none", 0.95, 0.95), *runs("q0", "tool", 0.55, 0.55)]
+    (row,) = compare(trials, "none")
+    assert (row.graded, row.delta_points, row.flips_right_to_wrong) == (True, pytest.approx(-40), 0)
+    assert "Right is a score of 0.5 or more" in shown(comparison_table([row]), 140)
+    assert not compare(harmful(), "none")[0].graded
+
+
+def test_p_rests_on_as_many_repeats_of_one_side_as_of_the_other() -> None:
+    """Of ten repeats the first counts, for the baseline has one; the estimate has them all."""
+    before = [trial for number in range(8) for trial in runs(f"q{number}", "none", 0)]
+    after = [trial for number in range(8) for trial in runs(f"q{number}", "tool", 0, *[1] * 9)]
+    (row,) = compare([*before, *after], "none")
+    assert (row.delta_points, row.p_value, row.uneven_questions) == (pytest.approx(90), 1.0, 8)
+    after = [replace(trial, value=1.0 - (trial.value or 0)) for trial in after]
+    (row,) = compare([*before, *after[::-1]], "none")
+    assert (row.delta_points, row.p_value) == (pytest.approx(10), 2 / 2**8)
+    assert "one side than on the other: tool 8 of 8." in " ".join(shown(comparison_table([row]), 140).split())
+
+
+def test_nothing_could_be_seen_where_no_p_value_can_be_small() -> None:
+    def row(questions: int) -> Any:
+        values = [(0.0, 1.0 - number % 3 / 4) for number in range(questions)]
+        return compare([trial for number, both in enumerate(values)
+                        for name, value in zip(("none", "tool"), both, strict=True)
+                        for trial in runs(f"q{number}", name, value)], "none")[0]  # fmt: skip
+
+    assert row(5).detectable_points is None
+    assert row(6).detectable_points is not None
+
+
 @pytest.mark.parametrize("width", [40, 80, 140])
 def test_harm_and_noise_are_shown_at_every_width(width: int) -> None:
     (row,) = compare(harmful(), "none")

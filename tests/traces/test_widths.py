@@ -12,7 +12,7 @@ from tests.traces.pages import SAFE, observations, shown
 from toolablate.traces.analysis import Observation, compare, flips
 from toolablate.traces.store import FailureCount, TrialCounts
 from toolablate.traces.terminal import comparison_table, counts_table, failures_view, flips_table, trials_table
-from toolablate.traces.terminal.numbers import dollars, ordinal
+from toolablate.traces.terminal.numbers import dollars, ordinal, p_value
 from toolablate.traces.terminal.plain import shortened
 
 WIDTHS = [40, 60, 80, 100, 140]
@@ -184,6 +184,14 @@ def test_hostile_failures_are_inert() -> None:
 )
 def test_dollars_are_never_written_with_an_exponent(value: float | None, text: str) -> None:
     assert dollars(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (0.00009, "<.0001"), (0.0123, ".0123"), (0.99994, ".9999"), (0.99996, "1.0"), (1.0, "1.0")],
+)
+def test_p_values_are_never_shown_as_zero(value: float | None, text: str) -> None:
+    assert p_value(value) == text
 
 
 def test_ordinals() -> None:

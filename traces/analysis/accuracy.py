@@ -1,13 +1,12 @@
 """How often questions are answered right."""
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolablate.traces.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.traces.analysis.pairing import RIGHT, Unit
-from toolablate.traces.analysis.statistics import bootstrap_interval
+from toolablate.traces.analysis.statistics import bootstrap_interval, by_unit, effective_clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +16,8 @@ class Accuracy:
     questions, clusters  that it rests on; questions that share a cluster are one
     percent              None where there is no question
     ci95                 its 95 % interval by a bootstrap over clusters, in percent; None where the data cannot tell
-    small                fewer clusters than FEW_CLUSTERS, or fewer than FEW_DIFFERING questions right, or wrong, so
-                         that the interval covers the truth less often than it says
+    small                clusters worth fewer of one weight than FEW_CLUSTERS, or fewer than FEW_DIFFERING questions
+                         right, or wrong, so that the interval covers the truth less often than it says
     """
 
     questions: int
@@ -34,21 +33,15 @@ def accuracy(
     """Of questions with these mean scores in [0, 1] and their units. With `weights` it is the weighted mean, and its
     interval that of a ratio of two sums over clusters."""
     weighed = [1.0] * len(scores) if weights is None else list(weights)
-    sums: dict[Unit, float] = defaultdict(float)
-    sizes: dict[Unit, float] = defaultdict(float)
-    for score, unit, weight in zip(scores, units, weighed, strict=True):
-        sums[unit] += weight * score
-        sizes[unit] += weight
+    sums, sizes = by_unit(units, [weight * score for score, weight in zip(scores, weighed, strict=True)], weighed)
     # Scaled to a mean of one, since the bootstrap rounds what it is given.
-    scale = len(sizes) / math.fsum(sizes.values()) if sizes else 1.0
-    found = bootstrap_interval(
-        [scale * each for each in sums.values()], [scale * each for each in sizes.values()], seed=seed
-    )
+    scale = len(sizes) / math.fsum(sizes) if sizes else 1.0
+    found = bootstrap_interval([scale * each for each in sums], [scale * each for each in sizes], seed=seed)
     right = sum(score >= RIGHT for score in scores)
     return Accuracy(
         questions=len(scores),
         clusters=len(sums),
-        percent=100 * math.fsum(sums.values()) / math.fsum(sizes.values()) if scores else None,
+        percent=100 * math.fsum(sums) / math.fsum(sizes) if scores else None,
         ci95=None if found is None else (100 * found[0], 100 * found[1]),
-        small=len(sums) < FEW_CLUSTERS or min(right, len(scores) - right) < FEW_DIFFERING,
+        small=effective_clusters(sizes) < FEW_CLUSTERS or min(right, len(scores) - right) < FEW_DIFFERING,
     )

@@ -17,8 +17,8 @@ class Comparison:
     clusters            independent units that intervals and p-values rest on: questions that share a cluster are one,
                         so there are as many as questions where none do
     differing           of these, how many have another score under the condition
-    small               fewer clusters than FEW_CLUSTERS, or fewer differing than FEW_DIFFERING (`effect`), so that the
-                        intervals cover the truth less often than they say
+    small               clusters worth fewer equal ones than FEW_CLUSTERS, or fewer differing than FEW_DIFFERING (see
+                        `effect`), so that the intervals may cover the truth less often than they say
     baseline_score,     percent: the mean over questions of each question's mean over its repeats
       score
     delta_points        score - baseline_score, in percentage points
