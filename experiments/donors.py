@@ -10,6 +10,7 @@ from toolablate.benchmarks import builtin_questions, load_questions
 from toolablate.experiments.plan import Plan
 from toolablate.tools import TOOLSETS, Resources, mcp_servers_needed, resources_needed, tool_sources
 from toolablate.tools.donors import Donor, Donors, bank_digest
+from toolablate.tools.interventions.standins import refuse_without_wrong_answer
 from toolablate.tools.plain import one_line
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Condition, Question, ToolCall, digest_json
@@ -41,7 +42,8 @@ def donors_world(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
 
 async def open_donors(plan: Plan, conditions: Sequence[Condition], resources: Resources) -> Donors | None:
     """For the placebos of these conditions, and for the wrong answers of adversaries; None where there are neither.
-    Raises InputError for questions or a store of donors that cannot be read."""
+    Raises InputError for questions or a store of donors that cannot be read, and for a question of which an adversary
+    finds nothing wrong to say."""
     with_placebo = any(_has(condition, "placebo") for condition in conditions)
     if not with_placebo and not any(_has(condition, "adversarial") for condition in conditions):
         return None
@@ -52,7 +54,10 @@ async def open_donors(plan: Plan, conditions: Sequence[Condition], resources: Re
         except StoreError as error:
             raise InputError(f"donors.store: {error.message}", hint=error.hint, code="bad_donors") from error
     questions = await asyncio.to_thread(_questions, plan)
-    return Donors(questions, kept, resources.search, resources.pages)
+    asked = questions[: plan.questions.limit]
+    if any(_has(condition, "adversarial") for condition in conditions):
+        refuse_without_wrong_answer(asked)
+    return Donors(questions, kept, resources.search, resources.pages, asked)
 
 
 def require_results(condition: Condition, tools: Sequence[str], donors: Donors | None) -> None:
@@ -60,20 +65,21 @@ def require_results(condition: Condition, tools: Sequence[str], donors: Donors |
     if donors is None or not _has(condition, "placebo"):
         return
     for tool in tools:
-        if tool in donors.kept or tool == "python":
+        if tool == "python":
             continue
-        if tool not in _BUILT_IN:
+        built_in = tool in _BUILT_IN
+        if tool not in donors.kept and not built_in:
             raise InputError(
                 f"donors.store: holds no result of {one_line(tool, 80)!r}, of which condition {condition.name!r} has"
                 " placebos",
                 hint=_REMEDY,
                 code="no_donors",
             )
-        if len({question.prompt for question in donors.questions}) < 2:
+        if (alone := donors.without(tool, from_questions=built_in)) is not None:
             raise InputError(
-                f"conditions: {condition.name}: a placebo of {tool!r} shows what another question gives, and the plan"
-                " has one question",
-                hint=f"add questions, or {_REMEDY}",
+                f"conditions: {condition.name}: a placebo of {tool!r} shows what another question gives, and for the"
+                f" question {one_line(alone.id, 80)!r} there is none: all share its words or its cluster",
+                hint=f"add questions of other clusters, or {_REMEDY}",
                 code="no_donors",
             )
 

@@ -152,13 +152,17 @@ async def test_the_guides_intervention_draws_again_in_a_replay(folder: Path) -> 
 
 
 def test_the_guides_own_tools_have_ladders_with_the_results_of_an_earlier_run(folder: Path) -> None:
-    run(written(folder, plan_with('"my_conditions:doubtful"')), "pilot.sqlite")
+    pilot = written(folder, plan_with('"my_conditions:doubtful"'))
+    script = folder / "script.jsonl"
+    script.write_text(script.read_text(encoding="utf-8").replace("100.0", "30.0"), encoding="utf-8")
+    run(pilot, "pilot.sqlite")
     traces = run(written(folder, plan_with("[donors]")))
     assert {name for name in traces if "fahrenheit" in name} == {
         "my_tools:fahrenheit", "my_tools:fahrenheit:offered", "my_tools:fahrenheit:sham",
     }  # fmt: skip
     assert {name for name in traces if "careful" in name} == {"careful", *(f"careful{arm}" for arm in SUFFIXED)}
-    assert {shown(traces, name) for name in ("careful", "careful:placebo", "my_tools:fahrenheit")} == {"212.0"}
+    assert {shown(traces, name) for name in ("careful", "my_tools:fahrenheit")} == {"212.0"}
+    assert shown(traces, "careful:placebo") == "86.0"
     assert {shown(traces, name) for name in ("careful:sham", "my_tools:fahrenheit:sham")} == {"no reading"}
     assert {call.original is None for trace in traces["careful:placebo"] for call in calls_of(trace)} == {False}
 

@@ -2,6 +2,18 @@
 
 from toolablate.tools.donors.bank import Example, bank_digest, python_bank
 from toolablate.tools.donors.donors import Donor, Donors, TrialDonors
-from toolablate.tools.donors.ranking import ranked
+from toolablate.tools.donors.kept import entries_of, page_of
+from toolablate.tools.donors.ranking import ranked, same_words
 
-__all__ = ["Donor", "Donors", "Example", "TrialDonors", "bank_digest", "python_bank", "ranked"]
+__all__ = [
+    "Donor",
+    "Donors",
+    "Example",
+    "TrialDonors",
+    "bank_digest",
+    "entries_of",
+    "page_of",
+    "python_bank",
+    "ranked",
+    "same_words",
+]

@@ -2,15 +2,13 @@
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-
-from pydantic import JsonValue
+from datetime import date
 
 from toolablate.tools.browser.page import Page, PageSource, PageUnreadableError
-from toolablate.tools.donors.ranking import ranked
-from toolablate.tools.guards.guard import Guard
-from toolablate.tools.guards.normal import normal_text
+from toolablate.tools.donors.ranking import ranked, same_words
+from toolablate.tools.frame import Entry, Listed
+from toolablate.tools.guards.guard import Guard, Inspection
 from toolablate.tools.search.lookup import RESULTS_ASKED_FOR, SearchSource, normal_query
-from toolablate.tools.search.provider import SearchQuery
 from toolablate.tools.search.tool import search_tool
 from toolablate.traces.records import Question
 
@@ -33,13 +31,33 @@ class Donor:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """What a search under another question found; `source` names that question."""
+
+    source: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Donors:
-    """For all trials of a run: its `questions`, results of an earlier run by tool, and what is asked of the web."""
+    """For all trials of a run: the `questions` that there are, results of an earlier run by tool, and what is asked of
+    the web; `asked` are those of the questions that the run asks."""
 
     questions: Sequence[Question] = ()
     kept: Mapping[str, Sequence[Donor]] = field(default_factory=dict)
     search: SearchSource | None = None
     pages: PageSource | None = None
+    asked: Sequence[Question] = ()
+
+    def without(self, tool: str, *, from_questions: bool) -> Question | None:
+        """A question that the run asks and for which nothing else gives a result of the tool: no earlier result that
+        worked, and, where results are found for questions, no other question. None where there is no such question."""
+        kept = {
+            (each.source, same_words(each.prompt), each.cluster) for each in self.kept.get(tool, ()) if not each.error
+        }
+        if from_questions:
+            kept.update((each.id, same_words(each.prompt), each.cluster) for each in self.questions)
+        return next((each for each in self.asked if not any(is_other(each, *donor) for donor in kept)), None)
 
     def under(self, question: Question, guard: Guard) -> "TrialDonors":
         """For a trial of one question, which gives none to itself, nor what shares its prompt or its cluster."""
@@ -53,68 +71,75 @@ class TrialDonors:
     def __init__(self, donors: Donors, question: Question, guard: Guard) -> None:
         self._donors = donors
         self._question = question
-        self._prompt = _normal(question.prompt)
         self._guard = guard
 
     def kept(self, tool: str) -> list[Donor]:
         """Results of the tool from an earlier run, in no order."""
         found = self._donors.kept.get(tool, ())
-        return [donor for donor in found if self._is_other(donor.source, donor.prompt, donor.cluster)]
+        return [each for each in found if is_other(self._question, each.source, same_words(each.prompt), each.cluster)]
 
     def others(self, seed: str) -> list[Question]:
-        """The other questions of the plan, in an order drawn by the seed."""
-        others = (each for each in self._donors.questions if self._is_other(each.id, each.prompt, each.cluster))
-        return ranked(others, seed, lambda question: question.id)
+        """The other questions of the plan, in an order drawn by the seed: those in the language of this one first."""
+        others = (
+            each
+            for each in self._donors.questions
+            if is_other(self._question, each.id, same_words(each.prompt), each.cluster)
+        )
+        order = ranked(others, seed, lambda question: question.id)
+        return sorted(order, key=lambda question: question.language != self._question.language)
 
-    async def results(self, seed: str, given: Mapping[str, JsonValue]) -> AsyncIterator[Donor]:
-        """Searches for what other questions say, made as the call of the search tool with these arguments was. Raises
-        ToolError where the search failed."""
+    def inspect(self, where: str, text: str) -> Inspection:
+        """What the guard of this question says of a text that is to be shown."""
+        return self._guard.inspect(where, text)
+
+    async def results(self, seed: str, most: int = 0, before: date | None = None) -> AsyncIterator[Finding]:
+        """Searches for what other questions say, for `most` results from before a day, or for as many as a provider
+        gives anyhow, since some may have to be left out. Raises ToolError where a search failed."""
         if self._donors.search is None:
             return
         tool = search_tool(self._donors.search, self._guard)
-        wanted = given.get("max_results", given.get("topn"))
-        # More than are shown, where a provider gives them anyhow: some may have to be left out.
-        most = max(wanted, RESULTS_ASKED_FOR[0]) if isinstance(wanted, int) else RESULTS_ASKED_FOR[0]
         for other in self.others(seed)[:MOST_ASKED]:
-            asked: dict[str, JsonValue] = {"query": query_of(other), "max_results": most}
-            result = await tool.call(asked | {"before": given.get("before")})
-            if result.status == "ok":
-                yield Donor(other.id, result.output)
+            result = await tool.call(
+                {
+                    "query": query_of(other),
+                    "max_results": max(most, RESULTS_ASKED_FOR[0]),
+                    "before": before.isoformat() if before else None,
+                }
+            )
+            if isinstance(result.frame, Listed) and result.frame.entries:
+                yield Finding(other.id, result.frame.entries)
 
     async def pages(self, seed: str) -> AsyncIterator[tuple[str, Page]]:
         """For other questions, with their ids, the first page that can be read of those that a search finds. Raises
-        ToolError where the search failed for want of a network."""
-        if self._donors.search is None or self._donors.pages is None:
+        ToolError where a search failed."""
+        if self._donors.pages is None:
             return
-        for other in self.others(seed)[:MOST_ASKED]:
-            found = await self._donors.search.find(SearchQuery(query_of(other)))
-            urls = [result.url for result in found.reply.results] if found.reply else []
-            page = await self._first_readable(self._donors.pages, urls[:_PAGES_TRIED])
+        async for found in self.results(seed):
+            urls = [entry.url for entry in found.entries[:_PAGES_TRIED]]
+            page = await self._first_readable(self._donors.pages, urls)
             if page is not None:
-                yield other.id, page
+                yield found.source, page
 
     async def _first_readable(self, pages: PageSource, urls: Iterable[str]) -> Page | None:
         for url in urls:
-            if self._guard.inspect(url, "").blocked:
+            if self.inspect(url, "").blocked:
                 continue
             try:
                 page = await pages.read(url)
             except PageUnreadableError:
                 continue
-            if not self._guard.inspect(page.url, page.text).blocked:
+            if not self.inspect(page.url, page.text).blocked:
                 return page
         return None
 
-    def _is_other(self, id: str, prompt: str, cluster: str) -> bool:
-        same_source = bool(cluster) and cluster == self._question.cluster
-        return id != self._question.id and not same_source and _normal(prompt) != self._prompt
+
+def is_other(question: Question, id: str, words: str, cluster: str) -> bool:
+    """Whether that is neither the question itself nor one with the same words or from the same source."""
+    same_source = bool(cluster) and cluster == question.cluster
+    return id != question.id and not same_source and words != same_words(question.prompt)
 
 
 def query_of(question: Question) -> str:
     """The question's words, as many as a search takes well."""
     words = normal_query(question.prompt)
     return words if len(words) <= _QUERY_CHARS else words[:_QUERY_CHARS].rpartition(" ")[0] or words[:_QUERY_CHARS]
-
-
-def _normal(prompt: str) -> str:
-    return " ".join(normal_text(prompt).casefold().split())

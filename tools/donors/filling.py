@@ -2,20 +2,36 @@
 `python -m toolablate.tools.donors.filling`."""
 
 import asyncio
+import re
+import sys
+import sysconfig
 
 from toolablate.sandbox import Sandbox, open_sandbox
 from toolablate.tools.donors.bank import BANK, Example, python_bank
 from toolablate.tools.python import python_tool
 
+_LIBRARY = "/usr/lib/python3"
+_PLACES = sorted({*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix}, key=len, reverse=True)
+_PACKAGES = frozenset((sysconfig.get_path("purelib"), sysconfig.get_path("platlib")))
+
 
 async def run_again(example: Example, sandbox: Sandbox) -> Example:
-    """The same program with what it gives now. Raises KernelUnavailable."""
+    """The same program with what it gives now, but for where this machine keeps its libraries. Raises
+    KernelUnavailable."""
     tool = python_tool(sandbox)
     try:
         result = await tool.call({"code": example.code})
     finally:
         await tool.close()
-    return Example(code=example.code, output=result.output, error=result.error)
+    return Example(code=example.code, output=of_no_machine(result.output), error=result.error)
+
+
+def of_no_machine(output: str) -> str:
+    """With the usual places of Python and its packages in place of this machine's."""
+    for place in _PLACES:
+        usual = f"{_LIBRARY}/site-packages" if place in _PACKAGES else _LIBRARY
+        output = output.replace(place, usual)
+    return re.sub(r"/usr/lib/python3/lib/python3(?:\.\d+)?", _LIBRARY, output)
 
 
 async def fill() -> None:

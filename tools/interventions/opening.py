@@ -42,9 +42,10 @@ INTERVENTIONS: Mapping[str, InterventionKind[Any]] = {
 
 def open_interventions(uses: Sequence[InterventionUse], setting: Setting | None = None) -> tuple[Applied, ...]:
     """One trial's interventions, in the order in which they are applied. Raises InputError for an unknown name or
-    option, for two that answer in the tool's place, and where the setting knows the tools, for one that is for a tool
-    that is none of them."""
+    option, for two that answer in the tool's place or one that does not stand first, and where the setting knows the
+    tools, for one that is for a tool that is none of them."""
     _refuse_two_stand_ins(uses)
+    _refuse_late_stand_in(uses)
     before: Counter[str] = Counter()
     opened = []
     for use in uses:
@@ -70,6 +71,18 @@ def _refuse_two_stand_ins(uses: Sequence[InterventionUse]) -> None:
             " the tool's place",
             hint="make two conditions of it",
             code="two_stand_ins",
+        )
+
+
+def _refuse_late_stand_in(uses: Sequence[InterventionUse]) -> None:
+    """What stands in for a result has to know what of it is the tool's own."""
+    late = next((use.name for use in uses[1:] if use.name in STAND_INS), None)
+    if late is not None:
+        raise InputError(
+            f"interventions: {late!r} stands behind {one_line(uses[0].name, 80)!r}, and what answers in the tool's"
+            " place has to stand next to it",
+            hint=f"name {late!r} first: the first intervention is the nearest to the tool",
+            code="late_stand_in",
         )
 
 

@@ -1,12 +1,14 @@
 """The right answer of a question in words, and a wrong one that looks like it."""
 
+import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from toolablate.tools.guards.normal import normal_text
+from toolablate.tools.donors import same_words
 from toolablate.tools.interventions.intervention import Setting
-from toolablate.tools.interventions.standins.numerals import bare_number
+from toolablate.tools.interventions.standins.wrong_spans import wrong_spans
+from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -15,7 +17,7 @@ _BETWEEN = "; "
 _FACTORS = (0.6, 0.7, 0.8, 1.2, 1.3, 1.4, 1.6, 1.7)
 _LAST_FACTORS = (2.0, 0.5, 3.0, 0.3, 5.0, 0.1, 9.0)
 _FAR = 3.0
-"""How many times the tolerance a wrong number is off at least."""
+"""How many times the tolerance a wrong number is off if there is room for it."""
 
 _SETS_DRAWN_FROM = 12
 
@@ -32,13 +34,16 @@ def right_answer(question: Question) -> str:
 
 def wrong_answer(question: Question, setting: Setting) -> str:
     """The same in all trials of a question: other choices, a number of the same sign and size that is off by more than
-    three times the tolerance, or spans of another question or changed ones."""
+    three times the tolerance, or spans of another question or changed ones. Raises InputError where nothing is wrong:
+    of one choice, of choices that all say the same, of a number with a tolerance that takes all numbers."""
     rng = random.Random(f"adversarial {question.id} {question.identity()}")  # noqa: S311 - a draw, not a secret
     target = question.target
     if isinstance(target, NumberTarget):
-        return written(_wrong_number(target, rng))
+        return written(_wrong_number(question, target, rng))
     if isinstance(target, SpansTarget):
-        return _BETWEEN.join(_wrong_spans(question, target, setting, rng))
+        others = setting.donors.others(f"adversarial {question.id}") if setting.donors else []
+        spans = (other.target.spans for other in others if isinstance(other.target, SpansTarget))
+        return _BETWEEN.join(wrong_spans(target.spans, spans, rng))
     return _spoken(question, _wrong_letters(question, target, rng))
 
 
@@ -51,72 +56,55 @@ def written(value: float) -> str:
 
 def _spoken(question: Question, letters: Sequence[str]) -> str:
     """The texts of choices; letters where the choices stand in the prompt alone."""
-    if not question.choices:
-        return _BETWEEN.join(letters)
-    return _BETWEEN.join(question.choices[_LETTERS.index(letter)] for letter in sorted(letters))
+    texts = dict(zip(_LETTERS, question.choices, strict=False))
+    return _BETWEEN.join(texts.get(letter, letter) for letter in sorted(letters))
 
 
 def _wrong_letters(question: Question, target: ChoiceTarget, rng: random.Random) -> tuple[str, ...]:
     """As many as are right; another number of them where all of that number are right."""
     count = len(question.choices) or max(_LETTERS_WITHOUT_CHOICES, *(_LETTERS.index(x) + 1 for x in target.letters))
     right = _meaning(question, target.letters)
-    sizes = [len(target.letters), *range(1, count + 1)]
-    for size in sizes:
+    for size in (len(target.letters), *range(1, count + 1)):
         drawn = list(_LETTERS[:count])
         rng.shuffle(drawn)
-        sets = combinations(drawn[:_SETS_DRAWN_FROM], size)
-        wrong: tuple[str, ...] | None = next((each for each in sets if _meaning(question, each) != right), None)
-        if wrong is not None:
-            return wrong
-    return target.letters
+        sets: Iterator[tuple[str, ...]] = combinations(drawn[:_SETS_DRAWN_FROM], size)
+        for letters in sets:
+            if _meaning(question, letters) != right:
+                return letters
+    raise _nothing_wrong(question, "its choices all say what is right")
 
 
 def _meaning(question: Question, letters: Sequence[str]) -> set[str]:
     """Two choices may say the same."""
-    return {_plain(_spoken(question, [letter])) for letter in letters}
+    return {same_words(_spoken(question, [letter])) for letter in letters}
 
 
-def _wrong_number(target: NumberTarget, rng: random.Random) -> float:
+def _wrong_number(question: Question, target: NumberTarget, rng: random.Random) -> float:
     value = target.value
-    far = _FAR * max(target.absolute, target.relative * abs(value))
+    tolerance = max(target.absolute, target.relative * abs(value))
+    for candidate in _candidates(value, tolerance, rng):
+        if math.isfinite(candidate) and candidate != value and abs(candidate - value) > tolerance:
+            return candidate
+    raise _nothing_wrong(question, f"its tolerance of {tolerance:g} takes every number")
+
+
+def _candidates(value: float, tolerance: float, rng: random.Random) -> Sequence[float]:
+    """From the most alike on: near by, else as near as the tolerance lets it be, else on the other side of zero."""
+    far = _FAR * tolerance
     if not value:
-        return far * 2 or 1.0
-    decimals = len(repr(value).partition(".")[2]) if "e" not in repr(value) and not value.is_integer() else None
+        return (far * 2 or 1.0, tolerance * 2)
+    decimals = len(repr(value).partition(".")[2]) if "e" not in repr(value) and not value.is_integer() else 0
     factors = (*rng.sample(_FACTORS, len(_FACTORS)), *_LAST_FACTORS)
-    for factor in factors:
-        wrong = value * factor if "e" in repr(value) else round(value * factor, decimals or 0)
-        if wrong * value > 0 and abs(wrong - value) > far and wrong not in (float("inf"), float("-inf")):
-            return float(wrong)
-    # A tolerance wider than the number itself leaves nothing near it.
-    return value + (far * 2 if value > 0 else -far * 2)
+    near = [value * factor if "e" in repr(value) else round(value * factor, decimals) for factor in factors]
+    # A product of the two would come to nothing where both are tiny.
+    alike = [wrong for wrong in near if wrong and (wrong > 0) == (value > 0) and abs(wrong - value) > far]
+    sign = math.copysign(1.0, value)
+    return (*alike, value + sign * far * 2, value + sign * tolerance * 1.5, -value, -value * 1.5, -sign * tolerance)
 
 
-def _wrong_spans(question: Question, target: SpansTarget, setting: Setting, rng: random.Random) -> list[str]:
-    right = {_plain(span) for span in target.spans}
-    numbers = [bare_number(span) for span in target.spans]
-    if any(number is not None for number in numbers):
-        return [
-            span if number is None else _changed_number(span, number, rng)
-            for span, number in zip(target.spans, numbers, strict=True)
-        ]
-    others = setting.donors.others(f"adversarial {question.id}") if setting.donors else []
-    for other in others:
-        spans = other.target.spans if isinstance(other.target, SpansTarget) else ()
-        usable = [span for span in spans if bare_number(span) is None and _plain(span) not in right]
-        if usable:
-            return usable[: len(target.spans)]
-    return [_turned(span) for span in target.spans]
-
-
-def _changed_number(span: str, number: float, rng: random.Random) -> str:
-    wrong = written(_wrong_number(NumberTarget(value=number, relative=0.01), rng))
-    return wrong + ("%" if span.rstrip().endswith("%") else "")
-
-
-def _turned(span: str) -> str:
-    """Where there is nothing to take another text from: its own letters, the other way round."""
-    return span[::-1].capitalize() if _plain(span[::-1]) != _plain(span) else f"{span}{span}"
-
-
-def _plain(text: str) -> str:
-    return " ".join(normal_text(text).casefold().split())
+def _nothing_wrong(question: Question, why: str) -> InputError:
+    return InputError(
+        f"question {question.id!r}: an adversary finds nothing wrong to say, since {why}",
+        hint='give the question a text for it: metadata = {"adversarial": "..."}, or leave out the condition',
+        code="no_wrong_answer",
+    )

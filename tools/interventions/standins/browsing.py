@@ -1,84 +1,101 @@
 """What a trial with placebos has opened: pages that are under other questions already, and pages that stand in."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
-from pydantic import JsonValue
-
-from toolablate.tools.browser.find import PatternError
-from toolablate.tools.browser.page import Page
-from toolablate.tools.browser.view import no_match
 from toolablate.tools.donors import TrialDonors
-from toolablate.tools.interventions.standins.echo import echoes
-from toolablate.tools.interventions.standins.fitting import StandIn, Wanted
-from toolablate.tools.interventions.standins.pages import View, cut, found, page_stand_in, shown
+from toolablate.tools.frame import PageAsked, PageView
+from toolablate.tools.interventions.standins.pages import Standing, cut, page_stand_in
 from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.tools.search.envelope import canonical_url
+from toolablate.tools.tool import ToolResult
 
 FOREIGN = "unchanged: a page under another question already"
+_OPENS = {"browser_find": "browser_open", "browser.find": "browser.open"}
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """What had been shown when a call began, as canonical addresses: by stand-ins, and what was really found."""
+
+    shown: frozenset[str] = frozenset()
+    found: frozenset[str] = frozenset()
+
+    def lead_astray(self, url: str) -> bool:
+        """Whether what is there is under another question, and has nothing to do with this one."""
+        return (address := canonical_url(url)) in self.shown and address not in self.found
 
 
 class Browsing:
-    """One trial's pages, by the ids that the browser gave them. A page keeps what it is for the whole trial."""
+    """One trial's pages, by the ids that the browser gave them. A page keeps what it is for the whole trial, and which
+    one stands in for it depends neither on the call that came first nor on what it asked for."""
 
-    def __init__(self, donors: TrialDonors, withheld: Withheld) -> None:
+    def __init__(self, seed: str, donors: TrialDonors, withheld: Withheld) -> None:
+        self._seed = seed
         self._donors = donors
         self._withheld = withheld
-        self._leads_to: set[str] = set()
+        self.addresses = Addresses()
         self._foreign: set[str] = set()
-        self._standing: dict[str, tuple[str, Page]] = {}
+        self._standing: dict[str, Standing] = {}
+        self._settling: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    def leads_to(self, urls: Iterable[str]) -> None:
-        """Addresses that a stand-in has shown: what they lead to is under another question already."""
-        self._leads_to.update(map(canonical_url, urls))
+    def found(self, urls: Iterable[str]) -> frozenset[str]:
+        """Addresses that the real search has found; gives them as they are kept."""
+        found = frozenset(map(canonical_url, urls))
+        self.addresses = replace(self.addresses, found=self.addresses.found | found)
+        return found
 
-    async def opened(self, output: str, given: Mapping[str, JsonValue], tool: str, wanted: Wanted) -> StandIn | None:
-        view = View.read(output)
-        if view is None:
-            return None
-        if view.page_id not in self._standing and self._is_foreign(view, given):
-            clean = cut(view, given, self._withheld)
-            if clean is not None:
-                self._foreign.add(view.page_id)
-                return StandIn(clean.written(), FOREIGN if clean == view else f"{FOREIGN}, but for what is withheld")
-        if view.page_id not in self._standing:
-            page = await page_stand_in(view, given, tool, wanted, self._donors, self._withheld)
-            if page is None:
-                return None
-            # Another call may have opened the same page meanwhile.
-            self._standing.setdefault(view.page_id, page)
-        source, page_shown = self._standing[view.page_id]
-        line, count = given.get("line", given.get("loc")), given.get("num_lines")
-        first = max(line, 0) if isinstance(line, int) else 0
-        lines = count if isinstance(count, int) and count > 0 else None
-        return StandIn(shown(page_shown, view.page_id, first, lines), source)
+    def shows(self, urls: Iterable[str]) -> None:
+        """Addresses that a stand-in shows: what they lead to is under another question already."""
+        shown = self.addresses.shown.union(map(canonical_url, urls))
+        self.addresses = replace(self.addresses, shown=shown)
 
-    async def found(self, output: str, given: Mapping[str, JsonValue]) -> StandIn | None:
-        page_id = _page_id(given)
-        pattern, regex = str(given["pattern"]), given.get("regex") is True
+    async def seen(
+        self, result: ToolResult, view: PageView, tool: str, begun: Addresses
+    ) -> tuple[ToolResult, str] | None:
+        """What is shown instead, and where it comes from; `begun` is what had been shown when the call began. None
+        where nothing is to be had."""
+        asked, page_id = view.asked, view.page.id
+        if asked.link is not None and asked.page_id in self._standing:
+            # The page that stands in has no links; where those of the real one lead is nobody's to know.
+            return await self._of(self._standing[asked.page_id], asked)
+        async with self._settling[page_id]:
+            if page_id not in self._standing and page_id not in self._foreign:
+                await self._settle(result, view, tool, begun)
         if page_id in self._standing:
-            source, page = self._standing[page_id]
-            try:
-                text = await asyncio.to_thread(found, page, page_id, pattern, regex=regex)
-            except PatternError:
-                text = no_match(pattern, f"[{page_id}]")
-            return StandIn(text, source)
-        view = View.read(output)
-        clean = cut(view, given, self._withheld) if view else None
-        if clean is not None:
-            return StandIn(clean.written(), FOREIGN if clean == view else f"{FOREIGN}, but for what is withheld")
-        says = view is not None or self._withheld.holds(output, echoes(given))
-        return StandIn(no_match(pattern, f"[{page_id}]") if says else output, FOREIGN)
+            return await self._of(self._standing[page_id], asked)
+        if page_id not in self._foreign:
+            return None
+        clean = cut(view, result.output, self._withheld)
+        if clean is None:
+            clean = replace(view, lines=()).output
+        return replace(
+            result, output=clean
+        ), FOREIGN if clean == result.output else f"{FOREIGN}, but for what is withheld"
 
-    def _is_foreign(self, view: View, given: Mapping[str, JsonValue]) -> bool:
-        """Named by a stand-in, opened before as such, or reached by a link of such a page."""
-        named = next((given[name] for name in ("url", "id") if isinstance(given.get(name), str)), None)
-        if isinstance(named, str) and not named.isdigit():
-            return canonical_url(named) in self._leads_to or view.page_id in self._foreign
-        return _page_id(given) in self._foreign or view.page_id in self._foreign
+    async def _settle(self, result: ToolResult, view: PageView, tool: str, begun: Addresses) -> None:
+        if self._is_foreign(view, begun) and cut(view, result.output, self._withheld) is not None:
+            self._foreign.add(view.page.id)
+            return
+        seed = f"{self._seed} placebo page {view.page.id}"
+        opens = _OPENS.get(tool, tool)
+        standing = await page_stand_in(view.page, view.asked.url, opens, seed, self._donors, self._withheld)
+        if standing is not None:
+            self._standing[view.page.id] = standing
 
+    def _is_foreign(self, view: PageView, begun: Addresses) -> bool:
+        """Named by a stand-in, or reached by a link of a page that was."""
+        asked = view.asked
+        if asked.url is not None:
+            return begun.lead_astray(asked.url)
+        return (
+            asked.link is not None
+            and asked.page_id in self._foreign
+            and (canonical_url(view.page.url) not in begun.found)
+        )
 
-def _page_id(given: Mapping[str, JsonValue]) -> str:
-    """As the browser has it: gpt-oss may give back an id of digits as a number."""
-    cursor = given.get("page_id", given.get("cursor"))
-    return f"{cursor:08}" if isinstance(cursor, int) else str(cursor or "")
+    async def _of(self, standing: Standing, asked: PageAsked) -> tuple[ToolResult, str]:
+        # A pattern may take seconds on a large page.
+        return await asyncio.to_thread(standing.shown, asked), standing.source

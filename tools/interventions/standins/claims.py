@@ -1,13 +1,13 @@
 """A tool that says the right answer, or a wrong one, whatever it was asked: the bounds of what tools can do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from toolablate.tools.interventions.changing import changed
 from toolablate.tools.interventions.intervention import Call, Options, Proceed, Setting
 from toolablate.tools.interventions.standins.answers import right_answer, wrong_answer
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import InternalError
-from toolablate.traces.records import Question
+from toolablate.traces.records import Question, SpansTarget
 
 
 class Claim:
@@ -27,13 +27,26 @@ class Claim:
         question = self._setting.question
         if question is None:
             raise InternalError(f"{self._name}: the trial's question is not known")
-        own = question.metadata.get(self._name)
-        if isinstance(own, str) and own.strip():
+        if own := own_text(question, self._name):
             return own
         answer = self._answer(question, self._setting)
         if call.likeness.form == "code":
             return answer
         return f"答案：{answer}" if question.language.lower().startswith("zh") else f"Answer: {answer}"
+
+
+def own_text(question: Question, name: str) -> str:
+    """What the question's metadata has for the intervention; empty for none."""
+    own = question.metadata.get(name)
+    return own if isinstance(own, str) and own.strip() else ""
+
+
+def refuse_without_wrong_answer(questions: Iterable[Question]) -> None:
+    """Raises InputError for a question that an adversary finds nothing wrong to say of."""
+    for question in questions:
+        # Of spans there are always others, and finding them takes a look at all questions.
+        if not isinstance(question.target, SpansTarget) and not own_text(question, "adversarial"):
+            wrong_answer(question, Setting(question=question))
 
 
 class Oracle(Claim):

@@ -1,40 +1,65 @@
 """Which of the results under other questions takes the place of a real one: one of its length that says nothing of
 what is withheld."""
 
-from collections.abc import Iterator, Sequence
+import json
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import log
 
-from toolablate.tools.donors import Donor, ranked
+from toolablate.tools.donors import Donor, ranked, same_words
 from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.traces.records import Marker
 
 LONGEST = 2.0
 """How many times as long as the real one, or as short, a stand-in may be where there is a choice."""
 
+_LETTERS_LOOKED_AT = 200
+
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """An output in place of a real one; `source` names the question that it comes from, or where else it does."""
+    """An output in place of a real one; `source` names the question that it comes from, or where else it does. `urls`
+    are those that it shows, `markers` what was noticed in it."""
 
     output: str
     source: str
+    urls: tuple[str, ...] = ()
+    markers: tuple[Marker, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Of how many characters, drawn by what; `keep_end` where what matters stands at the end; `composed` where several
-    may be put together."""
+    """Something in place of the `real` text, drawn by the seed; `keep_end` where what matters stands at the end;
+    `composed` where several may be put together, `whole_lines` where a line is not to be cut."""
 
-    chars: int
+    real: str
     seed: str
     keep_end: bool = False
     composed: bool = False
+    whole_lines: bool = False
+
+    @property
+    def chars(self) -> int:
+        return len(self.real)
 
     def is_similar(self, text: str) -> bool:
-        return self.chars <= LONGEST * len(text) and len(text) <= LONGEST * self.chars
+        return similar(self.chars, text)
 
     def distance(self, text: str) -> float:
-        return abs(log(max(len(text), 1) / max(self.chars, 1)))
+        return distance(self.chars, text)
+
+    def takes(self, text: str) -> bool:
+        """Neither nothing nor what is real."""
+        return bool(text.strip()) and same_words(text) != same_words(self.real)
+
+
+def similar(chars: int, text: str) -> bool:
+    return chars <= LONGEST * len(text) and len(text) <= LONGEST * chars
+
+
+def distance(chars: int, text: str) -> float:
+    return abs(log(max(len(text), 1) / max(chars, 1)))
 
 
 def fitting(donors: Sequence[Donor], wanted: Wanted, withheld: Withheld, *, strict: bool = False) -> StandIn | None:
@@ -45,21 +70,52 @@ def fitting(donors: Sequence[Donor], wanted: Wanted, withheld: Withheld, *, stri
         output = shortened(donor.output, wanted)
         if strict and not wanted.is_similar(output):
             continue
-        if output.strip() and not withheld.holds(output):
+        if wanted.takes(output) and not withheld.holds(output):
             rest = order[place + 1 :] if wanted.composed and not strict else []
             return _composed(StandIn(output, donor.source), rest, wanted, withheld)
     if strict:
         return None
     for donor in order:
-        lines = shortened(donor.output, wanted).split("\n")
-        left = [lines[number] for number in withheld.without(lines)]
-        if any(line.strip() for line in left):
-            return StandIn("\n".join(left), donor.source)
+        output = _without(shortened(donor.output, wanted), withheld)
+        if wanted.takes(output):
+            return StandIn(output, donor.source)
     return None
+
+
+def in_script_of(text: str, donors: Iterable[Donor]) -> list[Donor]:
+    """The donors in the order given, but those that are written in another script than the text last."""
+    wanted = _script(text)
+    return sorted(donors, key=lambda donor: bool(wanted) and _script(donor.output) not in ("", wanted))
+
+
+def is_structured(text: str) -> bool:
+    """Whether it is a JSON object or list, of which no part can be left out."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _script(text: str) -> str:
+    """The script of most of its letters (`LATIN`, `CJK`); empty where it has none."""
+    letters = [each for each in text[: 4 * _LETTERS_LOOKED_AT] if each.isalpha()][:_LETTERS_LOOKED_AT]
+    scripts = ["LATIN" if each.isascii() else unicodedata.name(each, "?").split()[0] for each in letters]
+    return max(sorted(set(scripts)), key=scripts.count, default="")
+
+
+def _without(output: str, withheld: Withheld) -> str:
+    if is_structured(output):
+        return "" if withheld.holds(output) else output
+    lines = output.split("\n")
+    return "\n".join(lines[number] for number in withheld.without(lines))
 
 
 def _in_order(donors: Sequence[Donor], wanted: Wanted) -> Iterator[Donor]:
     order = ranked(donors, wanted.seed, lambda donor: f"{donor.source} {len(donor.output)} {donor.output[:100]}")
+    order = in_script_of(wanted.real, order)
     yield from (donor for donor in order if wanted.is_similar(donor.output))
     yield from sorted((d for d in order if not wanted.is_similar(d.output)), key=lambda d: wanted.distance(d.output))
 
@@ -71,7 +127,7 @@ def _composed(first: StandIn, rest: Sequence[Donor], wanted: Wanted, withheld: W
         if wanted.chars <= LONGEST * len(output):
             break
         longer = f"{output}\n{donor.output}"
-        if len(longer) <= LONGEST * wanted.chars and not withheld.holds(longer):
+        if len(longer) <= LONGEST * wanted.chars and wanted.takes(longer) and not withheld.holds(longer):
             output = longer
             sources.append(donor.source)
     return StandIn(output, ", ".join(dict.fromkeys(sources)))
@@ -79,8 +135,8 @@ def _composed(first: StandIn, rest: Sequence[Donor], wanted: Wanted, withheld: W
 
 def shortened(text: str, wanted: Wanted) -> str:
     """Cut at a line to about the length that is wanted, if it is more than twice as long; at a blank where the line is
-    too long by itself."""
-    if len(text) <= LONGEST * wanted.chars:
+    too long by itself and may be cut."""
+    if len(text) <= LONGEST * wanted.chars or (wanted.whole_lines and is_structured(text)):
         return text
     lines = text.split("\n")
     kept = [lines.pop(-1 if wanted.keep_end else 0)]
@@ -88,6 +144,6 @@ def shortened(text: str, wanted: Wanted) -> str:
         kept.insert(0, lines.pop()) if wanted.keep_end else kept.append(lines.pop(0))
     cut = "\n".join(kept)
     most = int(LONGEST * wanted.chars)
-    if len(cut) <= most:
+    if len(cut) <= most or wanted.whole_lines:
         return cut
     return cut[-most:] if wanted.keep_end else cut[:most].rpartition(" ")[0] or cut[:most]

@@ -1,89 +1,242 @@
-"""The numbers that a text may be read to hold, however they are written: on the safe side, every reading counts."""
+"""The numbers that a text may be read to hold, however they are written: on the safe side, every reading counts.
+
+Each group of digits is looked at with the few that follow it, so that a text takes time in its length.
+"""
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
-from toolablate.tools.guards.normal import normal_text
+from toolablate.tools.interventions.standins.number_words import words_in
+from toolablate.tools.interventions.standins.spelling import searched
 
-_DIGITS = r"\d{1,300}"
-_GROUP = r"[,.'’ _\u202f\u2009\n]"
-_RUN = re.compile(
-    rf"(?<![A-Za-z_.\d])(?:{_DIGITS}(?:{_GROUP}{_DIGITS})*|\.{_DIGITS})"
-    r"(?P<power>[eE][-+]?\d{1,3}(?!\d)|\s?(?:[×x*·]|\\times|\\cdot)\s?10\s?(?:\^|\*\*)\s?\{?[-+−]?\d{1,3}\}?)?"
-    rf"(?P<below>\s?[/⁄]\s?{_DIGITS})?(?P<percent>\s?%)?"
+_GROUP = re.compile(r"\d+")
+_POINTS = ".,"
+_MARKS = ",.'’ _\u202f\u2009\n"
+_MOST_GROUPS = 8
+_MOST_DIGITS = 310
+
+_SIGN = r"[-+−–]?"
+_WORDS = {
+    **dict.fromkeys(("hundred", "百"), 1e2),
+    **dict.fromkeys(("thousand", "thousands", "k", "千", "tsd"), 1e3),
+    **dict.fromkeys(("million", "millions", "mio", "mn", "mln", "m", "百万"), 1e6),
+    **dict.fromkeys(("billion", "billions", "bn", "b", "mrd", "mld", "g", "十亿"), 1e9),
+    **dict.fromkeys(("trillion", "trillions", "tn", "t", "兆", "万亿", "萬億"), 1e12),
+    **dict.fromkeys(("lakh", "lakhs"), 1e5),
+    **dict.fromkeys(("crore", "crores", "千万"), 1e7),
+    **dict.fromkeys(("dozen",), 12.0),
+    **dict.fromkeys(("万", "萬"), 1e4),
+    **dict.fromkeys(("亿", "億"), 1e8),
+}
+_LATIN = sorted((word for word in _WORDS if word.isascii()), key=len, reverse=True)
+_CHINESE = sorted((word for word in _WORDS if not word.isascii()), key=len, reverse=True)
+_SCALE = re.compile(rf"[\s-]?(?:(?P<latin>{'|'.join(_LATIN)})(?![A-Za-z])|(?P<chinese>{'|'.join(_CHINESE)}))", re.I)
+_EXPONENT = re.compile(rf"[eE]({_SIGN}\d{{1,3}})(?!\d)")
+# Where the power of ten was raised it may have come down: 6.02 x 1023.
+_TIMES_TEN = re.compile(
+    rf"\s?(?:[×x*·⋅∙•]|\\times|\\cdot)\s?10\s?(?:\^|\*\*)?\s?[{{(]?\s?({_SIGN}\s?\d{{1,3}})(?!\d)[)}}]?"
 )
-# Bounded, since a page may be one long row of groups.
-_GROUPED = re.compile(r"\d{1,3}(?P<mark>[,.'’ _\u202f\u2009\n])\d{3}(?:(?P=mark)\d{3}){0,6}(?P<rest>[.,]\d+)?(?!\d)")
-_MIXED = re.compile(r"\d{1,3}(?:[,'’ _]\d{2,3}){1,8}(?:\.\d+)?(?!\d)")
-_DECIMAL = re.compile(r"\d*[.,]\d+|\d+")
-_EXPONENT = re.compile(r"[-+−]?\d{1,3}(?=\}?$)")
+_POWER = re.compile(rf"\s?(?:\^|\*\*)\s?[{{(]?\s?({_SIGN}\s?\d{{1,3}})(?!\d)[)}}]?")
+_BELOW = re.compile(r"\s?[/⁄]\s?(\d{1,15})(?!\d)")
+_AND_PART = re.compile(r"[\s-]{1,2}(?:and\s)?(\d{1,6})\s?[/⁄]\s?(\d{1,6})(?!\d)")
+_AND_HALF = re.compile(r"\s(?:and\s)?a\shalf(?![A-Za-z])", re.I)
+_PARTS = re.compile(
+    r"[\s-](?:(?P<half>halves|half)|(?P<third>thirds?)|(?P<quarter>quarters?|fourths?))(?![A-Za-z])", re.I
+)
+_PERCENT = re.compile(r"\s?(?:(?P<hundredth>%|(?:per\s?cent|pct)(?![A-Za-z]))|‰)", re.I)
+_PERCENT_BEFORE = "百分之"
+_ENDS = frozenset(("", *",.;:)]}'\"|<>=_~"))
+"""What nothing stands behind that belongs to a number before it."""
+
+_BEFORE = re.compile(r"(?:[-+−–~≈±$€£¥₹(\s<>≤≥=]|US|USD|EUR|GBP|CNY|RMB|Rs\.?|约|共|百分之)*")
+_BEHIND = re.compile(r"\s?(?:[^\W\d_]{1,4})?[°%]?[.)$]*\s*")
+_THOUSANDS = re.compile(r"\d{1,3}([,'’ _])\d{3}(?:\1\d{3})*(?:\.\d+)?|\d+(?:\.\d+)?")
 _BARE = re.compile(
     r"[-+−–~≈$€£¥(\s]*(?P<number>[\d.](?:[\d.,'’ _]*\d)?(?:[eE][-+]?\d{1,3})?)(?:\s?[/⁄]\s?(?P<below>\d+))?"
     r"\s?%?(?:\s?[^\W\d_]{1,4})?[.)]?"
 )
-_THOUSANDS = re.compile(r"\d{1,3}([,'’ _])\d{3}(?:\1\d{3})*(?:\.\d+)?|\d+(?:\.\d+)?")
 _ROUNDED_DIGITS = 3
 _SLACK = 1e-9
 
 
-def values_in(text: str) -> Iterator[tuple[float, int, int, int]]:
-    """Each reading of each number, without its sign: the value, its digits behind the point (-1 where it is no plain
-    decimal), and the place in the text between which it stands. Expects a normal text (`normal_text`)."""
-    for run in _RUN.finditer(text):
-        start, end = run.span()
-        end -= len(run[0]) - len(run[0].rstrip())
-        tail = run["power"] or run["below"] or run["percent"]
-        body = run[0][: run.start("power") - start] if run["power"] else run[0]
-        for value, decimals, first, last in _readings(body):
-            yield value, decimals, start + first, start + last
-            if tail:
-                yield from ((scaled, -1, start + first, end) for scaled in _scaled(value, run))
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A value without its sign, and the place in the text between which it stands. Of a plain decimal, `decimals` are
+    its digits behind the point and `digits` those from the first that is no zero on; else -1."""
+
+    value: float
+    start: int
+    end: int
+    decimals: int = -1
+    digits: int = -1
 
 
-def _readings(body: str) -> Iterator[tuple[float, int, int, int]]:
-    for decimal in _DECIMAL.finditer(body):
-        yield from _read(decimal[0].replace(",", "."), *decimal.span())
-    for start in (0, *(match.end() for match in re.finditer(_GROUP, body))):
-        if grouped := _GROUPED.match(body, start):
-            rest = (grouped["rest"] or "").replace(",", ".")
-            whole = grouped[0][: len(grouped[0]) - len(rest)]
-            yield from _read(re.sub(r"\D", "", whole) + rest, *grouped.span())
-        if mixed := _MIXED.match(body, start):
-            yield from _read(re.sub(r"[,'’ _]", "", mixed[0]), *mixed.span())
+def values_in(text: str) -> Iterator[Reading]:
+    """Each reading of each number. Expects a searched text."""
+    groups = [match.span() for match in _GROUP.finditer(text)]
+    for place in range(len(groups)):
+        before = _mark(text, groups, place - 1), _mark(text, groups, place - 2)
+        for reading in _readings(text, groups[place : place + _MOST_GROUPS], before):
+            if math.isfinite(reading.value):
+                yield reading
+                yield from _tailed(text, reading)
+    for value, start, end in words_in(text):
+        read = Reading(value, start, end)
+        yield read
+        yield from _tailed(text, read)
 
 
-def _read(plain: str, first: int, last: int) -> Iterator[tuple[float, int, int, int]]:
-    value = float(plain)
-    if math.isfinite(value):
-        yield value, len(plain.partition(".")[2]), first, last
+def _mark(text: str, groups: Sequence[tuple[int, int]], place: int) -> str:
+    """What stands between a group and the next one, where it is one sign that may part or join them."""
+    if not 0 <= place < len(groups) - 1:
+        return ""
+    between = text[groups[place][1] : groups[place + 1][0]]
+    return between if len(between) == 1 and between in _MARKS else ""
 
 
-def _scaled(value: float, run: re.Match[str]) -> Iterator[float]:
-    if run["power"] and (exponent := _EXPONENT.search(run["power"])):
-        power = int(exponent[0].replace("−", "-"))
-        if abs(power) <= 300:
-            yield from (x for x in (value * 10.0**power,) if math.isfinite(x))
-    if run["below"] and (below := float(re.sub(r"\D", "", run["below"]))):
-        yield value / below
-    if run["percent"]:
-        yield value / 100
+def _readings(text: str, groups: Sequence[tuple[int, int]], before: tuple[str, str]) -> Iterator[Reading]:
+    """Those that begin with the first of the groups; `before` parts it from the group before, and that from the one
+    before it."""
+    start, end = groups[0]
+    marks = [_mark(text, groups, place) for place in range(len(groups) - 1)]
+    first = marks[0] if marks else ""
+    if not _is_of_decimal(text, groups, marks, before):
+        yield from _read(text[start:end], "", start, end)
+    if not before[0] and start and text[start - 1] == ".":
+        yield from _read("", text[start:end], start - 1, end)
+    if first and first in _POINTS:
+        yield from _read(text[start:end], text[slice(*groups[1])], start, groups[1][1])
+    if first and end - start <= 3:
+        yield from _grouped(text, groups, marks)
 
 
-def is_value(read: float, decimals: int, value: float, tolerance: float) -> bool:
-    """Whether a number that was read is `value`, within the tolerance or as a rounding of it to three digits or more.
-    Signs do not count: a minus may be a dash."""
+def _is_of_decimal(text: str, groups: Sequence[tuple[int, int]], marks: Sequence[str], before: tuple[str, str]) -> bool:
+    """Of a number with one point, and of no date, list or sentence that is full of them."""
+    behind = [*marks[:2], "", ""]
+    if before[0] == ".":
+        last, is_last = groups[0], before[1] != "." and behind[0] != "."
+    elif behind[0] == ".":
+        last, is_last = groups[1], behind[1] != "."
+    else:
+        return False
+    return is_last and text[last[1] : last[1] + 1] != "."
+
+
+def _grouped(text: str, groups: Sequence[tuple[int, int]], marks: Sequence[str]) -> Iterator[Reading]:
+    """Groups of three digits, or of two and three as in India, with a fraction behind them or none."""
+    whole = text[slice(*groups[0])]
+    for place in range(1, len(groups)):
+        size = groups[place][1] - groups[place][0]
+        if marks[place - 1] != marks[0] or size not in (2, 3):
+            return
+        whole += text[slice(*groups[place])]
+        if size != 3:
+            continue
+        yield from _read(whole, "", groups[0][0], groups[place][1])
+        if place < len(marks) and marks[place] and marks[place] in _POINTS:
+            behind = groups[place + 1]
+            yield from _read(whole, text[slice(*behind)], groups[0][0], behind[1])
+
+
+def _read(whole: str, fraction: str, start: int, end: int) -> Iterator[Reading]:
+    if len(whole) > _MOST_DIGITS:
+        return
+    digits = len((whole + fraction).lstrip("0"))
+    yield Reading(float(f"{whole or 0}.{fraction[:_MOST_DIGITS] or 0}"), start, end, len(fraction), digits)
+
+
+def _tailed(text: str, read: Reading) -> Iterator[Reading]:
+    """What the number is together with what stands behind it: a power, a fraction, words of scale, a percent sign."""
+    if text[max(read.start - 3, 0) : read.start] == _PERCENT_BEFORE:
+        yield Reading(read.value / 100, read.start - 3, read.end)
+    if text[read.end : read.end + 1] in _ENDS:
+        return
+    for value, end in _with_signs(text, read):
+        if math.isfinite(value):
+            yield Reading(value, read.start, end)
+    scaled, end = read.value, read.end
+    for _ in range(2):
+        if (scale := _SCALE.match(text, end)) is None:
+            break
+        scaled, end = scaled * _WORDS[(scale["latin"] or scale["chinese"]).lower()], scale.end()
+        if math.isfinite(scaled):
+            yield Reading(scaled, read.start, end)
+    if percent := _PERCENT.match(text, end):
+        yield Reading(scaled / (100 if percent["hundredth"] else 1000), read.start, percent.end())
+
+
+def _with_signs(text: str, read: Reading) -> Iterator[tuple[float, int]]:
+    value, end = read.value, read.end
+    if power := _EXPONENT.match(text, end) or _TIMES_TEN.match(text, end):
+        yield _times_ten(value, power[1]), power.end()
+    if power := _POWER.match(text, end):
+        yield _raised(value, _integer(power[1])), power.end()
+    if (below := _BELOW.match(text, end)) and int(below[1]):
+        yield value / int(below[1]), below.end()
+    if (part := _AND_PART.match(text, end)) and int(part[2]):
+        yield value + int(part[1]) / int(part[2]), part.end()
+    if half := _AND_HALF.match(text, end):
+        yield value + 0.5, half.end()
+    if parts := _PARTS.match(text, end):
+        yield value / {"half": 2, "third": 3, "quarter": 4}[parts.lastgroup or ""], parts.end()
+
+
+def _integer(text: str) -> int:
+    return int(re.sub(r"\s", "", text).replace("−", "-").replace("–", "-"))
+
+
+def _times_ten(value: float, power: str) -> float:
+    return float(f"{value!r}e{_integer(power)}") if "e" not in repr(value) else value * _raised(10.0, _integer(power))
+
+
+def _raised(value: float, power: int) -> float:
+    try:
+        return value**power
+    except (OverflowError, ZeroDivisionError):
+        return math.inf
+
+
+def is_value(read: Reading, value: float, tolerance: float) -> bool:
+    """Whether a number that was read is `value`, within the tolerance, or one of the two is the other rounded to three
+    digits or more. Signs do not count: a minus may be a dash."""
     wanted = abs(value)
-    if abs(read - wanted) <= tolerance + _SLACK * wanted:
+    off = abs(read.value - wanted)
+    if off <= tolerance + _SLACK * wanted:
         return True
-    digits = len(f"{read:.{decimals}f}".replace(".", "").lstrip("0")) if decimals >= 0 else 0
-    return digits >= _ROUNDED_DIGITS and abs(read - wanted) <= 0.5 * 10.0**-decimals + _SLACK * wanted
+    if read.digits >= _ROUNDED_DIGITS and off <= 0.5 * 10.0 ** -min(read.decimals, 300) + _SLACK * wanted:
+        return True
+    decimals, digits = _precision(wanted)
+    return decimals > 0 and digits >= _ROUNDED_DIGITS and off <= 0.5 * 10.0**-decimals + _SLACK * wanted
+
+
+@lru_cache(maxsize=256)
+def _precision(value: float) -> tuple[int, int]:
+    """Digits behind the point, and digits in all, of the shortest text of the value; (0, 0) of one with a power."""
+    text = repr(value)
+    if "e" in text or value.is_integer():
+        return 0, 0
+    return len(text.partition(".")[2]), len(text.replace(".", "").lstrip("0"))
+
+
+def stated(text: str) -> tuple[float, ...]:
+    """What a text that is nothing but a number, with a sign, a currency or a unit at most, may mean; nothing where it
+    is more than that."""
+    plain = searched(text).strip()
+    found = [
+        reading.value
+        for reading in values_in(plain)
+        if _BEFORE.fullmatch(plain, 0, reading.start) and _BEHIND.fullmatch(plain, reading.end)
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def bare_number(text: str) -> float | None:
-    """The value of a text that is a number or a fraction, with a sign, a currency or a unit at most. A comma before
-    three digits parts thousands, a point never does."""
-    bare = _BARE.fullmatch(normal_text(text).strip())
+    """The value of a text that is a number or a fraction in digits, with a sign, a currency or a unit at most. A comma
+    before three digits parts thousands, a point never does."""
+    bare = _BARE.fullmatch(searched(text).strip())
     if bare is None:
         return None
     number = bare["number"]

@@ -1,14 +1,13 @@
 """What no result under another question may say: the answer of this one, and any of its choices."""
 
 import re
-import unicodedata
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
 
-from toolablate.tools.guards.normal import normal_text
-from toolablate.tools.interventions.standins.numerals import bare_number, is_value, values_in
+from toolablate.tools.interventions.standins.dates import other_dates
+from toolablate.tools.interventions.standins.numerals import is_value, stated, values_in
+from toolablate.tools.interventions.standins.spelling import Squeezed, searched, stands_alone
 from toolablate.traces.records import NumberTarget, Question, SpansTarget
 
 _HOST = re.compile(r"(?<=://)\d+(?:\.\d+){3}(?::\d+)?")
@@ -17,50 +16,77 @@ _HOST = re.compile(r"(?<=://)\d+(?:\.\d+){3}(?::\d+)?")
 _INSIDE = 6
 """Characters of a text that is looked for inside of longer words as well, as in a plural."""
 
+_NUMBER_REACH = 64
+"""Letters and digits over which a number may go on from line to line."""
+
+_SIGNED = re.compile(r"[^\W\d_]\s?[-+#*′'″]{1,3}")
+_EVERYDAY = frozenset("是否对错真假有无不没会能可要的大小多少高低上下左右前后东南西北中男女人年月日天")
+"""Characters that are words by themselves and parts of very many others."""
+
 
 class Withheld:
     """Looks for the choices and spans of a question whatever their case, width, spacing and punctuation, and for its
-    numbers by value. A text of a single letter or of none is no content, a number is."""
+    numbers by value. A choice of a single letter or of none is no content, a number is; a span of a single letter is
+    looked for as it is written."""
 
     def __init__(self, question: Question) -> None:
         self._question = question
 
-    def holds(self, text: str, echoed: Iterable[str] = ()) -> bool:
-        """Whether any of it is said, apart from what stands within one of the texts that are `echoed`."""
-        normal = normal_text(text)
-        patterns = [re.escape(wanted) for each in echoed if (wanted := normal_text(each))]
-        own = [match.span() for pattern in patterns for match in re.finditer(pattern, normal)]
-        return any(
-            not any(first <= start and end <= last for first, last in own) for start, end in self._places(normal)
-        )
+    def holds(self, text: str) -> bool:
+        return any(True for _ in self._places(searched(text)))
 
     def without(self, lines: Sequence[str]) -> list[int]:
         """Numbers of the lines that are left once none of it is said, by one line or by several that follow one
-        another."""
+        another. Takes time in their length."""
+        plain = [searched(line).replace("\n", " ") for line in lines]
         kept = list(range(len(lines)))
-        while said := self._lines_saying([lines[number] for number in kept]):
-            kept = [number for place, number in enumerate(kept) if place not in said]
+        while any(True for _ in self._places("\n".join(plain[number] for number in kept))):
+            kept = self._cleared(plain, kept)
         return kept
 
-    def _lines_saying(self, lines: Sequence[str]) -> set[int]:
-        normal = [normal_text(line).replace("\n", " ") for line in lines]
-        starts = list(accumulate((len(line) + 1 for line in normal[:-1]), initial=0))
-        said: set[int] = set()
-        for start, end in self._places("\n".join(normal)):
-            said.update(range(bisect_right(starts, start) - 1, bisect_left(starts, end)))
-        return said
+    def _cleared(self, plain: Sequence[str], numbers: Sequence[int]) -> list[int]:
+        """Line by line: what is said anew is said by the line that was added, with the end of those before it."""
+        kept: list[int] = []
+        tails: list[str] = []
+        for number in numbers:
+            window = [*self._behind(tails), plain[number]]
+            starts = [0]
+            for line in window[:-1]:
+                starts.append(starts[-1] + len(line) + 1)
+            # What lies before the new line is clean: only where its own beginning is cut off can it seem not to be.
+            said = [start for start, end in self._places("\n".join(window)) if end > starts[-1]]
+            kept.append(number)
+            tails.append(_end_of(plain[number], self._reach))
+            if said:
+                covered = len(window) - (bisect_right(starts, min(said)) - 1)
+                del kept[-covered:], tails[-covered:]
+        return kept
+
+    def _behind(self, tails: Sequence[str]) -> list[str]:
+        """The last of the lines, as many as what is withheld can reach over."""
+        room, found = self._reach, 0
+        while room > 0 and found < len(tails):
+            found += 1
+            room -= max(len(tails[-found]), 1)
+        return list(tails[len(tails) - found :])
+
+    @cached_property
+    def _reach(self) -> int:
+        return max((_NUMBER_REACH, *(len(phrase) + 1 for phrase in self._phrases)))
 
     def _places(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where it is said in a normal text, from where to where."""
+        """Where it is said in a searched text, from where to where."""
         if self._phrases:
             yield from self._phrases_in(text)
+        for literal in self._literals:
+            yield from (match.span() for match in literal.finditer(text))
         if self._numbers:
-            for read, decimals, start, end in values_in(_HOST.sub(_blank, text)):
-                if any(is_value(read, decimals, value, tolerance) for value, tolerance in self._numbers):
-                    yield start, end
+            for read in values_in(_HOST.sub(_blank, text)):
+                if any(is_value(read, value, tolerance) for value, tolerance in self._numbers):
+                    yield read.start, read.end
 
     def _phrases_in(self, text: str) -> Iterator[tuple[int, int]]:
-        squeezed = _Squeezed(text)
+        squeezed = Squeezed(text)
         for phrase in self._phrases:
             at = squeezed.text.find(phrase)
             while at >= 0:
@@ -69,63 +95,56 @@ class Withheld:
                 at = squeezed.text.find(phrase, at + 1)
 
     @cached_property
+    def _wordy(self) -> tuple[str, ...]:
+        return tuple(text for text in (*self._question.choices, *self._spans) if not stated(text))
+
+    @property
+    def _spans(self) -> tuple[str, ...]:
+        return self._question.target.spans if isinstance(self._question.target, SpansTarget) else ()
+
+    @cached_property
     def _phrases(self) -> tuple[str, ...]:
-        wordy = (text for text in _texts(self._question) if bare_number(text) is None)
-        squeezed = (_Squeezed(normal_text(text)).text for text in wordy)
-        return tuple(dict.fromkeys(text for text in squeezed if len(text) > 1 or text.isdigit()))
+        dates = (date for text in self._wordy for date in other_dates(text))
+        squeezed = dict.fromkeys(Squeezed(searched(text)).text for text in (*self._wordy, *dates))
+        alone = (text for text in squeezed if len(text) == 1 and text not in _EVERYDAY and stands_alone(text))
+        return (*(text for text in squeezed if len(text) > 1 or text.isdigit()), *alone)
+
+    @cached_property
+    def _literals(self) -> tuple[re.Pattern[str], ...]:
+        """What letters and digits alone do not tell apart (C++), and single ones."""
+        found: list[re.Pattern[str]] = []
+        for text in self._wordy:
+            plain = searched(text).strip()
+            if _SIGNED.fullmatch(plain):
+                found.append(re.compile(rf"(?<![^\W_]){re.escape(plain)}(?![-+#*\w])", re.IGNORECASE))
+            elif len(plain) == 1 and (plain in _EVERYDAY or (text in self._spans and plain.isalpha())):
+                found.append(re.compile(rf"(?<![^\W_]){re.escape(plain)}(?![^\W_])"))
+        return tuple(found)
 
     @cached_property
     def _numbers(self) -> tuple[tuple[float, float], ...]:
         """Values with what an answer may be off."""
         target = self._question.target
-        of_texts = [(value, 0.0) for text in _texts(self._question) if (value := bare_number(text)) is not None]
+        of_texts = [(value, 0.0) for text in (*self._question.choices, *self._spans) for value in stated(text)]
         if isinstance(target, NumberTarget):
             tolerance = max(target.absolute, target.relative * abs(target.value))
             return (*of_texts, (target.value, tolerance))
         return tuple(of_texts)
 
 
-class _Squeezed:
-    """A normal text as its letters and digits alone, without accents, in lower case; `places` says where each stood."""
-
-    def __init__(self, text: str) -> None:
-        letters: list[str] = []
-        places: list[int] = []
-        apart: list[bool] = []
-        inside = False
-        for place, character in enumerate(text):
-            if not character.isalnum():
-                # An accent that stands by itself belongs to the letter before it.
-                inside = inside and unicodedata.combining(character) > 0
-                continue
-            for letter in _plain(character):
-                letters.append(letter)
-                places.append(place)
-                apart.append(not inside or _stands_alone(letter))
-                inside = True
-        self.text = "".join(letters)
-        self.places = places
-        self._apart = apart
-
-    def is_apart(self, start: int, end: int) -> bool:
-        """Whether words begin and end there, or characters of a script that has none."""
-        return self._apart[start] and (end == len(self._apart) or self._apart[end] or _stands_alone(self.text[end - 1]))
+def _end_of(line: str, reach: int) -> str:
+    """The end of a line that holds so many letters and digits, with each row of other characters as one."""
+    end: list[str] = []
+    for character in reversed(line):
+        if character.isalnum():
+            reach -= 1
+        elif end and not end[-1].isalnum():
+            continue
+        end.append(character)
+        if not reach:
+            break
+    return "".join(reversed(end))
 
 
 def _blank(match: re.Match[str]) -> str:
     return " " * len(match[0])
-
-
-def _plain(character: str) -> str:
-    if character.isascii():
-        return character.lower()
-    return "".join(each for each in unicodedata.normalize("NFKD", character.casefold()) if each.isalnum())
-
-
-def _stands_alone(letter: str) -> bool:
-    return "\u3040" <= letter <= "\u9fff" or "\uf900" <= letter <= "\ufaff"
-
-
-def _texts(question: Question) -> tuple[str, ...]:
-    spans = question.target.spans if isinstance(question.target, SpansTarget) else ()
-    return (*question.choices, *spans)

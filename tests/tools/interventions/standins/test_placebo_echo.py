@@ -9,8 +9,6 @@ from tests.tools.interventions.standins.conftest import Standing
 
 from toolablate.tools import Found, Resources, SearchQuery
 from toolablate.tools.donors import Donor, Donors
-from toolablate.tools.interventions.standins.echo import echoes, is_named
-from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.traces.records import ChoiceTarget, Lookup, Question, SearchReply
 
 QUESTION = Question(id="q", prompt="Which town?", choices=("New Ulm", "Gera"), target=ChoiceTarget(letters=("A",)))
@@ -68,14 +66,4 @@ async def test_a_page_keeps_the_address_that_the_call_names_and_no_other(
     assert opened.output.split("\n")[0] == f"[{page_id}] Bread ({NAMED})"
     assert inside.output == f"No match for 'New Ulm' in [{page_id}] Bread ({NAMED})."
     assert baked.output.split("\n")[1:] == ["1 line with 'gera|baked'", "L0: It has been baked for long."]
-    assert moved.output.split("\n")[0] == f"[{moved.output[1:9]}] Bread ({OTHER})"
-
-
-def test_only_what_the_call_says_itself_is_an_echo() -> None:
-    withheld = Withheld(QUESTION)
-    assert not withheld.holds("No match for 'NEW  ulm'.", echoes({"pattern": "NEW  ulm"}))
-    assert withheld.holds("No match for 'new ulm' in New Ulm's town hall, Gera.", echoes({"pattern": "new ulm"}))
-    assert withheld.holds("[0] New Ulm (x)", echoes({"pattern": "New"}))
-    assert withheld.holds("New Ulm", echoes({"pattern": "", "line": 3}))
-    assert is_named("https://A.example", {"url": "https://a.example/"})
-    assert not is_named("https://a.example/b", {"url": "https://a.example/", "page_id": "https://a.example/b"})
+    assert moved.output.split("\n")[0] == f"[{moved.output[1:9]}] Bread ({MOVED})"

@@ -3,8 +3,9 @@
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tools.interventions.standins.said import number_forms, surrounded
 
 from toolablate.tools.interventions.standins.numerals import bare_number
 from toolablate.tools.interventions.standins.withheld import Withheld
@@ -44,8 +45,10 @@ def test_other_words_are_let_through(text: str) -> None:
 def test_a_letter_is_no_content_and_a_number_is() -> None:
     assert not withheld("A", "", "π", "≤").holds("A π ≤ ! a")
     assert withheld("A", "7").holds("there are 7")
-    assert not withheld("A", "7").holds("there are 17 or 77 or 0.7")
+    assert not withheld("A", "7").holds("there are 17 or 77 or 0.7 or 7.5")
     assert withheld("调和", "x").holds("这调和级数")
+    assert withheld(target=SpansTarget(spans=("K",))).holds("the symbol is K")
+    assert not withheld(target=SpansTarget(spans=("K",))).holds("ok, k or Key")
 
 
 @pytest.mark.parametrize(
@@ -94,9 +97,145 @@ def test_a_long_row_of_numbers_is_read_in_its_length() -> None:
     assert withheld(target=NumberTarget(value=124)).holds(f"{row} 124")
 
 
+def test_many_lines_that_say_it_together_are_read_in_their_length() -> None:
+    looking = withheld("foo bar", "Ulm")
+    assert looking.without(["foo"] * 4_000 + ["bar"] * 4_000) == []
+    assert looking.without(["foo"] * 4_000 + ["x"] + ["bar"] * 4_000) == list(range(8_001))
+
+
+@given(
+    st.lists(
+        st.sampled_from(["new", "york", "--", "x", "new york", "yorknew", "1", "234", "1,", "ne", "w", ""]), max_size=12
+    )
+)
+def test_what_is_left_says_nothing_and_is_not_less_than_need_be(lines: list[str]) -> None:
+    looking = withheld("New York", "1234")
+    left = looking.without(lines)
+    assert not looking.holds("\n".join(lines[number] for number in left))
+    assert {number for number, line in enumerate(lines) if line == "x"} <= set(left)
+
+
 def test_lines_that_say_it_go_together() -> None:
     lines = ["fine", "the city of New", "York is large", "and 7", "17", "ulm"]
     assert withheld("New York", "7", "Ulm").without(lines) == [0, 4]
+
+
+NUMBERS = [
+    7.0,
+    12.0,
+    17.0,
+    42.0,
+    99.0,
+    2018.0,
+    2500.0,
+    1.2e6,
+    35e6,
+    1.5e9,
+    0.05,
+    0.125,
+    2.75,
+    3.14159,
+    1.204e-7,
+    6.02e23,
+]
+
+
+@pytest.mark.parametrize("value", NUMBERS)
+def test_a_number_is_found_in_each_form_that_pages_and_programs_write(value: float) -> None:
+    looking = withheld(target=NumberTarget(value=value))
+    missed = [said for form in set(number_forms(value)) for said in surrounded(form) if not looking.holds(said)]
+    assert not missed
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**9).map(float) | st.floats(1e-5, 1e9).map(lambda x: float(f"{x:.4g}")), st.data())
+def test_no_form_hides_any_number(value: float, data: st.DataObject) -> None:
+    form = data.draw(st.sampled_from(sorted(set(number_forms(value)))))
+    said = data.draw(st.sampled_from(sorted(surrounded(form))))
+    assert withheld(target=NumberTarget(value=value, relative=1e-9)).holds(said), said
+
+
+@pytest.mark.parametrize(
+    ("value", "texts"),
+    [
+        (
+            42,
+            [
+                "7,42,3",
+                "5,42",
+                "1-42",
+                "10:42:11",
+                "84/2",
+                "4200%",
+                "42nd",
+                "42.0.1",
+                "٤٢",
+                "p.42",
+                "Forty Two",
+                "3.5 dozen",
+            ],
+        ),
+        (2018, ["31.12.2018", "12/31/2018", "2018-01-01", "2017,2018,2019", "FY2018", "2018/19", "2017.2018.2019."]),
+        (
+            1200000,
+            ["1.2 million", "$1.2m", "1200k", "120万", "1.2 Mio", "12e5", "12 lakh", "1200 thousand", "1.2\nmillion"],
+        ),
+        (0.05, ["5%", "5 %", "five percent", "1/20", "½ 5%", "百分之五", "百分之5", "50‰", r"\frac{1}{20}"]),
+        (1.5, ["1½", "1 1/2", "3/2", "one and a half", "1 and a half", "一点五", "150 percent", r"\dfrac{3}{2}"]),
+        (0.5, ["½", "half", "1⁄2", "50 pct", "one half", "0.500", "二分之一 50%"]),
+        (1e-30, ["10^-30", "10^{-30}", "1.0×10⁻³⁰", "1E-30", "10**-30"]),
+        (6.02e23, ["6.02×10²³", "6.02 x 1023", "6.02 ⋅ 10^23", "602000000000000000000000"]),
+        (1e306, ["1e306", "1.0e+306", "1" + "0" * 306]),
+        (1024, ["2^10", "2¹⁰", "2**10", "一千零二十四"]),
+        (3.14, ["3.14159", "3.1416"]),
+        (120000, ["十二万", "12万", "一十二万", "120,000"]),
+    ],
+)
+def test_numbers_are_found_in_lists_dates_words_and_powers(value: float, texts: list[str]) -> None:
+    looking = withheld(target=NumberTarget(value=value))
+    assert [text for text in texts if not looking.holds(f"so: {text}, they say")] == []
+
+
+@pytest.mark.parametrize(
+    ("value", "texts"),
+    [
+        (42, ["142", "421", "4.2", "0.42", "42.5", "4,200", "twenty-four", "12.42"]),
+        (3, ["the third way is 3.7 or 13", "三个", "thirty"][:1]),
+        (1, ["一个人", "一些", "统一", "11", "1.5"]),
+        (2018, ["2.018 is not", "20180", "1,201.8"][1:]),
+        (1200000, ["1.2 metres", "1.2", "12 million"]),
+    ],
+)
+def test_other_numbers_are_let_through(value: float, texts: list[str]) -> None:
+    looking = withheld(target=NumberTarget(value=value))
+    assert [text for text in texts if looking.holds(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("choices", "texts"),
+    [
+        (("铁", "金"), ["是铁。", "金属"]),
+        (("是", "否"), ["答案：是", "否", "（是）"]),
+        (("C++", "C#"), ["written in C++ then", "C#, mostly", "(c++)"]),
+        (("東京", "大阪"), ["https://ja.wikipedia.org/wiki/%E6%9D%B1%E4%BA%AC", "東　京"]),
+        (("Müller", "Bach"), ["https://e.example/M%C3%BCller", "M&uuml;ller", "MULLER"]),
+        (("Yes", "No"), ["yes", "NO.", "(Yes)"]),
+        (("$\\frac{1}{2}$", "$3.5 million", "Two"), ["1/2", "0.5", "3,500,000", "two", "2", "$3.5m"]),
+        (("50%", "x"), ["0.5", "50 percent", "half", "50"]),
+        (("March 5, 2019", "x"), ["5 March 2019", "2019-03-05", "5th of March, 2019", "05.03.2019", "2019年3月5日"]),
+        (("10^6", "10^7"), ["1000000", "1e6", "10⁶", "a million", "10,000,000"]),
+        (("H₂O", "CO₂"), ["H2O", "co2"]),
+    ],
+)
+def test_choices_are_found_in_signs_codes_and_other_scripts(choices: tuple[str, ...], texts: list[str]) -> None:
+    looking = withheld(*choices)
+    assert [text for text in texts if not looking.holds(f"so: {text} here")] == []
+
+
+def test_parts_of_everyday_words_are_let_through() -> None:
+    assert not withheld("是", "否").holds("这是一个问题，但是不是")
+    assert not withheld("C++", "C#").holds("a C programme, c+c")
+    assert not withheld("Yes", "No").holds("nobody knows yesterday")
 
 
 WORDS = st.lists(st.sampled_from(["alpha", "Beta", "γάμμα", "Straße", "北京", "o'clock", "x2"]), min_size=1, max_size=4)
