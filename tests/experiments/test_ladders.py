@@ -77,8 +77,8 @@ def test_run_and_ladder_show_the_same_ladders(cli: Cli, tmp_path: Path) -> None:
     assert [(each["ladder"], each["comparisons"]) for each in found] == [("python", 8)]
     told = cli("ladder", store).stdout
     ended = cli("run", tmp_path / "plan.toml", "--store", store).stdout
-    assert "corrected over the 8 comparisons" in " ".join(told.split())
-    assert "corrected over the 8 comparisons" in " ".join(ended.split())
+    assert "corrected for the 8 comparisons" in " ".join(told.split())
+    assert "corrected for the 8 comparisons" in " ".join(ended.split())
 
 
 def test_ladders_can_be_picked(cli: Cli, tmp_path: Path) -> None:

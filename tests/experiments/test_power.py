@@ -124,7 +124,7 @@ def test_an_earlier_ladder_is_a_row_for_each_comparison_and_rung(cli: Cli, tmp_p
     )
     page = cli("power", plan, "--from", tmp_path / "ladder.sqlite", "--effect", "20", env={"COLUMNS": "120"}).stdout
     assert len(page.splitlines()) < 45
-    assert "rung: irrelevant content" in page
+    assert "irrelevant content" in " ".join(page.split())
 
 
 def test_conditions_of_a_module_beside_the_plan_are_found(cli: Cli, tmp_path: Path) -> None:

@@ -158,6 +158,7 @@ def test_a_small_pilot_says_how_little_it_tells() -> None:
     assert small.variances.between_ci95 is not None
     assert small.variances.between_ci95[0] == 0.0
     pages = [shown(power_view(power_table(DESIGN, Aim(effect_points=4), [each])), 200) for each in (small, large)]
+    assert [f"from fewer than {FEW_CLUSTERS} it covers less" in page for page in pages] == [True, False]
     told = "between: the earlier run is too small to tell what differs between questions from chance: anything from 0"
     assert [told in page for page in pages] == [True, False]
     (low, high), (near, far) = (each.sights[0].rows[3].plain.ci95 or (0, 0) for each in
@@ -174,7 +175,7 @@ def test_a_component_that_came_out_below_0_is_said_to_be_the_one_between() -> No
         (found,), _ = measured_variances(rows, "none")
         if found.variances.measured is not None and found.variances.measured.cut:
             break
-    assert "and came out below 0, which is taken as 0" in shown(power_view(power_table(DESIGN, Aim(), [found])), 200)
+    assert "It came out below 0, which is taken as 0." in shown(power_view(power_table(DESIGN, Aim(), [found])), 200)
 
 
 @pytest.mark.parametrize(("count", "comparisons", "told"), [(5, 1, [False, False]), (6, 10, [True, False])])
@@ -250,7 +251,7 @@ def test_the_page_says_what_it_rests_on() -> None:
     assert measured.count("120 x 3") == 3
     assert "~" in measured
     assert "~: the earlier run is too small to tell what differs between questions from chance" in measured
-    assert "python - none" in measured
+    assert "Compared with none" in measured
     assert "SIMULATED" in measured
     assert "[red]x[/nonsense]" in measured
     assert "Too few questions to say anything: gpt-x lonely" in measured
@@ -258,7 +259,7 @@ def test_the_page_says_what_it_rests_on() -> None:
     assert "corrected" not in unparted
     assert " .. " in unparted
     for page in (assumed, measured, unparted):
-        assert page.strip().endswith("docs/statistics.md says what each figure is.")
+        assert page.strip().endswith("What each figure means: docs/statistics.md.")
 
 
 def test_json_has_what_the_page_has() -> None:

@@ -29,7 +29,7 @@ def power_view(table: PowerTable) -> RenderableType:
         (sight,) = table.sights
         parts += [*_heading(sight.variances, table.design.design_effect), _by_repeats(table), *_takes(table, sight)]
     else:
-        parts += [_by_comparison(table), _by_repeats(table)]
+        parts += [*_compared(table), _by_comparison(table), _by_repeats(table)]
     return Group(*parts, Padding(Text("\n".join(_footnotes(table)), style="dim"), (1, 1, 1, 1)))
 
 
@@ -96,10 +96,12 @@ def _by_comparison(table: PowerTable) -> Fitted:
     """A row each, at the design's own number of repeats."""
     sights = table.sights
     rows = [next(row for row in sight.rows if row.repeats == table.design.repeats) for sight in sights]
+    rungs = [sight.variances.rung for sight in sights]
     several, aims = table.design.comparisons > 1, table.aim.effect_points is not None
     columns = [
         names("model", [one_line(sight.variances.model) for sight in sights], common=True),
-        names("comparison", [_comparison(sight.variances) for sight in sights]),
+        names("condition", [one_line(sight.variances.condition) for sight in sights]),
+        *([names("rung", rungs)] if any(rungs) else []),
         figures("from", [_pilot(sight.variances) for sight in sights], common=True, spare=2),
         figures("between", [_between(sight.variances) for sight in sights], spare=3),
         figures("within", [_within(sight.variances) for sight in sights], spare=3),
@@ -114,10 +116,10 @@ def _by_comparison(table: PowerTable) -> Fitted:
     return Fitted(tuple(columns))
 
 
-def _comparison(variances: Variances) -> str:
-    if variances.rung:
-        return f"rung: {variances.rung}"
-    return f"{one_line(variances.condition)} - {one_line(variances.baseline)}"
+def _compared(table: PowerTable) -> Iterator[Text]:
+    baselines = [each.variances.baseline for each in table.sights if not each.variances.rung]
+    rungs = "; each rung with the arm before" if len(baselines) < len(table.sights) else ""
+    yield Text(f" Compared with {one_line(baselines[0])}{rungs}")
 
 
 def _pilot(variances: Variances) -> str:
@@ -254,7 +256,7 @@ def _footnotes(table: PowerTable) -> Iterator[str]:
         yield f"Too hopeful below {FEW_CLUSTERS} independent questions (at 20 it finds 75 % for 80 %, at 10 69 %)."
     if table.left_out:
         yield f"Too few questions to say anything: {', '.join(map(one_line, table.left_out))}."
-    yield "docs/statistics.md says what each figure is."
+    yield "What each figure means: docs/statistics.md."
 
 
 def _of_variances(table: PowerTable) -> Iterator[str]:
@@ -268,13 +270,16 @@ def _of_variances(table: PowerTable) -> Iterator[str]:
                 f" (a design effect of {design.design_effect:.2g})."
             )
         return
-    yield "95 % interval: what other questions of the same kind could have made of it in the earlier run."
+    few = min(found.clusters for found in measured) < FEW_CLUSTERS
+    less = f"; from fewer than {FEW_CLUSTERS} it covers less" if few else ""
+    yield f"95 % interval: what other questions of the same kind could have made of it in the earlier run{less}."
     if unsure := [each for each in variances if _unsure(each)]:
         most = max(each.between_ci95[1] for each in unsure if each.between_ci95 is not None)
-        cut = ", and came out below 0, which is taken as 0" if any(found.cut for found in measured) else ""
+        cut = " It came out below 0, which is taken as 0." if any(found.cut for found in measured) else ""
         yield (
             f"{UNSURE if len(variances) > 1 else 'between'}: the earlier run is too small to tell what differs between"
-            f" questions from chance: anything from 0 to {most:.2g}{cut}. What more repeats help is not known."
+            f" questions from chance{f': anything from 0 to {most:.2g}' if most else ''}.{cut} What more repeats help is"
+            " not known."
         )
     if any(found.between is None for found in measured):
         yield "a .. b: nothing parts the variances, so from all of it being chance to none of it."

@@ -167,7 +167,7 @@ def _remarks(waterfall: Waterfall) -> Iterator[str]:
 def _relative(waterfall: Waterfall) -> str:
     if waterfall.relative is None:
         return ""
-    between = "" if waterfall.relative_ci95 is None else f" ({numbers.interval(waterfall.relative_ci95)})"
+    between = "" if waterfall.relative_ci95 is None else f" ({_marked(waterfall.total.small, waterfall.relative_ci95)})"
     change = f"{numbers.signed(waterfall.relative, ' %')}{between}"
     return f": {change} of the score under {one_line(waterfall.total.before)}"
 
@@ -196,8 +196,8 @@ def _footnotes(waterfalls: Sequence[Waterfall], room: int) -> Iterator[str]:
     checks = [value for each in waterfalls if each.shapley is not None for value in each.shapley.values]
     small = any(step.small for each in waterfalls for step in each.steps) or any(value.small for value in checks)
     comparisons = numbers.counted(max(each.comparisons for each in waterfalls), "comparison")
-    coloured = f"coloured where p Holm < {SIGNIFICANT:g}"
-    yield f"{GAIN} gain, {LOSS} loss; {coloured}: corrected over the {comparisons} of ladders shown."
+    coloured = f"in colour: p Holm < {SIGNIFICANT:g}, corrected for the {comparisons} in these ladders"
+    yield f"{GAIN} gain, {LOSS} loss; {coloured}."
     yield "points: percentage points, of questions scored in all arms. could see: found with 80 % power."
     if any(_tells_noise(each, room) for each in waterfalls):
         yield (
@@ -206,11 +206,11 @@ def _footnotes(waterfalls: Sequence[Waterfall], room: int) -> Iterator[str]:
         )
     if small:
         few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ"
-        yield f"{SMALL}: {few}: the interval covers less than it says."
+        yield f"{SMALL}: {few}; intervals cover less than they say."
     shapley = " Shapley: the mean over all places that the prompt can take." if checks else ""
     yield f"The order of rungs is a convention.{shapley}"
     yield from _entries(waterfalls)
-    yield "docs/statistics.md says what each figure is."
+    yield "What each figure means: docs/statistics.md."
 
 
 def _entries(waterfalls: Sequence[Waterfall]) -> Iterator[str]:

@@ -91,11 +91,12 @@ def test_what_does_not_count_and_what_is_missing_is_told() -> None:
         "Bounds: from python:placebo",
         "The order of rungs is a convention",
         'ladder = ["python"] in a plan adds the missing arms.',
-        "corrected over the 7 comparisons of ladders shown",
+        "corrected for the 7 comparisons in these ladders",
     ):
         assert told in page, told
     low, high = found.relative_ci95 or (0, 0)
-    assert f"{found.relative:+.1f} % ({low:+.1f} .. {high:+.1f})".replace("-", "−") in page
+    assert found.total.small
+    assert f"{found.relative:+.1f} % (*{low:+.1f} .. {high:+.1f})".replace("-", "−") in page
 
 
 def test_what_could_be_seen_and_what_chance_flips_is_shown_where_there_is_room() -> None:
@@ -118,7 +119,7 @@ def test_footnotes_are_six_lines_however_many_waterfalls() -> None:
     page = shown(waterfalls_view(made(few)), 100)
     last = page[page.rindex("█ gain") :].rstrip().splitlines()
     assert len(last) <= 6
-    assert last[-1].strip() == "docs/statistics.md says what each figure is."
+    assert last[-1].strip() == "What each figure means: docs/statistics.md."
 
 
 def test_steps_of_few_questions_are_marked_and_not_coloured() -> None:
@@ -129,6 +130,7 @@ def test_steps_of_few_questions_are_marked_and_not_coloured() -> None:
     page = shown(waterfalls_view(few), 120)
     # Eight steps, five Shapley values, five times how far these are from the rung, and the footnote.
     assert page.count(" *") == 8 + 5 + 5 + 1
+    assert page.count("(*") == 1
     assert f"*: fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ" in page
     (same,) = made([replace(each, value=1.0) for each in seen()])
     assert (same.total.small, same.total.ci95) == (True, None)
