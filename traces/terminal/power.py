@@ -276,10 +276,10 @@ def _of_variances(table: PowerTable) -> Iterator[str]:
     if unsure := [each for each in variances if _unsure(each)]:
         most = max(each.between_ci95[1] for each in unsure if each.between_ci95 is not None)
         cut = " It came out below 0, which is taken as 0." if any(found.cut for found in measured) else ""
+        reach = f": anything from 0 to {most:.2g}" if most else ""
         yield (
             f"{UNSURE if len(variances) > 1 else 'between'}: the earlier run is too small to tell what differs between"
-            f" questions from chance{f': anything from 0 to {most:.2g}' if most else ''}.{cut} What more repeats help is"
-            " not known."
+            f" questions from chance{reach}.{cut} What more repeats help is not known."
         )
     if any(found.between is None for found in measured):
         yield "a .. b: nothing parts the variances, so from all of it being chance to none of it."
