@@ -89,7 +89,7 @@ def test_intervals_of_points_and_of_the_relative_change_cover_the_truth(repeats:
     rng, covered = np.random.default_rng(10 + 2 * repeats + clustered), np.zeros(2)
     for run in range(RUNS):
         sums, bases, sizes = _known(rng, repeats, clustered)
-        found = bootstrap_intervals([(sums, sizes), (sums, bases)], seed=run // SHARED, resamples=1_000)
+        found = bootstrap_intervals([(sums, sizes), (sums, bases)], seed=run // SHARED, resamples=500)
         covered += [_holds(interval, truth) for interval, truth in zip(found, (-0.05, -0.05 / 0.55), strict=True)]
     assert covered / RUNS == pytest.approx([0.95, 0.95], abs=0.015)
 
@@ -100,7 +100,7 @@ def _holds(interval: tuple[float, float] | None, truth: float) -> bool:
 
 def _share_covered(draw: NDArray[np.float64], truth: float) -> float:
     found = [
-        bootstrap_interval(each.tolist(), [1] * len(each), seed=run // SHARED, resamples=1_000)
+        bootstrap_interval(each.tolist(), [1] * len(each), seed=run // SHARED, resamples=500)
         for run, each in enumerate(draw)
     ]
     return float(np.mean([_holds(interval, truth) for interval in found]))
