@@ -127,7 +127,8 @@ def _resampled_means(totals: Floats, sizes: Floats, count: NDArray[np.int64], se
 
 
 def _means(drawn: Floats, totals: Floats, sizes: Floats) -> Floats:
-    means: Floats = (drawn @ totals) / (drawn @ sizes)
+    sums = drawn @ np.hstack([totals, sizes])
+    means: Floats = sums[:, : totals.shape[1]] / sums[:, totals.shape[1] :]
     return means
 
 
