@@ -1,6 +1,7 @@
 """Whole runs under shams, placebos, oracles and adversaries."""
 
 import json
+import re
 import sqlite3
 import subprocess
 from contextlib import closing
@@ -11,9 +12,10 @@ from tests.experiments.conftest import Cli, WritePlan
 from tests.experiments.library import Library
 from tests.experiments.plans import answered, call
 from tests.experiments.test_frozen_web import toolablate
+from tests.tools.interventions.standins.said import says
 
+from toolablate.benchmarks import builtin_questions
 from toolablate.experiments.donors import read_results
-from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.traces.records import ToolCall
 from toolablate.traces.store import Store
 
@@ -85,13 +87,16 @@ def test_an_oracle_helps_and_an_adversary_harms(tmp_path: Path, cli: Cli, tools:
         questions = {each.id: each for each in opened.questions()}
         world = opened.runs()[0].world["donors"]
     assert world.startswith("questions")
+    everyone = {question.id for question in builtin_questions()}
     for condition, question, event in made:
-        assert not event.markers
         called = condition == "placebo"
         assert (event.original is not None) == (called and bool(event.changes))
-        if called and tools == "python" and event.changes and event.status == "ok":
-            assert not Withheld(questions[question]).holds(event.output)
-            assert event.changes[0].detail != question
+        if called and event.changes and event.status == "ok":
+            behind_heading = event.output if tools == "python" else event.output.partition("\n")[2]
+            assert not says(re.sub(r"(?m)^(lines .*|L\d+: |\d+\. )", "", behind_heading), questions[question])
+            source = event.changes[0].detail
+            assert source.startswith("bank ") if tools == "python" else source in everyone or "unchanged" in source
+            assert source != question
 
 
 RECORDED = """
@@ -225,6 +230,34 @@ def test_donors_that_are_none_are_refused_before_the_run(
     assert refused.returncode == 2, refused.stdout
     assert said in " ".join(refused.stderr.split())
     assert "Traceback" not in refused.stderr
+    assert not store.exists()
+
+
+CLUSTERED = [
+    {"id": f"q{n}", "prompt": f"What is {n}?", "cluster": "one", "target": {"kind": "number", "value": n}}
+    for n in (1, 2)
+]
+
+
+@pytest.mark.parametrize(
+    ("interventions", "target", "said"),
+    [
+        ('["placebo"]', {}, "conditions: p: a placebo of 'web_search' shows what another question gives, and for the question 'q1' there is none"),
+        ('["truncate", "placebo"]', {}, "interventions: 'placebo' stands behind 'truncate'"),
+        ('["adversarial"]', {"relative": 1e308}, "question 'q2': an adversary finds nothing wrong to say"),
+    ],
+)  # fmt: skip
+def test_what_could_only_fail_is_refused_before_the_run(
+    write_plan: WritePlan, cli: Cli, store: Path, interventions: str, target: dict[str, float], said: str
+) -> None:
+    interventions = interventions.replace('"truncate"', '{ name = "truncate", options = { chars = 9 } }')
+    conditions = f'[{{ name = "p", tools = ["search"], interventions = {interventions} }}]'
+    questions = [CLUSTERED[0], CLUSTERED[1] | {"target": {"kind": "number", "value": 2, **target}}]
+    refused = cli(
+        "run", write_plan({("q1", "p"): answered()}, conditions=conditions, questions=questions, extra=CORPUS)
+    )
+    assert refused.returncode == 2, refused.stderr
+    assert said in " ".join(refused.stderr.split())
     assert not store.exists()
 
 

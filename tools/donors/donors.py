@@ -1,6 +1,6 @@
 """Where results under other questions come from: a store of an earlier run, and the web that this run stands on."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -8,6 +8,7 @@ from toolablate.tools.browser.page import Page, PageSource, PageUnreadableError
 from toolablate.tools.donors.ranking import ranked, same_words
 from toolablate.tools.frame import Entry, Listed
 from toolablate.tools.guards.guard import Guard, Inspection
+from toolablate.tools.search.envelope import canonical_url
 from toolablate.tools.search.lookup import RESULTS_ASKED_FOR, SearchSource, normal_query
 from toolablate.tools.search.tool import search_tool
 from toolablate.traces.records import Question
@@ -109,14 +110,14 @@ class TrialDonors:
             if isinstance(result.frame, Listed) and result.frame.entries:
                 yield Finding(other.id, result.frame.entries)
 
-    async def pages(self, seed: str) -> AsyncIterator[tuple[str, Page]]:
-        """For other questions, with their ids, the first page that can be read of those that a search finds. Raises
-        ToolError where a search failed."""
+    async def pages(self, seed: str, taken: Collection[str] = ()) -> AsyncIterator[tuple[str, Page]]:
+        """For other questions, with their ids, the first page that can be read of those that a search finds, apart from
+        those at the canonical addresses that are `taken`. Raises ToolError where a search failed."""
         if self._donors.pages is None:
             return
         async for found in self.results(seed):
-            urls = [entry.url for entry in found.entries[:_PAGES_TRIED]]
-            page = await self._first_readable(self._donors.pages, urls)
+            urls = [entry.url for entry in found.entries if canonical_url(entry.url) not in taken]
+            page = await self._first_readable(self._donors.pages, urls[:_PAGES_TRIED])
             if page is not None:
                 yield found.source, page
 

@@ -16,7 +16,7 @@ _PACKAGES = frozenset((sysconfig.get_path("purelib"), sysconfig.get_path("platli
 
 
 async def run_again(example: Example, sandbox: Sandbox) -> Example:
-    """The same program with what it gives now, but for where this machine keeps its libraries. Raises
+    """The same program with what it gives now, but for where this machine keeps its libraries and its objects. Raises
     KernelUnavailable."""
     tool = python_tool(sandbox)
     try:
@@ -27,11 +27,12 @@ async def run_again(example: Example, sandbox: Sandbox) -> Example:
 
 
 def of_no_machine(output: str) -> str:
-    """With the usual places of Python and its packages in place of this machine's."""
+    """With the usual places of Python and its packages in place of this machine's, and one address of all objects."""
     for place in _PLACES:
         usual = f"{_LIBRARY}/site-packages" if place in _PACKAGES else _LIBRARY
         output = output.replace(place, usual)
-    return re.sub(r"/usr/lib/python3/lib/python3(?:\.\d+)?", _LIBRARY, output)
+    output = re.sub(r"/usr/lib/python3/lib/python3(?:\.\d+)?", _LIBRARY, output)
+    return re.sub(r"\b0x[0-9a-f]{8,16}\b", "0x7f3c5a1b2d40", output)
 
 
 async def fill() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from toolablate.tools.donors import TrialDonors
 from toolablate.tools.frame import PageAsked, PageView
-from toolablate.tools.interventions.standins.pages import Standing, cut, page_stand_in
+from toolablate.tools.interventions.standins.pages import Standing, cut, left, page_stand_in
 from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.tools.search.envelope import canonical_url
 from toolablate.tools.tool import ToolResult
@@ -63,25 +63,24 @@ class Browsing:
             return await self._of(self._standing[asked.page_id], asked)
         async with self._settling[page_id]:
             if page_id not in self._standing and page_id not in self._foreign:
-                await self._settle(result, view, tool, begun)
+                await self._settle(view, tool, begun)
         if page_id in self._standing:
             return await self._of(self._standing[page_id], asked)
         if page_id not in self._foreign:
             return None
         clean = cut(view, result.output, self._withheld)
-        if clean is None:
-            clean = replace(view, lines=()).output
-        return replace(
-            result, output=clean
-        ), FOREIGN if clean == result.output else f"{FOREIGN}, but for what is withheld"
+        detail = FOREIGN if clean == result.output else f"{FOREIGN}, but for what is withheld"
+        return replace(result, output=clean), detail
 
-    async def _settle(self, result: ToolResult, view: PageView, tool: str, begun: Addresses) -> None:
-        if self._is_foreign(view, begun) and cut(view, result.output, self._withheld) is not None:
+    async def _settle(self, view: PageView, tool: str, begun: Addresses) -> None:
+        if self._is_foreign(view, begun) and (left(view, self._withheld) or not view.lines):
             self._foreign.add(view.page.id)
             return
         seed = f"{self._seed} placebo page {view.page.id}"
         opens = _OPENS.get(tool, tool)
-        standing = await page_stand_in(view.page, view.asked.url, opens, seed, self._donors, self._withheld)
+        standing = await page_stand_in(
+            view.page, view.asked.url, begun.found, opens, seed, self._donors, self._withheld
+        )
         if standing is not None:
             self._standing[view.page.id] = standing
 
@@ -93,7 +92,7 @@ class Browsing:
         return (
             asked.link is not None
             and asked.page_id in self._foreign
-            and (canonical_url(view.page.url) not in begun.found)
+            and canonical_url(view.page.url) not in begun.found
         )
 
     async def _of(self, standing: Standing, asked: PageAsked) -> tuple[ToolResult, str]:

@@ -2,12 +2,12 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from toolablate.tools.browser.find import PatternError
 from toolablate.tools.browser.page import Page
-from toolablate.tools.browser.view import bad_pattern, matches, no_such_link, window
+from toolablate.tools.browser.view import bad_pattern, matches, no_match, no_such_link, window
 from toolablate.tools.donors import TrialDonors, page_of, ranked
 from toolablate.tools.frame import PageAsked, PageShown, PageView
 from toolablate.tools.interventions.standins.fitting import LONGEST, distance, similar
@@ -46,39 +46,52 @@ class Standing:
         return replace(result, output=result.output.replace(self.page.id, self.page_id, 1), markers=self.markers)
 
 
-def cut(view: PageView, output: str, withheld: Withheld) -> str | None:
+def cut(view: PageView, output: str, withheld: Withheld) -> str:
     """The output without the lines, the title and the address that say what is withheld, but for what the call itself
-    says. None where no line is left."""
-    content = [_MARK_NUMBER.sub("【", text) for _, text in view.lines]
-    kept = [view.lines[number] for number in withheld.without(content)]
-    if view.lines and not kept:
-        return None
-    page = view.page
-    named = view.asked.url is not None and canonical_url(view.asked.url) == canonical_url(page.url)
+    says."""
+    page, asked = view.page, view.asked
+    named = asked.url is not None and canonical_url(asked.url) == canonical_url(page.url)
     title = UNTITLED if withheld.holds(page.title) else page.title
     clean = replace(page, title=title, url="" if not named and withheld.holds(page.url) else page.url)
-    if view.lines:
-        return replace(view, page=clean, lines=tuple(kept)).output
-    return output.replace(page.heading, clean.heading, 1)
+    if not view.lines:
+        return output.replace(page.heading, clean.heading, 1)
+    kept = left(view, withheld)
+    if not kept and asked.pattern is not None:
+        return no_match(asked.pattern, clean.heading)
+    return replace(view, page=clean, lines=kept).output
+
+
+def left(view: PageView, withheld: Withheld) -> tuple[tuple[str, str], ...]:
+    """The lines that say nothing that is withheld."""
+    content = [_MARK_NUMBER.sub("【", text) for _, text in view.lines]
+    return tuple(view.lines[number] for number in withheld.without(content))
 
 
 async def page_stand_in(
-    real: PageShown, named: str | None, tool: str, seed: str, donors: TrialDonors, withheld: Withheld
+    real: PageShown,
+    named: str | None,
+    known: Collection[str],
+    tool: str,
+    seed: str,
+    donors: TrialDonors,
+    withheld: Withheld,
 ) -> Standing | None:
     """A page under another question, without links and without what is withheld, of about the length of the real one,
-    under the address that the model gave or else its own. None where nothing is to be had."""
+    under the address that the model gave or else its own, and none of those at the addresses that are `known` to be
+    really found. None where nothing is to be had."""
+    taken = {canonical_url(real.url), *known}
     best: tuple[tuple[bool, bool, float], Standing] | None = None
-    async for source, page in _donor_pages(tool, seed, donors):
+    async for source, page in _donor_pages(tool, seed, taken, donors):
         inspection = donors.inspect(page.url, page.text)
-        if inspection.blocked or canonical_url(page.url) == canonical_url(real.url):
+        if inspection.blocked or canonical_url(page.url) in taken:
             continue
         lines = [line for line in page.text.split("\n") if line.strip()]
         # A large page would hold up all other trials.
-        left = await asyncio.to_thread(withheld.without, lines)
-        text = "\n".join(_of_length([lines[number] for number in left], real.chars))
+        kept = await asyncio.to_thread(withheld.without, lines)
+        text = "\n".join(_of_length([lines[number] for number in kept], real.chars))
         if not text:
             continue
-        grade = (len(left) < len(lines), not similar(real.chars, text), distance(real.chars, text))
+        grade = (len(kept) < len(lines), not similar(real.chars, text), distance(real.chars, text))
         if best is None or grade < best[0]:
             title = UNTITLED if withheld.holds(page.title) else page.title
             url = named if named is not None else "" if withheld.holds(page.url) else page.url
@@ -88,13 +101,15 @@ async def page_stand_in(
     return best and best[1]
 
 
-async def _donor_pages(tool: str, seed: str, donors: TrialDonors) -> AsyncIterator[tuple[str, Page]]:
+async def _donor_pages(
+    tool: str, seed: str, taken: Collection[str], donors: TrialDonors
+) -> AsyncIterator[tuple[str, Page]]:
     kept = (donor for donor in donors.kept(tool) if not donor.error)
     for donor in ranked(kept, seed, lambda donor: f"{donor.source} {donor.output[:200]}")[:_MOST_KEPT]:
         page = page_of(donor.output)
         if page is not None:
             yield donor.source, page
-    async for source, page in donors.pages(seed):
+    async for source, page in donors.pages(seed, taken):
         yield source, page
 
 

@@ -1,16 +1,38 @@
 """Stand-ins over the built-in questions and their corpus, and over real kernels."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, Literal
 
 import pytest
 
 from toolablate.benchmarks import BUILTIN_CORPUS, builtin_questions
 from toolablate.sandbox import Limits, Sandbox, open_sandbox
-from toolablate.tools import CorpusPages, CorpusSearch, LiveSearch, Resources, Toolset, open_corpus, open_toolset
+from toolablate.tools import (
+    CorpusPages,
+    CorpusSearch,
+    Found,
+    Guard,
+    LiveSearch,
+    Resources,
+    SearchQuery,
+    Toolset,
+    open_corpus,
+    open_toolset,
+)
 from toolablate.tools.donors import Donors
-from toolablate.traces.records import InterventionUse, Question, ToolUse
+from toolablate.tools.guards.guard import Inspection
+from toolablate.traces.records import (
+    InterventionUse,
+    Lookup,
+    Marker,
+    Question,
+    SearchReply,
+    SearchResult,
+    ToolUse,
+)
 
 Standing = Callable[..., AbstractAsyncContextManager[Toolset]]
 
@@ -39,12 +61,21 @@ def standing() -> Standing:
     """Tools with one intervention, for one question."""
 
     def standing(
-        name: str, tool: str, resources: Resources, question: Question, *, donors: Donors | None = None, seed: str = "s"
+        name: str,
+        tool: str,
+        resources: Resources,
+        question: Question,
+        *,
+        donors: Donors | None = None,
+        seed: str = "s",
+        guard: Guard | None = None,
     ) -> Toolset:
         if donors is None:
             donors = Donors(builtin_questions(), {}, resources.search, resources.pages)
         uses, interventions = [ToolUse(name=tool)], [InterventionUse(name=name)]
-        return open_toolset(uses, resources, interventions=interventions, question=question, seed=seed, donors=donors)
+        return open_toolset(
+            uses, resources, guard=guard, interventions=interventions, question=question, seed=seed, donors=donors
+        )
 
     return standing
 
@@ -77,3 +108,34 @@ class Asked:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
+
+
+class Written:
+    """A search whose results are written down by query; any other query finds those of "". It may wait, or fail."""
+
+    name = "written"
+
+    def __init__(self, results: dict[str, list[tuple[str, str]]], *, delays: Iterable[float] = ()) -> None:
+        self._results = results
+        self._delays = iter(delays)
+        self.status: Literal["ok", "rate_limited"] = "ok"
+
+    async def find(self, asked: SearchQuery) -> Found:
+        await asyncio.sleep(next(self._delays, 0))
+        rows = self._results.get(asked.query, self._results.get("", []))
+        results = tuple(
+            SearchResult(rank=rank, url=url, canonical_url=url, title=title, snippet=f"More of {title}.")
+            for rank, (url, title) in enumerate(rows, start=1)
+        )
+        reply = SearchReply(
+            query=asked.query, fetched_at=datetime.now(UTC), provider="written", status=self.status, results=results
+        )
+        return Found(reply, Lookup(kind="search", key=asked.query))
+
+
+class Noticing:
+    """A guard that notices a word, and keeps back texts with another."""
+
+    def inspect(self, url: str, text: str) -> Inspection:
+        found = (Marker(kind="answer_leak", where=url),) if "noticed" in f"{url} {text}" else ()
+        return Inspection(found, blocked="blocked" in f"{url} {text}")

@@ -10,6 +10,7 @@ WORDS = {
     7: "seven", 12: "twelve", 17: "seventeen", 20: "twenty", 42: "forty-two", 60: "sixty", 99: "ninety nine",
 }  # fmt: skip
 CHINESE = {7: "七", 12: "十二", 17: "十七", 20: "二十", 42: "四十二", 60: "六十", 99: "九十九", 2018: "二〇一八"}
+_NUMBER = re.compile(r"\d+(\.\d+|/\d+)?")
 RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
@@ -55,15 +56,22 @@ def says(text: str, question: Question) -> bool:
     """By the forms of each number with no digit beside them, and each text letter by letter."""
     target = question.target
     texts = [*question.choices, *(target.spans if isinstance(target, SpansTarget) else ())]
-    numbers = [float(each) for each in texts if re.fullmatch(r"\d+(\.\d+)?", each)]
+    numbers = [_value(each) for each in texts if _NUMBER.fullmatch(each)]
     if isinstance(target, NumberTarget):
         numbers.append(abs(target.value))
+    if any(re.search(rf"(?<![\d.]){re.escape(each)}(?!\d)", text) for each in texts if "/" in each):
+        return True
     for number in numbers:
         forms = set(number_forms(number)) if number else {"0", "0.0", "zero"}
         if any(re.search(rf"(?<![\d.]){re.escape(form)}(?![\d]|[.,]\d)", text) for form in forms):
             return True
-    wordy = [each for each in texts if not re.fullmatch(r"[\d.]+", each) and sum(map(str.isalnum, each)) > 1]
+    wordy = [each for each in texts if any(map(str.isalpha, each)) and sum(map(str.isalnum, each)) > 1]
     return any(_spelled(each, text) for each in wordy)
+
+
+def _value(text: str) -> float:
+    above, _, below = text.partition("/")
+    return float(above) / float(below or 1)
 
 
 def _spelled(wanted: str, text: str) -> bool:

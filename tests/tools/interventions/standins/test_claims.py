@@ -1,5 +1,9 @@
 """Sham, oracle and adversary: what tools say that are not called."""
 
+import math
+import re
+import string
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,7 +17,9 @@ from toolablate.tools.donors import Donors
 from toolablate.tools.donors.donors import TrialDonors
 from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.interventions import Setting
+from toolablate.tools.interventions.standins import refuse_without_wrong_answer
 from toolablate.tools.interventions.standins.answers import right_answer, wrong_answer
+from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, InterventionUse, NumberTarget, Question, SpansTarget
 
 QUESTIONS = {question.id: question for question in builtin_questions()}
@@ -141,6 +147,78 @@ def test_wrong_spans_are_of_another_question_or_changed() -> None:
     lettered = Question(id="q", prompt="?", target=ChoiceTarget(letters=("B",)))
     assert right_answer(lettered) == "B"
     assert wrong(lettered) in ("A", "C", "D")
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e-300, 1e-170, 0.001, 1.0, -3.0, 2.5, 1e15, 1e300, 1.7e308])
+@pytest.mark.parametrize("tolerance", [{}, {"relative": 0.5}, {"relative": 1.0}, {"absolute": 1e9}])
+def test_a_wrong_number_is_never_right(value: float, tolerance: dict[str, float]) -> None:
+    target = NumberTarget(value=value, **tolerance)
+    number = float(wrong(Question(id="q", prompt="?", target=target)))
+    assert math.isfinite(number)
+    assert abs(number - value) > max(target.absolute, target.relative * abs(value))
+
+
+def test_spans_that_are_numbers_never_change_places() -> None:
+    for first in range(1, 21):
+        for second in range(first + 1, 21):
+            for id in "ab":
+                target = SpansTarget(spans=(str(first), str(second)))
+                said = wrong(Question(id=id, prompt="?", target=target)).split("; ")
+                assert not {float(each) for each in said} & {first, second}
+
+
+@pytest.mark.parametrize(
+    ("right", "said"),
+    [
+        ("-5%", r"-\d+%"),
+        ("$1,000", r"\$[\d,]+"),
+        ("$1,000,000", r"\$[\d,]*\d,\d{3},\d{3}|\$\d{3},\d{3}"),
+        ("12 million", r"\d+ million"),
+        ("(5)", r"\(\d+\)"),
+        ("1/3", r"\d+/3"),
+        ("March 5, 2019", r"March \d+, 2019"),
+        ("Yes", "No"),
+        ("false", "true"),
+        ("是", "否"),
+    ],
+)
+def test_a_wrong_span_is_built_as_the_right_one(right: str, said: str) -> None:
+    found = wrong(Question(id="q", prompt="?", target=SpansTarget(spans=(right,))))
+    assert re.fullmatch(said, found)
+    assert found != right
+
+
+def test_a_wrong_span_is_a_word_though_no_other_question_has_any() -> None:
+    for right in ("Paris", "abba", "12 angry men"):
+        assert wrong(Question(id="q", prompt="?", target=SpansTarget(spans=(right,)))).casefold() != right
+    assert wrong(Question(id="q", prompt="?", target=SpansTarget(spans=("巴黎",)))) in "林河秦安白石陆远青州周明"
+
+
+@pytest.mark.parametrize(
+    ("choices", "letters", "said"),
+    [(("a", "b"), "AB", {"a", "b"}), ((), "B", set("ACD")), ((), "Z", set("ABCD")), (("a", "b"), "C", {"a", "b"})],
+)
+def test_letters_without_a_text_are_said_as_letters(choices: tuple[str, ...], letters: str, said: set[str]) -> None:
+    question = Question(id="q", prompt="?", choices=choices, target=ChoiceTarget(letters=tuple(letters)))
+    assert wrong(question) in said | set(string.ascii_uppercase[: max(ord(letters[-1]) - 64, 4)]) - {letters}
+    assert wrong(question) != right_answer(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question(id="one", prompt="?", choices=("a",), target=ChoiceTarget(letters=("A",))),
+        Question(id="same", prompt="?", choices=("a", "A "), target=ChoiceTarget(letters=("A",))),
+        Question(id="all", prompt="?", target=NumberTarget(value=7, relative=1e308)),
+    ],
+)
+def test_where_nothing_is_wrong_the_question_is_refused(question: Question) -> None:
+    with pytest.raises(
+        InputError, match=f"question '{question.id}': an adversary finds nothing wrong to say"
+    ) as refused:
+        refuse_without_wrong_answer([question])
+    assert "metadata" in refused.value.hint
+    refuse_without_wrong_answer([question.model_copy(update={"metadata": {"adversarial": "b"}})])
 
 
 def test_the_right_answer_scores_and_the_wrong_one_does_not() -> None:

@@ -1,0 +1,83 @@
+"""Where results under other questions come from, and for whom there are none."""
+
+import pytest
+from tests.tools.interventions.standins.conftest import Noticing, Written
+
+from toolablate.tools.donors import Donor, Donors, entries_of, page_of
+from toolablate.tools.guards.guard import NoGuard
+from toolablate.traces.errors import ToolError
+from toolablate.traces.records import ChoiceTarget, Question
+
+
+def question(id: str, prompt: str = "", cluster: str = "", language: str = "en") -> Question:
+    target = ChoiceTarget(letters=("A",))
+    return Question(id=id, prompt=prompt or f"prompt of {id}", cluster=cluster, language=language, target=target)
+
+
+def test_questions_in_the_same_language_are_drawn_first() -> None:
+    asked = question("q", language="zh")
+    others = [question(f"o{number}", language="zh" if number % 3 == 0 else "en") for number in range(12)]
+    donors = Donors((asked, *others)).under(asked, NoGuard())
+    orders = [[each.language for each in donors.others(seed)] for seed in "abc"]
+    assert orders == [["zh"] * 4 + ["en"] * 8] * 3
+    assert len({tuple(each.id for each in donors.others(seed)) for seed in "abc"}) == 3
+
+
+async def test_a_search_that_failed_is_no_search_that_found_nothing() -> None:
+    asked, other = question("q"), question("o")
+    search = Written({"prompt of o": []})
+    donors = Donors((asked, other), {}, search).under(asked, NoGuard())
+    assert [found async for found in donors.results("s")] == []
+    search.status = "rate_limited"
+    with pytest.raises(ToolError) as failed:
+        [found async for found in donors.results("s")]
+    assert failed.value.retryable
+
+
+async def test_what_a_guard_keeps_back_gives_nothing() -> None:
+    asked, other = question("q"), question("o")
+    rows = [("https://blocked.example/", "x"), ("https://a.example/", "blocked"), ("https://b.example/", "fine")]
+    donors = Donors((asked, other), {}, Written({"": rows})).under(asked, Noticing())
+    (found,) = [found async for found in donors.results("s")]
+    assert found.source == "o"
+    assert [entry.url for entry in found.entries] == ["https://b.example/"]
+    assert found.entries[0].text == "fine\n    https://b.example/\n    More of fine."
+
+
+@pytest.mark.parametrize(
+    ("asked", "there_are", "alone"),
+    [
+        ([("q", "", "")], [("q", "", "")], "q"),
+        ([("q", "", "c")], [("q", "", "c"), ("o", "", "c")], "q"),
+        ([("q", "same", "")], [("q", "same", ""), ("o", "SAME", "")], "q"),
+        ([("q", "same", "c")], [("q", "same", "c"), ("o", "same", "d"), ("p", "x", "c")], "q"),
+        ([("q", "", "c"), ("r", "", "d")], [("q", "", "c"), ("r", "", "d")], None),
+    ],
+)
+def test_who_has_no_other_question_is_found(
+    asked: list[tuple[str, str, str]], there_are: list[tuple[str, str, str]], alone: str | None
+) -> None:
+    questions = tuple(question(*each) for each in there_are)
+    donors = Donors(questions, {}, asked=tuple(question(*each) for each in asked))
+    found = donors.without("web_search", from_questions=True)
+    assert (found.id if found else None) == alone
+    kept = {"look": [Donor("k", "x", prompt="of another"), Donor("q", "y")]}
+    assert Donors(questions, kept, asked=donors.asked).without("look", from_questions=False) is None
+    failed = {"look": [Donor("k", "x", "an error", prompt="of another")]}
+    assert Donors(questions, failed, asked=donors.asked).without("look", from_questions=False) == donors.asked[0]
+
+
+def test_results_of_a_trace_are_read_back() -> None:
+    output = "Results for 'x':\n1. A page (2020-01-01)\n    https://a.example/\n    1. Some words\n2. B\n    https://b.example/"
+    assert [(entry.text.split("\n")[0], entry.url) for entry in entries_of(output)] == [
+        ("A page (2020-01-01)", "https://a.example/"),
+        ("B", "https://b.example/"),
+    ]
+    assert entries_of("No results for 'x'.") == ()
+    page = page_of(
+        "[0123abcd] Bread (white) (https://b.example/)\nlines 0-1 of 2\nL0: A 【0†loaf†c.example】\nL1: is here"
+    )
+    assert page is not None
+    assert (page.title, page.url, page.text) == ("Bread (white)", "https://b.example/", "A loaf\nis here\n")
+    assert page_of("No match for 'x' in [0123abcd] Bread (https://b.example/).") is None
+    assert page_of("[0123abcd] Bread (https://b.example/)\nlines 0-0 of 1") is None
