@@ -52,6 +52,17 @@ async def test_nothing_of_what_a_cell_prints_is_shown_however_it_ends(
     assert "[output truncated]\n[interrupted" in results[9].output
 
 
+async def test_pictures_and_pages_that_a_cell_shows_are_left_out(
+    sandbox: Sandbox, standing: Standing, call: Caller
+) -> None:
+    code = f"from IPython.display import HTML\nHTML('<b>{SECRET}</b>')"
+    async with standing("placebo", "python", Resources(sandbox), QUESTION) as tools:
+        shown = await call(tools, "python", code=code)
+    assert shown.original is not None
+    assert any(SECRET in artifact.data for artifact in shown.original.artifacts)
+    assert shown.artifacts == ()
+
+
 async def test_a_cell_that_ran_in_a_fresh_kernel_shows_nothing_of_what_it_printed(
     sandbox: Sandbox, standing: Standing, call: Caller
 ) -> None:
