@@ -172,6 +172,7 @@ async def test_a_guard_looks_at_stand_ins_as_at_what_is_real(shelf: Shelf, stand
         stood_in = await call(tools, "browser_open", url=MOVED)
     assert listed.output.split("\n")[1:] == ["1. a noticed title", f"    {donor(0)}", "    More of a noticed title."]
     assert [marker.where for marker in listed.markers] == [donor(0)]
+    assert all(result.lookup is not None for result in (listed, foreign, stood_in))
     assert [marker.where for marker in foreign.markers] == [donor(0)]
     assert [marker.where for marker in stood_in.markers] == [donor(0)]
 
