@@ -1,10 +1,13 @@
 """Files that a command writes beside what it prints."""
 
+import re
 from pathlib import Path
 
 from toolablate.traces.errors import InputError
 
 STORE_BEGINS = b"SQLite format 3\0"
+_BESIDE = re.compile(r"-(?:wal|shm|journal|recorder-\d+)$")
+"""What a store that is written has beside it."""
 
 
 def export(text: str, path: Path, option: str) -> None:
@@ -17,13 +20,18 @@ def export(text: str, path: Path, option: str) -> None:
 
 
 def refuse_store(path: Path, option: str) -> None:
-    """Raises InputError where `path` is an SQLite file: most likely the store that was to be read."""
+    """Raises InputError where `path` is an SQLite file, most likely the store that was to be read, or what such a file
+    has beside it while it is written."""
+    for place, what in ((path, "is a store"), (path.with_name(_BESIDE.sub("", path.name)), "belongs to a store")):
+        if _is_store(place):
+            raise InputError(
+                f"{option}: {path} {what} and would be overwritten", hint="Name another file.", code="same_file"
+            )
+
+
+def _is_store(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            begins = file.read(len(STORE_BEGINS))
+            return file.read(len(STORE_BEGINS)) == STORE_BEGINS
     except OSError:
-        return  # not there yet, or not to be read; writing will tell
-    if begins == STORE_BEGINS:
-        raise InputError(
-            f"{option}: {path} is a store and would be overwritten", hint="Name another file.", code="same_file"
-        )
+        return False  # not there yet, or not to be read; writing will tell

@@ -56,6 +56,10 @@ def _refuses_what_would_spoil_the_store(cli: Cli, store: Path) -> None:
         refused = cli("compare", store, "--csv", path)
         assert refused.returncode == 2
         assert "is a store and would be overwritten" in " ".join(refused.stderr.split())
+    for beside in ("-wal", "-shm", "-recorder-1"):
+        refused = cli("compare", store, "--csv", f"{store}{beside}")
+        assert refused.returncode == 2
+        assert "belongs to a store" in " ".join(refused.stderr.split())
     assert store.read_bytes() == before
     negative = cli("compare", store, "--seed", "-1")
     assert negative.returncode == 2

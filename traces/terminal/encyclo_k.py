@@ -220,7 +220,7 @@ def _footnotes(tables: EncycloKTables) -> Iterator[str]:
     few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that are right, or wrong"
     yield "accuracy: percent, over repeats, then questions. Over subfields, fields, disciplines each weighs the same."
     yield "95 % interval: from a bootstrap over questions, those that share statements taken together (BCa)."
-    yield f"{SMALL}: {few}; intervals cover less than they say."
+    yield f"{SMALL}: {few}; do not rely on their intervals."
     if tables.arms:
         yield "missed: no answer could be read from the reply, which counts as wrong."
         yield "chosen: first repeats whose answer is this place; wrongly: the wrong ones of these."

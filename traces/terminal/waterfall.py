@@ -206,7 +206,7 @@ def _footnotes(waterfalls: Sequence[Waterfall], room: int) -> Iterator[str]:
         )
     if small:
         few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ"
-        yield f"{SMALL}: {few}; intervals cover less than they say."
+        yield f"{SMALL}: {few}; do not rely on their intervals."
     shapley = " Shapley: the mean over all places that the prompt can take." if checks else ""
     yield f"The order of rungs is a convention.{shapley}"
     yield from _entries(waterfalls)

@@ -43,7 +43,7 @@ def _tested(rows: Sequence[Comparison]) -> Iterator[str]:
 def _small(rows: Sequence[Comparison]) -> Iterator[str]:
     if any(row.small for row in rows):
         few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ"
-        yield f"{SMALL}: {few}; intervals cover less than they say."
+        yield f"{SMALL}: {few}; do not rely on their intervals."
 
 
 def _at_the_edge(rows: Sequence[Comparison]) -> Iterator[str]:
