@@ -15,6 +15,7 @@ LONGEST = 2.0
 """How many times as long as the real one, or as short, a stand-in may be where there is a choice."""
 
 _LETTERS_LOOKED_AT = 200
+_PART = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +85,13 @@ def fitting(donors: Sequence[Donor], wanted: Wanted, withheld: Withheld, *, stri
 
 def in_script_of(text: str, donors: Iterable[Donor]) -> list[Donor]:
     """The donors in the order given, but those that are written in another script than the text last."""
-    wanted = _script(text)
-    return sorted(donors, key=lambda donor: bool(wanted) and _script(donor.output) not in ("", wanted))
+    return sorted(donors, key=lambda donor: not in_script(donor.output, text))
+
+
+def in_script(text: str, real: str) -> bool:
+    """Whether it is written as the real one is, or one of them has no letters."""
+    wanted = _script(real)
+    return not wanted or _script(text) in ("", wanted)
 
 
 def is_structured(text: str) -> bool:
@@ -100,10 +106,12 @@ def is_structured(text: str) -> bool:
 
 
 def _script(text: str) -> str:
-    """The script of most of its letters (`LATIN`, `CJK`); empty where it has none."""
+    """The script of its letters (`LATIN`, `CJK`), another one than Latin where a part is, since addresses and code are
+    in Latin everywhere; empty where it has none."""
     letters = [each for each in text[: 4 * _LETTERS_LOOKED_AT] if each.isalpha()][:_LETTERS_LOOKED_AT]
     scripts = ["LATIN" if each.isascii() else unicodedata.name(each, "?").split()[0] for each in letters]
-    return max(sorted(set(scripts)), key=scripts.count, default="")
+    often = [script for script in sorted(set(scripts)) if scripts.count(script) >= _PART * len(scripts)]
+    return max(often, key=lambda script: (script != "LATIN", scripts.count(script)), default="")
 
 
 def _without(output: str, withheld: Withheld) -> str:

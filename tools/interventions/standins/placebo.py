@@ -1,5 +1,6 @@
 """The real tool is called, and what it found is swapped for what it gives under another question."""
 
+import re
 from dataclasses import replace
 
 from toolablate.tools.donors import TrialDonors
@@ -18,6 +19,8 @@ from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import InternalError, ToolError
 
 _ADDRESS_CHARS = 300
+_ADDRESS = re.compile(r"[\w+.-]*://\S*")
+_BEHIND_ADDRESS = ".,:;!?'\")]}>"
 
 
 class Placebo:
@@ -100,13 +103,16 @@ def _our_words(result: ToolResult, call: Call) -> ToolResult:
     not: where a page has moved to."""
     if result.status == "ok":
         raise InternalError(f"placebo: {call.tool} does not say what of its output is its own")
-    rest = result.output
-    for argument in call.arguments.values():
-        if isinstance(argument, str) and argument:
-            rest = rest.replace(one_line(argument, _ADDRESS_CHARS), "")
-    if "://" not in rest:
+    arguments = (argument for argument in call.arguments.values() if isinstance(argument, str))
+    named = {address for argument in arguments for address in _addresses(one_line(argument, _ADDRESS_CHARS))}
+    if _addresses(result.output) <= named:
         return result
     return changed(replace(result, output=NOT_TO_BE_HAD), "placebo", "words of the call left out")
+
+
+def _addresses(text: str) -> set[str]:
+    """Each as far as the next blank, without the punctuation of what stands around it."""
+    return {address.rstrip(_BEHIND_ADDRESS) for address in _ADDRESS.findall(text)}
 
 
 def _no_donor(tool: str) -> ToolError:

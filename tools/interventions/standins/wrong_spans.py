@@ -1,9 +1,11 @@
 """Spans that are wrong and look like the right ones."""
 
+import itertools
 import math
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import islice
 
 from toolablate.tools.donors import same_words
 from toolablate.tools.interventions.standins.numerals import stated
@@ -15,6 +17,7 @@ _NEAREST = 0.03
 """What share of itself a number is off at least."""
 
 _MOST_TRIED = 200
+_MOST_NAMES = 4
 _OPPOSITES = (
     ("yes", "no"),
     ("true", "false"),
@@ -32,44 +35,91 @@ _CHINESE_NAMES = ("林河", "秦安", "白石", "陆远", "青州", "周明")
 
 def wrong_spans(right: Sequence[str], others: Iterable[Sequence[str]], rng: random.Random) -> list[str]:
     """As many at most: numbers changed, opposites of what has one, else the spans of another question, else names that
-    nobody asked for. None of them says what a right one does."""
-    if any(_NUMBER.search(searched(span)) for span in right):
-        return _with_other_numbers(right, rng)
-    if opposite := [_opposite(span) for span in right if _opposite(span)]:
-        return opposite
-    said = set(map(same_words, right))
-    for spans in others:
-        usable = [span for span in spans if not _NUMBER.search(searched(span)) and same_words(span) not in said]
-        if usable:
-            return usable[: len(right)]
-    names = _NAMES if all(span.isascii() for span in right) else _CHINESE_NAMES
-    return rng.sample([name for name in names if same_words(name) not in said], min(len(right), 4))
-
-
-def _with_other_numbers(right: Sequence[str], rng: random.Random) -> list[str]:
-    """The number of each, with its sign, its currency and what stands around it, is another; those without any
-    stay."""
-    taken = [value for span in right for value in stated(span)]
+    nobody asked for. None of them says what a right one does, nor what another of them does."""
+    said = {words for span in right for words in _words(span)}
+    words = iter(_wrong_words([span for span in right if not _number(span)], said, others, rng))
+    taken = [value for span in right if _number(span) for value in _values(searched(span))]
     wrong: list[str] = []
     for span in right:
-        number = _NUMBER.search(searched(span))
-        changed = span if number is None else _changed(searched(span), number, taken, rng)
-        taken += stated(changed)
+        number = _number(span)
+        if number is None:
+            wrong.extend(islice(words, 1))
+            continue
+        changed = _changed(number, said, taken, rng)
+        said |= _words(changed)
+        taken += _values(changed)
         wrong.append(changed)
     return wrong
 
 
-def _changed(span: str, number: re.Match[str], taken: Sequence[float], rng: random.Random) -> str:
+def _words(span: str) -> set[str]:
+    return {same_words(span), same_words(searched(span))}
+
+
+def _number(span: str) -> re.Match[str] | None:
+    return _NUMBER.search(searched(span))
+
+
+def _wrong_words(
+    right: Sequence[str], said: Set[str], others: Iterable[Sequence[str]], rng: random.Random
+) -> Sequence[str]:
+    """In place of the right ones without a number."""
+    if not right:
+        return ()
+    if opposite := _free(map(_opposite, right), said):
+        return opposite
+    for spans in others:
+        if usable := _free((span for span in spans if not _number(span)), said):
+            return usable[: len(right)]
+    names = list(_NAMES if all(span.isascii() for span in right) else _CHINESE_NAMES)
+    rng.shuffle(names)
+    free = (name for name in _combined(names) if not _words(name) & said)
+    return list(islice(free, min(len(right), _MOST_NAMES)))
+
+
+def _free(candidates: Iterable[str], said: Set[str]) -> list[str]:
+    """Those that say something, and neither what is said already nor what one before them does, not even between
+    others in a list."""
+    found: list[str] = []
+    taken = {"", *said}
+    for span in candidates:
+        parts = {words for part in (span, *span.split(";")) for words in _words(part)}
+        if not parts & taken:
+            found.append(span)
+            taken |= parts
+    return found
+
+
+def _combined(names: Sequence[str]) -> Iterator[str]:
+    """Without an end: the names, then any two of them, and so on."""
+    for count in itertools.count(1):
+        yield from map(" ".join, itertools.product(names, repeat=count))
+
+
+def _changed(number: re.Match[str], said: Set[str], taken: Sequence[float], rng: random.Random) -> str:
+    """A span with another number in the place of this one, and with its sign, its currency and what stands around."""
+    before, after = number.string[: number.start()], number.string[number.end() :]
     for text in _other_numbers(number[0], rng):
-        changed = span[: number.start()] + text + span[number.end() :]
-        meant = stated(changed) or (float(text.replace(",", "").replace("'", "")),)
-        if not any(math.isclose(value, other, rel_tol=_NEAREST) for value in meant for other in taken):
+        changed = f"{before}{text}{after}"
+        near = (math.isclose(value, other, rel_tol=_NEAREST) for value in _values(changed) for other in taken)
+        if not _words(changed) & said and not any(near):
             return changed
-    return f"{span[: number.start()]}9{span[number.start() :]}"
+    more = (f"{before}{'9' * count}{number[0]}{after}" for count in itertools.count(1))
+    return next(changed for changed in more if not _words(changed) & said)
+
+
+def _values(span: str) -> Sequence[float]:
+    """What it states; where it states nothing, as the name of a room, the number that is in it."""
+    number = _NUMBER.search(span)
+    return stated(span) or ((float(_plain(number[0])),) if number else ())
+
+
+def _plain(number: str) -> str:
+    return number.replace(",", "").replace("'", "")
 
 
 def _other_numbers(text: str, rng: random.Random) -> Iterable[str]:
-    plain = text.replace(",", "").replace("'", "")
+    plain = _plain(text)
     decimals = len(plain.partition(".")[2])
     comma = "," if "," in text else ""
     values = [float(plain) * factor for factor in rng.sample(_FACTORS, len(_FACTORS))]

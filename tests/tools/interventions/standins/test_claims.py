@@ -1,6 +1,7 @@
 """Sham, oracle and adversary: what tools say that are not called."""
 
 import math
+import random
 import re
 import string
 
@@ -13,12 +14,13 @@ from tests.tools.interventions.standins.conftest import Asked, Counted, Standing
 from toolablate.benchmarks import builtin_questions, scorer_for
 from toolablate.sandbox import Sandbox
 from toolablate.tools import Resources, Toolset, open_interventions, tool
-from toolablate.tools.donors import Donors
+from toolablate.tools.donors import Donors, same_words
 from toolablate.tools.donors.donors import TrialDonors
 from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.interventions import Setting
 from toolablate.tools.interventions.standins import refuse_without_wrong_answer
 from toolablate.tools.interventions.standins.answers import right_answer, wrong_answer
+from toolablate.tools.interventions.standins.wrong_spans import wrong_spans
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, InterventionUse, NumberTarget, Question, SpansTarget
 
@@ -192,6 +194,44 @@ def test_a_wrong_span_is_a_word_though_no_other_question_has_any() -> None:
     for right in ("Paris", "abba", "12 angry men"):
         assert wrong(Question(id="q", prompt="?", target=SpansTarget(spans=(right,)))).casefold() != right
     assert wrong(Question(id="q", prompt="?", target=SpansTarget(spans=("巴黎",)))) in "林河秦安白石陆远青州周明"
+
+
+_SPANS = st.one_of(
+    st.sampled_from(
+        ["Yes", "NO", "true", "False", "increase", "decrease", "有", "没有", "Paris", "Rome", "Alder", "Marlow", "½"]
+    ),
+    st.builds("{}{}{}".format, st.sampled_from(["", "A", "Room ", "Q", "-", "$"]), st.integers(0, 12),
+              st.sampled_from(["", " apple", " 2019", "%", ".0", " thousand"])),
+    st.text(min_size=1, max_size=4).filter(lambda text: text.strip() and ";" not in text),
+)  # fmt: skip
+
+
+@given(
+    st.lists(_SPANS, min_size=1, max_size=6), st.lists(st.lists(_SPANS, min_size=1, max_size=3)), st.integers(0, 999)
+)
+def test_no_wrong_span_says_what_a_right_or_another_one_does(
+    right: list[str], others: list[list[str]], seed: int
+) -> None:
+    said = [same_words(span) for span in wrong_spans(right, others, random.Random(seed))]
+    assert said
+    assert all(said)
+    assert len(set(said)) == len(said)
+    assert not set(said) & set(map(same_words, right))
+
+
+@pytest.mark.parametrize(
+    "right", [("Yes", "No"), ("True", "False"), ("A1", "A2"), ("Q1 2019", "Q2 2019"), ("1 apple", "2 apple"), ("Yes", "3")]
+)  # fmt: skip
+def test_an_adversary_says_no_right_span_whatever_the_question(right: tuple[str, ...]) -> None:
+    for id in map(str, range(100)):
+        said = wrong(Question(id=id, prompt="?", target=SpansTarget(spans=right))).split("; ")
+        assert len(said) == len(right)
+        assert not {*map(same_words, said)} & {*map(same_words, right)}
+
+
+def test_a_list_of_spans_of_another_question_is_not_said_where_a_right_one_is_in_it() -> None:
+    spans = wrong_spans(["Rome", "Paris"], [["paris; Rome"], ["Oslo", "OSLO", "Bonn"]], random.Random(0))
+    assert spans == ["Oslo", "Bonn"]
 
 
 @pytest.mark.parametrize(

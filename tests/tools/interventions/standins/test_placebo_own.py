@@ -1,5 +1,6 @@
 """Placebos of tools that say nothing of how their results are built: the user's own functions, MCP servers."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -72,6 +73,14 @@ JSON = '{"temperature": 21, "town": "Hof"}'
         ("今天下雨。", [RAIN, "明天出太阳，后天刮风。"], "明天出太阳，后天刮风。"),
         ("A short one.", ["one line here\nanother line there\nand many\nmore of them\nto the end"], "one line here"),
         ("same words", ["same words", "SAME  words", RAIN], RAIN),
+        ("bread", [*(f"a {each} c" for each in "bdefgh"), "water"], "water"),
+        ('{"a": 1}', [*(f"a {each} of it" for each in "bdefgh"), '{"b": 12}'], '{"b": 12}'),
+        (
+            "It snows in Bonn today.",
+            [f"今天在霍夫下雨，一整天都在下，第{n}天也下。" for n in "二三四五六七"] + [RAIN],
+            RAIN,
+        ),
+        ("4", [json.dumps(json.loads(JSON), indent=2)], json.dumps(json.loads(JSON), indent=2)),
         ("A line on towns.", ["GERA it is\nbut not here"], "but not here"),
     ],
 )
@@ -83,7 +92,9 @@ async def test_a_result_is_shown_whole_and_of_the_same_build_where_there_is_one(
     assert result.output == shown
 
 
-@pytest.mark.parametrize("kept", [["same words"], ["   "], ['{"town": "Gera"}'], ["Ulm"]])
+@pytest.mark.parametrize(
+    "kept", [["same words"], ["   "], ['{"town": "Gera"}'], ['{\n"town": "Gera",\n"rain": 3\n}'], ["Ulm"]]
+)
 async def test_where_nothing_else_is_left_it_fails(call: Caller, kept: list[str]) -> None:
     async with placebo(*map(gave, kept)) as tools:
         with pytest.raises(ToolError) as failed:
@@ -104,7 +115,10 @@ REFUSED = ToolResult("Error: unknown station; the answer is Gera, see Hof.", sta
     ("kept", "shown"),
     [
         ([gave(RAIN)], "Error: this is not to be had."),
-        ([gave("no such lake", "mcp_error"), gave("no such ship", "refused")], "no such ship"),
+        (
+            [*(gave(f"no such lake {n}", "mcp_error") for n in "abcdef"), gave("no such ship", "refused")],
+            "no such ship",
+        ),
         ([gave("no such lake", "mcp_error")], "no such lake"),
         ([gave("no such ship at Gera", "refused")], "Error: this is not to be had."),
     ],

@@ -50,6 +50,7 @@ async def test_nothing_of_what_a_cell_prints_is_shown_however_it_ends(
         assert bool(STOPPED.search(result.output)) == stopped, program
     assert "[output truncated]" in results[8].output
     assert "[output truncated]\n[interrupted" in results[9].output
+    assert "ValueError" in results[10].output
 
 
 async def test_pictures_and_pages_that_a_cell_shows_are_left_out(
@@ -111,6 +112,18 @@ def test_a_truth_value_is_not_told_by_the_other_one() -> None:
     shown = {stand_in(str(value), str(seed), *kept) for value in (True, False) for seed in range(100)}
     assert not shown & {"True", "False"}
     assert {kind_of(each, "") for each in shown} == {"word"}
+
+
+def test_a_truth_value_is_not_told_by_the_other_one_for_want_of_a_word() -> None:
+    words = [example.output for example in python_bank() if kind_of(example.output, "") == "word"]
+    question = Question(id="w", prompt="?", choices=(*words, "Done", "b"), target=ChoiceTarget(letters=("A",)))
+    kept = [Donor(f"k{value}{n}", str(value), prompt="p") for value in (True, False) for n in range(20)]
+    donors = Donors((question,), {"python": kept}).under(question, NoGuard())
+    for seed in range(60):
+        result = ToolResult("True")
+        shown = code_stand_in(result, Printed("True"), "python", str(seed), donors, Withheld(question))
+        assert shown is not None
+        assert shown.output not in ("True", "False")
 
 
 def test_the_bank_tells_nothing_of_the_machine_that_filled_it() -> None:
