@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from tests.traces.pages import SAFE, shown
 
 from toolablate.benchmarks.published import PUBLISHED, load_published
+from toolablate.experiments.cli import group
 from toolablate.experiments.cli.audit_table import command
 from toolablate.traces.analysis.audit import audit
 from toolablate.traces.errors import InputError
@@ -31,7 +32,7 @@ mean 65.0 50.0 -23.1
 
 
 def ran(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(command, list(map(str, arguments)))
+    return CliRunner().invoke(group, ["audit-table", *map(str, arguments)])
 
 
 def written(folder: Path, text: str) -> Path:

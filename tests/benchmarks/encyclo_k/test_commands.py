@@ -12,7 +12,7 @@ from tests.experiments.scripted import run
 
 from toolablate.benchmarks import load_questions
 from toolablate.benchmarks.encyclo_k import compose, single_statements
-from toolablate.experiments.cli.encyclo_k import command
+from toolablate.experiments.cli import group
 from toolablate.experiments.encyclo_k import read_tables
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question
@@ -37,7 +37,7 @@ def test_from_statements_to_tables_by_the_command_line(tmp_path: Path) -> None:
     statements.write_text("".join(each.to_json() + "\n" for each in source), encoding="utf-8")
     output, single = tmp_path / "questions.jsonl", tmp_path / "single.jsonl"
     arguments = [str(statements), "-o", str(output), "--seed", "3", "--questions", "12", "--single", str(single)]
-    composed = CliRunner().invoke(command, ["compose", *arguments], catch_exceptions=False)
+    composed = CliRunner().invoke(group, ["encyclo-k", "compose", *arguments], catch_exceptions=False)
     assert composed.exit_code == 0, composed.output
     assert "12 questions of 120 statements, seed 3" in composed.output.replace("\n", " ")
     questions = load_questions(output)
@@ -51,7 +51,9 @@ def test_from_statements_to_tables_by_the_command_line(tmp_path: Path) -> None:
 
     write_plan(tmp_path, [*questions, *judged], first)
     run(tmp_path / "plan.toml")
-    printed = CliRunner().invoke(command, ["tables", str(tmp_path / "store.sqlite"), "--json"], catch_exceptions=False)
+    printed = CliRunner().invoke(
+        group, ["encyclo-k", "tables", str(tmp_path / "store.sqlite"), "--json"], catch_exceptions=False
+    )
     found = json.loads(printed.output)
     hits = sum(each.target.letters == ("A",) for each in questions)  # type: ignore[union-attr]
     (arm,) = found["arms"]
@@ -59,7 +61,11 @@ def test_from_statements_to_tables_by_the_command_line(tmp_path: Path) -> None:
     assert found["positions"][0]["positions"][0]["chosen"] == 12
     assert found["single"][0]["statements"]["questions"] == len(judged)
     assert found["single"][0]["composed"]["questions"] == 12
-    page = CliRunner().invoke(command, ["tables", str(tmp_path / "store.sqlite")], catch_exceptions=False).output
+    page = (
+        CliRunner()
+        .invoke(group, ["encyclo-k", "tables", str(tmp_path / "store.sqlite")], catch_exceptions=False)
+        .output
+    )
     assert "Single statements beside composed questions" in page
 
 
@@ -83,7 +89,7 @@ def test_a_store_of_other_questions_has_no_tables(tmp_path: Path) -> None:
     write_plan(tmp_path, [other], lambda each: "A")
     run(tmp_path / "plan.toml")
     with pytest.raises(InputError, match="has no scored trial of Encyclo-K"):
-        CliRunner().invoke(command, ["tables", str(tmp_path / "store.sqlite")], catch_exceptions=False)
+        CliRunner().invoke(group, ["encyclo-k", "tables", str(tmp_path / "store.sqlite")], catch_exceptions=False)
 
 
 def test_published_questions_are_brought_in_and_no_source_is_overwritten(tmp_path: Path) -> None:
@@ -91,10 +97,12 @@ def test_published_questions_are_brought_in_and_no_source_is_overwritten(tmp_pat
     published = tmp_path / "published.jsonl"
     published.write_text(json.dumps(row), encoding="utf-8")
     output = tmp_path / "questions.jsonl"
-    brought = CliRunner().invoke(command, ["import", str(published), "-o", str(output)], catch_exceptions=False)
+    brought = CliRunner().invoke(
+        group, ["encyclo-k", "import", str(published), "-o", str(output)], catch_exceptions=False
+    )
     assert brought.exit_code == 0, brought.output
     (found,) = load_questions(output)
     assert (found.domain, found.source) == ("Law", "encyclo-k")
     with pytest.raises(InputError, match="is the file that is read"):
-        CliRunner().invoke(command, ["import", str(published), "-o", str(published)], catch_exceptions=False)
+        CliRunner().invoke(group, ["encyclo-k", "import", str(published), "-o", str(published)], catch_exceptions=False)
     assert json.loads(published.read_text("utf-8")) == row
