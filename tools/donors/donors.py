@@ -123,8 +123,6 @@ class TrialDonors:
 
     async def _first_readable(self, pages: PageSource, urls: Iterable[str]) -> Page | None:
         for url in urls:
-            if self.inspect(url, "").blocked:
-                continue
             try:
                 page = await pages.read(url)
             except PageUnreadableError:

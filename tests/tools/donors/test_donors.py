@@ -1,6 +1,7 @@
 """Where results under other questions come from, and for whom there are none."""
 
 import pytest
+from tests.tools.browser.conftest import Shelf
 from tests.tools.interventions.standins.conftest import Noticing, Written
 
 from toolablate.tools.donors import Donor, Donors, entries_of, page_of
@@ -42,6 +43,19 @@ async def test_what_a_guard_keeps_back_gives_nothing() -> None:
     assert found.source == "o"
     assert [entry.url for entry in found.entries] == ["https://b.example/"]
     assert found.entries[0].text == "fine\n    https://b.example/\n    More of fine."
+
+
+async def test_the_first_page_is_taken_that_can_be_read_and_shown() -> None:
+    asked, other = question("q"), question("o")
+    rows = [(f"https://{name}.example/", name) for name in ("taken", "gone", "hidden", "fine", "more")]
+    shelf = Shelf()
+    for (url, title), text in zip(rows, ("taken", None, "this is blocked", "fine", "more"), strict=True):
+        if text:
+            shelf.put(url, text, title=title)
+    donors = Donors((asked, other), {}, Written({"": rows}), shelf).under(asked, Noticing())
+    pages = [(source, page.url) async for source, page in donors.pages("s", {rows[0][0]})]
+    assert pages == [("o", "https://fine.example/")]
+    assert rows[0][0] not in shelf.asked
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,11 @@ JSON = '{"temperature": 21, "town": "Hof"}'
             RAIN,
         ),
         ("4", [json.dumps(json.loads(JSON), indent=2)], json.dumps(json.loads(JSON), indent=2)),
+        ('{"a":3}', ["a\nb\nc", JSON], JSON),
+        ('{"a": 1}', ["[not so]", '{"城": "霍夫下雨"}', RAIN], '{"城": "霍夫下雨"}'),
+        ("Berlin", ["柏林很大", "柏林", "Berlin is big"], "Berlin is big"),
+        ("Berlin", ["柏林很大", "17"], "17"),
+        ("柏林", ["Hof", "明天出太阳，后天刮风，一整天都在下。"], "明天出太阳，后天刮风，一整天都在下。"),
         ("A line on towns.", ["GERA it is\nbut not here"], "but not here"),
     ],
 )
@@ -100,6 +105,44 @@ async def test_where_nothing_else_is_left_it_fails(call: Caller, kept: list[str]
         with pytest.raises(ToolError) as failed:
             await call(tools, "look", x="same words")
     assert failed.value.code == "no_donor"
+
+
+@pytest.mark.parametrize(
+    ("real", "kept"), [("Saved.", ["Saved.", "saved. "]), ("ok", ["ok"]), ("  \n", [" "]), ('{"ok": true}', ['{"ok": true}'])]
+)  # fmt: skip
+async def test_what_a_tool_says_under_every_question_stays(call: Caller, real: str, kept: list[str]) -> None:
+    donors = [gave(output, source=f"d{place}") for place, output in enumerate(kept)]
+    async with placebo(*donors, gave("no such lake", "mcp_error")) as tools:
+        result = await call(tools, "look", x=real)
+    assert result.output == real
+    assert [change.detail for change in result.changes] == [
+        "unchanged: the tool says the same under every other question"
+    ]
+
+
+@pytest.mark.parametrize("real", ["Gera", "We chose ULM."])
+async def test_not_so_where_it_says_a_choice(call: Caller, real: str) -> None:
+    async with placebo(gave(real), gave(real, source="e")) as tools:
+        with pytest.raises(ToolError) as failed:
+            await call(tools, "look", x=real)
+    assert failed.value.code == "no_donor"
+
+
+async def test_one_other_result_is_enough_to_be_shown(call: Caller) -> None:
+    async with placebo(gave("Saved."), gave("Saved.", source="e"), gave("Full.", source="f")) as tools:
+        result = await call(tools, "look", x="Saved.")
+    assert (result.output, result.changes[0].detail) == ("Full.", "f")
+
+
+async def test_a_guard_looks_at_what_is_always_said_too(call: Caller) -> None:
+    for said in ("what is noticed", "what is blocked"):
+        real = Foreign(ToolResult(said))
+        async with placebo(gave(said), made=real, outside=("look",), guarded=True) as tools:
+            if "blocked" in said:
+                with pytest.raises(ToolError):
+                    await call(tools, "look")
+            else:
+                assert len((await call(tools, "look")).markers) == 1
 
 
 async def test_what_a_tool_says_where_there_is_nothing_stays(call: Caller) -> None:

@@ -115,6 +115,11 @@ def test_what_is_left_says_nothing_and_is_not_less_than_need_be(lines: list[str]
     assert {number for number, line in enumerate(lines) if line == "x"} <= set(left)
 
 
+def test_the_end_of_a_long_number_is_no_number_of_its_own() -> None:
+    looking = withheld(target=NumberTarget(value=1234))
+    assert looking.without([f"551234 {'a' * 60}", "fine", "1234"]) == [0, 1]
+
+
 def test_lines_that_say_it_go_together() -> None:
     lines = ["fine", "the city of New", "York is large", "and 7", "17", "ulm"]
     assert withheld("New York", "7", "Ulm").without(lines) == [0, 4]
