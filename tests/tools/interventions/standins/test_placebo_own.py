@@ -98,7 +98,7 @@ async def test_a_result_is_shown_whole_and_of_the_same_build_where_there_is_one(
 
 
 @pytest.mark.parametrize(
-    "kept", [["same words"], ["   "], ['{"town": "Gera"}'], ['{\n"town": "Gera",\n"rain": 3\n}'], ["Ulm"]]
+    "kept", [["same words", "   "], ["   "], ['{"town": "Gera"}'], ['{\n"town": "Gera",\n"rain": 3\n}'], ["Ulm"]]
 )
 async def test_where_nothing_else_is_left_it_fails(call: Caller, kept: list[str]) -> None:
     async with placebo(*map(gave, kept)) as tools:
