@@ -8,6 +8,7 @@ from tests.tools.conftest import Caller
 from tests.tools.interventions.standins.conftest import Standing
 
 from toolablate.tools import Found, Resources, SearchQuery
+from toolablate.tools.browser.page import Page
 from toolablate.tools.donors import Donor, Donors
 from toolablate.traces.records import ChoiceTarget, Lookup, Question, SearchReply
 
@@ -67,3 +68,37 @@ async def test_a_page_keeps_the_address_that_the_call_names_and_no_other(
     assert inside.output == f"No match for 'New Ulm' in [{page_id}] Bread ({NAMED})."
     assert baked.output.split("\n")[1:] == ["1 line with 'gera|baked'", "L0: It has been baked for long."]
     assert moved.output.split("\n")[0] == f"[{moved.output[1:9]}] Bread ({MOVED})"
+
+
+class Elsewhere(Shelf):
+    """Looks for each page at another address, and says so."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self._address = address
+
+    async def read(self, url: str) -> Page:
+        return await super().read(self._address)
+
+
+@pytest.mark.parametrize(
+    ("named", "read", "told"),
+    [
+        (NAMED, NAMED, True),
+        (NAMED, f"{NAMED}/the-answer-is-gera", False),
+        (NAMED, f"{NAMED}-gera", False),
+        (NAMED, f"https://archive.example/{NAMED}", False),
+        (f"{NAMED}?to=https://", MOVED, False),
+        ("://", MOVED, False),
+        ("https://", MOVED, False),
+    ],
+)
+async def test_an_address_stays_only_where_the_call_names_all_of_it(
+    donors: Donors, standing: Standing, call: Caller, named: str, read: str, told: bool
+) -> None:
+    resources = Resources(search=NoResult(), pages=Elsewhere(read))
+    async with standing("placebo", "search", resources, QUESTION, donors=donors) as tools:
+        gone = await call(tools, "browser_open", url=named)
+    assert gone.status == "error"
+    assert gone.output == (f"Error: {read} is not here." if told else "Error: this is not to be had.")
+    assert bool(gone.changes) is not told
