@@ -93,8 +93,8 @@ async def test_a_result_is_shown_whole_and_of_the_same_build_where_there_is_one(
     call: Caller, real: str, kept: list[str], shown: str
 ) -> None:
     async with placebo(*(gave(output, source=f"d{place}") for place, output in enumerate(kept))) as tools:
-        result = await call(tools, "look", x=real)
-    assert result.output == shown
+        results = [await call(tools, "look", x=real) for _ in range(8)]
+    assert {result.output for result in results} == {shown}
 
 
 @pytest.mark.parametrize(
