@@ -154,4 +154,5 @@ def shortened(text: str, wanted: Wanted) -> str:
     most = int(LONGEST * wanted.chars)
     if len(cut) <= most or wanted.whole_lines:
         return cut
-    return cut[-most:] if wanted.keep_end else cut[:most].rpartition(" ")[0] or cut[:most]
+    # Never within a word: a part of it may say what the whole of it would be withheld for.
+    return cut[-most:].partition(" ")[2] or cut if wanted.keep_end else cut[:most].rpartition(" ")[0] or cut

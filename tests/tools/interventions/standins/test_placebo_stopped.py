@@ -124,6 +124,13 @@ def test_a_truth_value_is_not_told_by_the_other_one_for_want_of_a_word() -> None
         shown = code_stand_in(result, Printed("True"), "python", str(seed), donors, Withheld(question))
         assert shown is not None
         assert shown.output not in ("True", "False")
+        assert not any(word.startswith(shown.output) for word in words)
+
+
+def test_another_script_is_taken_last() -> None:
+    kept = [Donor(f"k{n}", f"今天在霍夫下雨，一整天都在下，第{n}天也下。", prompt="p") for n in range(20)]
+    kept.append(Donor("latin", "it rains in Hof all day long", prompt="p"))
+    assert {stand_in("a line of words on towns", str(seed), *kept) for seed in range(20)} == {kept[-1].output}
 
 
 def test_the_bank_tells_nothing_of_the_machine_that_filled_it() -> None:
