@@ -53,11 +53,6 @@ _ENDS = frozenset(("", *",.;:)]}'\"|<>=_~"))
 
 _BEFORE = re.compile(r"(?:[-+−–~≈±$€£¥₹(\s<>≤≥=]|US|USD|EUR|GBP|CNY|RMB|Rs\.?|约|共|百分之)*")
 _BEHIND = re.compile(r"\s?(?:[^\W\d_]{1,4})?[°%]?[.)$]*\s*")
-_THOUSANDS = re.compile(r"\d{1,3}([,'’ _])\d{3}(?:\1\d{3})*(?:\.\d+)?|\d+(?:\.\d+)?")
-_BARE = re.compile(
-    r"[-+−–~≈$€£¥(\s]*(?P<number>[\d.](?:[\d.,'’ _]*\d)?(?:[eE][-+]?\d{1,3})?)(?:\s?[/⁄]\s?(?P<below>\d+))?"
-    r"\s?%?(?:\s?[^\W\d_]{1,4})?[.)]?"
-)
 _ROUNDED_DIGITS = 3
 _SLACK = 1e-9
 
@@ -231,18 +226,3 @@ def stated(text: str) -> tuple[float, ...]:
         if _BEFORE.fullmatch(plain, 0, reading.start) and _BEHIND.fullmatch(plain, reading.end)
     ]
     return tuple(dict.fromkeys(found))
-
-
-def bare_number(text: str) -> float | None:
-    """The value of a text that is a number or a fraction in digits, with a sign, a currency or a unit at most. A comma
-    before three digits parts thousands, a point never does."""
-    bare = _BARE.fullmatch(searched(text).strip())
-    if bare is None:
-        return None
-    number = bare["number"]
-    plain = re.sub(r"[,'’ _]", "", number) if _THOUSANDS.fullmatch(number) else number.replace(",", ".")
-    try:
-        value = float(plain) / float(bare["below"] or 1)
-    except (ValueError, ZeroDivisionError):
-        return None
-    return value if math.isfinite(value) else None

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tools.interventions.standins.said import number_forms, surrounded
 
-from toolablate.tools.interventions.standins.numerals import bare_number
+from toolablate.tools.interventions.standins.numerals import stated
 from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget, Target
 
@@ -88,7 +88,7 @@ def test_spans_and_choices_that_are_numbers_count_by_value() -> None:
     assert all(spans.holds(text) for text in ("in 2018", "2018.0", "jane  ROE", "0.333", "2/6"))
     assert not any(spans.holds(text) for text in ("20180", "Jane Rowe", "0.3"))
     assert withheld("10:30", "3 to 4").holds("at 10.30")
-    assert (bare_number("$1,000"), bare_number("1.234"), bare_number("about 5")) == (1000.0, 1.234, None)
+    assert (stated("$1,000"), stated("1.234"), stated("about 5")) == ((1.0, 1000.0), (1.234, 1234.0), ())
 
 
 def test_a_long_row_of_numbers_is_read_in_its_length() -> None:
