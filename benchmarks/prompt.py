@@ -13,6 +13,7 @@ _WORDS = {
         "letters": 'End your reply with one line of the form "Answer: X, Y", with the letters of all right choices.',
         "number": 'End your reply with one line of the form "Answer: X", where X is a plain number.',
         "spans": 'End your reply with one line of the form "Answer: [...]", a JSON list of texts.',
+        "reference": "End your reply with your final answer.",
         "files": "Files of this question: {}. Code that you can run, if any, finds them in its working folder.",
     },
     "zh": {
@@ -20,6 +21,7 @@ _WORDS = {
         "letters": "请在回复的最后单独写一行“答案：X, Y”，写出所有正确选项的字母。",
         "number": "请在回复的最后单独写一行“答案：X”，其中 X 是一个数字。",
         "spans": "请在回复的最后单独写一行“答案：[...]”，用 JSON 列表写出各项文字。",
+        "reference": "请在回复的最后写出最终答案。",
         "files": "本题的文件：{}。如果可以运行代码，代码能在其工作目录中找到这些文件。",
     },
 }
@@ -27,6 +29,7 @@ _WORDS = {
 
 def render(question: Question) -> str:
     """The user message: prompt, lettered choices, the names of its files, and one line that says how to end the reply.
+    Of a question that is asked as it is: its prompt, and the names of its files.
 
     The files are named whether or not a condition's tools can read them, so that all conditions see the same question.
 
@@ -36,13 +39,14 @@ def render(question: Question) -> str:
     """
     words = _WORDS["zh" if question.language.lower().startswith("zh") else "en"]
     parts = [question.prompt.strip()]
-    if question.choices:
+    if question.choices and not question.as_is:
         lettered = zip(letters_for(question), question.choices, strict=True)
         parts.append("\n".join(f"{letter}. {choice}" for letter, choice in lettered))
     if question.files:
         names = (json.dumps(file.name, ensure_ascii=False) for file in question.files)
         parts.append(words["files"].format(", ".join(names)))
-    parts.append(words[_form(question)])
+    if not question.as_is:
+        parts.append(words[_form(question)])
     return "\n\n".join(parts)
 
 

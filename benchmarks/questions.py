@@ -29,7 +29,7 @@ OTHER_NAMES = {
     "attachments": "files",
 }
 TARGETS = 'a letter ("B"), letters (["A", "C"]), a number (12.5), or without choices a list of texts (["Paris"])'
-KINDS = "must be 'choice', 'number' or 'spans'"
+KINDS = "must be 'choice', 'number', 'spans' or 'reference'"
 
 
 def load_questions(path: str | Path, *, folder: str | Path | None = None) -> tuple[Question, ...]:

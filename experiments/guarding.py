@@ -35,13 +35,16 @@ class _Guard:
 
 
 def answers_of(question: Question) -> tuple[str, ...]:
-    """The right answers as a page might write them: texts of options and their letters, numbers, spans."""
+    """The right answers as a page might write them: texts of options and their letters, numbers, spans, the reference
+    answer."""
     target = question.target
     if target.kind == "spans":
         return target.spans
+    if target.kind == "reference":
+        return (target.answer,)
     if target.kind == "number":
         return tuple(dict.fromkeys(_written(target.value)))
-    right = [question.choices[ord(letter) - ord("A")] for letter in target.letters]
+    right = [question.choices[ord(letter) - ord("A")] for letter in target.letters if question.choices]
     return (*right, *target.letters)
 
 

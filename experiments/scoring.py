@@ -36,7 +36,7 @@ class Scorers:
                 verdict="unscored",
                 reason=f"the scorer broke: {type(error).__name__}: {error}",
             )
-        return score.model_copy(update={"target": question.target.identity()})
+        return score.model_copy(update={"target": question.key_identity()})
 
     def scorer(self, question: Question) -> Scorer:
         return self._scorer(question.target.kind)

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SimulatedModel, SpansTarget
+from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, ReferenceTarget, SimulatedModel, SpansTarget
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LETTERS_WITHOUT_CHOICES = 4
@@ -65,6 +65,8 @@ def _candidates(question: Question, rng: random.Random) -> tuple[Candidate, list
         return _number(target.value), wrong
     if isinstance(target, SpansTarget):
         return _spans(target.spans), [_spans(spans) for spans in _wrong_spans(target.spans)]
+    if isinstance(target, ReferenceTarget):
+        return Candidate(target.answer, (target.answer,)), [Candidate("nothing of the kind", ("nothing of the kind",))]
     return _choices(question, target, rng)
 
 

@@ -27,9 +27,19 @@ from toolablate.traces.records.model import (
     ScriptedModel,
     SimulatedModel,
 )
-from toolablate.traces.records.question import ChoiceTarget, NumberTarget, Question, QuestionFile, SpansTarget, Target
+from toolablate.traces.records.question import (
+    ChoiceTarget,
+    JudgePrompt,
+    NumberTarget,
+    Question,
+    QuestionFile,
+    ReferenceTarget,
+    Rubric,
+    SpansTarget,
+    Target,
+)
 from toolablate.traces.records.run import Run
-from toolablate.traces.records.score import Score, Verdict
+from toolablate.traces.records.score import JudgeCall, Judgement, Score, Verdict
 from toolablate.traces.records.trial import Environment, Outcome, Trace, Trial
 from toolablate.traces.records.web import (
     FetchFailure,
@@ -59,6 +69,9 @@ __all__ = [
     "FetchFailure",
     "FinishReason",
     "InterventionUse",
+    "JudgeCall",
+    "JudgePrompt",
+    "Judgement",
     "Limit",
     "Link",
     "Lookup",
@@ -80,6 +93,8 @@ __all__ = [
     "QuestionFile",
     "Rates",
     "Record",
+    "ReferenceTarget",
+    "Rubric",
     "Run",
     "Sampling",
     "Score",

@@ -32,7 +32,35 @@ class SpansTarget(_Target):
     spans: tuple[str, ...] = Field(min_length=1)
 
 
-Target = Annotated[ChoiceTarget | NumberTarget | SpansTarget, Field(discriminator="kind")]
+class ReferenceTarget(_Target):
+    """A reference answer in words, with which a judge compares."""
+
+    kind: Literal["reference"] = "reference"
+    answer: str = Field(min_length=1)
+
+
+Target = Annotated[ChoiceTarget | NumberTarget | SpansTarget | ReferenceTarget, Field(discriminator="kind")]
+
+
+class JudgePrompt(Record):
+    """How a benchmark itself asks a judge: a system message ("" for none), and a user message in which the answer to be
+    judged stands between `before` and `after`."""
+
+    system: str = ""
+    before: str = ""
+    after: str = ""
+
+
+class Rubric(Record):
+    """What a judge goes by besides the target.
+
+    `reference` is the reference answer in the benchmark's own words, "" where the target says it all; `points` is what
+    an answer has to meet, all of it, and goes before the reference. `prompt` is None where the benchmark has none.
+    """
+
+    reference: str = ""
+    points: str = ""
+    prompt: JudgePrompt | None = None
 
 
 class QuestionFile(Record):
@@ -49,13 +77,19 @@ class QuestionFile(Record):
 
 
 class Question(TaggedRecord):
-    """One item. `source` says where it comes from; `cluster` groups questions that share a source text."""
+    """One item. `source` says where it comes from; `cluster` groups questions that share a source text.
+
+    `as_is` says that the prompt is all that is asked: it holds the choices, if any, and no line is added that says how
+    to end the reply. `rubric` is for judges.
+    """
 
     version: Literal[1] = 1
     id: str = Field(min_length=1)
     prompt: str = Field(min_length=1)
     choices: tuple[str, ...] = ()
+    as_is: bool = False
     target: Target
+    rubric: Rubric | None = None
     files: tuple[QuestionFile, ...] = ()
     domain: str = ""
     difficulty: str = ""
@@ -64,7 +98,9 @@ class Question(TaggedRecord):
     source: str = ""
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
-    not_identity: ClassVar[frozenset[str]] = frozenset({"target", "domain", "difficulty", "cluster", "source"})
+    not_identity: ClassVar[frozenset[str]] = frozenset(
+        {"target", "rubric", "domain", "difficulty", "cluster", "source"}
+    )
 
     def identity(self) -> str:
         """Digest of what a model is asked, 32 hexadecimal digits.
@@ -76,3 +112,8 @@ class Question(TaggedRecord):
         files = tuple(file.model_copy(update={"path": ""}) for file in self.files)
         content = Record.identity(self.model_copy(update={"files": files}))
         return digest_json([content, self.target.kind, several])
+
+    def key_identity(self) -> str:
+        """Digest of what answers are scored by, 32 hexadecimal digits: the target, and the rubric if there is one."""
+        key = self.target.identity()
+        return key if self.rubric is None else digest_json([key, self.rubric.identity()])

@@ -2,9 +2,28 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from toolablate.traces.records._base import TaggedRecord
+from toolablate.traces.records._base import Record, TaggedRecord
+from toolablate.traces.records.event import ModelReply, ModelRequest
+from toolablate.traces.records.model import Model
 
 Verdict = Literal["correct", "partial", "wrong", "unparsed", "unscored"]
+
+
+class JudgeCall(Record):
+    """One request to a judge, and what came. `cost_usd` is in US dollars, None where it is unknown; it has in it what
+    was paid for replies that were none."""
+
+    request: ModelRequest
+    reply: ModelReply
+    cost_usd: float | None = None
+
+
+class Judgement(Record):
+    """How a judge came to a score: which model it was, and what it was asked and said. A reply that broke the format
+    was asked for again, so the last call is the one that counts."""
+
+    model: Model
+    calls: tuple[JudgeCall, ...] = Field(min_length=1)
 
 
 class Score(TaggedRecord):
@@ -14,7 +33,8 @@ class Score(TaggedRecord):
     `verdict` names the case. `unparsed` means that the reply holds no answer that could be extracted: its value is 0
     (lost points, but named and counted apart), or None where the plan excludes such replies.
     `extracted` is the answer as it was read from the reply; `reason` says why nothing was extracted or scored.
-    `target` is the identity of the target that it was made by, "" where that was not kept.
+    `target` is the identity of the answer key that it was made by (`Question.key_identity`), "" where that was not
+    kept. `judgement` is None where no judge was asked.
     """
 
     version: Literal[1] = 1
@@ -26,6 +46,7 @@ class Score(TaggedRecord):
     extracted: tuple[str, ...] = ()
     reason: str = ""
     target: str = ""
+    judgement: Judgement | None = None
 
     @model_validator(mode="after")
     def _value_fits_verdict(self) -> "Score":

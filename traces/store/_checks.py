@@ -73,7 +73,7 @@ def _question_fits(question: Question, stored: list[Any]) -> bool:
         question.difficulty,
         question.language,
         question.cluster,
-    ] and target in ("", question.target.identity())
+    ] and target in ("", question.key_identity())
 
 
 def _model_fits(model: Any, stored: list[Any]) -> bool:
@@ -238,7 +238,7 @@ def _targets(connection: sqlite3.Connection) -> dict[int, str]:
     for key, digest, body in connection.execute("SELECT key, digest, body FROM questions WHERE target IS NULL"):
         question = _whole(connection, kind, digest, body)
         if isinstance(question, Question):
-            targets[key] = question.target.identity()
+            targets[key] = question.key_identity()
     return targets
 
 

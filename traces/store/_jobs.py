@@ -37,7 +37,7 @@ def plan(
                 difficulty=question.difficulty,
                 language=question.language,
                 cluster=question.cluster,
-                target=bytes.fromhex(question.target.identity()),
+                target=bytes.fromhex(question.key_identity()),
             )
         for model in models:
             simulated = int(model.provider == "simulated")
@@ -55,14 +55,15 @@ def _drop_scores_of_another_target(desk: Desk, question: Question) -> None:
     """After a mended answer key no score of the question stands, under whatever condition or scorer."""
     find = "SELECT key, target, body FROM questions WHERE id = ?"
     row = desk.connection.execute(find, (question.identity(),)).fetchone()
-    if row is not None and _target_of(desk.connection, row[1], row[2]) != question.target.identity():
+    if row is not None and _target_of(desk.connection, row[1], row[2]) != question.key_identity():
         desk.connection.execute(
             "DELETE FROM scores WHERE trial IN (SELECT key FROM trials WHERE question = ?)", (row[0],)
         )
 
 
 def _target_of(connection: sqlite3.Connection, target: bytes | None, body: bytes) -> str:
-    """The identity of a question's present target; an older toolablate kept it in the question alone."""
+    """The identity of a question's present answer key; an older toolablate kept it in the question alone, and knew no
+    rubrics."""
     return (target or content_digest(TextReader(connection).unpack(body)["target"])).hex()
 
 

@@ -21,6 +21,7 @@ from toolablate.traces.terminal.events import Page, indented, usage_of
 from toolablate.traces.terminal.plain import inert, one_line
 
 MAX_CHARS = 4_000
+MAX_REFERENCE_CHARS = 300
 KERNEL_PACKAGES = ("python", "numpy", "scipy", "pandas", "sympy", "matplotlib")
 VERDICT_STYLES = {"correct": "bold green", "partial": "bold yellow", "wrong": "bold red"}
 
@@ -145,4 +146,6 @@ def _target(question: Question) -> str:
     target = question.target
     if target.kind == "choice":
         return one_line(", ".join(target.letters))
+    if target.kind == "reference":
+        return one_line(target.answer, max_chars=MAX_REFERENCE_CHARS)
     return f"{target.value:g}" if target.kind == "number" else _quoted(target.spans)

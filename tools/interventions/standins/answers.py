@@ -9,7 +9,7 @@ from toolablate.tools.donors import same_words
 from toolablate.tools.interventions.intervention import Setting
 from toolablate.tools.interventions.standins.wrong_spans import wrong_spans
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget
+from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, ReferenceTarget, SpansTarget
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LETTERS_WITHOUT_CHOICES = 4
@@ -23,27 +23,33 @@ _SETS_DRAWN_FROM = 12
 
 
 def right_answer(question: Question) -> str:
-    """The texts of the right choices, the number, or the spans."""
+    """The texts of the right choices, the number, the spans, or the reference answer."""
     target = question.target
     if isinstance(target, NumberTarget):
         return written(target.value)
     if isinstance(target, SpansTarget):
         return _BETWEEN.join(target.spans)
+    if isinstance(target, ReferenceTarget):
+        return target.answer
     return _spoken(question, target.letters)
 
 
 def wrong_answer(question: Question, setting: Setting) -> str:
     """The same in all trials of a question: other choices, a number of the same sign and size that is off by more than
-    three times the tolerance, or spans of another question or changed ones. Raises InputError where nothing is wrong:
-    of one choice, of choices that all say the same, of a number with a tolerance that takes all numbers."""
+    three times the tolerance, spans of another question or changed ones, or another question's reference answer.
+
+    Raises InputError where nothing is wrong: of one choice, of choices that all say the same, of a number with a
+    tolerance that takes all numbers, of a reference answer where no other question has another."""
     rng = random.Random(f"adversarial {question.id} {question.identity()}")  # noqa: S311 - a draw, not a secret
     target = question.target
+    others = setting.donors.others(f"adversarial {question.id}") if setting.donors else []
     if isinstance(target, NumberTarget):
         return written(_wrong_number(question, target, rng))
     if isinstance(target, SpansTarget):
-        others = setting.donors.others(f"adversarial {question.id}") if setting.donors else []
         spans = (other.target.spans for other in others if isinstance(other.target, SpansTarget))
         return _BETWEEN.join(wrong_spans(target.spans, spans, rng))
+    if isinstance(target, ReferenceTarget):
+        return _other_reference(question, target, others, rng)
     return _spoken(question, _wrong_letters(question, target, rng))
 
 
@@ -77,6 +83,19 @@ def _wrong_letters(question: Question, target: ChoiceTarget, rng: random.Random)
 def _meaning(question: Question, letters: Sequence[str]) -> set[str]:
     """Two choices may say the same."""
     return {same_words(_spoken(question, [letter])) for letter in letters}
+
+
+def _other_reference(
+    question: Question, target: ReferenceTarget, others: Sequence[Question], rng: random.Random
+) -> str:
+    """Of the same domain where there is one."""
+    references = [other for other in others if isinstance(other.target, ReferenceTarget)]
+    near = [other for other in references if other.domain == question.domain]
+    texts = [other.target.answer for other in near or references if isinstance(other.target, ReferenceTarget)]
+    wrong = [text for text in texts if same_words(text) != same_words(target.answer)]
+    if not wrong:
+        raise _nothing_wrong(question, "no other question of the plan has another reference answer")
+    return rng.choice(wrong)
 
 
 def _wrong_number(question: Question, target: NumberTarget, rng: random.Random) -> float:
