@@ -1,5 +1,6 @@
 """Models and the loop that lets them use tools until they answer."""
 
+from toolablate.agents.asking import Asked, ask
 from toolablate.agents.chat import ChatModel, ModelSource
 from toolablate.agents.connect import connect
 from toolablate.agents.endpoint import read_api_key, require_capabilities
@@ -10,12 +11,14 @@ from toolablate.agents.session import Tools
 
 __all__ = [
     "AgentResult",
+    "Asked",
     "ChatModel",
     "Line",
     "ModelSource",
     "PacedSource",
     "RetryPolicy",
     "Tools",
+    "ask",
     "connect",
     "lines_of",
     "read_api_key",

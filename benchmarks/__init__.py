@@ -1,6 +1,7 @@
 """Questions and how their answers are scored."""
 
 from toolablate.benchmarks.builtin import BUILTIN_CORPUS, BUILTIN_PLAYBOOK, builtin_questions
+from toolablate.benchmarks.judging import Judge
 from toolablate.benchmarks.prompt import render
 from toolablate.benchmarks.question_files import read_content
 from toolablate.benchmarks.questions import load_questions
@@ -9,6 +10,7 @@ from toolablate.benchmarks.scoring import Scorer, scorer_for
 __all__ = [
     "BUILTIN_CORPUS",
     "BUILTIN_PLAYBOOK",
+    "Judge",
     "Scorer",
     "builtin_questions",
     "load_questions",

@@ -1,0 +1,58 @@
+"""A judge: a model that is asked whether an answer is right.
+
+The protocol is that of LPFQA (version 2, section 4 and appendix 8): 0 or 1; the evaluation points go before the
+reference; the last final answer counts, and not how it got there.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from toolablate.benchmarks.scoring.scorer import Unparsed, named
+from toolablate.traces.records import JudgeCall, Model, ModelRequest, Question, Score
+
+Ask = Callable[[ModelRequest], Awaitable[JudgeCall]]
+"""Asks the judge's model. Raises ToolablateError where it cannot be reached."""
+
+Wording = Literal["own", "row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """`wording` is "own" for our words, "row" for those that come with a question.
+
+    `asks` is how often a judge is asked at most, in all, until a reply keeps the format. `again` is the number of a
+    re-grading; 0 is the grading that counts.
+    """
+
+    model: Model
+    wording: Wording = "own"
+    asks: int = 3
+    again: int = 0
+    unparsed: Unparsed = "wrong"
+
+    @property
+    def name(self) -> str:
+        """`judge[NAME@1a2b3c4d]`, and what differs from the defaults; the digits begin the model's identity."""
+        return named(
+            "judge",
+            **{f"{self.model.name}@{self.model.identity()[:8]}": True},
+            prompt="" if self.wording == "own" else self.wording,
+            again=str(self.again) if self.again else "",
+            unparsed="exclude" if self.unparsed == "exclude" else "",
+        )
+
+    @property
+    def version(self) -> int:
+        return 1
+
+    def refusal(self, question: Question) -> str:
+        """Why this question cannot be graded so; "" where it can."""
+        if self.wording == "row" and (question.rubric is None or question.rubric.prompt is None):
+            return "the question comes with no prompt for judges"
+        return ""
+
+    async def grade(self, question: Question, trial_id: str, answer: str | None, ask: Ask) -> Score:
+        """Grades the final reply of a trial, None where it ended without one. Raises what `ask` raises: a judge that
+        cannot be reached makes no score."""
+        raise NotImplementedError
