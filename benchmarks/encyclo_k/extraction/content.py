@@ -16,8 +16,8 @@ _NEGATION = re.compile(
 )
 # Chinese has no blanks between words: only Latin letters and digits can go on beyond the text.
 _NAMED = re.compile(r"\s\((?P<letter>[a-z])\)?$")
-_BEFORE = r"(?<![A-Za-z0-9_.,^×*/\\-])(?<![\^×*/\\-]\s)"
-_AFTER = r"(?![A-Za-z0-9_^×*/])(?![.,]\w)(?!\s[\^×*/+-])(?!,\s[ivx\d])(?!\s(?:and|or)\b)"
+_BEFORE = re.compile(r"(?<![A-Za-z0-9_.,^×*/\\-])(?<![\^×*/\\-]\s)")
+_AFTER = re.compile(r"(?![A-Za-z0-9_^×*/])(?![.,]\w)(?!\s[\^×*/+-])(?!,\s[ivx\d])(?!\s(?:and|or)\b)")
 
 
 def read_content(text: str, texts: Mapping[str, str]) -> str | None:
@@ -49,4 +49,11 @@ def _last_sentence(text: str) -> str:
 
 
 def _stands_in(own: str, sentence: str) -> bool:
-    return re.search(_BEFORE + re.escape(own) + _AFTER, sentence) is not None
+    start = sentence.find(own)
+    # `find` and steps of the whole length, since a pattern tries all of a long option at each character of a long reply.
+    while start >= 0:
+        end = start + len(own)
+        if _BEFORE.match(sentence, start) and _AFTER.match(sentence, end):
+            return True
+        start = sentence.find(own, end)
+    return False

@@ -3,14 +3,18 @@
 import re
 from collections.abc import Sequence
 
-_NUMERALS = {
-    numeral: rank for rank, numeral in enumerate(("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X"))
-}
-_NUMERAL = r"(?<![A-Za-z0-9_'’.\\])(?:VI{0,3}|I{1,3}|I[VX]|X)(?![A-Za-z0-9_'’=^(])"
+from toolablate.benchmarks.encyclo_k.wording import MOST_STATEMENTS, numeral
+
+_RANKS = {numeral(rank): rank for rank in range(1, MOST_STATEMENTS + 1)}
+_NUMERAL = r"(?<![A-Za-z0-9_'’.\\])(?=[IVX])X{0,3}(?:I[VX]|V?I{0,3})(?![A-Za-z0-9_'’=^(])"
 _JOINT = r"\s?(?:,\s?(?:and\s)?|、|;|\band\s|&|和|与|及)\s?"
-_COMBINATION = re.compile(rf"{_NUMERAL}(?:{_JOINT}{_NUMERAL}){{1,9}}", re.IGNORECASE)
+_COMBINATION = re.compile(rf"{_NUMERAL}(?:{_JOINT}{_NUMERAL}){{1,{MOST_STATEMENTS - 1}}}", re.IGNORECASE)
+_CHINESE = "\u4e00-\u9fff"
+# Chinese goes on without blanks, before and after.
+_UNSPACED = re.compile(rf"(?<=[{_CHINESE}][,;:])(?=[IVX])", re.IGNORECASE)
+_IN_TEXT = re.compile(rf"(?P<numerals>{_COMBINATION.pattern})(?P<runs_on>[,;:]?(?=[{_CHINESE}]))?", re.IGNORECASE)
 _LONE = re.compile(r"(?<!option )(?<!choice )(?<![A-Za-z0-9_(])[IVX](?![A-Za-z0-9_])", re.IGNORECASE)
-_BETWEEN = re.compile(r"[^IVX]+")
+_BETWEEN = re.compile(r"[^ivx]+")
 NO_OPTION = "#"
 
 
@@ -19,14 +23,23 @@ def are_combinations(choices: Sequence[str]) -> bool:
 
 
 def spelled_alike(text: str) -> str:
-    """Writes each combination in order, as "I, III, VI": "III、I和VI" and "I, III, and VI" become the same text."""
+    """Writes each combination as one word, in order: "VI、I和III" and "I, III, and VI" become "s1x3x6".
+
+    As a word it ends where it ends: no shorter option is read from the beginning of a longer one, and the capital "I"
+    that it may begin with is not taken for the letter of an option.
+    """
     return _COMBINATION.sub(lambda match: _spelled(match[0]), text)
 
 
 def without_others(text: str, choices: Sequence[str]) -> str:
-    """The text spelled alike, and without combinations that are no choice: their "I" is no letter."""
+    """The text spelled alike, and without combinations that are no choice: they name no option."""
     known = set(choices)
-    return _COMBINATION.sub(lambda match: own if (own := _spelled(match[0])) in known else NO_OPTION, text)
+
+    def read(match: re.Match[str]) -> str:
+        own = _spelled(match["numerals"])
+        return f"{own if own in known else NO_OPTION}{'' if match['runs_on'] is None else ', '}"
+
+    return _IN_TEXT.sub(read, _UNSPACED.sub(" ", text))
 
 
 def without_numerals(text: str) -> str:
@@ -35,4 +48,5 @@ def without_numerals(text: str) -> str:
 
 
 def _spelled(combination: str) -> str:
-    return ", ".join(sorted(set(_BETWEEN.split(combination.upper())), key=_NUMERALS.__getitem__))
+    ranks = sorted({_RANKS[each] for each in _BETWEEN.split(combination.lower())})
+    return "s" + "x".join(map(str, ranks))

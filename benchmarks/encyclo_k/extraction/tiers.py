@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from toolablate.benchmarks.encyclo_k.extraction.content import read_content
+from toolablate.benchmarks.encyclo_k.extraction.denials import without_denials
 from toolablate.benchmarks.encyclo_k.extraction.numerals import (
     are_combinations,
     spelled_alike,
@@ -28,9 +29,10 @@ def read_letter(reply: str | None, allowed: str, choices: Sequence[str] = ()) ->
       are mostly what is talked about;
     - a reply that names two letters, doubts, refuses, or names a letter beyond the options is a miss with that
       reason, and not its first letter;
+    - a letter that is named to be denied ("if the answer is A", "closest to B, but it is wrong") is passed over;
     - a reply that goes on to answer other questions ends where it does so.
     """
-    text = without_markup(final_part(reply or "")).strip()
+    text = without_denials(without_markup(final_part(reply or "")).strip())
     if not text:
         return Reading(None, EMPTY)
     combined = are_combinations(choices)

@@ -29,6 +29,9 @@ UNITS = (
     "option A is correct. ",
     "答案：",
     ". ",
+    "closest is (G), but ",
+    "I do not think the ",
+    "G, but it is not correct ",
 )
 
 LONGEST = ("Answer: ", "(A", " ", "(A) the beginning of a ", "I, II, ", "I、", "is (A). (B) x. ")
@@ -42,6 +45,14 @@ def test_hostile_replies_are_read(unit: str, characters: int) -> None:
     for choices in (TEXTS, COMBINATIONS):
         reading = read_letter(unit * (characters // len(unit)), "ABCD", choices)
         assert (reading.value is None) == bool(reading.reason)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("unit", ["long ", "a", "I, ", "long long option "])
+def test_long_options_cost_no_more(unit: str) -> None:
+    options = [f"{'long ' * 4_000}{number}" for number in range(20)]
+    options += ["a" * 20_000, "long long option " * 2_000]
+    read_letter(f"{unit * (2_000_000 // len(unit))}.", "ABCDEFGHIJKLMNOPQRSTUV", options)
 
 
 def test_an_answer_after_a_long_reply_is_found() -> None:

@@ -87,6 +87,13 @@ def test_the_letter_is_read(reply: str, letter: str) -> None:
         ("There are 30.", "no answer"),
         ("A. the sender site\nB. 12.5 km\nC", "no answer"),
         ("The philosopher is (A), one thinks. More likely, we mean the school of (C) here.", "no answer"),
+        # Named to be denied.
+        ("The closest option is (G), but it's not correct.", "names no choice"),
+        ("The closest option is (G). However, this is wrong.", "names no choice"),
+        ("The answer would be C, but C is incorrect because wheat is a plant.", "names no choice"),
+        ("I do not think the answer is C.", "no answer"),
+        ("I am not sure that the correct answer is (C).", "no answer"),
+        ("If the answer is C, then wheat is a plant", "no answer"),
     ],
 )
 def test_what_names_no_letter_is_a_miss(reply: str | None, reason: str) -> None:
@@ -96,9 +103,31 @@ def test_what_names_no_letter_is_a_miss(reply: str | None, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "reply",
+    [
+        "The closest option is (C), but it is not exact.",
+        "The answer is (C), although D is wrong.",
+        "The answer is (C). However, it is wrong to say that wheat grows by itself.",
+        "Answer: C\nIf the answer is D, wheat is no plant.",
+        "I was not sure, but the answer is C.",
+    ],
+)
+def test_a_letter_beside_another_denial_is_read(reply: str) -> None:
+    assert read_letter(reply, "ABCDEFGHIJ", CHOICES).value == ("C",)
+
+
+@pytest.mark.parametrize(
     ("reply", "letter"),
     [
         ("Answer: I, II, III", "B"),
+        ("The correct statements are I, II and III only.", "B"),
+        ("The answer is I and II since both are in the book.", "A"),
+        ("The answer is I and III as far as I see.", "H"),
+        ("The answer is I and II or II and III.", None),
+        ("正确的陈述是I、II、III这三条。", "B"),
+        ("正确的陈述是i、iv、viii，对应选项D。", "D"),
+        ("综上，i、ii、iii正确。", "B"),
+        ("正确的陈述是I、II、IX这三条。", None),
         ("Answer: I, II and III", "B"),
         ("答案：I、II和III", "B"),
         ("The correct statements are III, I, and II.", "B"),
@@ -129,6 +158,13 @@ def test_combinations_of_statements_are_contents_and_no_letters(reply: str, lett
 def test_combinations_in_small_numerals_are_read_alike(reply: str, letter: str | None) -> None:
     choices = [choice.lower() for choice in COMBINATIONS]
     assert read_letter(reply, "ABCDEFGHIJ", choices).value == (letter and (letter,))
+
+
+def test_combinations_of_many_statements_are_contents() -> None:
+    choices = ["i, xii, xxxix", "ii, xiv", "xx, xxi"]
+    assert read_letter("The correct ones are I, XII and XXXIX only.", "ABCDEFGHI", choices).value == ("A",)
+    assert read_letter("The answer is XXI and XX.", "ABCDEFGHI", choices).value == ("C",)
+    assert read_letter("The answer is I and XL.", "ABCDEFGHI", choices).value != ("A",)
 
 
 def test_a_letter_is_read_where_the_choices_stand_in_the_prompt() -> None:
