@@ -5,6 +5,7 @@ from toolablate.traces.records import Condition, Model, OpenAIModel
 
 # What a condition or the conversation itself sets; a second hand on it would make the trace lie.
 _NOT_EXTRA = ("model", "messages", "input", "tools", "tool_choice", "parallel_tool_calls", "stream", "background")
+_NOT_EXTRA_TEXT = ("prompt", "suffix", "echo", "n", "best_of", "max_tokens")
 _NOT_EXTRA_STATEFUL = ("previous_response_id", "conversation")
 
 
@@ -22,6 +23,24 @@ def require_sampling(model: OpenAIModel) -> None:
         raise _undeclared(model, "its sampling sets seed", "seed")
     if wants_logprobs(model) and can.logprobs is False:
         raise _undeclared(model, "its sampling asks for logprobs", "logprobs")
+
+
+def require_text_sampling(model: OpenAIModel) -> None:
+    """The same for text completions, which know neither reasoning nor a conversation."""
+    sampling = model.sampling
+    for key, asked in (
+        ("reasoning_effort", sampling.reasoning_effort is not None),
+        ("logprobs", wants_logprobs(model)),
+    ):
+        if asked:
+            raise _refused(model, f"sampling.{key}", "is not for a text completion", "leave it out")
+    for key in (*_NOT_EXTRA, *_NOT_EXTRA_TEXT):
+        if key in sampling.extra:
+            raise _refused(
+                model, f"sampling.extra.{key}", "is not yours to set", "leave it out; toolablate writes that part"
+            )
+    if sampling.seed is not None and model.capabilities.seed is False:
+        raise _undeclared(model, "its sampling sets seed", "seed")
 
 
 def require_capabilities(model: Model, condition: Condition) -> None:

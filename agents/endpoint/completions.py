@@ -30,7 +30,7 @@ from toolablate.traces.records import FinishReason, Message, ModelReply, ModelRe
 
 _REASONING_KEYS = ("reasoning_content", "reasoning")
 _AMONG_THE_CONTENT = "content"
-_FINISH_REASONS: dict[str, FinishReason] = {
+FINISH_REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "eos": "stop",
     "tool_calls": "tool_calls",
@@ -44,7 +44,7 @@ _FINISH_REASONS: dict[str, FinishReason] = {
     "refusal": "refusal",
 }
 # The endpoint, not the model, broke the reply off: OpenRouter, DeepSeek, GLM, vLLM.
-_BROKEN_OFF = frozenset({"error", "insufficient_system_resource", "network_error", "abort"})
+BROKEN_OFF = frozenset({"error", "insufficient_system_resource", "network_error", "abort"})
 _PLAIN_CALL = frozenset({"id", "type", "function", "index"})
 
 
@@ -113,7 +113,7 @@ class Completions:
             logprobs=choices[0].get("logprobs"),
         )
         ended = choices[0].get("finish_reason")
-        if isinstance(ended, str) and ended in _BROKEN_OFF:
+        if isinstance(ended, str) and ended in BROKEN_OFF:
             raise NoReplyError(f"the endpoint broke the reply off: {ended}", reply, code="server_error", retryable=True)
         return checked(reply)
 
@@ -146,7 +146,7 @@ def _read_message(choice: object, turn: int) -> tuple[Message, FinishReason]:
         items=(*thoughts, *_more_than_plain(raw, calls)),
         tool_calls=calls,
     )
-    return message, "refusal" if refusal else _FINISH_REASONS.get(str(choice.get("finish_reason")), "other")
+    return message, "refusal" if refusal else FINISH_REASONS.get(str(choice.get("finish_reason")), "other")
 
 
 def _index(choice: object) -> int:

@@ -154,7 +154,7 @@ def _leading_to(headers: Mapping[str, str], endpoint: str, safe: Callable[[str],
     try:
         parts = urlsplit(urljoin(endpoint, headers.get("location", "")))
         host = parts.netloc.rpartition("@")[2]
-        path = re.sub(r"/(chat/completions|responses)/?$", "", parts.path)
+        path = re.sub(r"/(chat/completions|completions|responses)/?$", "", parts.path)
         return "it leads to " + _short(safe(urlunsplit((parts.scheme, host, path, "", "")))) if host else ""
     except ValueError:
         return ""

@@ -15,6 +15,7 @@ from toolablate.traces.records.event import (
     ModelRequest,
     ToolCall,
 )
+from toolablate.traces.records.exposure import Continuation
 from toolablate.traces.records.message import Message, ToolRequest, ToolSpec, Usage
 from toolablate.traces.records.model import (
     Capabilities,
@@ -63,6 +64,7 @@ __all__ = [
     "Change",
     "ChoiceTarget",
     "Condition",
+    "Continuation",
     "Environment",
     "Event",
     "Failure",

@@ -1,0 +1,120 @@
+"""Text completions: a model goes on with a text, without a chat template.
+
+https://platform.openai.com/docs/api-reference/completions, and
+https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html for base models of one's own.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from toolablate.agents.chat import ChatModel, ModelSource, NoReplyError
+from toolablate.agents.endpoint.capabilities import require_text_sampling
+from toolablate.agents.endpoint.completions import BROKEN_OFF, FINISH_REASONS
+from toolablate.agents.endpoint.transport import Transport
+from toolablate.agents.endpoint.usage import charged_usd, completions_usage
+from toolablate.agents.endpoint.wire import bad_reply, chosen, dicts_in, merged, text_of
+from toolablate.traces.errors import ModelError
+from toolablate.traces.records import Condition, Message, ModelReply, ModelRequest, OpenAIModel, Question
+
+PATH = "/completions"
+NOT_SERVED = "no_text_completions"
+
+
+class TextEndpoint:
+    """A model that continues texts. It samples greedily (temperature 0) where its record names no temperature.
+
+    Raises InputError where the model cannot be asked as its record says.
+    """
+
+    def __init__(self, model: OpenAIModel) -> None:
+        require_text_sampling(model)
+        self._model = model
+        # The limit of a reply is that of each request here, under the one name that this API has for it.
+        plain = model.sampling.model_copy(update={"max_tokens": None})
+        self._transport = Transport(model.model_copy(update={"sampling": plain}))
+
+    def limited(self, max_tokens: int) -> ModelSource:
+        """The same with continuations of at most so many tokens; closing it closes nothing."""
+        return _Limited(self, max_tokens)
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def complete(self, text: str, max_tokens: int, *, seconds: float) -> ModelReply:
+        """The continuation of a text as the content of a reply, which may be empty: the model may find that the text
+        is at its end. Raises ModelError as chat models do, or with the code `no_text_completions`; NoReplyError with
+        `content_filter` or `server_error`."""
+        written = json.dumps(self._body(text, max_tokens), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        try:
+            body = await self._transport.post(PATH, written.encode(), seconds=seconds)
+        except ModelError as error:
+            raise self._explained(error) from None
+        try:
+            return _read(body)
+        except ValidationError as error:
+            raise bad_reply(f"the reply cannot be recorded: {error.errors()[0]['msg'][:200]}") from None
+
+    def _body(self, text: str, max_tokens: int) -> dict[str, Any]:
+        sampling = self._model.sampling
+        ours = chosen(
+            model=self._model.wire_name,
+            prompt=text,
+            max_tokens=max_tokens,
+            temperature=0.0 if sampling.temperature is None else sampling.temperature,
+            top_p=sampling.top_p,
+            seed=sampling.seed,
+        )
+        return merged(ours, sampling.extra)
+
+    def _explained(self, error: ModelError) -> ModelError:
+        """A path that is not there, told apart from a model that is not there."""
+        named = rf"(?<!\w){re.escape(self._model.wire_name)}(?!\w)"
+        if error.code != "not_found" or re.search(named, error.message, re.IGNORECASE):
+            return error
+        return ModelError(
+            f"{self._model.endpoint} serves no text completions of {self._model.wire_name!r}: {error.message}",
+            hint="vLLM, llama.cpp and SGLang do; check the endpoint's address, and that the model is no chat model",
+            code=NOT_SERVED,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Limited:
+    """A request's last message is the text to go on with."""
+
+    endpoint: TextEndpoint
+    max_tokens: int
+
+    def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
+        return self
+
+    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+        return await self.endpoint.complete(request.messages[-1].content, self.max_tokens, seconds=seconds)
+
+    async def close(self) -> None:
+        pass
+
+
+def _read(body: Mapping[str, Any]) -> ModelReply:
+    choices = dicts_in(body.get("choices"))
+    if not choices or not isinstance(choices[0].get("text"), str):
+        raise bad_reply("the endpoint's reply has no choice with a text")
+    ended = str(choices[0].get("finish_reason"))
+    reply = ModelReply(
+        message=Message(role="assistant", content=choices[0]["text"]),
+        finish_reason=FINISH_REASONS.get(ended, "other"),
+        usage=completions_usage(body.get("usage")),
+        charged_usd=charged_usd(body.get("usage")),
+        model=text_of(body.get("model")),
+        response_id=text_of(body.get("id")),
+    )
+    if ended in BROKEN_OFF:
+        raise NoReplyError(f"the endpoint broke the reply off: {ended}", reply, code="server_error", retryable=True)
+    if reply.finish_reason == "content_filter":
+        raise NoReplyError("the endpoint's content filter stopped the reply", reply, code="content_filter")
+    return reply
