@@ -1,0 +1,64 @@
+"""Trials beside what several scorers made of them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from toolablate.traces.store import Observation
+
+Gradings = Mapping[str, Mapping[str, Observation]]
+"""By scorer, then by trial: the ended trials that a scorer has looked at, with its value and verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """One trial as two scorers see it."""
+
+    first: Observation
+    second: Observation
+
+    @property
+    def counts(self) -> bool:
+        """Whether both gave it a value."""
+        return self.first.value is not None and self.second.value is not None
+
+    @property
+    def same(self) -> bool:
+        """Whether both say that it is correct, or both that it is not."""
+        return correct(self.first) == correct(self.second)
+
+
+def gradings(observations: Mapping[str, Iterable[Observation]]) -> dict[str, dict[str, Observation]]:
+    """Of all observations of each scorer. Scorers stay in their order; one that has looked at no trial is left out.
+    What infrastructure spoiled counts for none."""
+    found = {
+        scorer: {each.trial: each for each in seen if each.outcome != "failed" and each.verdict is not None}
+        for scorer, seen in observations.items()
+    }
+    return {scorer: trials for scorer, trials in found.items() if trials}
+
+
+def seen_by_both(found: Gradings, first: str, second: str) -> list[Both]:
+    """The trials that two scorers have looked at, whether or not they gave a value, by question, model, condition and
+    repeat."""
+    shared = found[first].keys() & found[second].keys()
+    both = [Both(found[first][trial], found[second][trial]) for trial in shared]
+    return sorted(both, key=lambda each: _place(each.first))
+
+
+def correct(seen: Observation) -> bool:
+    """Graded scores count as correct where they are whole."""
+    return seen.verdict == "correct"
+
+
+def arms(seen: Sequence[Both], order: Sequence[str] = ()) -> Iterator[tuple[str, str, list[Both]]]:
+    """Trials by model name, then by condition: those named in `order` first, the others by name."""
+    found: dict[tuple[str, str], list[Both]] = {}
+    for each in seen:
+        found.setdefault((each.first.model, each.first.condition), []).append(each)
+    places = {name: place for place, name in reversed(list(enumerate(order)))}
+    for model, condition in sorted(found, key=lambda arm: (arm[0], places.get(arm[1], len(places)), arm[1])):
+        yield model, condition, found[model, condition]
+
+
+def _place(seen: Observation) -> tuple[str, str, str, int, str]:
+    return seen.question, seen.model, seen.condition, seen.repeat, seen.trial
