@@ -54,7 +54,9 @@ def _broken(path: Path, message: str) -> InputError:
     found = _LINE.search(message)
     told = _LINE.sub("", message)
     where = f"{path}:{found[1]}: broken TOML at column {found[2]}" if found else f"{path}: broken TOML"
-    hint = r"Rows with a backslash, such as \downarrow, stand in ''' '''." if "escape" in message else ""
+    hint = "`toolablate audit-table --help` shows such a file; the rows of any table are pasted into one."
+    if "escape" in message:
+        hint = r"Rows with a backslash, such as \downarrow, stand in ''' '''."
     return InputError(f"{where}: {told}", hint=hint, code="bad_toml")
 
 

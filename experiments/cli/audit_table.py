@@ -48,8 +48,12 @@ def command(file: Path, as_json: bool) -> None:
     """
     from toolablate.benchmarks.published import PUBLISHED, load_published
     from toolablate.traces.analysis.audit import audit, audit_json
+    from toolablate.traces.errors import InputError
 
-    found = audit(load_published(file if file.exists() else PUBLISHED.get(str(file), file)))
+    known = file if file.exists() else PUBLISHED.get(str(file))
+    if known is None:
+        raise InputError(f"{file}: no such file", hint=f"Those that come along are {', '.join(PUBLISHED)}.")
+    found = audit(load_published(known))
     if as_json:
         click.echo(audit_json(found))
     else:

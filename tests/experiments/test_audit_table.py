@@ -61,6 +61,7 @@ def test_a_broken_file_is_refused_with_its_line(tmp_path: Path) -> None:
     assert f"{tmp_path / 'paper.toml'}:9: row 'b', column 'Base': '8o.0' is no figure" in str(broken.exception)
     absent = ran(tmp_path / "none.toml")
     assert isinstance(absent.exception, InputError)
+    assert f"Those that come along are {', '.join(sorted(PUBLISHED))}." in str(absent.exception)
 
 
 def test_papers_that_come_along_are_found_by_name_and_named_in_the_help() -> None:

@@ -4,7 +4,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.traces.analysis.audit import Audit, Column, Finding, Recomputed, Row, TableAudit
+from toolablate.traces.analysis.audit import Audit, Column, Finding, Recomputed, Row, TableAudit, figure, printed
 from toolablate.traces.terminal.fitted import Fitted, figures, names
 from toolablate.traces.terminal.numbers import counted
 from toolablate.traces.terminal.plain import one_line
@@ -34,7 +34,7 @@ def _cells(one: TableAudit) -> Fitted:
     rows = one.table.rows
     columns = [names("", [Text(_plain(row.name)) for row in rows])]
     columns += [figures(_plain(column.name), [_cell(one, row, column) for row in rows]) for column in one.table.columns]
-    return Fitted(tuple(columns), tuple("" if row in one.table.body else "bold" for row in rows))
+    return Fitted(tuple(columns), tuple("bold" if row is one.table.summary_row else "" for row in rows))
 
 
 def _cell(one: TableAudit, row: Row, column: Column) -> Text:
@@ -50,8 +50,8 @@ def _cell(one: TableAudit, row: Row, column: Column) -> Text:
 def _sign(found: Recomputed) -> str:
     if not found.follows:
         return "≠"
-    digits = found.printed.strip("()%↑↓▲▼+-–−").replace(",", "")
-    return "=" if digits == found.text.strip("−") else "≈"
+    stands = printed(found.printed)
+    return "=" if figure(stands.size, stands.decimals) == found.text.lstrip("−") else "≈"
 
 
 def _findings(one: TableAudit) -> Iterator[RenderableType]:

@@ -70,6 +70,7 @@ def test_rows_are_read_as_a_paper_prints_them(tmp_path: Path) -> None:
         ("−4.5", "-4.5", 1),
         ("-4.5↓", "-4.5", 1),
         ("7▲", "7", 0),
+        ("35.9±0.41%", "35.9", 1),
     ],
 )
 def test_figures(text: str, value: str, decimals: int) -> None:
@@ -78,7 +79,45 @@ def test_figures(text: str, value: str, decimals: int) -> None:
     assert figure.interval.high - figure.interval.low == Fraction(1, 10**decimals)
 
 
-@pytest.mark.parametrize("text", ["", "%", ".", "4,5", "1e5", "nan", "４", "(4", "4)", "--4", "9" * 20, "4.5x", "+4↓"])
+LATEX = r"""
+\midrule
+Claude 4 \& more & \textbf{50.0} & $\downarrow$ 4.0 \\
+B & 40.0$\pm$0.3 & \\
+\bottomrule
+"""
+MARKDOWN = """
+| Model | Search | Δ |
+|:------|-------:|---|
+| Claude 4 & more | **50.0** | ↓ 4.0 |
+| B | 40.0 ± 0.3 |  |
+"""
+TABS = "Claude 4 & more\t50.0\t4.0 ↓\nB\t40.0†\t"
+BLANKS = "Claude 4 & more 50.0 4.0 ↓\nB 40.0 ± 0.3 n/a"
+
+
+@pytest.mark.parametrize("rows", [LATEX, MARKDOWN, TABS, BLANKS])
+def test_rows_of_other_kinds_of_tables(tmp_path: Path, rows: str) -> None:
+    text = f"source = 's'\n[[table]]\nname = '1'\ncolumns = ['Search', 'Δ']\nbaseline = 'Search'\nrows = '''{rows}'''"
+    (table,) = load(tmp_path, text).tables
+    assert [row.name for row in table.rows] == ["Claude 4 & more", "B"]
+    cells = [[None if cell is None else (cell.value, cell.decimals) for cell in row.cells] for row in table.rows]
+    assert cells == [[(50, 1), (-4, 1)], [(40, 1), None]]
+
+
+def test_long_runs_of_blanks_take_linear_time(tmp_path: Path) -> None:
+    rows = "A model" + " " * 1_000_000 + "b 50.0 1"
+    text = GOOD.partition('\n[[table]]\nname = "2"')[0].replace("A model 50.0 1", rows)
+    assert load(tmp_path, text).tables[0].rows[0].name == "A model b"
+
+
+def test_another_kind_of_file_is_told_what_is_read(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"broken TOML(.|\n)*audit-table --help"):
+        load(tmp_path, "| Model | Score |\n|---|---|\n| a | 1 |\n")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "%", ".", "4,5", "1e5", "nan", "４", "(4", "4)", "--4", "9" * 20, "4.5x", "+4↓", "±1", "4±", "4±x"]
+)
 def test_what_is_no_figure(text: str) -> None:
     with pytest.raises(ValueError, match=r"is no figure|different things"):
         printed(text)
@@ -107,6 +146,12 @@ def test_what_is_no_figure(text: str) -> None:
         ('["Search", "Δ"]', "[]", 13, ["'columns' must be a list of names"]),
         ("B       44.0 ↑4.0", "B       4x.0 ↑4.0", 18, ["row 'B', column 'Search': '4x.0' is no figure"]),
         ("B       44.0 ↑4.0", "B       44.0", 18, ["'B       44.0' has 2 parts", "Search, Search Δ"]),
+        ("B       44.0 ↑4.0", "B 4     44.0 ↑4.0", 18, ["has '4' before its 2 cells", "B 4 | 44.0 | ↑4.0"]),
+        ("B       44.0 ↑4.0", "B 44.0 ↑4.0 3.0", 18, ["has '44.0' before its 2 cells: one cell too many"]),
+        ("B       44.0 ↑4.0", "B 44.0 ± 0.2 ↑4.0 ± 0.1 1", 18, ["has '44.0±0.2' before its 2 cells"]),
+        ("B       44.0 ↑4.0", "B | 44.0", 18, ["'B | 44.0' has 2 parts"]),
+        ("B       44.0 ↑4.0", "B | 44.0 | 4.0 | 1", 18, ["has 4 parts; expected are a name and 2 cells"]),
+        ("B       44.0 ↑4.0", "B 44.0 ↓ 4.0", 18, ["'44.0↓' has an arrow", "'Search' is no change", "put | between"]),
         ("B       44.0 ↑4.0", "A Model 44.0 4.0", 18, ["a row named 'A Model' stands above"]),
         ("Average 44.5 -", "Average 44.5 +4↓", 20, ["a sign and an arrow"]),
         ("A model 50.0 1\nB       40.0 2\n", "", 6, ["'rows' holds no row"]),

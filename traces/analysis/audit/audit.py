@@ -1,7 +1,9 @@
 """All checks of all tables of a paper."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from toolablate.traces.analysis.audit.average_deltas import check_average_deltas
 from toolablate.traces.analysis.audit.averages import check_summary
@@ -16,7 +18,7 @@ from toolablate.traces.analysis.audit.table import Paper, PublishedTable
 LEVELS: tuple[Level, ...] = ("wrong", "remark", "fact")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TableAudit:
     """`recomputed` has the cells that others give, several times where several rules are on one cell; `findings` are
     worst first."""
@@ -31,8 +33,14 @@ class TableAudit:
 
     def cell(self, row: str, column: str) -> Recomputed | None:
         """What one cell was recomputed to: by the rule that it breaks, where it breaks one."""
-        found = [one for one in self.recomputed if (one.row, one.column) == (row, column)]
-        return min(found, key=lambda one: one.follows, default=None)
+        return self._cells.get((row, column))
+
+    @cached_property
+    def _cells(self) -> Mapping[tuple[str, str], Recomputed]:
+        cells: dict[tuple[str, str], Recomputed] = {}
+        for one in sorted(self.recomputed, key=lambda one: one.follows):
+            cells.setdefault((one.row, one.column), one)
+        return cells
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,14 +34,21 @@ class AverageDelta:
         """Of the means of the rows."""
         return Change(self.base, mean([delta.score.interval for delta in self.rows]))
 
-    def units(self, unit: Unit) -> set[Unit]:
-        """In which it follows, where the rows' deltas are in `unit`: by either baseline, or as mean of the deltas."""
+    @property
+    def of_averages(self) -> set[Unit]:
+        """The units in which it follows from the average score, by either baseline."""
         bases = [self.base, *([self.other_base.interval] if self.other_base else [])]
         changes = [Change(base, self.score.interval) for base in bases]
-        found = {one for one in UNITS for change in changes if follows(self.printed, change.within(one))}
-        if all(delta.printed.sign for delta in self.rows):
-            of_deltas = mean([delta.printed.interval for delta in self.rows])
-            found |= {unit} if follows(self.printed, of_deltas) else set()
+        return {one for one in UNITS for change in changes if follows(self.printed, change.within(one))}
+
+    def units(self, unit: Unit) -> set[Unit]:
+        """In which it follows, where the rows' deltas are in `unit`: from the averages, or as mean of the deltas."""
+        found = self.of_averages
+        of_deltas = mean([delta.signed for delta in self.rows])
+        of_sizes = mean([delta.printed.interval for delta in self.rows])
+        unsigned = not any(delta.printed.sign for delta in self.rows)
+        if follows(self.printed, of_deltas) or (unsigned and follows(self.printed, of_sizes)):
+            found.add(unit)
         return found
 
 
@@ -59,7 +66,7 @@ def check_average_deltas(paper: Paper, table: PublishedTable) -> tuple[list[Reco
 
 def _unit(rows: list[Delta], found: list[AverageDelta]) -> Unit:
     """That of the rows. Where rounding lets all of them follow in both, that of the averages."""
-    if any(len(delta.units) == 1 for delta in rows) or all("points" in one.units("points") for one in found):
+    if any(len(delta.units) == 1 for delta in rows) or all("points" in one.of_averages for one in found):
         return unit_of(rows)
     return "relative"
 

@@ -84,7 +84,7 @@ def _instead(table: PublishedTable, column: str, printed: Printed) -> str:
         if cell.text == printed.text
     ]
     if copied:
-        return f"It is the average printed for {', '.join(copied)}."
+        return f"{printed.text} is the average printed for {', '.join(copied)}."
     values = table.printed_in(column)
     sets = list(_sets(values, printed)) if len(values) <= MANY else []
     if not sets:

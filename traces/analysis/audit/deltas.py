@@ -13,6 +13,8 @@ from toolablate.traces.analysis.audit.table import Column, Paper, PublishedTable
 
 Unit = Literal["points", "relative"]
 UNITS: tuple[Unit, ...] = ("points", "relative")
+MANY = 60
+"""Rows, of whose baselines beyond that some give nearly any change."""
 SAID = {"points": " points", "relative": " %"}
 
 
@@ -56,6 +58,15 @@ class Delta:
     def units(self) -> tuple[Unit, ...]:
         """In which it follows."""
         return tuple(unit for unit in UNITS if follows(self.printed, self.change.within(unit)))
+
+    @property
+    def signed(self) -> Interval:
+        """The printed change; one without sign or arrow goes the way that the scores go, or both where they may."""
+        within = self.change.within("points")
+        if self.printed.sign or within is None or within.low >= 0:
+            return self.printed.interval
+        turned = -self.printed.interval
+        return turned if within.high <= 0 else Interval(turned.low, self.printed.interval.high)
 
     @property
     def turned(self) -> tuple[Unit, ...]:
@@ -152,6 +163,8 @@ def _instead(paper: Paper, table: PublishedTable, delta: Delta, unit: Unit) -> s
 
 def _with_baseline(paper: Paper, table: PublishedTable, delta: Delta, unit: Unit) -> list[str]:
     """Other rows by whose baseline the printed figure would follow."""
+    if len(table.rows) > MANY:
+        return []
     return [
         f"{row.name} has {base.text}"
         for row in table.body

@@ -9,11 +9,12 @@ from toolablate.traces.analysis.audit.interval import Interval, exactly
 
 Sign = Literal[-1, 0, 1]
 
-EMPTY = frozenset("-–—−/")
+EMPTY = frozenset(["-", "–", "—", "−", "/", "--", "---", "n/a", "N/A", "NA"])
 _SIGNS: dict[str, Sign] = {"+": 1, "↑": 1, "▲": 1, "-": -1, "–": -1, "−": -1, "↓": -1, "▼": -1}
 _FIGURE = re.compile(
     r"(?P<open>\()?(?P<sign>[-–−+]?)(?P<before>[↑▲↓▼]?)"
     r"(?P<whole>[0-9]{1,3}(?:,[0-9]{3}){1,4}|[0-9]{0,15})(?:\.(?P<decimals>[0-9]{1,12}))?"
+    r"(?:±(?:[0-9]{1,15}(?:\.[0-9]{1,12})?|\.[0-9]{1,12}))?"
     r"(?P<percent>%?)(?P<after>[↑▲↓▼]?)(?(open)\))"
 )
 
@@ -54,7 +55,10 @@ class Printed:
 
 
 def printed(text: str) -> Printed:
-    """Reads `35.89`, `10,606`, `2.89%↓`, `-4.5`, `(+0.3)`. Raises ValueError that says what is wrong."""
+    """Reads `35.89`, `10,606`, `2.89%↓`, `-4.5`, `(+0.3)`, and `35.9±0.4` without its spread.
+
+    Raises ValueError that says what is wrong.
+    """
     match = _FIGURE.fullmatch(text)
     if match is None or not (match["whole"] or match["decimals"]):
         raise ValueError("is no figure")

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 from toolablate.traces.analysis.audit.finding import Finding, Recomputed
 from toolablate.traces.analysis.audit.interval import Interval, exactly, mean, total
-from toolablate.traces.analysis.audit.printed import Printed
+from toolablate.traces.analysis.audit.printed import Printed, printed
 from toolablate.traces.analysis.audit.table import Paper, Place, PublishedTable, Row, Rule
 
 SHOWN = 3
@@ -29,15 +29,15 @@ def _rows(table: PublishedTable, rule: Rule) -> tuple[Row, ...]:
 
 
 def _recomputed(paper: Paper, table: PublishedTable, row: Row, rule: Rule) -> Iterator[Recomputed]:
-    printed = paper.cell(rule.result, row.name)
+    cell = paper.cell(rule.result, row.name)
     of = [paper.cell(place, row.name) for place in rule.of]
     known = [cell for cell in of if cell is not None]
-    if (printed is None and rule.total is None) or not known or (rule.kind != "sum" and len(known) < len(of)):
+    if (cell is None and rule.total is None) or not known or (rule.kind != "sum" and len(known) < len(of)):
         return
     within = _within(rule, known)
-    stands = exactly(rule.total or 0) if printed is None else printed.interval
-    decimals = printed.decimals if printed and rule.kind != "copy" else max(cell.decimals for cell in known)
-    text = str(rule.total) if printed is None else printed.text
+    stands = exactly(rule.total or 0) if cell is None else cell.interval
+    decimals = cell.decimals if cell and rule.kind != "copy" else max(one.decimals for one in known)
+    text = str(rule.total) if cell is None else cell.text
     value = (within.low + within.high) / 2
     yield Recomputed(row.name, _column(table, rule), text, value, decimals, within.meets(stands))
 
@@ -75,10 +75,8 @@ def _other(rule: Rule) -> str:
 
 
 def _off(one: Recomputed) -> float:
-    text = one.printed.rstrip("%↑↓▲▼").replace(",", "")
-    size = abs(Fraction(text.lstrip("-–−+(").rstrip(")")))
-    digits = len(text.partition(".")[2].rstrip(")"))
-    return float(abs(size - abs(one.value)) * 10**digits)
+    stands = printed(one.printed)
+    return float(abs(stands.size - abs(one.value)) / stands.unit)
 
 
 def _said(table: PublishedTable, rule: Rule) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from toolablate.traces.analysis.audit.interval import Interval
@@ -65,7 +66,7 @@ class Summary:
     weights: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PublishedTable:
     """baseline    the column that deltas are changes from
     questions      how many each score is a share of, by column; a column that is not in it has an unknown number
@@ -82,7 +83,7 @@ class PublishedTable:
     questions: Mapping[str, int] = field(default_factory=dict)
     repeats: int = 1
 
-    @property
+    @cached_property
     def body(self) -> tuple[Row, ...]:
         """The rows without the one that sums up."""
         return tuple(row for row in self.rows if self.summary is None or row.name != self.summary.row)
@@ -90,6 +91,11 @@ class PublishedTable:
     @property
     def summary_row(self) -> Row | None:
         return next((row for row in self.rows if self.summary is not None and row.name == self.summary.row), None)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Row]:
+        """The rows by their names, whose case does not matter."""
+        return {row.name.casefold(): row for row in self.rows}
 
     @property
     def scores(self) -> tuple[Column, ...]:
@@ -118,7 +124,7 @@ class Paper:
     def cell(self, place: Place, row: str) -> Printed | None:
         """Of the row that has the same name, whatever its case."""
         table = self.table(place.table)
-        found = next((one for one in table.rows if one.name.casefold() == row.casefold()), None)
+        found = table.by_name.get(row.casefold())
         return None if found is None else table.cell(found, place.column)
 
     def interval(self, place: Place, row: str) -> Interval | None:
