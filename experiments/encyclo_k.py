@@ -1,6 +1,6 @@
 """Encyclo-K from files and stores: what the command line does with it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from toolablate.benchmarks.encyclo_k.analyses import Reply, is_ours, tables
@@ -14,14 +14,24 @@ from toolablate.traces.terminal.plain import one_line
 ID_CHARS = 8
 
 
-def write_questions(questions: Sequence[Question], path: Path, *, source: Path) -> None:
-    """As a plan reads them. Raises InputError where it cannot be written, or is the file that they come from."""
-    if path.resolve() == source.resolve():
-        raise InputError(f"{path} is the file that is read", hint="Name another file to write.", code="same_file")
-    try:
-        path.write_text("".join(f"{question.to_json()}\n" for question in questions), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}", code="unwritable") from None
+def write_questions(files: Sequence[tuple[Path, Sequence[Question]]], *, source: Path) -> None:
+    """As a plan reads them. Raises InputError where one cannot be written; and before any is, where one is the file
+    that they come from, or another of them."""
+    for place, (path, _) in enumerate(files):
+        if _is_same(path, source):
+            raise InputError(f"{path} is the file that is read", hint="Name another file to write.", code="same_file")
+        if any(_is_same(path, other) for other, _ in files[:place]):
+            raise InputError(f"{path} is named twice", hint="Each needs a file of its own.", code="same_file")
+    for path, questions in files:
+        try:
+            path.write_text("".join(f"{question.to_json()}\n" for question in questions), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror}", code="unwritable") from None
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Also by way of a link."""
+    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
 
 
 def read_tables(path: Path, *, run: str = "all", scorer: str | None = None, seed: int = 0) -> EncycloKTables:
@@ -30,7 +40,7 @@ def read_tables(path: Path, *, run: str = "all", scorer: str | None = None, seed
     with Store(path) as store, store.at_one_moment():
         observations = observe(store, run=run, scorer=scorer)
         order = [condition.name for condition in store.conditions()]
-        replies = list(_replies(store, observations))
+        replies = list(_replies(store, observations, _scorers(store, run, scorer)))
     found = tables(replies, order=order, seed=seed)
     if not found.arms and not found.single:
         raise InputError(
@@ -41,7 +51,16 @@ def read_tables(path: Path, *, run: str = "all", scorer: str | None = None, seed
     return found
 
 
-def _replies(store: Store, observations: Sequence[Observation]) -> Iterator[Reply]:
+def _scorers(store: Store, run: str, scorer: str | None) -> Collection[str]:
+    """Those whose scores `observe` takes."""
+    if scorer:
+        return [scorer]
+    runs = [each for each in store.runs() if run in ("all", "latest") or each.id.startswith(run)]
+    known = store.scorers()
+    return [name for name in runs[-1].scorers if name in known] or known
+
+
+def _replies(store: Store, observations: Sequence[Observation], scorers: Collection[str]) -> Iterator[Reply]:
     questions = store.questions()
     # Where questions share a name, each is observed as name@digest.
     named = {question.id: question for question in questions}
@@ -49,11 +68,15 @@ def _replies(store: Store, observations: Sequence[Observation]) -> Iterator[Repl
     for seen in observations:
         question = named[seen.question]
         if is_ours(question) and seen.outcome != "failed":
-            yield Reply(seen, question, _chosen(store, seen), _tokens(store, seen))
+            yield Reply(seen, question, _chosen(store, seen, scorers), _tokens(store, seen))
 
 
-def _chosen(store: Store, seen: Observation) -> str:
-    scores = [score for score in store.scores(seen.trial) if (score.value, score.verdict) == (seen.value, seen.verdict)]
+def _chosen(store: Store, seen: Observation, scorers: Collection[str]) -> str:
+    scores = [
+        score
+        for score in store.scores(seen.trial)
+        if score.scorer in scorers and (score.value, score.verdict) == (seen.value, seen.verdict)
+    ]
     newest = max(scores, key=lambda score: score.scorer_version, default=None)
     return newest.extracted[0] if newest is not None and len(newest.extracted) == 1 else ""
 

@@ -67,11 +67,12 @@ def compose(
 
     found = load_statements(statements)
     composed = compose(found, seed, questions, statements_per_question=held, options=options, combination=combination)
-    write_questions(composed, output, source=statements)
+    judged = () if single is None else single_statements(composed, found, seed)
+    write_questions(
+        [(output, composed)] if single is None else [(output, composed), (single, judged)], source=statements
+    )
     click.echo(f"{output}: {counted(len(composed), 'question')} of {counted(len(found), 'statement')}, seed {seed}")
     if single is not None:
-        judged = single_statements(composed, found, seed)
-        write_questions(judged, single, source=statements)
         click.echo(f"{single}: {counted(len(judged), 'question')}, one for each statement of these")
 
 
@@ -89,7 +90,7 @@ def import_published(published: Path, output: Path) -> None:
     from toolablate.traces.terminal import counted
 
     questions = load_published_questions(published)
-    write_questions(questions, output, source=published)
+    write_questions([(output, questions)], source=published)
     click.echo(f"{output}: {counted(len(questions), 'question')}")
 
 

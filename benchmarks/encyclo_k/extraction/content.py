@@ -50,7 +50,7 @@ def _last_sentence(text: str) -> str:
 
 def _stands_in(own: str, sentence: str) -> bool:
     start = sentence.find(own)
-    # `find` and steps of the whole length, since a pattern tries all of a long option at each character of a long reply.
+    # No pattern: it would try all of a long option at each character of a long reply.
     while start >= 0:
         end = start + len(own)
         if _BEFORE.match(sentence, start) and _AFTER.match(sentence, end):

@@ -18,14 +18,16 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question
 
 
-def write_plan(folder: Path, questions: Iterable[Question], answer: Callable[[Question], str]) -> None:
+def write_plan(
+    folder: Path, questions: Iterable[Question], answer: Callable[[Question], str], scorer: str = "encyclo-k"
+) -> None:
     lines = [
         {"question": each.id, "condition": "none", "replies": [{"content": f"Answer: {answer(each)}"}]}
         for each in questions
     ]
     (folder / "script.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     (folder / "plan.toml").write_text(
-        "conditions = ['none']\n[questions]\nfile = 'questions.jsonl'\n"
+        f"conditions = ['none']\n[questions]\nfile = 'questions.jsonl'\nscorer = '{scorer}'\n"
         "[[models]]\nprovider = 'scripted'\nname = 'm'\nscript = 'script.jsonl'\n",
         encoding="utf-8",
     )
@@ -106,3 +108,34 @@ def test_published_questions_are_brought_in_and_no_source_is_overwritten(tmp_pat
     with pytest.raises(InputError, match="is the file that is read"):
         CliRunner().invoke(group, ["encyclo-k", "import", str(published), "-o", str(published)], catch_exceptions=False)
     assert json.loads(published.read_text("utf-8")) == row
+
+
+def test_nothing_is_written_where_two_files_are_one(tmp_path: Path) -> None:
+    statements, linked, output = (tmp_path / name for name in ("statements.jsonl", "linked.jsonl", "questions.jsonl"))
+    source = "".join(each.to_json() + "\n" for each in subfield("Optics 1", "Science", "en", 30, 30))
+    statements.write_text(source, encoding="utf-8")
+    linked.hardlink_to(statements)
+    for first, single, said in (
+        (output, output, "questions.jsonl is named twice"),
+        (output, statements, "statements.jsonl is the file that is read"),
+        (linked, output, "linked.jsonl is the file that is read"),
+    ):
+        arguments = [str(statements), "-o", str(first), "--single", str(single), "--questions", "2"]
+        with pytest.raises(InputError, match=said):
+            CliRunner().invoke(group, ["encyclo-k", "compose", *arguments], catch_exceptions=False)
+        assert not output.exists()
+        assert statements.read_text("utf-8") == source
+
+
+def test_a_chosen_place_is_read_by_the_scorer_that_is_asked_for(tmp_path: Path) -> None:
+    asked = question(1, options=6)
+    (tmp_path / "questions.jsonl").write_text(asked.to_json() + "\n", encoding="utf-8")
+    for scorer in ("encyclo-k", "choice"):
+        write_plan(tmp_path, [asked], lambda each: "C\nIf the answer is D, they do not hold.", scorer)
+        run(tmp_path / "plan.toml")
+
+    def chosen(scorer: str | None) -> list[str]:
+        (bias,) = read_tables(tmp_path / "store.sqlite", scorer=scorer).positions
+        return [each.letter for each in bias.positions if each.chosen]
+
+    assert (chosen("encyclo-k"), chosen("choice"), chosen(None)) == (["C"], ["D"], ["D"])
