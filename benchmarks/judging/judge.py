@@ -4,12 +4,16 @@ The protocol is that of LPFQA (version 2, section 4 and appendix 8): 0 or 1; the
 reference; the last final answer counts, and not how it got there.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from toolablate.benchmarks.extraction.reading import EMPTY
+from toolablate.benchmarks.judging.reading import Fault, read_grade
+from toolablate.benchmarks.judging.request import asked_again, own_request, row_request
+from toolablate.benchmarks.judging.wording import FAULTS
 from toolablate.benchmarks.scoring.scorer import Unparsed, named
-from toolablate.traces.records import JudgeCall, Model, ModelRequest, Question, Score
+from toolablate.traces.records import JudgeCall, Judgement, Model, ModelRequest, Question, Score, Verdict
 
 Ask = Callable[[ModelRequest], Awaitable[JudgeCall]]
 """Asks the judge's model. Raises ToolablateError where it cannot be reached."""
@@ -55,4 +59,38 @@ class Judge:
     async def grade(self, question: Question, trial_id: str, answer: str | None, ask: Ask) -> Score:
         """Grades the final reply of a trial, None where it ended without one. Raises what `ask` raises: a judge that
         cannot be reached makes no score."""
-        raise NotImplementedError
+        if refused := self.refusal(question):
+            return self._score(trial_id, None, "unscored", refused)
+        if answer is None or not answer.strip():
+            return self._score(trial_id, 0.0 if self.unparsed == "wrong" else None, "unparsed", EMPTY)
+        request, calls = self._request(question, answer), list[JudgeCall]()
+        while True:
+            calls.append(await ask(request))
+            grade = read_grade(calls[-1].reply)
+            if grade.fault is None:
+                return self._score(trial_id, grade.value, "correct" if grade.value else "wrong", grade.reason, calls)
+            if len(calls) >= self.asks:
+                return self._score(trial_id, None, "unscored", _no_grade(grade.fault, len(calls)), calls)
+            request = asked_again(request, calls[-1].reply, grade.fault, question)
+
+    def _request(self, question: Question, answer: str) -> ModelRequest:
+        prompt = question.rubric.prompt if question.rubric is not None and self.wording == "row" else None
+        return own_request(question, answer) if prompt is None else row_request(prompt, answer)
+
+    def _score(
+        self, trial_id: str, value: float | None, verdict: Verdict, reason: str, calls: Sequence[JudgeCall] = ()
+    ) -> Score:
+        return Score(
+            trial=trial_id,
+            scorer=self.name,
+            scorer_version=self.version,
+            value=value,
+            verdict=verdict,
+            reason=reason,
+            judgement=Judgement(model=self.model, calls=tuple(calls)) if calls else None,
+        )
+
+
+def _no_grade(fault: Fault, asked: int) -> str:
+    replies = "the judge's only reply" if asked == 1 else f"the last of the judge's {asked} replies"
+    return f"no grade in {replies}: {FAULTS[fault]}"

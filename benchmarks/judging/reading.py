@@ -1,0 +1,142 @@
+"""Reads the grade out of a judge's reply, in time linear in the reply's length.
+
+What a judge says of an answer may quote it, and an answer may hold a grade of its own. So a grade counts only where the
+judge puts it: at the end of its reply, as a line or sentence of its own, or at the very beginning. Where it corrects
+itself on the way, with words between the two, the one at the end counts. Anything else is no grade, and is asked for
+again: that costs one request, and a grade that was the answer's costs a wrong score.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from toolablate.benchmarks.extraction.markers import final_part
+from toolablate.benchmarks.judging.reasons import short_reason
+from toolablate.traces.records import ModelReply
+
+Fault = Literal["cut_off", "empty", "no_grade", "other_grade", "two_grades"]
+
+_THOUGHT_BEGINS = ("<think>", "<thinking>", "[THINK]", "◁think▷", "<seed:think>")
+_THOUGHT_ENDS = ("</think>", "</thinking>", "[/THINK]", "◁/think▷", "</seed:think>")
+
+_KEY = re.compile(
+    r"""answer\\{0,2}_score[\\"'“”*`]{0,4}\s{0,40}[:=]\s{0,40}(?P<value>[^,;{}\n]{0,60})""", re.IGNORECASE
+)
+_LINE = re.compile(
+    r"(?:^(?P<whole>[ \t>*#_`\"'“‘({\[•·+-]{0,16})|[.;!?)][ \t*_]{0,6})"
+    r"(?:(?:(?:the|my|your|final|overall|total)[ _]|answer\s){0,3}(?:score|grade)"
+    r"|(?:最终|最后|总|学生)?的?(?:得分|评分|分数|打分)(?:结果)?)"
+    r"[*_`\"'”’)\] \t]{0,8}(?::|=|\bis\b|为|是)(?P<value>[^\n]{0,60})",
+    re.IGNORECASE | re.MULTILINE,
+)
+_NUMBER = re.compile(r"""[\s*_`"'“”\\\[({]{0,8}(?P<number>[-+]?(?:\d{1,9}(?:\.\d{1,9})?|\.\d{1,9}))""")
+_GRADE = re.compile(r"(?P<grade>[01])(?:\.0{1,9})?\Z")
+_BARE_END = re.compile(r"[\W_]*(?:分|points?|pts?)?[\W_]*\Z", re.IGNORECASE)
+_RANGE = re.compile(
+    r"\s?(?:[/~–—-]\s?\d|%|(?:or|to|of|out|and)\b|[或至到和、])|\d|(?!pts?\b|points?\b)[a-z]", re.IGNORECASE
+)
+_ASIDE = re.compile(r"""[*_`"'”’\])}\s]*(?:分|points?)?[*_`"'”’\])}\s]*(?:\Z|[(\[{:;.,–—-])""", re.IGNORECASE)
+
+_NOTHING_MORE = re.compile(r"(?:,[^{}]{0,2000}+(?=\}))?+(?:<[^<>\n]{1,40}>|[\W_])*+\Z")
+_NOTHING_BEFORE = re.compile(r"(?:json|[\W_])*+\Z", re.IGNORECASE)
+_OWN_SENTENCE = re.compile(
+    r"(?:^|[.!?;)]|\bjson|(?:score|得分|评分|分数|打分)\W{0,6}[01](?:\.0)?)[\W_]*\Z", re.IGNORECASE
+)
+_WORD = re.compile(r"[^\W_]")
+_OBJECT_CHARS = 4_000
+_BEFORE_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """`value` is 0 or 1, with the judge's short reason for it; or None, with the `fault` of the reply."""
+
+    value: Literal[0, 1] | None
+    fault: Fault | None = None
+    reason: str = ""
+
+
+class _Mark(NamedTuple):
+    """A grade that stands in a reply, from `start` to `end`; `value` is None where it is neither 0 nor 1."""
+
+    start: int
+    end: int
+    value: int | None
+
+
+def read_grade(reply: ModelReply) -> Grade:
+    """The grade in a reply, from its last JSON object with an `answer_score`, else from a line "Score: x"."""
+    if reply.finish_reason == "length":
+        return Grade(None, "cut_off")
+    text = after_thoughts(reply.message.content)
+    if not text:
+        return Grade(None, "empty")
+    # Replaces single characters by single ones, so that a place in the one is a place in the other.
+    plain = final_part(text)
+    lines = list(_lines(plain))
+    marks = list(_keys(plain)) or lines
+    if not marks:
+        return Grade(None, "no_grade")
+    decided = _decide(plain, marks)
+    if not isinstance(decided, _Mark):
+        return Grade(None, decided)
+    if decided.value is None:
+        return Grade(None, "other_grade")
+    if lines and lines[-1].value != decided.value:
+        return Grade(None, "two_grades")
+    return Grade(1 if decided.value else 0, reason=short_reason(text, decided.start, decided.end))
+
+
+def after_thoughts(reply: str) -> str:
+    """What a reply says after the thoughts that some endpoints leave in it; "" where it does not get there."""
+    begins = max((reply.rfind(tag) + len(tag) for tag in _THOUGHT_ENDS if tag in reply), default=0)
+    said = reply[begins:].strip()
+    return "" if said.startswith(_THOUGHT_BEGINS) else said
+
+
+def _keys(plain: str) -> Iterator[_Mark]:
+    for match in _KEY.finditer(plain):
+        number = _NUMBER.match(match["value"])
+        bare = number is not None and _BARE_END.match(match["value"], number.end())
+        yield _Mark(match.start(), match.end(), _grade(number) if number and bare else None)
+
+
+def _lines(plain: str) -> Iterator[_Mark]:
+    for match in _LINE.finditer(plain):
+        written = match["value"]
+        number = _NUMBER.match(written)
+        if number is None:
+            continue
+        value = None if _RANGE.match(written, number.end()) else _grade(number)
+        whole = match["whole"] is not None
+        start, end = match.start() + (not whole), match.start("value") + number.end()
+        if whole and _ASIDE.match(written, number.end()):
+            line_end = plain.find("\n", end)
+            end = len(plain) if line_end < 0 else line_end
+        yield _Mark(start, end, value)
+
+
+def _grade(number: re.Match[str]) -> int | None:
+    grade = _GRADE.match(number["number"])
+    return int(grade["grade"]) if grade else None
+
+
+def _decide(plain: str, marks: list[_Mark]) -> _Mark | Fault:
+    """The mark that counts, from the beginning of the object that it stands in."""
+    differ = len({mark.value for mark in marks}) > 1
+    first, last = _whole(plain, marks[0]), _whole(plain, marks[-1])
+    if _NOTHING_MORE.match(plain, last.end):
+        line = plain.rfind("\n", 0, last.start) + 1
+        own = _OWN_SENTENCE.search(plain[max(line, last.start - _BEFORE_CHARS) : last.start])
+        if own and (not differ or _WORD.search(plain, marks[-2].end, max(last.start, marks[-2].end))):
+            return last
+    elif _NOTHING_BEFORE.match(plain[: min(first.start, _BEFORE_CHARS)]) and first.start < _BEFORE_CHARS and not differ:
+        return first
+    return "two_grades" if differ else "no_grade"
+
+
+def _whole(plain: str, mark: _Mark) -> _Mark:
+    opened = plain.rfind("{", max(0, mark.start - _OBJECT_CHARS), mark.start)
+    closed = plain.rfind("}", max(0, mark.start - _OBJECT_CHARS), mark.start)
+    return mark._replace(start=opened) if opened > closed else mark
