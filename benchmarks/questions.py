@@ -1,4 +1,4 @@
-"""Reads questions from a JSONL file, and says exactly what is wrong with a line that is not one."""
+"""Reads questions, one in a row, and says exactly what is wrong with a row that is not one."""
 
 import difflib
 import json
@@ -8,10 +8,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from toolablate.benchmarks.json_lines import json_object, lines_of
 from toolablate.benchmarks.lettering import LETTERS, letters_for
 from toolablate.benchmarks.line_error import LineError, shown
 from toolablate.benchmarks.question_files import FileFinder
+from toolablate.benchmarks.rows import Place, at, check_id, rows_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question
 
@@ -33,37 +33,37 @@ KINDS = "must be 'choice', 'number', 'spans' or 'reference'"
 
 
 def load_questions(path: str | Path, *, folder: str | Path | None = None) -> tuple[Question, ...]:
-    """Reads one question per line: a `Question` record, or one with `answer` in place of `target`.
+    """Reads one question in each row: a `Question` record, or one with `answer` in place of `target`.
 
-    `answer` is a letter or a list of letters where the line has `choices`. Without choices it is a number, a text or a
-    list of texts; capitals are refused there, since they look like letters of choices that were forgotten.
+    `path` is a JSONL, or another source that `rows_of` reads. `answer` is a letter or a list of letters where the row
+    has `choices`. Without choices it is a number, a text or a list of texts; capitals are refused there, since they
+    look like letters of choices that were forgotten. A question that is `as_is` may hold its choices in its prompt
+    alone, and gives its letters as `target`.
     `files` are paths relative to `folder`, by default the question file's own; they are read for their digests.
-    Blank lines and a byte order mark are passed over. Raises InputError that names the file, the line, the field,
+    Blank lines and a byte order mark are passed over. Raises InputError that names the file, the row, the field,
     what was found and what is allowed.
     """
-    path = Path(path)
-    files = FileFinder(path.parent if folder is None else Path(folder))
+    files = FileFinder(Path(path).parent if folder is None else Path(folder))
     questions: list[Question] = []
-    seen: dict[str, int] = {}
-    for number, line in lines_of(path):
+    seen: dict[str, Place] = {}
+    for place, content in rows_of(path):
         try:
-            question = _question(line, files)
+            question = _question(content, files)
             if question.id in seen:
                 raise LineError(
-                    f"the id {shown(question.id)} is already taken by line {seen[question.id]}",
+                    f"the id {shown(question.id)} is already taken by {seen[question.id].seen_from(place)}",
                     "Every question needs an id of its own.",
                 )
         except LineError as error:
-            raise InputError(f"{path}:{number}: {error}", hint=error.hint, code="bad_question") from error
-        seen[question.id] = number
+            raise at(place, error, code="bad_question") from error
+        seen[question.id] = place
         questions.append(question)
     if not questions:
         raise InputError(f"{path}: holds no question", hint="One JSON object per line is expected.", code="no_question")
     return tuple(questions)
 
 
-def _question(line: str, files: FileFinder) -> Question:
-    content = json_object(line)
+def _question(content: dict[str, Any], files: FileFinder) -> Question:
     for name in content:
         if name not in FIELDS:
             raise LineError(f"unknown field {shown(name)}", _similar(name))
@@ -153,20 +153,23 @@ def _place(loc: tuple[int | str, ...]) -> str:
 
 
 def _check(question: Question) -> None:
-    if not question.id.isprintable() or question.id != question.id.strip():
-        raise LineError(f"the id {shown(question.id)} has blanks around it or characters that cannot be printed")
+    check_id(question.id)
     if len(question.choices) == 1 or len(question.choices) > len(LETTERS):
         raise LineError(f"'choices' has {len(question.choices)} items; allowed are 2 to {len(LETTERS)}")
     if question.target.kind != "choice":
         if question.choices:
             raise LineError(f"'choices' do not fit a target of kind '{question.target.kind}'")
         return
-    if not question.choices:
-        raise LineError("a target of kind 'choice' needs the field 'choices'", "It is the list of the options' texts.")
+    if not question.choices and not question.as_is:
+        raise LineError(
+            "a target of kind 'choice' needs the field 'choices'",
+            "It is the list of the options' texts; only a prompt that is asked 'as_is' may hold them itself.",
+        )
     allowed = letters_for(question)
     for letter in question.target.letters:
         if letter not in allowed:
-            spoken = f"{allowed[0]} to {allowed[-1]}, for its {len(question.choices)} choices"
+            of_these = f", for its {len(question.choices)} choices" if question.choices else ""
+            spoken = f"{allowed[0]} to {allowed[-1]}{of_these}"
             raise LineError(f"the answer {shown(letter)} names no choice", f"Allowed is a letter from {spoken}.")
     if len(set(question.target.letters)) < len(question.target.letters):
         raise LineError(f"the answer {shown(list(question.target.letters))} names a letter twice")

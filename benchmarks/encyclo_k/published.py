@@ -8,9 +8,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolablate.benchmarks.encyclo_k.composing import SOURCE
-from toolablate.benchmarks.encyclo_k.rows import at_line, check_id, read_rows
+from toolablate.benchmarks.language import language_of
 from toolablate.benchmarks.lettering import LETTERS
 from toolablate.benchmarks.line_error import LineError, shown
+from toolablate.benchmarks.rows import at, check_id, typed_rows
 from toolablate.traces.records import ChoiceTarget, Question
 
 _TEXT = "a text in quotes that is not empty"
@@ -25,11 +26,6 @@ ALLOWED: Mapping[str, str] = {
     "id": _TEXT,
     "language": 'the name of a language: "en", "zh"',
 }
-CHINESE_SHARE = 0.1
-"""Of the letters of a Chinese question: formulas and names in it have Latin ones."""
-
-_CHINESE = re.compile("[\u4e00-\u9fff]")
-_LETTER = re.compile(r"[^\W\d_]")
 _OWN_LETTER = re.compile(r"\s*\(?([A-Z])\s*[).:、．：]\s*")
 
 Text = Annotated[str, Field(min_length=1)]
@@ -52,15 +48,14 @@ class PublishedRow(BaseModel):
 
 
 def load_published_questions(path: str | Path) -> tuple[Question, ...]:
-    """Reads one published question per line: `question`, `options`, `answer_letter`, `discipline`, and optionally
+    """Reads one published question in each row: `question`, `options`, `answer_letter`, `discipline`, and optionally
     `field`, `subfield`, `difficulty`, `id` (by default "encyclo-k-0001", by its place) and `language` (by default by
-    its characters).
+    its characters). `path` is a JSONL, or another source that `rows_of` reads.
 
-    Raises InputError that names the file, the line, the key, what was found and what is allowed.
+    Raises InputError that names the file, the row, the key, what was found and what is allowed.
     """
-    path = Path(path)
     questions: dict[str, Question] = {}
-    for number, row in read_rows(path, PublishedRow, ALLOWED):
+    for place, row in typed_rows(path, PublishedRow, ALLOWED):
         identity = row.id or f"{SOURCE}-{len(questions) + 1:04d}"
         try:
             check_id(identity)
@@ -68,7 +63,7 @@ def load_published_questions(path: str | Path) -> tuple[Question, ...]:
                 raise LineError(f"the id {shown(identity)} is already taken", "Every question needs an id of its own.")
             questions[identity] = _question(identity, row)
         except LineError as error:
-            raise at_line(path, number, error) from error
+            raise at(place, error) from error
     return tuple(questions.values())
 
 
@@ -87,7 +82,7 @@ def _question(identity: str, row: PublishedRow) -> Question:
         target=ChoiceTarget(letters=(letter,)),
         domain=row.discipline,
         difficulty=row.difficulty,
-        language=row.language or _language(row.question),
+        language=row.language or language_of(row.question),
         source=SOURCE,
         metadata=_labels(row),
     )
@@ -106,8 +101,3 @@ def _unlettered(options: list[str]) -> tuple[str, ...]:
     ):
         return tuple(option[match.end() :] for match, option in zip(found, options, strict=True) if match)
     return tuple(options)
-
-
-def _language(text: str) -> str:
-    letters, chinese = len(_LETTER.findall(text)), len(_CHINESE.findall(text))
-    return "zh" if chinese > CHINESE_SHARE * letters else "en"

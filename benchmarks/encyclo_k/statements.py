@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from toolablate.benchmarks.encyclo_k.rows import at_line, check_id, read_rows
 from toolablate.benchmarks.line_error import LineError, shown
+from toolablate.benchmarks.rows import Place, at, check_id, typed_rows
 from toolablate.traces.records import Record
 
 _TEXT = "a text in quotes"
@@ -45,31 +45,30 @@ class Statement(Record):
 
 
 def load_statements(path: str | Path) -> tuple[Statement, ...]:
-    """Reads one statement per line: `id`, `text`, `correct`, `discipline`, and optionally `field`, `subfield`,
-    `language` ("en") and `of`.
+    """Reads one statement in each row: `id`, `text`, `correct`, `discipline`, and optionally `field`, `subfield`,
+    `language` ("en") and `of`. `path` is a JSONL, or another source that `rows_of` reads.
 
-    Raises InputError that names the file, the line, the key, what was found and what is allowed; also for an id that is
+    Raises InputError that names the file, the row, the key, what was found and what is allowed; also for an id that is
     taken, and for an `of` that names no correct statement of this file.
     """
-    path = Path(path)
-    lines: dict[str, int] = {}
+    places: dict[str, Place] = {}
     statements: dict[str, Statement] = {}
-    for number, statement in read_rows(path, Statement, ALLOWED):
+    for place, statement in typed_rows(path, Statement, ALLOWED):
         try:
             check_id(statement.id)
-            if statement.id in lines:
+            if statement.id in places:
                 raise LineError(
-                    f"the id {shown(statement.id)} is already taken by line {lines[statement.id]}",
+                    f"the id {shown(statement.id)} is already taken by {places[statement.id].seen_from(place)}",
                     "Every statement needs an id of its own.",
                 )
         except LineError as error:
-            raise at_line(path, number, error) from error
-        lines[statement.id], statements[statement.id] = number, statement
+            raise at(place, error) from error
+        places[statement.id], statements[statement.id] = place, statement
     for statement in statements.values():
         try:
             _check_origin(statement, statements)
         except LineError as error:
-            raise at_line(path, lines[statement.id], error) from error
+            raise at(places[statement.id], error) from error
     return tuple(statements.values())
 
 

@@ -1,37 +1,35 @@
-"""Reads a JSONL file of which every line has the same keys, and says exactly what is wrong with a line that has not."""
+"""Rows that all have the same keys, as records of one kind; what is wrong with a row that has not is said exactly."""
 
 import difflib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from toolablate.benchmarks.json_lines import json_object, lines_of
 from toolablate.benchmarks.line_error import LineError, shown
+from toolablate.benchmarks.rows.place import Place, at
+from toolablate.benchmarks.rows.source import rows_of
 from toolablate.traces.errors import InputError
 
 Row = TypeVar("Row", bound=BaseModel)
 
 
-def read_rows(path: Path, kind: type[Row], allowed: Mapping[str, str]) -> Iterator[tuple[int, Row]]:
-    """Each row with the number of its line; `allowed` says of each key what it is.
+def typed_rows(source: str | Path, kind: type[Row], allowed: Mapping[str, str]) -> Iterator[tuple[Place, Row]]:
+    """Each row with its place; `allowed` says of each key what it is.
 
-    Raises InputError that names the file, the line, the key, what was found and what is allowed.
+    Raises InputError that names the place, the key, what was found and what is allowed.
     """
-    number = 0
-    for number, line in lines_of(path):
+    keys = None if kind.model_config.get("extra") == "forbid" else allowed.keys()
+    place = None
+    for place, content in rows_of(source, keys):
         try:
-            row = _row(line, kind, allowed)
+            row = _row(content, kind, allowed)
         except LineError as error:
-            raise at_line(path, number, error) from error
-        yield number, row
-    if not number:
-        raise InputError(f"{path}: holds no row", hint="One JSON object per line is expected.", code="no_row")
-
-
-def at_line(path: Path, number: int, error: LineError) -> InputError:
-    return InputError(f"{path}:{number}: {error}", hint=error.hint, code="bad_row")
+            raise at(place, error) from error
+        yield place, row
+    if place is None:
+        raise InputError(f"{source}: holds no row", hint="One JSON object per line is expected.", code="no_row")
 
 
 def check_id(identity: str) -> None:
@@ -40,8 +38,7 @@ def check_id(identity: str) -> None:
         raise LineError(f"the id {shown(identity)} has blanks around it or characters that cannot be printed")
 
 
-def _row(line: str, kind: type[Row], allowed: Mapping[str, str]) -> Row:
-    content = json_object(line)
+def _row(content: dict[str, Any], kind: type[Row], allowed: Mapping[str, str]) -> Row:
     try:
         return kind.model_validate(content, strict=True)
     except ValidationError as error:

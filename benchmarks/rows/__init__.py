@@ -1,0 +1,11 @@
+"""Rows of datasets as plain objects, whatever they are kept in.
+
+`rows_of` reads a JSONL file, a JSON file that is one array of objects, a Parquet file or a folder of such files, a
+folder that `datasets` saved, and a dataset of the Hugging Face hub; `typed_rows` makes records of one form of them.
+"""
+
+from toolablate.benchmarks.rows.place import Place, at
+from toolablate.benchmarks.rows.source import rows_of
+from toolablate.benchmarks.rows.typed import check_id, typed_rows
+
+__all__ = ["Place", "at", "check_id", "rows_of", "typed_rows"]

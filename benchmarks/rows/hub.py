@@ -1,0 +1,111 @@
+"""Datasets of the Hugging Face hub: downloaded once into its cache, and read from there as files.
+
+Nothing of a dataset is run: its files of data are read, and what its card says of splits.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolablate.benchmarks.rows.extra import imported
+from toolablate.benchmarks.rows.files import DATA_KINDS, file_rows
+from toolablate.benchmarks.rows.place import Located, Place
+from toolablate.benchmarks.rows.splits import chosen
+from toolablate.benchmarks.rows.tables import broken
+from toolablate.traces.errors import InputError
+
+PREFIX = "hf:"
+
+_NAME = re.compile(r"hf:(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^@#\s]+))?(?:#(?P<split>[^@#\s]+))?")
+_CARD = ("README.md", ".huggingface.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class HubDataset:
+    """`name` is how the user wrote it; without a `revision` it is the newest, without a `split` the only one."""
+
+    name: str
+    repository: str
+    revision: str | None
+    split: str
+
+
+def parse(name: str) -> HubDataset:
+    """Reads `hf:owner/name`, `hf:owner/name@revision`, `hf:owner/name@revision#split`. Raises InputError."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise InputError(
+            f"{name!r} is no name of a dataset of the Hugging Face hub",
+            hint="Write hf:owner/name, hf:owner/name@revision, hf:owner/name#split or hf:owner/name@revision#split.",
+            code="bad_hub_name",
+        )
+    return HubDataset(name, match["repository"], match["revision"], match["split"] or "")
+
+
+def hub_rows(name: str, keys: Collection[str] | None = None) -> Iterator[Located]:
+    """The rows of a dataset, numbered throughout; of tables only the columns of `keys`, where they are given.
+
+    Where the hub cannot be reached, what its cache holds of this revision is read. Raises InputError; for a file that
+    is broken it names the file in the cache.
+    """
+    dataset = parse(name)
+    before = number = 0
+    for path in _files(dataset, _downloaded(dataset)):
+        for place, content in file_rows(path, keys):
+            number = before + place.number
+            yield Place(name, "row", number), content
+        before = number
+
+
+def _downloaded(dataset: HubDataset) -> Path:
+    hub = imported("huggingface_hub", dataset.name)
+    transport = imported("httpx2", dataset.name).HTTPError
+    patterns = [*(f"*{kind}" for kind in DATA_KINDS), *_CARD]
+    try:
+        return Path(
+            hub.snapshot_download(
+                dataset.repository, repo_type="dataset", revision=dataset.revision, allow_patterns=patterns
+            )
+        )
+    except (OSError, ValueError, transport) as error:
+        raise _explained(dataset, error, hub.errors) from error
+
+
+def _explained(dataset: HubDataset, error: Exception, errors: Any) -> InputError:
+    if isinstance(error, errors.RevisionNotFoundError):
+        return InputError(f"{dataset.name}: the hub has no revision {dataset.revision!r} of it", code="no_revision")
+    if isinstance(error, errors.RepositoryNotFoundError | errors.GatedRepoError):
+        return InputError(
+            f"{dataset.name}: the hub has no such dataset, or does not show it to you",
+            hint="For one that is private or asks for consent, set HF_TOKEN to a token of an account that may read it.",
+            code="no_dataset",
+        )
+    if isinstance(error, errors.HFValidationError):
+        return broken(dataset.name, "no name that the hub knows", error)
+    answered = getattr(getattr(error, "response", None), "status_code", None)
+    reason = f"it answered {answered}" if answered else type(error.__cause__ or error).__name__
+    return InputError(
+        f"{dataset.name}: the Hugging Face hub cannot be reached ({reason}), and its cache on this machine has no copy",
+        hint="Try again with a network, or download a file of the dataset and name that.",
+        code="unreachable",
+    )
+
+
+def _files(dataset: HubDataset, folder: Path) -> list[Path]:
+    """The files of the split, as the dataset's card or their names tell."""
+    datasets = imported("datasets", dataset.name)
+    try:
+        found = datasets.load_dataset_builder(str(folder)).config.data_files or {}
+    except (OSError, ValueError) as error:
+        raise broken(dataset.name, "its files cannot be told apart", error) from error
+    splits = {str(split): [Path(file) for file in files] for split, files in found.items()}
+    files = splits[chosen(dataset.name, dataset.split, list(splits))]
+    for file in files:
+        if file.suffix not in DATA_KINDS:
+            raise InputError(
+                f"{dataset.name}: its file {file.name} is of no kind that is read; those are {', '.join(DATA_KINDS)}",
+                code="unreadable",
+            )
+    return files
