@@ -18,6 +18,7 @@ COMMANDS = {
     "replies": "Say what replies of models are recorded, and check them.",
     "web": "Record pages and searches into an archive, and seal, check and extend it.",
     "audit-table": "Recompute a published table of scores, changes and averages.",
+    "exposure": "Measure how much of benchmarks' prompts models can go on with.",
     "encyclo-k": "Compose questions of Encyclo-K, bring in published ones, and analyse replies to them.",
     "power": "Say what effects a plan could show, before it is run.",
     "probe": "Ask the endpoints of a plan what they can do.",

@@ -12,7 +12,7 @@ from itertools import combinations
 
 from toolablate.traces.analysis.effect import FEW_CLUSTERS
 from toolablate.traces.analysis.exposure_figures import Figure, difference_of, mean_of, strangers
-from toolablate.traces.analysis.exposure_overlap import LONG_RUN, Overlap, overlap
+from toolablate.traces.analysis.exposure_overlap import LONG_RUN, Overlap, overlap, tokens_of
 from toolablate.traces.analysis.pairing import Unit
 from toolablate.traces.analysis.statistics import by_unit, effective_clusters
 from toolablate.traces.records import Continuation
@@ -45,8 +45,8 @@ class Exposure:
 
     questions, clusters   that were continued; questions that share a cluster are one
     too_short, missing    prompts that could not be cut in two; those that have no continuation yet
-    empty                 continuations without a token; they count as 0
-    small                 clusters worth fewer of one weight than FEW_CLUSTERS, so that intervals are not to be relied on
+    empty                 continuations without a token, which count as 0
+    small                 clusters worth fewer of one weight than FEW_CLUSTERS, whose intervals are not to be relied on
     rouge_l               None of no question, like all figures
     by_chance             the same continuations against the rests of other questions of the benchmark; None where more
                           than half of them share one cluster
@@ -130,7 +130,7 @@ def _exposure(part: Continued, seed: int) -> Exposure:
         clusters=len(sizes),
         too_short=part.too_short,
         missing=part.prompts - part.too_short - len(own),
-        empty=sum(not each.text.strip() for each in part.continuations),
+        empty=sum(not tokens_of(each.text, 1) for each in part.continuations),
         small=effective_clusters(sizes) < FEW_CLUSTERS,
         rouge_l=rouge_l,
         precision=sum(each.precision for each in own) / len(own) if own else None,

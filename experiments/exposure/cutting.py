@@ -1,0 +1,81 @@
+"""From questions to the beginnings of prompts that models are to go on with."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from toolablate.benchmarks import builtin_questions, load_questions
+from toolablate.experiments.exposure.plan import ExposurePlan
+from toolablate.traces.analysis.exposure_overlap import MOST_TOKENS, token_ends
+from toolablate.traces.records import Continuation, OpenAIModel, Question
+
+FEWEST_TOKENS = 10
+"""Of a prompt that can be cut in two parts of which either says something."""
+
+# A token of a model has two bytes or more in all but random text: four in English, two in formulas, three in Chinese.
+BYTES_PER_TOKEN = 2
+FEWEST_ASKED, MOST_ASKED = 16, 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A prompt of a benchmark, cut in two; a model is to go on with `given` for at most `max_tokens` of its tokens."""
+
+    benchmark: str
+    question: Question
+    given: str
+    rest: str
+    max_tokens: int
+
+    def asked_of(self, model: OpenAIModel) -> tuple[str, str, str, str, str, int]:
+        """What a `Continuation` of it by this model answers."""
+        return (model.identity(), self.benchmark, self.question.id, self.given, self.rest, self.max_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Those of one benchmark; `too_short` could not be cut."""
+
+    benchmark: str
+    beginnings: tuple[Beginning, ...]
+    too_short: int
+
+    def continued(
+        self, model: OpenAIModel, found: Mapping[tuple[object, ...], Continuation]
+    ) -> tuple[Continuation, ...]:
+        asked = (beginning.asked_of(model) for beginning in self.beginnings)
+        return tuple(found[key] for key in asked if key in found)
+
+
+def read_prompts(plan: ExposurePlan) -> tuple[Prompts, ...]:
+    """Of each benchmark of a plan. Raises InputError for a question file that cannot be read."""
+    return tuple(_prompts(name, _questions(file)[: plan.limit], plan.share) for name, file in plan.benchmarks.items())
+
+
+def _questions(file: str) -> tuple[Question, ...]:
+    return builtin_questions() if file == "builtin" else load_questions(file)
+
+
+def _prompts(benchmark: str, questions: Sequence[Question], share: float) -> Prompts:
+    beginnings: list[Beginning] = []
+    for question in questions:
+        if (parts := cut(question.prompt, share)) is not None:
+            beginnings.append(Beginning(benchmark, question, *parts, room_for(parts[1])))
+    return Prompts(benchmark, tuple(beginnings), len(questions) - len(beginnings))
+
+
+def cut(prompt: str, share: float) -> tuple[str, str] | None:
+    """A prompt behind the first `share` of its tokens (rounded, and at least one on each side), and what follows, up to
+    the last token that is compared. None of a prompt of fewer than FEWEST_TOKENS."""
+    prompt = prompt.strip()
+    ends = list(token_ends(prompt))
+    if len(ends) < FEWEST_TOKENS:
+        return None
+    given = min(max(round(share * len(ends)), 1), len(ends) - 1)
+    last = given + MOST_TOKENS
+    return prompt[: ends[given - 1]], prompt[ends[given - 1] : ends[last - 1] if last < len(ends) else len(prompt)]
+
+
+def room_for(rest: str) -> int:
+    """How many of its own tokens a model is given for a rest: enough for all of it."""
+    return min(max(math.ceil(len(rest.encode()) / BYTES_PER_TOKEN), FEWEST_ASKED), MOST_ASKED)

@@ -1,0 +1,182 @@
+"""Lets models continue what has no continuation yet."""
+
+import asyncio
+import random
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from toolablate.agents import Line, PacedSource, RetryPolicy, lines_of
+from toolablate.agents.endpoint.text_completions import NOT_SERVED, TextEndpoint
+from toolablate.agents.pacing import pressures
+from toolablate.agents.retry import Tries
+from toolablate.experiments.exposure.cutting import Beginning, Prompts, read_prompts
+from toolablate.experiments.exposure.kept import ContinuationFile
+from toolablate.experiments.exposure.plan import ExposurePlan
+from toolablate.experiments.queueing import DOWN_CODES, FATAL_CODES, TRIALS_IN_A_ROW
+from toolablate.experiments.slowness import told_at_the_end
+from toolablate.traces.analysis.exposure import Continued
+from toolablate.traces.analysis.exposure_overlap import open_rouge
+from toolablate.traces.errors import ModelError, ToolablateError
+from toolablate.traces.records import Condition, Continuation, Message, ModelReply, ModelRequest, OpenAIModel
+
+# Characters of a continuation that are kept; the tokens that are compared are long ones to have so many.
+MOST_CHARACTERS = 20_000
+_NO_TOOLS = Condition(name="exposure")
+
+
+class Watching(Protocol):
+    """Is told how far it is."""
+
+    def begin(self, model: str, asked: int, done: int) -> None: ...
+
+    def advance(self, model: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """`parts` are all models and benchmarks of the plan; `notes` say in a sentence each what went wrong with requests,
+    or was waited for; `file` holds the continuations."""
+
+    parts: tuple[Continued, ...]
+    notes: tuple[str, ...]
+    file: Path
+
+    @property
+    def missing(self) -> int:
+        return sum(part.prompts - part.too_short - len(part.continuations) for part in self.parts)
+
+
+def continue_prompts(plan: ExposurePlan, watching: Watching) -> Ran:
+    """Asks for what the plan's file does not hold yet. What came is in it at once, so that the same plan goes on where
+    it was stopped or killed. Raises ToolablateError where nothing can be asked or kept, KeyboardInterrupt at Ctrl-C."""
+    prompts = read_prompts(plan)
+    open_rouge()
+    return asyncio.run(_continue_all(plan, prompts, watching))
+
+
+async def _continue_all(plan: ExposurePlan, prompts: Sequence[Prompts], watching: Watching) -> Ran:
+    lines = lines_of(plan.models)
+    async with AsyncExitStack() as stack:
+        endpoints = []
+        for model in plan.models:
+            endpoints.append(TextEndpoint(model))
+            stack.push_async_callback(endpoints[-1].close)
+        # All that can be refused comes before.
+        kept = stack.enter_context(ContinuationFile(Path(plan.file)))
+        continuers = [
+            _Continuer(model, endpoint, lines[model.name], _left(model, prompts, kept, plan.seed), kept, watching)
+            for model, endpoint in zip(plan.models, endpoints, strict=True)
+        ]
+        asked = sum(len(each.beginnings) for each in prompts)
+        for each in continuers:
+            watching.begin(each.model.name, asked, asked - len(each.left))
+        await _work(continuers)
+        told = told_at_the_end(pressures(lines.values()))
+    parts = tuple(_part(model, each, kept.found) for model in plan.models for each in prompts)
+    return Ran(parts, (*(note for each in continuers for note in each.notes()), *told), kept.path)
+
+
+def _left(model: OpenAIModel, prompts: Sequence[Prompts], kept: ContinuationFile, seed: int) -> "deque[Beginning]":
+    """In random order, so that a drift of the endpoint hits all benchmarks alike."""
+    left = [each for part in prompts for each in part.beginnings if each.asked_of(model) not in kept.found]
+    random.Random(seed).shuffle(left)  # noqa: S311 - an order, not a secret
+    return deque(left)
+
+
+async def _work(continuers: Sequence["_Continuer"]) -> None:
+    try:
+        async with asyncio.TaskGroup() as group:
+            for each in continuers:
+                for _ in range(min(each.model.concurrency, len(each.left))):
+                    group.create_task(each.work())
+    except* ToolablateError as errors:
+        raise errors.exceptions[0] from None
+
+
+def _part(model: OpenAIModel, prompts: Prompts, found: Mapping[tuple[object, ...], Continuation]) -> Continued:
+    asked = len(prompts.beginnings) + prompts.too_short
+    return Continued(model.name, prompts.benchmark, asked, prompts.too_short, prompts.continued(model, found))
+
+
+@dataclass(slots=True)
+class _Continuer:
+    """What one model is still to continue."""
+
+    model: OpenAIModel
+    endpoint: TextEndpoint
+    line: Line
+    left: deque[Beginning]
+    kept: ContinuationFile
+    watching: Watching
+    failures: Counter[str] = field(default_factory=Counter)
+    messages: dict[str, ModelError] = field(default_factory=dict)
+    in_a_row: int = 0
+    given_up: str = ""
+
+    async def work(self) -> None:
+        """Until there is nothing left, or the endpoint was given up."""
+        while self.left:
+            beginning = self.left.popleft()
+            try:
+                reply = await self._ask(beginning)
+            except ModelError as error:
+                self._note(error)
+            else:
+                self.in_a_row = 0
+                self.kept.append(_continuation(self.model, beginning, reply))
+            self.watching.advance(self.model.name)
+
+    async def _ask(self, beginning: Beginning) -> ModelReply:
+        source = PacedSource(self.endpoint.limited(beginning.max_tokens), self.line, beginning.max_tokens)
+        chat = source.session(beginning.question, _NO_TOOLS, 0)
+        request = ModelRequest(messages=(Message(role="user", content=beginning.given),))
+        tries, clock = Tries(RetryPolicy(paced=True)), asyncio.get_running_loop().time
+        while True:
+            try:
+                return await chat.complete(request, seconds=self.model.timeout_seconds)
+            except ModelError as error:
+                if not tries.again(error, clock()):
+                    raise
+                await asyncio.sleep(tries.delay(error, random.Random()))  # noqa: S311 - jitter, not a secret
+
+    def _note(self, error: ModelError) -> None:
+        self.failures[error.code] += 1
+        self.messages.setdefault(error.code, error)
+        self.in_a_row = self.in_a_row + 1 if error.code in DOWN_CODES else 0
+        if error.code in FATAL_CODES | {NOT_SERVED}:
+            self._give_up("it would refuse them all")
+        elif self.in_a_row >= TRIALS_IN_A_ROW:
+            self._give_up(f"{self.in_a_row} failed in a row")
+
+    def _give_up(self, why: str) -> None:
+        if self.left:
+            self.given_up = f"{self.model.name}: {len(self.left)} more were not asked: {why}"
+            self.left.clear()
+
+    def notes(self) -> list[str]:
+        told = [
+            f"{self.model.name}: {count} x {code}: {self.messages[code]}" for code, count in self.failures.most_common()
+        ]
+        return [*told, *([self.given_up] if self.given_up else [])]
+
+
+def _continuation(model: OpenAIModel, beginning: Beginning, reply: ModelReply) -> Continuation:
+    return Continuation(
+        model=model.identity(),
+        benchmark=beginning.benchmark,
+        question=beginning.question.id,
+        cluster=beginning.question.cluster,
+        given=beginning.given,
+        rest=beginning.rest,
+        max_tokens=beginning.max_tokens,
+        text=reply.message.content[:MOST_CHARACTERS],
+        finish_reason=reply.finish_reason,
+        usage=reply.usage,
+        served=reply.model,
+        at=datetime.now(UTC),
+    )
