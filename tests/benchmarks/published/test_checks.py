@@ -124,6 +124,17 @@ def test_a_sign_that_contradicts_the_scores(tmp_path: Path) -> None:
     assert [cell.follows for cell in one.recomputed] == [False, True, True]
 
 
+def test_signs_that_all_contradict_the_scores_are_one_finding(tmp_path: Path) -> None:
+    keys = "columns = ['Base', 'Tool', 'Δ']\nbaseline = 'Base'"
+    one = audited(tmp_path, keys, "a 50.0 40.0 +20.0\nb 50.0 55.0 -10.0\nc 50.0 45.0 10.0\nd 50.0 50.0 -0.0")
+    assert [(finding.kind, finding.row) for finding in one.findings] == [("sign", "")]
+    assert one.findings[0].text == (
+        "each of 2 signs or arrows is the wrong way round, as if changes were the baseline minus the score; such as a's"
+        " +20.0 from 50.0 to 40.0"
+    )
+    assert [cell.follows for cell in one.recomputed] == [False, False, True, True]
+
+
 def test_rows_in_two_units(tmp_path: Path) -> None:
     keys = "columns = ['Base', 'Tool', 'Δ']\nbaseline = 'Base'"
     one = audited(tmp_path, keys, "a 50.0 40.0 -20.0\nb 60.0 45.0 -25.0\nc 80.0 70.0 -10.0\nd 50.0 50.0 0.0")

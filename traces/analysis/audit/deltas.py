@@ -107,8 +107,10 @@ def check_deltas(paper: Paper, table: PublishedTable) -> tuple[list[Recomputed],
     found = deltas(paper, table)
     unit = unit_of(found)
     cells = [_recomputed(delta, unit) for delta in found]
-    findings = [_wrong(paper, table, delta, unit) for delta in found if not delta.units]
-    return cells, [*findings, *_mixed(found, unit), *_percent_signs(found), *_unchecked(table, found)]
+    wrong = [delta for delta in found if not delta.units]
+    turned = _all_turned(found)
+    findings = [_wrong(paper, table, delta, unit) for delta in wrong if delta not in turned]
+    return cells, [*findings, *_turned(turned), *_mixed(found, unit), *_percent_signs(found), *_unchecked(table, found)]
 
 
 def _recomputed(delta: Delta, unit: Unit) -> Recomputed:
@@ -173,6 +175,22 @@ def _with_baseline(paper: Paper, table: PublishedTable, delta: Delta, unit: Unit
         and (base := paper.cell(table.baseline, row.name))
         and follows(delta.printed, Change(base.interval, delta.score.interval).within(unit))
     ]
+
+
+def _all_turned(found: Sequence[Delta]) -> Sequence[Delta]:
+    """All deltas whose way is told, where each goes against its scores; nothing where only some do, or one."""
+    told = [delta for delta in found if bool(delta.turned) != bool(delta.units and delta.printed.sign)]
+    return told if len(told) > 1 and all(delta.turned for delta in told) else ()
+
+
+def _turned(turned: Sequence[Delta]) -> Iterator[Finding]:
+    if turned:
+        told = (
+            f"each of {len(turned)} signs or arrows is the wrong way round, as if changes were the baseline minus the"
+            f" score; such as {_example(turned[0])}"
+        )
+        off = max(_off(delta, delta.turned[0]) for delta in turned)
+        yield Finding("wrong", "sign", told, off=off)
 
 
 def _mixed(found: Sequence[Delta], unit: Unit) -> Iterator[Finding]:
