@@ -1,0 +1,52 @@
+"""Models on one benchmark as its papers table them: by domain, by set of questions, by difficulty, with tools, and by
+rank beside other benchmarks."""
+
+from toolablate.traces.analysis.scoreboard.beside import OtherBenchmark
+from toolablate.traces.analysis.scoreboard.correlation import Correlation, RankCorrelation, rank_correlation
+from toolablate.traces.analysis.scoreboard.ranks import competition_ranks, rank_intervals
+from toolablate.traces.analysis.scoreboard.records import (
+    Ablation,
+    AverageEffect,
+    Beside,
+    BesideRow,
+    DomainScores,
+    Filtered,
+    LabelTiers,
+    ModelScore,
+    QuestionSet,
+    RepeatScore,
+    Scoreboard,
+    Standing,
+    Tier,
+    TieredQuestion,
+    Tiers,
+    ToolEffect,
+)
+from toolablate.traces.analysis.scoreboard.scoreboard import scoreboard, scoreboard_json
+
+__all__ = [
+    "Ablation",
+    "AverageEffect",
+    "Beside",
+    "BesideRow",
+    "Correlation",
+    "DomainScores",
+    "Filtered",
+    "LabelTiers",
+    "ModelScore",
+    "OtherBenchmark",
+    "QuestionSet",
+    "RankCorrelation",
+    "RepeatScore",
+    "Scoreboard",
+    "Standing",
+    "Tier",
+    "TieredQuestion",
+    "Tiers",
+    "ToolEffect",
+    "competition_ranks",
+    "rank_correlation",
+    "rank_intervals",
+    "scoreboard",
+    "scoreboard_json",
+]
