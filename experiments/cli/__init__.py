@@ -12,6 +12,7 @@ COMMANDS = {
     "status": "Say how far a store's trials are, and who runs them.",
     "compare": "Compare the conditions of a store, paired over questions.",
     "ladder": "Say what each factor of a ladder is worth, from no tools to real ones.",
+    "agreement": "Say how far the scorers of a store agree, and how sure a judge is of its grades.",
     "show": "List a store's trials, or show one trace.",
     "verify": "Check a store's digests, references and completeness.",
     "upgrade": "Bring a store that an older toolablate wrote up to date.",

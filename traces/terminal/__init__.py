@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from toolablate.traces._lazy import importing
 
 if TYPE_CHECKING:
+    from toolablate.traces.terminal.agreement import agreement_view, disagreements_table
     from toolablate.traces.terminal.comparison import comparison_table
     from toolablate.traces.terminal.failures import failures_view
     from toolablate.traces.terminal.flips import flips_table
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
     from toolablate.traces.terminal.waterfall import waterfalls_view
 
 __all__ = [
+    "agreement_view",
     "comparison_table",
     "counted",
     "counts_table",
+    "disagreements_table",
     "failures_view",
     "flips_table",
     "misses_view",
@@ -35,6 +38,10 @@ __all__ = [
 __getattr__ = importing(
     __name__,
     {
+        "agreement": (
+            "agreement_view",
+            "disagreements_table",
+        ),
         "comparison": ("comparison_table",),
         "failures": ("failures_view",),
         "flips": ("flips_table",),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from toolablate.traces.analysis.agreement.gradings import Both, Gradings, arms, seen_by_both
+from toolablate.traces.analysis.agreement.scorers import grading
 from toolablate.traces.analysis.effect import too_few
 from toolablate.traces.analysis.pairing import Unit, even_difference, mean, scored_in_both, unit
 from toolablate.traces.analysis.statistics import bootstrap_intervals, by_unit, holm, sign_flip_p
@@ -46,8 +47,14 @@ class Shift:
 def shifts(
     found: Gradings, pairs: Sequence[tuple[str, str]], baseline: str, *, order: Sequence[str] = (), seed: int = 0
 ) -> list[Shift]:
-    """Of each pair of scorers, model and condition other than the baseline that has a question in common with it."""
-    rows = [row for first, second in pairs for row in _of_pair(found, first, second, baseline, order, seed)]
+    """Of each pair of scorers, model and condition other than the baseline that has a question in common with it. Two
+    gradings of one judge differ by chance alone, and are left out."""
+    rows = [
+        row
+        for first, second in pairs
+        if grading(first)[0] != grading(second)[0]
+        for row in _of_pair(found, first, second, baseline, order, seed)
+    ]
     corrected = holm([row.p_value for row in rows])
     return [replace(row, p_holm=p_value) for row, p_value in zip(rows, corrected, strict=True)]
 
