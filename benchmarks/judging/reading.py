@@ -41,7 +41,8 @@ _ASIDE = re.compile(r"""[*_`"'”’\])}\s]*(?:分|points?)?[*_`"'”’\])}\s]*
 _NOTHING_MORE = re.compile(r"(?:,[^{}]{0,2000}+(?=\}))?+(?:<[^<>\n]{1,40}>|[\W_])*+\Z")
 _NOTHING_BEFORE = re.compile(r"(?:json|[\W_])*+\Z", re.IGNORECASE)
 _OWN_SENTENCE = re.compile(
-    r"(?:^|[.!?;)]|\bjson|(?:score|得分|评分|分数|打分)\W{0,6}[01](?:\.0)?)[\W_]*\Z", re.IGNORECASE
+    r"(?:^|[.!?;)]|\bjson|(?:score|得分|评分|分数|打分)\W{0,6}[01](?:\.0)?)(?:<[^<>\n]{1,40}>|[\W_])*+\Z",
+    re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W_]")
 _OBJECT_CHARS = 4_000
@@ -66,7 +67,8 @@ class _Mark(NamedTuple):
 
 
 def read_grade(reply: ModelReply) -> Grade:
-    """The grade in a reply, from its last JSON object with an `answer_score`, else from a line "Score: x"."""
+    """The grade in a reply, from a JSON object with an `answer_score` or a line "Score: x", whichever comes later; none
+    where the last of each kind differ."""
     if reply.finish_reason == "length":
         return Grade(None, "cut_off")
     text = after_thoughts(reply.message.content)
@@ -74,17 +76,16 @@ def read_grade(reply: ModelReply) -> Grade:
         return Grade(None, "empty")
     # Replaces single characters by single ones, so that a place in the one is a place in the other.
     plain = final_part(text)
-    lines = list(_lines(plain))
-    marks = list(_keys(plain)) or lines
-    if not marks:
+    keys, lines = list(_keys(plain)), list(_lines(plain))
+    if not (keys or lines):
         return Grade(None, "no_grade")
-    decided = _decide(plain, marks)
+    if keys and lines and keys[-1].value != lines[-1].value:
+        return Grade(None, "two_grades")
+    decided = _decide(plain, max(filter(None, (keys, lines)), key=lambda marks: marks[-1].start))
     if not isinstance(decided, _Mark):
         return Grade(None, decided)
     if decided.value is None:
         return Grade(None, "other_grade")
-    if lines and lines[-1].value != decided.value:
-        return Grade(None, "two_grades")
     return Grade(1 if decided.value else 0, reason=short_reason(text, decided.start, decided.end))
 
 
