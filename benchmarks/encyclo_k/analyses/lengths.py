@@ -9,6 +9,7 @@ from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, Reply
 from toolablate.traces.analysis import FEW_CLUSTERS, bootstrap_interval
 from toolablate.traces.analysis.encyclo_k import Length, ReplyLength
 from toolablate.traces.analysis.pairing import Unit, unit
+from toolablate.traces.analysis.statistics import effective_clusters
 
 
 def reply_length(arm: Arm, *, seed: int = 0) -> ReplyLength:
@@ -39,5 +40,5 @@ def _length(replies: Sequence[Reply], seed: int) -> Length:
         mean=math.fsum(tokens) / len(tokens) if tokens else None,
         ci95=bootstrap_interval(list(sums.values()), list(sizes.values()), seed=seed),
         median=float(median(tokens)) if tokens else None,
-        small=len(sums) < FEW_CLUSTERS,
+        small=effective_clusters(list(sizes.values())) < FEW_CLUSTERS,
     )

@@ -4,9 +4,10 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolablate.benchmarks.encyclo_k.composing import SOURCE
+from toolablate.benchmarks.encyclo_k.sharing import clusters
 from toolablate.benchmarks.encyclo_k.single import statement_ids
 from toolablate.benchmarks.encyclo_k.wording import MOST_STATEMENTS, numeral
 from toolablate.traces.analysis.pairing import RIGHT, Unit, counts, unit
@@ -80,6 +81,20 @@ def arms(replies: Iterable[Reply], order: Sequence[str] = ()) -> list[Arm]:
         )
         for key in keys
     ]
+
+
+def joined(arm: Arm) -> Arm:
+    """With questions of one cluster where they share statements, in question sets of other seeds and forms too: when a
+    set was composed nothing was known of the others."""
+    asked = {reply.seen.question: reply for reply in arm.composed}
+    shared = [
+        [unit(reply.seen), *(("statement", each) for each in statement_ids(reply.question))] for reply in asked.values()
+    ]
+    cluster = dict(zip(asked, clusters(shared, list(asked)), strict=True))
+    composed = tuple(
+        replace(reply, seen=replace(reply.seen, cluster=cluster[reply.seen.question])) for reply in arm.composed
+    )
+    return replace(arm, composed=composed)
 
 
 def scored(replies: Iterable[Reply]) -> list[Scored]:
