@@ -48,7 +48,7 @@ class ExposurePlan(Section):
         for model in self.models:
             if model.api != "chat":
                 raise ValueError(
-                    f"models: {model.name}: api = {model.api!r}: an exposure test asks for text completions; leave it out"
+                    f"models: {model.name}: api = {model.api!r}: text completions are asked for here; leave it out"
                 )
         return self
 

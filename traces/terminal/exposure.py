@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from toolablate.traces.analysis import FEW_CLUSTERS
-from toolablate.traces.analysis.exposure import Exposure, ExposureDifference, Exposures, worst_exposed
+from toolablate.traces.analysis.exposure import Exposure, ExposureDifference, Exposures, QuestionExposure, worst_exposed
 from toolablate.traces.analysis.exposure_figures import Figure
 from toolablate.traces.analysis.exposure_overlap import LONG_RUN
 from toolablate.traces.terminal import numbers
@@ -47,7 +47,7 @@ def _exposures(rows: Sequence[Exposure]) -> Fitted:
             figures("above chance", [_signed(row.above_chance) for row in rows]),
             figures("95 % of that", [_signed_interval(row.above_chance) for row in rows]),
             figures(f"runs ≥{LONG_RUN}", [_share(row.long_runs, row.able) for row in rows]),
-            figures("by chance", [_runs_by_chance(row) for row in rows], spare=2),
+            figures("runs by chance", [_runs_by_chance(row) for row in rows], spare=2),
             figures("missing", [str(row.missing) for row in rows]),
             figures("too short", [str(row.too_short) for row in rows]),
             figures("empty", [str(row.empty) for row in rows], spare=1),
@@ -77,27 +77,32 @@ def _worst(found: Exposures, count: int) -> Fitted:
             _named("benchmark", [row.benchmark for row, _ in rows]),
             _named("model", [row.model for row, _ in rows]),
             figures("ROUGE-L", [numbers.percent(each.own.rouge_l) for _, each in rows]),
-            figures("by chance", [numbers.percent(each.chance and each.chance.rouge_l) for _, each in rows]),
+            figures("by chance", [_chance(each) for _, each in rows]),
             figures("longest run", [f"{each.own.run} of {each.own.tokens}" for _, each in rows]),
         )
     )
 
 
 def _value(figure: Figure | None) -> str:
-    return numbers.percent(figure and figure.value)
+    return numbers.percent(None if figure is None else figure.value)
 
 
 def _signed(figure: Figure | None) -> str:
-    return numbers.signed(figure and figure.value)
+    return numbers.signed(None if figure is None else figure.value)
 
 
 def _interval(figure: Figure | None) -> str:
-    bounds = figure and figure.ci95
-    return numbers.UNKNOWN if bounds is None else f"{bounds[0]:.1f} .. {bounds[1]:.1f}"
+    if figure is None or figure.ci95 is None:
+        return numbers.UNKNOWN
+    return f"{figure.ci95[0]:.1f} .. {figure.ci95[1]:.1f}"
 
 
 def _signed_interval(figure: Figure | None) -> str:
-    return numbers.interval(figure and figure.ci95)
+    return numbers.interval(None if figure is None else figure.ci95)
+
+
+def _chance(question: QuestionExposure) -> str:
+    return numbers.percent(None if question.chance is None else question.chance.rouge_l)
 
 
 def _share(count: int, of: int) -> str:
