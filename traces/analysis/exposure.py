@@ -50,7 +50,8 @@ class Exposure:
     rouge_l               None of no question, like all figures
     by_chance             the same continuations against the rests of other questions of the benchmark; None where more
                           than half of them share one cluster
-    above_chance          `rouge_l` less `by_chance`, question by question
+    above_chance          `rouge_l` less `by_chance`, question by question; as each rest serves on both sides, its
+                          interval is too wide where some rests are easier to hit by chance than others
     long_runs             of `able` questions, whose rest has LONG_RUN tokens or more, those of which that many come
                           back in a row; `chance_runs` of another question's
     longest_run           in tokens
