@@ -36,7 +36,7 @@ class Subfield:
     language: str
 
     def __str__(self) -> str:
-        parts = [part for part in (self.discipline, self.field, self.name) if part]
+        parts = [" ".join(part.split()) for part in (self.discipline, self.field, self.name) if part]
         return f"{' > '.join(parts)} ({self.language})"
 
 
@@ -68,7 +68,8 @@ def compose(
     those linked by others: they form a `cluster`. Points are dealt in small packs, evenly: where there are enough of
     them no question shares any, and where there are not, clusters have a handful of questions.
 
-    Raises InputError for numbers that no question could have, and for a subfield that has too few statements.
+    Raises InputError for numbers that no question could have, for a subfield that has too few statements, and for two
+    statements of a subfield with the same text, of which only one is correct.
     """
     form = Form(statements_per_question, options, combination)
     check_options(form.statements, form.options, form.combination, len(LETTERS))
@@ -77,7 +78,13 @@ def compose(
         drawn for subfield, found, share in shares for drawn in _of_subfield(subfield, found, share, seed, form)
     ]
     names = [f"{SOURCE}-{seed}-{place:04d}" for place in range(1, len(composed) + 1)]
-    shared = clusters([[each.point for each in drawn.statements] for drawn in composed], names)
+    shared = clusters(
+        [
+            [key for each in drawn.statements for key in (("point", each.point), ("text", each.text))]
+            for drawn in composed
+        ],
+        names,
+    )
     return tuple(
         drawn.question(name, seed, cluster) for drawn, name, cluster in zip(composed, names, shared, strict=True)
     )

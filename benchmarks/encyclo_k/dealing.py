@@ -5,7 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from toolablate.benchmarks.encyclo_k.draws import Draws
 from toolablate.benchmarks.encyclo_k.options import Bounds
+from toolablate.benchmarks.encyclo_k.sharing import clusters
 from toolablate.benchmarks.encyclo_k.statements import Statement
+from toolablate.benchmarks.line_error import shown
 from toolablate.traces.errors import InputError
 
 QUESTIONS_AT_ONCE = 2
@@ -61,9 +63,9 @@ def packs(
 
     Questions of different packs share no point, so that those that are not independent form small clusters. That takes
     nothing from what a set can tell: how often each point is asked is the same. Raises InputError, which names `place`,
-    where a question could ask for more than there is.
+    where a question could ask for more than there is, or where two statements of one text contradict each other.
     """
-    points = _points(statements)
+    points = _points(place, statements)
     able = {kind: sum(kind in point for point in points) for kind in (True, False)}
     one_kind = per_question[1] - combination[0]
     _require(place, len(points), able, per_question[1], one_kind)
@@ -75,11 +77,28 @@ def packs(
     return [Pack(ordered[first::count], draws) for first in range(count)]
 
 
-def _points(statements: Iterable[Statement]) -> list[Point]:
+def _points(place: str, statements: Iterable[Statement]) -> list[Point]:
+    """Statements of one text are of one point, too: a question that had both would ask the same twice."""
+    found = list(statements)
+    _require_one_truth(place, found)
+    same = clusters([(("point", each.point), ("text", each.text)) for each in found], [each.id for each in found])
     points: dict[str, dict[bool, list[Statement]]] = defaultdict(dict)
-    for statement in statements:
-        points[statement.point].setdefault(statement.correct, []).append(statement)
+    for statement, first in zip(found, same, strict=True):
+        points[first or statement.id].setdefault(statement.correct, []).append(statement)
     return list(points.values())
+
+
+def _require_one_truth(place: str, statements: Iterable[Statement]) -> None:
+    first: dict[str, Statement] = {}
+    for each in statements:
+        other = first.setdefault(each.text, each)
+        if each.correct != other.correct:
+            raise InputError(
+                f"{place}: the statements {shown(other.id)} and {shown(each.id)} have the same text,"
+                " and only one of them is correct",
+                hint="Leave out the one that is wrong about it.",
+                code="contradiction",
+            )
 
 
 def _require(place: str, points: int, able: Mapping[bool, int], per_question: int, one_kind: int) -> None:

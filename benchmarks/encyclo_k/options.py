@@ -14,7 +14,8 @@ Bounds = tuple[int, int]
 
 
 def draw_options(draws: Draws, statements: int, options: int, sizes: Bounds) -> list[frozenset[int]]:
-    """So many sets of the places 0 .. statements - 1, of which none holds another; sizes are uniform over their range.
+    """So many sets of the places 0 .. statements - 1, of which none holds another; sizes are uniform over their range,
+    as far as there is room for all.
 
     Which of them is right is drawn afterwards, and the truth of the statements follows from it: those of the right
     option are what is asked for, and all others are not. Then

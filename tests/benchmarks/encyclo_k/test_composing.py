@@ -53,14 +53,46 @@ def digest(questions: Sequence[Question]) -> str:
     return hashlib.sha256("\n".join(each.to_json() for each in questions).encode()).hexdigest()[:16]
 
 
+def assert_one_is_right(question: Question) -> None:
+    options, truth, right = places(question), asked_for(question), right_place(question)
+    assert options[right] == truth, "it lists all that is asked for, and nothing else"
+    only_such = [place for place, option in enumerate(options) if option <= truth]
+    all_such = [place for place, option in enumerate(options) if option >= truth]
+    assert only_such == all_such == [right], "neither reading of the question leads elsewhere"
+    assert len(set(options)) == len(options)
+
+
 def test_exactly_one_option_can_be_defended_of_every_question(composed: tuple[Question, ...]) -> None:
     for question in composed:
-        options, truth, right = places(question), asked_for(question), right_place(question)
-        assert options[right] == truth, "it lists all that is asked for, and nothing else"
-        only_such = [place for place, option in enumerate(options) if option <= truth]
-        all_such = [place for place, option in enumerate(options) if option >= truth]
-        assert only_such == all_such == [right], "neither reading of the question leads elsewhere"
-        assert len(set(options)) == len(options)
+        assert_one_is_right(question)
+
+
+@given(data=st.data(), seed=st.integers(), least=st.integers(2, 39), options=st.integers(2, 12))
+def test_exactly_one_option_can_be_defended_whatever_the_form(
+    data: st.DataObject, seed: int, least: int, options: int
+) -> None:
+    most = data.draw(st.integers(least, 39))
+    small_option = data.draw(st.integers(1, least - 1))
+    large_option = data.draw(st.integers(small_option, least - 1))
+    try:
+        questions = compose(
+            small(60),
+            seed,
+            8,
+            statements_per_question=(least, most),
+            options=(2, options),
+            combination=(small_option, large_option),
+        )
+    except InputError as refused:
+        if refused.code != "no_options":
+            raise
+        return
+    for question in questions:
+        held = question.metadata["statements"]
+        assert isinstance(held, list)
+        assert len(set(held)) == len(held)
+        assert least <= len(held) <= most
+        assert_one_is_right(question)
 
 
 @given(
@@ -230,6 +262,36 @@ def test_impossible_forms_are_refused(changes: dict[str, object], said: str) -> 
 def test_a_subfield_too_small_is_named(correct: int, incorrect: int, said: str) -> None:
     with pytest.raises(InputError, match=said):
         compose(subfield("Optics 1", "Science", "en", correct, incorrect), 1, 10)
+
+
+def test_a_text_that_is_correct_and_incorrect_is_refused() -> None:
+    source = small(20)
+    doubled = source[0].model_copy(update={"id": "other", "correct": False})
+    with pytest.raises(InputError, match=r'Optics 1 \(en\): .*"Optics 1-0" and "other" have the same text'):
+        compose([*source, doubled], 1, 10)
+    elsewhere = list(subfield("Optics 2", "Science", "en", 20, 20))
+    elsewhere[0] = elsewhere[0].model_copy(update={"text": source[-1].text})
+    assert compose([*source, *elsewhere], 1, 10)
+
+
+def test_a_text_stands_once_in_a_question_and_joins_those_that_have_it() -> None:
+    source = list(subfield("Optics 1", "Science", "en", 60, 60))
+    twice = [
+        each.model_copy(update={"id": f"{each.id} again", "of": each.of and f"{each.of} again"}) for each in source
+    ]
+    questions = compose([*source, *twice], 1, 30)
+    for question in questions:
+        lines = [line.partition(". ")[2] for line in question.prompt.splitlines()[1:]]
+        assert len(set(lines)) == len(lines)
+    for one, other in combinations(questions, 2):
+        texts = [{line.partition(". ")[2] for line in each.prompt.splitlines()[1:]} for each in (one, other)]
+        assert not texts[0] & texts[1] or one.cluster == other.cluster
+
+
+def test_a_subfield_is_named_in_one_line() -> None:
+    source = [each.model_copy(update={"subfield": "Optics\n1"}) for each in subfield("O 1", "Science", "en", 5, 5)]
+    with pytest.raises(InputError, match=r"> Optics 1 \(en\) has statements on 5 points"):
+        compose(source, 1, 10)
 
 
 def test_numerals_are_roman() -> None:

@@ -63,11 +63,15 @@ def test_whatever_a_subfield_has_is_dealt_or_refused(seed: int, alone: int, made
     found = [
         *subfield("Optics 1", "Science", "en", paired, paired),
         *(
-            Statement(id=f"c{n}", text="c", correct=True, discipline="Science", field="Science 1", subfield="Optics 1")
+            Statement(
+                id=f"c{n}", text=f"c{n}", correct=True, discipline="Science", field="Science 1", subfield="Optics 1"
+            )
             for n in range(alone)
         ),
         *(
-            Statement(id=f"i{n}", text="i", correct=False, discipline="Science", field="Science 1", subfield="Optics 1")
+            Statement(
+                id=f"i{n}", text=f"i{n}", correct=False, discipline="Science", field="Science 1", subfield="Optics 1"
+            )
             for n in range(made)
         ),
     ]
