@@ -5,13 +5,14 @@ import importlib
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from toolablate.agents import connect, read_api_key
 from toolablate.experiments.doctor_web import listening, web_findings
 from toolablate.experiments.finding import Finding, State
+from toolablate.experiments.judges import judges_of
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.plan_prices import price_findings
 from toolablate.experiments.question_files import refuse_too_large
@@ -22,7 +23,7 @@ from toolablate.experiments.world import UNPROTECTED, needed, require_same_world
 from toolablate.sandbox import BACKENDS, Limits
 from toolablate.sandbox.cgroups import NoCgroups, find_cgroups, look_for_cgroups
 from toolablate.traces.errors import InputError, ToolablateError
-from toolablate.traces.records import OpenAIModel
+from toolablate.traces.records import Model, OpenAIModel
 
 PACKAGES = (
     "toolablate", "langgraph", "openai", "jupyter-client", "ipykernel", "docker", "pydantic", "ddgs", "httpx2",
@@ -138,8 +139,7 @@ def _keys(plan: Plan | None) -> Iterator[Finding]:
         detail = "set" if held else "not set: OpenAI itself asks for it; for another endpoint, a plan names a variable"
         yield Finding("key", "OPENAI_API_KEY", "ok" if held else "warning", detail)
         return
-    endpoints = [model for model in plan.models if isinstance(model, OpenAIModel) and not is_replayed(plan, model)]
-    wanted = [model for model in endpoints if model.key_variable]
+    wanted = [model for model in _endpoints(plan) if model.key_variable]
     for name in sorted({model.key_variable for model in wanted}):
         users = [model for model in wanted if model.key_variable == name]
         try:
@@ -147,27 +147,34 @@ def _keys(plan: Plan | None) -> Iterator[Finding]:
         except InputError as error:
             yield Finding("key", name, "missing", error.message, error.hint)
         else:
-            yield Finding("key", name, "ok", f"set, for {', '.join(model.name for model in users)}")
+            yield Finding("key", name, "ok", f"set, for {', '.join(dict.fromkeys(model.name for model in users))}")
+
+
+def _endpoints(plan: Plan) -> list[OpenAIModel]:
+    """The models and judges that a run of the plan asks over the network."""
+    named = (*plan.models, *plan.judges)
+    return [model for model in named if isinstance(model, OpenAIModel) and not is_replayed(plan, model)]
 
 
 def _plan(plan: Plan | None) -> Iterator[Finding]:
     """Whether what the plan names is there: questions, tools, search, and something that listens at each endpoint."""
     if plan is None:
         return
-    looks = (("questions", _look_at_questions), ("tools", _look_at_tools), ("models", _look_at_models))
+    looks = [("questions", _look_at_questions), ("tools", _look_at_tools), ("models", _look_at_models)]
+    if plan.judges:
+        looks.append(("judges", _look_at_judges))
     for topic, look in looks:
         try:
             yield Finding("plan", topic, "ok", look(plan))
         except ToolablateError as error:
             yield Finding("plan", topic, "missing", error.message, error.hint)
-    asked = (model for model in plan.models if isinstance(model, OpenAIModel) and not is_replayed(plan, model))
-    for endpoint in sorted({model.endpoint for model in asked}):
+    for endpoint in sorted({model.endpoint for model in _endpoints(plan)}):
         yield listening(endpoint, "plan")
 
 
 def _look_at_questions(plan: Plan) -> str:
     found = design(plan)
-    Scorers(plan.questions).names(found.questions)
+    Scorers(plan.questions, judges_of(plan)).names(found.questions)
     refuse_too_large(plan, found)
     return f"{len(found.questions)} questions, {len(found.trials)} trials"
 
@@ -179,10 +186,18 @@ def _look_at_tools(plan: Plan) -> str:
 
 
 def _look_at_models(plan: Plan) -> str:
+    return _connect_all(plan, plan.models)
+
+
+def _look_at_judges(plan: Plan) -> str:
+    return _connect_all(plan, plan.judges)
+
+
+def _connect_all(plan: Plan, models: Sequence[Model]) -> str:
     async def connect_all() -> None:
-        for model in plan.models:
+        for model in models:
             if not is_replayed(plan, model):
                 await (connect(model)).close()
 
     asyncio.run(connect_all())
-    return f"{len(plan.models)} can be set up"
+    return f"{len(models)} can be set up"

@@ -3,20 +3,24 @@
 import asyncio
 import signal
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from toolablate.agents import require_capabilities
+from toolablate.agents import Line, ModelSource, require_capabilities
 from toolablate.agents.pacing import pressures
 from toolablate.experiments.execution import LocalExecutor, open_executor
 from toolablate.experiments.failing import Failures
+from toolablate.experiments.grading import Gradings, ungraded
+from toolablate.experiments.judge_queue import JudgeWork
+from toolablate.experiments.judges import idle_judges, judges_of
 from toolablate.experiments.kernel_changes import changed_kernels, environments
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.question_files import refuse_too_large
+from toolablate.experiments.replies import asked_lines, open_judges
 from toolablate.experiments.runner import Setting, StopSwitch, run_trials
 from toolablate.experiments.scoring import Scorers, score_unscored
 from toolablate.experiments.slowness import told_at_the_end, waits
@@ -33,7 +37,7 @@ class Launched:
     """How a run went. `missing` counts the trials that have no answer yet: those that failed, and those that were not
     begun or not ended; of these, `elsewhere` are just being run by another process, the rest is left to the next run of
     the plan. `failures` are those of this run; `slowed` says what endpoints refused, and how long they were waited
-    for."""
+    for. `ungraded` counts the grades that answers lack, `judges` says what each judge did in this run."""
 
     run: str
     store: Path
@@ -41,18 +45,30 @@ class Launched:
     done_before: int
     missing: int
     elsewhere: int
+    ungraded: int
     stopped: bool
     failures: tuple[FailureCount, ...]
+    judges: tuple[JudgeWork, ...]
     slowed: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What a run stands on: the `executor` of its trials, and the models of its `judges` by name."""
+
+    executor: LocalExecutor
+    judges: Mapping[str, ModelSource]
+    lines: Mapping[str, Line]
+
+
 def launch(plan: Plan, plan_text: str, watcher: Watcher) -> Launched:
-    """Runs a plan's missing trials into its store. Raises ToolablateError; what was finished stays finished."""
+    """Runs a plan's missing trials into its store, and has judges grade what they are to. Raises ToolablateError; what
+    was finished stays finished."""
     return asyncio.run(_launch(plan, plan_text, design(plan), watcher))
 
 
 async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher) -> Launched:
-    store, scorers, stop = Path(plan.store), Scorers(plan.questions), StopSwitch()
+    store, scorers = Path(plan.store), Scorers(plan.questions, judges_of(plan))
     run = Run(
         id=uuid.uuid4().hex,
         started_at=datetime.now(UTC),
@@ -65,37 +81,53 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
     bring_up_to_date(store)
     require_same_world(store, run.world)
     refuse_too_large(plan, planned)
-    trials = [entry.trial for entry in planned.trials]
+    if idle := idle_judges(plan, planned.questions):
+        watcher.warn(idle)
     async with AsyncExitStack() as stack:
         # All that can be refused comes before the store is opened for writing: a refused run leaves nothing there.
-        executor = await _open(plan, planned, watcher, run, stack)
-        runner, failures = plan.runner, Failures()
-        setting = Setting(executor, scorers, watcher, failures, runner.kernels, runner.trial_seconds)
+        opened = await _open(plan, planned, scorers, watcher, run, stack)
+        failures = Failures()
+        runner = plan.runner
+        setting = Setting(opened.executor, scorers, watcher, failures, runner.kernels, runner.trial_seconds)
         recorder = stack.enter_context(Recorder(store))
+        trials = [entry.trial for entry in planned.trials]
         recorder.plan(run, planned.questions, planned.models, planned.conditions, trials)
-        finished = recorder.finished_trials()
-        missing = [entry for entry in planned.trials if entry.trial.id not in finished]
-        watcher.begin(len(trials), missing)
-        with _interruptible(stop, watcher, executor):
-            await _run_missing(missing, setting, recorder, stop, executor)
+        return await _run(run.id, planned, setting, opened, recorder)
+
+
+async def _run(run: str, planned: Design, setting: Setting, opened: _Opened, recorder: Recorder) -> Launched:
+    """Runs what is missing, then has judges grade what they have not graded yet."""
+    store, stop, watcher, scorers = recorder.path, StopSwitch(), setting.watcher, setting.scorers
+    finished = recorder.finished_trials()
+    missing = [entry for entry in planned.trials if entry.trial.id not in finished]
+    watcher.begin(len(planned.trials), missing)
+    gradings = Gradings(recorder, opened.judges, opened.executor.retry, watcher, stop)
+    async with _beating(watcher, opened.lines, recorder, gradings):
+        with _interruptible(stop, watcher, opened.lines):
+            await _run_missing(missing, setting, recorder, stop)
         await score_unscored(store, planned, scorers, recorder)
-        finished, taken = recorder.finished_trials(), await recorder.taken()
-        slowed = told_at_the_end(pressures(executor.lines.values()))
-    left = [trial.id for trial in trials if trial.id not in finished]
+        with _interruptible(stop, watcher, opened.lines):
+            await gradings.run(ungraded(store, planned, scorers))
+    finished, taken = recorder.finished_trials(), await recorder.taken()
+    left = [entry.trial.id for entry in planned.trials if entry.trial.id not in finished]
     return Launched(
-        run=run.id,
+        run=run,
         store=store,
-        planned=len(trials),
-        done_before=len(trials) - len(missing),
+        planned=len(planned.trials),
+        done_before=len(planned.trials) - len(missing),
         missing=len(left),
         elsewhere=len(taken.intersection(left)),
+        ungraded=len(ungraded(store, planned, scorers)),
         stopped=stop.stopped,
-        failures=failures.counts(),
-        slowed=slowed,
+        failures=setting.failures.counts(),
+        judges=gradings.work,
+        slowed=told_at_the_end(pressures(opened.lines.values())),
     )
 
 
-async def _open(plan: Plan, planned: Design, watcher: Watcher, run: Run, stack: AsyncExitStack) -> LocalExecutor:
+async def _open(
+    plan: Plan, planned: Design, scorers: Scorers, watcher: Watcher, run: Run, stack: AsyncExitStack
+) -> _Opened:
     finished = finished_trials(Path(plan.store))
     missing = {entry.trial.condition for entry in planned.trials if entry.trial.id not in finished}
     left = [condition for condition in planned.conditions if condition.identity() in missing]
@@ -104,36 +136,42 @@ async def _open(plan: Plan, planned: Design, watcher: Watcher, run: Run, stack: 
             require_capabilities(model, condition)
     if "sandbox" in needed(left):
         watcher.tell(f"Starting the sandbox ({plan.sandbox.backend}) ...")
-    executor = await open_executor(plan, left, run.world, stack, tell=watcher.tell, warn=watcher.warn)
+    # What only grades needs no key but its judges'.
+    asked = plan if left else plan.model_copy(update={"models": ()})
+    executor = await open_executor(asked, left, run.world, stack, tell=watcher.tell, warn=watcher.warn)
     if changed := changed_kernels([*environments(Path(plan.store)), executor.environment]):
         watcher.warn(f"{changed}. To keep such trials apart, name another store (--store)")
-    return executor
+    lines = executor.lines if left else asked_lines(plan)
+    judged = any(map(scorers.is_judged, planned.questions))
+    return _Opened(executor, await open_judges(plan, stack, lines) if judged else {}, lines)
 
 
-async def _run_missing(
-    missing: Sequence[PlannedTrial],
-    setting: Setting,
-    recorder: Recorder,
-    stop: StopSwitch,
-    executor: LocalExecutor,
-) -> None:
+async def _run_missing(missing: Sequence[PlannedTrial], setting: Setting, recorder: Recorder, stop: StopSwitch) -> None:
     """Runs what is missing, then what another run had and left: one that was killed. What it still has is its own."""
-    beating = asyncio.create_task(_beat(setting.watcher, executor, recorder))
+    while missing and not stop.stopped:
+        skipped = await run_trials(missing, setting, recorder, stop)
+        others = recorder.finished_trials() | await recorder.taken() if skipped else frozenset()
+        missing = [entry for entry in skipped if entry.trial.id not in others]
+
+
+@asynccontextmanager
+async def _beating(
+    watcher: Watcher, lines: Mapping[str, Line], recorder: Recorder, gradings: Gradings
+) -> AsyncIterator[None]:
+    beating = asyncio.create_task(_beat(watcher, lines, recorder, gradings))
     try:
-        while missing and not stop.stopped:
-            skipped = await run_trials(missing, setting, recorder, stop)
-            others = recorder.finished_trials() | await recorder.taken() if skipped else frozenset()
-            missing = [entry for entry in skipped if entry.trial.id not in others]
+        yield
     finally:
         beating.cancel()
 
 
-async def _beat(watcher: Watcher, executor: LocalExecutor, recorder: Recorder) -> None:
+async def _beat(watcher: Watcher, lines: Mapping[str, Line], recorder: Recorder, gradings: Gradings) -> None:
     told: tuple[str, ...] = ()
     while True:
         await asyncio.sleep(1)
-        now = waits(pressures(executor.lines.values()), datetime.now())
-        watcher.slowed(now)
+        slow = waits(pressures(lines.values()), datetime.now())
+        watcher.slowed(slow)
+        now = (*gradings.standing, *slow)
         if now != told:
             # A store that cannot be written ends the run by itself.
             with suppress(StoreError):
@@ -142,9 +180,9 @@ async def _beat(watcher: Watcher, executor: LocalExecutor, recorder: Recorder) -
 
 
 @contextmanager
-def _interruptible(stop: StopSwitch, watcher: Watcher, executor: LocalExecutor) -> Iterator[None]:
-    """Ctrl-C once: no new trial is started, and none waits for its first reply's turn. Ctrl-C again, or SIGTERM: the
-    trials in flight are cancelled too; they are not finished, so the next run does them again."""
+def _interruptible(stop: StopSwitch, watcher: Watcher, lines: Mapping[str, Line]) -> Iterator[None]:
+    """Ctrl-C once: no new trial or grading is started, and none waits for its first reply's turn. Ctrl-C again, or
+    SIGTERM: those in flight are cancelled too; they are not finished, so the next run does them again."""
     loop = asyncio.get_running_loop()
     running = asyncio.current_task()
     assert running is not None
@@ -154,7 +192,7 @@ def _interruptible(stop: StopSwitch, watcher: Watcher, executor: LocalExecutor) 
             running.cancel()
         else:
             watcher.stopping()
-            for line in executor.lines.values():
+            for line in lines.values():
                 line.let_go()
         stop.stop()
 

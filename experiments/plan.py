@@ -13,6 +13,7 @@ from toolablate.benchmarks import BUILTIN_PLAYBOOK
 from toolablate.experiments.conditions import ConditionEntry, LadderEntry, expanded, named
 from toolablate.experiments.plan_donors import DonorsSection
 from toolablate.experiments.plan_errors import explain
+from toolablate.experiments.plan_judges import JudgeModel, JudgingSection
 from toolablate.experiments.plan_prices import names_a_file, open_prices, require_prices, with_prices
 from toolablate.experiments.plan_replies import RepliesSection
 from toolablate.experiments.plan_servers import with_registered
@@ -35,9 +36,11 @@ def _backend(value: object) -> object:
 
 
 class QuestionsSection(Section):
-    """`file` is a JSONL of questions, or "builtin"; `scorer` and `unparsed` say how replies are scored.
+    """`file` is what holds the questions: a file or folder, "hf:OWNER/NAME" or "builtin"; `scorer` and `unparsed` say
+    how replies are scored.
 
-    The files that questions bring lie in `folder`; "" stands for the folder of `file`.
+    The files that questions bring lie in `folder`; "" stands for the folder of `file`, or for the plan's where that is
+    on no disk.
     """
 
     file: str = Field(min_length=1)
@@ -92,7 +95,8 @@ class Plan(Section):
     """A validated plan. Paths in it are absolute, or "builtin".
 
     `prices` is what says the price of a model that has none here: the price table ("genai-prices"), a file that goes
-    before that table, or "none". `ladder` names toolsets all of whose arms are run, before the `conditions`.
+    before that table, or "none". `ladder` names toolsets all of whose arms are run, before the `conditions`. Of the
+    `judges` the scores of the first count; the others grade the same answers.
     """
 
     name: str = Field(min_length=1, pattern=r"^[\w.-]+$")
@@ -102,6 +106,8 @@ class Plan(Section):
     baseline: str = ""
     questions: QuestionsSection
     models: tuple[Model, ...] = Field(min_length=1)
+    judges: tuple[JudgeModel, ...] = ()
+    judging: JudgingSection = JudgingSection()
     conditions: tuple[Annotated[ConditionEntry, BeforeValidator(named)], ...] = ()
     ladder: tuple[Annotated[LadderEntry, BeforeValidator(named)], ...] = ()
     budget: Budget = Budget()
@@ -118,6 +124,7 @@ class Plan(Section):
     def _names_are_distinct(self) -> Self:
         for key, names in (
             ("models", [model.name for model in self.models]),
+            ("judges", [model.name for model in self.judges]),
             ("conditions", [entry.name for entry in self.conditions]),
             ("ladder", [entry.name for entry in self.ladder]),
             ("mcp", [server.name for server in self.mcp]),
@@ -177,7 +184,8 @@ def load_plan(path: Path) -> tuple[Plan, str]:
     plan = _anchored(plan.model_copy(update={"mcp": with_registered(plan.mcp, known)}), path.parent.resolve())
     sources = open_prices(plan.prices)
     require_prices(path, plan.models, [plan.budget, *(condition.budget for condition in known)], sources)
-    return plan.model_copy(update={"models": with_prices(plan.models, sources)}), text
+    priced = {"models": with_prices(plan.models, sources), "judges": with_prices(plan.judges, sources)}
+    return plan.model_copy(update=priced), text
 
 
 def _known_conditions(plan: Plan) -> list[Condition]:
@@ -202,14 +210,15 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
     def anchor(path: str) -> str:
         return path if path == "builtin" else str(folder / path)
 
+    published = plan.questions.file.startswith("hf:")
     return plan.model_copy(
         update={
             "store": anchor(plan.store),
             "prices": str(folder / plan.prices) if names_a_file(plan.prices) else plan.prices,
             "questions": plan.questions.model_copy(
                 update={
-                    "file": anchor(plan.questions.file),
-                    "folder": plan.questions.folder and str(folder / plan.questions.folder),
+                    "file": plan.questions.file if published else anchor(plan.questions.file),
+                    "folder": str(folder / plan.questions.folder) if plan.questions.folder or published else "",
                 }
             ),
             "search": plan.search
@@ -221,14 +230,15 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
                 server.model_copy(update={"folder": str(folder / server.folder)}) if server.command else server
                 for server in plan.mcp
             ),
-            "models": tuple(_with_source(model, folder) for model in plan.models),
+            "models": tuple(_with_source(model, folder, "models") for model in plan.models),
+            "judges": tuple(_with_source(model, folder, "judges") for model in plan.judges),
         }
     )
 
 
-def _with_source(model: Model, folder: Path) -> Model:
+def _with_source(model: Model, folder: Path, section: str) -> Model:
     """Fills in the digest of the file that a scripted or simulated model reads: its replies are part of what it is."""
-    key = f"models: {model.name}"
+    key = f"{section}: {model.name}"
     if isinstance(model, ScriptedModel):
         script = folder / model.script
         return model.model_copy(update={"script": str(script), "script_digest": file_digest(script, key)})

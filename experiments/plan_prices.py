@@ -79,17 +79,19 @@ def require_prices(plan: Path, models: Iterable[Model], budgets: Iterable[Budget
 
 
 def price_findings(plan: "Plan") -> Iterator[Finding]:
-    """What each model costs and who says so; an unknown price stops no run."""
+    """What each model and judge costs and who says so; an unknown price stops no run."""
     sources = open_prices(plan.prices)
-    for model in plan.models:
+    named = [(model.name, model) for model in plan.models]
+    named += [(f"judge {judge.name}", judge) for judge in plan.judges]
+    for name, model in named:
         if not isinstance(model, OpenAIModel):
             continue
         found = sources.find(model, datetime.now(UTC))
         if not isinstance(found, Price):
             remedy = "give it price = { input = ..., output = ... }, in dollars per million tokens"
-            yield Finding("price", model.name, "warning", f"unknown: {found.reason}", remedy)
+            yield Finding("price", name, "warning", f"unknown: {found.reason}", remedy)
         else:
-            yield Finding("price", model.name, "ok", f"{show_price(found)} ({found.source})")
+            yield Finding("price", name, "ok", f"{show_price(found)} ({found.source})")
 
 
 def show_price(price: Price) -> str:

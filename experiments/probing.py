@@ -14,8 +14,10 @@ from toolablate.traces.records import Capabilities, Condition, OpenAIModel
 
 
 def models_to_probe(plan: Plan, name: str | None) -> tuple[OpenAIModel, ...]:
-    """The plan's models behind an endpoint, or the one of that name. Raises InputError where there is none."""
-    models = tuple(model for model in plan.models if isinstance(model, OpenAIModel))
+    """The plan's models and judges behind an endpoint, or those of that name; one that is both is asked once. Raises
+    InputError where there is none."""
+    judges = (judge for judge in plan.judges if judge not in plan.models)
+    models = tuple(model for model in (*plan.models, *judges) if isinstance(model, OpenAIModel))
     chosen = tuple(model for model in models if name in (None, model.name))
     if not chosen:
         names = ", ".join(repr(model.name) for model in models) or "none"
@@ -87,7 +89,8 @@ def _of_conditions(plan: Plan, model: OpenAIModel, probed: Probed) -> Iterator[s
     """A ladder has many conditions that want the same, which is said once."""
     found = model.model_copy(update={"capabilities": merged_capabilities(model, probed)})
     lacking: dict[str, list[str]] = defaultdict(list)
-    for condition in plan.resolved_conditions():
+    # A judge is under no condition.
+    for condition in plan.resolved_conditions() if model in plan.models else ():
         try:
             require_capabilities(found, condition)
         except InputError as error:

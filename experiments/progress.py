@@ -22,6 +22,41 @@ from toolablate.traces.terminal.numbers import dollars
 SECONDS_BETWEEN_LINES = 10.0
 
 
+def _bar(doing: str, console: Console) -> Progress:
+    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
+    return Progress(TextColumn(f"[bold]{doing}"), *columns, console=console)
+
+
+class GradingProgress:
+    """How far judges are; it begins where the trials end."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._total = 0
+        self._failed = 0
+        self._done = 0
+        self.bar = _bar("answers graded", console)
+        self._task = self.bar.add_task("answers graded", total=None, start=False)
+
+    @property
+    def began(self) -> bool:
+        return self._total > 0
+
+    def begin(self, total: int) -> None:
+        self._total = total
+        self.bar.start_task(self._task)
+        self.bar.update(self._task, total=total)
+        self._console.print(f"{counted(total, 'answer')} to be graded by judges")
+
+    def ended(self, *, made: bool) -> None:
+        self._done += 1
+        self._failed += not made
+        self.bar.advance(self._task)
+
+    def line(self) -> str:
+        return f"{self._done - self._failed}/{self._total} answers graded, {self._failed} could not be"
+
+
 class RunProgress:
     """A `Watcher` for people. Counts are of this run; costs are what the price table says, or unknown."""
 
@@ -40,15 +75,9 @@ class RunProgress:
         self._skipped: set[str] = set()
         self._failures: Counter[str] = Counter()
         self._notes: list[str] = []
-        self._bar = Progress(
-            TextColumn("[bold]trials"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            console=console,
-        )
+        self._bar = _bar("trials", console)
         self._task = self._bar.add_task("trials", total=None)
+        self._gradings = GradingProgress(console)
         self._live = Live(get_renderable=self._render, console=console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> Self:
@@ -111,11 +140,23 @@ class RunProgress:
     def beat(self) -> None:
         if not self._console.is_terminal and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
-            for line in (self._summary_line(), *self._slow):
+            now = self._gradings.line() if self._gradings.began else self._summary_line()
+            for line in (now, *self._slow):
                 self._console.print(line, markup=False)
 
     def given_up(self, model: str, remaining: int, reason: str) -> None:
         self._notes.append(f"{model}: {counted(remaining, 'trial')} left undone, {plain_text(reason)}")
+
+    def grading(self, total: int) -> None:
+        self._gradings.begin(total)
+        if self._console.is_terminal and not self._live.is_started:
+            self._live.start()
+
+    def graded(self, *, made: bool) -> None:
+        self._gradings.ended(made=made)
+
+    def judge_given_up(self, judge: str, remaining: int, reason: str) -> None:
+        self._notes.append(f"{judge}: {counted(remaining, 'answer')} left ungraded, {plain_text(reason)}")
 
     def tell(self, text: str) -> None:
         self._console.print(text, markup=False)
@@ -124,6 +165,12 @@ class RunProgress:
         self._console.print(f"Warning: {text}", style="yellow", markup=False)
 
     def stopping(self) -> None:
+        if self._gradings.began:
+            self._console.print(
+                "Stopping: what judges are being asked will end in its own time; Ctrl-C again to cancel it",
+                style="yellow",
+            )
+            return
         self._console.print(
             f"Stopping: of {counted(self._in_flight, 'trial')} in flight, those that wait to ask for their first reply"
             " are let go, the others will end in their own time; Ctrl-C again to cancel them",
@@ -157,4 +204,5 @@ class RunProgress:
             )
         lines = [Text(f"  {count} x {code}", style="red") for code, count in self._failures.most_common(3)]
         waits = [Text(f"  {wait}", style="yellow") for wait in self._slow]
-        return Group(table, *lines, *waits, Text(self._summary_line(), style="dim"), self._bar)
+        bars = [self._bar, self._gradings.bar] if self._gradings.began else [self._bar]
+        return Group(table, *lines, *waits, Text(self._summary_line(), style="dim"), *bars)

@@ -1,8 +1,9 @@
-"""The models of a plan, connected: live, recorded or replayed."""
+"""The models and judges of a plan, connected: live, recorded or replayed."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Literal
 
 from toolablate.agents import Line, ModelSource, PacedSource, connect, lines_of
 from toolablate.experiments.plan import Plan
@@ -11,9 +12,13 @@ from toolablate.traces.records import Model, OpenAIModel
 
 WORLD = "replies"
 
+Section = Literal["models", "judges"]
+"""Of a plan."""
+
 
 def replies_world(plan: Plan) -> dict[str, str]:
     """How replies are come by, as a part of the trials' world; for replays, with the root digest of what was recorded.
+    Judges are no part of it: they look at answers that are there already, and each score says by which judge it is.
 
     Raises InputError where there is nothing to replay; StoreError where it is damaged.
     """
@@ -31,13 +36,20 @@ def replies_world(plan: Plan) -> dict[str, str]:
 
 
 def is_replayed(plan: Plan, model: Model) -> bool:
-    """Whether a model of the plan is never asked, so that it needs neither its endpoint nor its key."""
+    """Whether a model or judge of the plan is never asked, so that it needs neither its endpoint nor its key."""
     return isinstance(model, OpenAIModel) and plan.replies.mode == "replay"
 
 
 def asked_lines(plan: Plan) -> dict[str, Line]:
-    """The lines, by model, in which requests to the plan's endpoints wait."""
-    return lines_of(model for model in plan.models if not is_replayed(plan, model))
+    """The lines in which requests to the plan's endpoints wait, by `_line_key`: models and judges with one address and
+    one key share a pace."""
+    sections: tuple[tuple[Section, Sequence[Model]], ...] = (("models", plan.models), ("judges", plan.judges))
+    return lines_of(
+        model.model_copy(update={"name": _line_key(section, model)})
+        for section, models in sections
+        for model in models
+        if not is_replayed(plan, model)
+    )
 
 
 async def open_sources(
@@ -48,18 +60,37 @@ async def open_sources(
 
     Raises InputError where one cannot be had, or where what is replayed is no more what `world` says.
     """
-    connected = [model for model in plan.models if not is_replayed(plan, model)]
+    return await _open(plan, "models", plan.models, stack, lines, world.get(WORLD, ""))
+
+
+async def open_judges(plan: Plan, stack: AsyncExitStack, lines: Mapping[str, Line]) -> dict[str, ModelSource]:
+    """The models of the plan's judges by name, as `open_sources` does it; recorded into the file of the models' replies
+    and replayed from there. Raises InputError where one cannot be had."""
+    return await _open(plan, "judges", plan.judges, stack, lines, "")
+
+
+async def _open(
+    plan: Plan,
+    section: Section,
+    models: Sequence[Model],
+    stack: AsyncExitStack,
+    lines: Mapping[str, Line],
+    replayed: str,
+) -> dict[str, ModelSource]:
+    """`replayed` is the world that a replay has to be of, "" for any."""
     sources = {
-        model.name: await stack.enter_async_context(_connected(model, lines.get(model.name))) for model in connected
+        model.name: await stack.enter_async_context(_connected(model, lines.get(_line_key(section, model))))
+        for model in models
+        if not is_replayed(plan, model)
     }
-    endpoints = [model for model in plan.models if isinstance(model, OpenAIModel)]
+    endpoints = [model for model in models if isinstance(model, OpenAIModel)]
     if plan.replies.mode == "live" or not endpoints:
         return sources
     from toolablate.agents.replies import RecordedSource, ReplayedSource, ReplyLibrary
 
     recording = plan.replies.mode == "record"
     library = await stack.enter_async_context(ReplyLibrary(plan.replies.file, write=recording))
-    if not recording and world[WORLD] != _replay(library.root()):
+    if not recording and replayed and replayed != _replay(library.root()):
         raise InputError(
             f"replies.file: {plan.replies.file} is just being recorded into",
             hint="Wait until that run is done, and run again.",
@@ -70,6 +101,11 @@ async def open_sources(
             RecordedSource(sources[model.name], model, library) if recording else ReplayedSource(model, library)
         )
     return sources
+
+
+def _line_key(section: Section, model: Model) -> str:
+    """A judge may have the name of a model."""
+    return f"{section}.{model.name}"
 
 
 def _replay(root: str) -> str:

@@ -74,13 +74,13 @@ async def run_trials(
                 for _ in range(workers[name]):
                     group.create_task(work.run())
     except* ToolablateError as errors:
-        raise _first(errors) from None
+        raise first_error(errors) from None
     return skipped
 
 
-def _first(group: BaseExceptionGroup[ToolablateError]) -> ToolablateError:
+def first_error(group: BaseExceptionGroup[ToolablateError]) -> ToolablateError:
     error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error
+    return first_error(error) if isinstance(error, BaseExceptionGroup) else error
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class _Work:
         except LetGo:
             raise
         except Exception as error:  # noqa: BLE001 - a bug in a tool or model must cost one trial, and be seen
-            trace = await _failed(session, _as_internal(error), began)
+            trace = await _failed(session, as_internal(error), began)
         else:
             trace = await session.finish(result.outcome, result.seconds, result.usage, result.cost_usd)
         setting.failures.note(planned, trace)
@@ -171,5 +171,5 @@ async def _failed(session: TrialRecorder, error: ToolablateError, began: float) 
     return await session.finish("failed", seconds, usage, cost)
 
 
-def _as_internal(error: Exception) -> InternalError:
+def as_internal(error: Exception) -> InternalError:
     return InternalError(f"{type(error).__name__}: {error}", code="internal_error")

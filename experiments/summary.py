@@ -11,9 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from toolablate.experiments.comparing import read_paired
+from toolablate.experiments.judge_queue import JudgeWork
 from toolablate.experiments.ladders import ladder_view
 from toolablate.experiments.launch import Launched
 from toolablate.traces.terminal import comparison_table, counted, failures_view, misses_view
+from toolablate.traces.terminal.numbers import dollars
+from toolablate.traces.terminal.plain import one_line
 
 # The code of a replay's miss: the same command would only miss again.
 NOT_RECORDED = "not_recorded"
@@ -61,8 +64,42 @@ def print_summary(launched: Launched, console: Console) -> None:
             markup=False,
             soft_wrap=True,
         )
+    _print_judges(launched, console)
     console.print(Text(f"Written: {launched.store}"), soft_wrap=True)
     console.print(Text(f"Read a trace: {_program()} show {launched.store}"), soft_wrap=True)
+
+
+def _print_judges(launched: Launched, console: Console) -> None:
+    """What judges did and cost, which is no part of any trial's cost, and what is left ungraded, and why."""
+    for work in launched.judges:
+        spent = f"{counted(work.requests, 'request')}, {_cost(work)}" if work.requests else "without asking it"
+        console.print(f"Judge {one_line(work.judge)}: {counted(work.graded, 'answer')} graded ({spent})", markup=False)
+        for reason in work.ungraded:
+            then = (
+                'record the replies of judges first (replies.mode = "record")'
+                if reason.code == NOT_RECORDED
+                else "the same command tries again"
+            )
+            console.print(
+                f"{one_line(work.judge)}: {counted(reason.count, 'answer')} could not be graded: {reason.code};"
+                f" {then}. {one_line(reason.message, max_chars=400)}",
+                style="yellow",
+                markup=False,
+            )
+    failed = sum(reason.count for work in launched.judges for reason in work.ungraded)
+    if (left := launched.ungraded - failed) > 0:
+        be = "is" if left == 1 else "are"
+        stopped = " (you stopped the run)" if launched.stopped else ""
+        console.print(
+            f"{counted(left, 'answer')} {be} not graded yet{stopped}; the same command grades them.", style="yellow"
+        )
+
+
+def _cost(work: JudgeWork) -> str:
+    if work.unpriced == work.requests:
+        return "cost unknown"
+    unknown = f" + {counted(work.unpriced, 'request')} of unknown cost" if work.unpriced else ""
+    return dollars(work.cost_usd) + unknown
 
 
 def _program() -> str:

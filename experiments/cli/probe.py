@@ -5,10 +5,10 @@ import click
 
 @click.command("probe")
 @click.argument("plan", type=click.Path(path_type=Path))
-@click.option("--model", "name", help="Ask only the model of this name.")
+@click.option("--model", "name", help="Ask only the model or judge of this name.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was found out as JSON.")
 def command(plan: Path, name: str | None, as_json: bool) -> None:
-    """Ask the endpoints of PLAN what they can do, with a handful of small requests to each model.
+    """Ask the endpoints of PLAN what they can do, with a handful of small requests to each model and judge.
 
     Prints what was found out, with its evidence, and the line to put into the model's entry. What a rate limit or an
     outage hides is not found out. Exits with 1 if the plan wants what an endpoint lacks.

@@ -18,6 +18,7 @@ from toolablate.traces.records import (
 )
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.events import Page, indented, usage_of
+from toolablate.traces.terminal.judgements import judgement_view
 from toolablate.traces.terminal.plain import inert, one_line
 
 MAX_CHARS = 4_000
@@ -43,7 +44,11 @@ def trace_view(
     parts: list[RenderableType] = [_heading(trace, question, model, condition)]
     for event in trace.events:
         parts += page.event(event)
-    parts += [_ending(trace), *(_score(score, question) for score in scores)]
+    parts.append(_ending(trace))
+    for score in scores:
+        parts.append(_score(score, question))
+        if score.judgement is not None:
+            parts += judgement_view(score.judgement, full=full)
     return Group(*parts)
 
 

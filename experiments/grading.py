@@ -1,0 +1,165 @@
+"""Has judges grade the answers of trials that have ended."""
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolablate.agents import ModelSource, RetryPolicy
+from toolablate.agents.asking import ask
+from toolablate.agents.pacing import LetGo
+from toolablate.benchmarks import Judge
+from toolablate.experiments.judge_queue import JudgeQueue, JudgeWork
+from toolablate.experiments.runner import StopSwitch, as_internal, first_error
+from toolablate.experiments.scoring import Scorers
+from toolablate.experiments.trials import Design, PlannedTrial
+from toolablate.experiments.watcher import Watcher
+from toolablate.traces.errors import ToolablateError
+from toolablate.traces.records import JudgeCall, ModelRequest, OpenAIModel
+from toolablate.traces.store import Recorder, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Grading:
+    """What one judge is to make of one answer."""
+
+    judge: Judge
+    planned: PlannedTrial
+
+
+def ungraded(store: Path, planned: Design, scorers: Scorers) -> list[Grading]:
+    """The gradings that the store lacks: of trials that have ended and are scored by a judge, one by each judge."""
+    judged = {question.identity() for question in planned.questions if scorers.is_judged(question)}
+    if not judged:
+        return []
+    entries = [entry for entry in planned.trials if entry.trial.question in judged]
+    with Store(store) as opened:
+        lacking = [
+            (judge, opened.unscored_trials(scorer=judge.name, version=judge.version)) for judge in scorers.judges
+        ]
+    return [Grading(judge, entry) for judge, trials in lacking for entry in entries if entry.trial.id in trials]
+
+
+class Gradings:
+    """The gradings of one run. Each score is entered as it comes, so that nothing that was paid for is asked again.
+
+    Several processes may grade one store: each looks whether an answer is graded before it asks, so that at worst
+    some are graded twice, where the later score stands.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        sources: Mapping[str, ModelSource],
+        retry: RetryPolicy,
+        watcher: Watcher,
+        stop: StopSwitch,
+    ) -> None:
+        self._recorder = recorder
+        self._sources = sources
+        self._retry = retry
+        self._watcher = watcher
+        self._stop = stop
+        self._queues: dict[str, JudgeQueue[Grading]] = {}
+
+    @property
+    def work(self) -> tuple[JudgeWork, ...]:
+        """What each judge did, those left out that had nothing to do."""
+        return tuple(queue.work() for queue in self._queues.values())
+
+    @property
+    def standing(self) -> tuple[str, ...]:
+        """How far it is, in words; nothing before it begins."""
+        return tuple(
+            f"judge {name}: {queue.done:,} of {queue.total:,} answers graded" for name, queue in self._queues.items()
+        )
+
+    async def run(self, wanted: Sequence[Grading]) -> None:
+        """Makes these gradings, each judge as many at once as its model allows, until a stop is asked for.
+
+        What infrastructure keeps from being graded gets no score. Raises StoreError, which ends the run.
+        """
+        if self._stop.stopped or not wanted:
+            return
+        # In an order of its own, so that two processes that grade one store do not go hand in hand.
+        shuffled = random.sample(wanted, len(wanted))
+        for grading in sorted(shuffled, key=lambda each: each.judge.again):
+            name = grading.judge.model.name
+            self._queues.setdefault(name, JudgeQueue(name)).add(grading)
+        self._watcher.grading(len(wanted))
+        with Store(self._recorder.path) as opened:
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for queue in self._queues.values():
+                        concurrency = queue.waiting[0].judge.model.concurrency
+                        for _ in range(min(concurrency, queue.total)):
+                            group.create_task(self._work(queue, opened))
+            except* ToolablateError as errors:
+                raise first_error(errors) from None
+
+    async def _work(self, queue: JudgeQueue[Grading], store: Store) -> None:
+        while queue.waiting and not self._stop.stopped:
+            grading = queue.waiting.popleft()
+            try:
+                await self._grade(grading, queue, store)
+            except LetGo:
+                return
+            except ToolablateError as error:
+                if error.boundary == "store":
+                    raise
+                self._note(queue, error)
+            except Exception as error:  # noqa: BLE001 - what a judge wrote must not be able to end a run
+                self._note(queue, as_internal(error))
+            else:
+                queue.succeeded()
+                self._watcher.graded(made=True)
+
+    async def _grade(self, grading: Grading, queue: JudgeQueue[Grading], store: Store) -> None:
+        """Leaves what another process has graded meanwhile. By the key that the store has by now; where that is mended
+        while the judge thinks, it is asked once more."""
+        judge, trial = grading.judge, grading.planned.trial
+        named = judge.name, judge.version
+        while all((score.scorer, score.scorer_version) != named for score in store.scores(trial.id)):
+            question = store.question(trial.question)
+            calls = _Calls(grading, self._sources[judge.model.name], self._retry, queue)
+            score = await judge.grade(question, trial.id, store.trace(trial.id).answer, calls.ask)
+            score = score.model_copy(update={"target": question.key_identity()})
+            if not await self._recorder.score([score]):
+                return
+
+    def _note(self, queue: JudgeQueue[Grading], error: ToolablateError) -> None:
+        self._watcher.graded(made=False)
+        if given_up := queue.failed(error):
+            self._watcher.judge_given_up(queue.judge, given_up.count, given_up.reason)
+
+
+class _Calls:
+    """What one grading asks of its judge's model."""
+
+    def __init__(self, grading: Grading, source: ModelSource, retry: RetryPolicy, queue: JudgeQueue[Grading]) -> None:
+        judge, planned = grading.judge, grading.planned
+        # By this number recorded replies are told apart that were asked for in the same words. Who gave the same answer
+        # to a question is given the same grade, whatever the condition and the repeat, or the judge's moods would pass
+        # for effects; a re-grading, which is to show those moods, has replies of its own.
+        self._chat = source.session(planned.question, planned.condition, judge.again)
+        self._price = judge.model.price if isinstance(judge.model, OpenAIModel) else None
+        self._rng = random.Random(f"{planned.trial.id} {judge.name}")  # noqa: S311 - jitter, not a secret
+        self._retry = retry
+        self._queue = queue
+
+    async def ask(self, request: ModelRequest) -> JudgeCall:
+        """For one request the model's own `timeout_seconds` hold. Raises ModelError."""
+        asked = await ask(
+            self._chat,
+            request,
+            retry=self._retry,
+            seconds=math.inf,
+            price=self._price,
+            rng=self._rng,
+            clock=time.monotonic,
+        )
+        self._queue.paid(asked.cost_usd)
+        return JudgeCall(request=request, reply=asked.reply, cost_usd=asked.cost_usd)

@@ -1,0 +1,108 @@
+"""What a judge is still to grade, what came of the rest, and when the judge is given up."""
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
+
+from toolablate.experiments.queueing import DOWN_CODES, FATAL_CODES
+from toolablate.traces.errors import ToolablateError
+
+T = TypeVar("T")
+
+# With so many gradings failing one after the other, the endpoint is down.
+GRADINGS_IN_A_ROW = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Ungraded:
+    """So many answers could not be graded for one reason; `message` is that of one of them."""
+
+    code: str
+    message: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeWork:
+    """What one judge of a plan did in a run, its re-gradings among it.
+
+    `graded` counts answers, those among them that another process was quicker to grade; `requests` what was asked and
+    replied to. `cost_usd` is what those of known cost came to in US dollars, `unpriced` how many others there were.
+    `ungraded` says why answers were not graded.
+    """
+
+    judge: str
+    graded: int
+    requests: int
+    cost_usd: float
+    unpriced: int
+    ungraded: tuple[Ungraded, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    count: int
+    reason: str
+
+
+@dataclass(slots=True)
+class JudgeQueue(Generic[T]):
+    """The gradings of one judge."""
+
+    judge: str
+    waiting: deque[T] = field(default_factory=deque)
+    total: int = 0
+    graded: int = 0
+    _failed_in_a_row: int = 0
+    _costs: list[float | None] = field(default_factory=list)
+    _ungraded: dict[str, Ungraded] = field(default_factory=dict)
+
+    @property
+    def done(self) -> int:
+        """How many have ended, graded or not."""
+        return self.graded + sum(each.count for each in self._ungraded.values())
+
+    def add(self, grading: T) -> None:
+        self.waiting.append(grading)
+        self.total += 1
+
+    def paid(self, cost_usd: float | None) -> None:
+        """The judge replied, which costs so many US dollars, None where that is unknown."""
+        self._costs.append(cost_usd)
+
+    def succeeded(self) -> None:
+        self.graded += 1
+        self._failed_in_a_row = 0
+
+    def failed(self, error: ToolablateError) -> GivenUp | None:
+        """Takes note of a grading that could not be made, and gives up the others that would only fail like it."""
+        self._count(error, 1)
+        self._failed_in_a_row = self._failed_in_a_row + 1 if error.code in DOWN_CODES else 0
+        if error.code in FATAL_CODES:
+            return self._give_up(error, f"it would refuse them all: {error.message}")
+        if self._failed_in_a_row >= GRADINGS_IN_A_ROW:
+            return self._give_up(error, f"{self._failed_in_a_row} failed in a row, the last with: {error.message}")
+        return None
+
+    def work(self) -> JudgeWork:
+        known = [cost for cost in self._costs if cost is not None]
+        return JudgeWork(
+            judge=self.judge,
+            graded=self.graded,
+            requests=len(self._costs),
+            cost_usd=sum(known),
+            unpriced=len(self._costs) - len(known),
+            ungraded=tuple(sorted(self._ungraded.values(), key=lambda each: -each.count)),
+        )
+
+    def _give_up(self, error: ToolablateError, reason: str) -> GivenUp | None:
+        left = len(self.waiting)
+        self.waiting.clear()
+        if not left:
+            return None
+        self._count(error, left)
+        return GivenUp(left, reason)
+
+    def _count(self, error: ToolablateError, more: int) -> None:
+        held = self._ungraded.get(error.code, Ungraded(error.code, str(error), 0))
+        self._ungraded[error.code] = replace(held, count=held.count + more)

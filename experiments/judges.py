@@ -1,0 +1,37 @@
+"""The judges of a plan, and the questions whose answers they grade."""
+
+from collections.abc import Iterable
+
+from toolablate.benchmarks import Judge
+from toolablate.experiments.plan import Plan, QuestionsSection
+from toolablate.traces.records import Question
+
+SCORER = "judge"
+"""What `questions.scorer` says where a judge is to score."""
+
+
+def judges_of(plan: Plan) -> tuple[Judge, ...]:
+    """All that grade the plan's answers, the one whose scores count first: the first gradings of each judge in the
+    order of the plan, then the first re-gradings, and so on."""
+    judging = plan.judging
+    return tuple(
+        Judge(model, wording=judging.prompt, asks=judging.asks, again=again, unparsed=plan.questions.unparsed)
+        for again in range(judging.again + 1)
+        for model in plan.judges
+    )
+
+
+def is_judged(section: QuestionsSection, question: Question) -> bool:
+    """Whether a judge scores its answers: the plan says so, or it says nothing and only a judge can."""
+    return section.scorer == SCORER or (section.scorer is None and question.target.kind == "reference")
+
+
+def idle_judges(plan: Plan, questions: Iterable[Question]) -> str:
+    """What a user should know who names judges that no question needs; "" where there is none such."""
+    if not plan.judges or any(is_judged(plan.questions, question) for question in questions):
+        return ""
+    names = ", ".join(repr(model.name) for model in plan.judges)
+    return (
+        f"judges: no question needs a judge, so none is asked ({names}); they score targets of kind 'reference',"
+        f' or all questions where questions.scorer = "{SCORER}"'
+    )
