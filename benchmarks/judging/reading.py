@@ -38,13 +38,14 @@ _RANGE = re.compile(
 )
 _ASIDE = re.compile(r"""[*_`"'”’\])}\s]*(?:分|points?)?[*_`"'”’\])}\s]*(?:\Z|[(\[{:;.,–—-])""", re.IGNORECASE)
 
-_NOTHING_MORE = re.compile(r"(?:,[^{}]{0,2000}+(?=\}))?+(?:<[^<>\n]{1,40}>|[\W_])*+\Z")
-_NOTHING_BEFORE = re.compile(r"(?:json|[\W_])*+\Z", re.IGNORECASE)
-_OWN_SENTENCE = re.compile(
-    r"(?:^|[.!?;)]|\bjson|(?:score|得分|评分|分数|打分)\W{0,6}[01](?:\.0)?)(?:<[^<>\n]{1,40}>|[\W_])*+\Z",
-    re.IGNORECASE,
+_NO_WORDS = r"<[^<>\n]{1,40}>|[\W_]"
+_LABELS = (
+    r"(?:(?:the|my|is|as|in|here|final|grade|score|verdict|result|output|json|format)(?![a-z])"
+    rf"|最终|得分|评分|分数|打分|结果|输出|格式|为|是|[01](?!\d)|{_NO_WORDS})*+\Z"
 )
-_WORD = re.compile(r"[^\W_]")
+_NOTHING_MORE = re.compile(rf"(?:,[^{{}}]{{0,2000}}+(?=\}}))?+(?:{_NO_WORDS})*+\Z")
+_LABELS_ONLY = re.compile(_LABELS, re.IGNORECASE)
+_OWN_SENTENCE = re.compile(rf"(?:^|[.!?;)]){_LABELS}", re.IGNORECASE)
 _OBJECT_CHARS = 4_000
 _BEFORE_CHARS = 200
 
@@ -130,9 +131,9 @@ def _decide(plain: str, marks: list[_Mark]) -> _Mark | Fault:
     if _NOTHING_MORE.match(plain, last.end):
         line = plain.rfind("\n", 0, last.start) + 1
         own = _OWN_SENTENCE.search(plain[max(line, last.start - _BEFORE_CHARS) : last.start])
-        if own and (not differ or _WORD.search(plain, marks[-2].end, max(last.start, marks[-2].end))):
+        if own and not (differ and _LABELS_ONLY.match(plain, marks[-2].end, max(last.start, marks[-2].end))):
             return last
-    elif _NOTHING_BEFORE.match(plain[: min(first.start, _BEFORE_CHARS)]) and first.start < _BEFORE_CHARS and not differ:
+    elif _LABELS_ONLY.match(plain[: min(first.start, _BEFORE_CHARS)]) and first.start < _BEFORE_CHARS and not differ:
         return first
     return "two_grades" if differ else "no_grade"
 

@@ -52,6 +52,4 @@ def _request(system: str, user: str) -> ModelRequest:
 
 def _fenced(parts: list[tuple[Part, str]], words: Words) -> list[str]:
     code = digest_json(parts)[:CODE_DIGITS]
-    while any(code in text for _, text in parts):
-        code = digest_json([code, parts])[:CODE_DIGITS]
     return [f"<{words.parts[part]} {code}>\n{text}\n</{words.parts[part]} {code}>" for part, text in parts]
