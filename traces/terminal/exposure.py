@@ -20,6 +20,7 @@ SMALL = "*"
 def exposures_view(found: Exposures, *, questions: int = 0) -> RenderableType:
     """With so many of the questions of which most came back."""
     parts: list[RenderableType] = [_title("Exposure: ROUGE-L of continuations"), _exposures(found.exposures)]
+    parts += [_title("Verbatim runs of tokens, and what is not in the figures"), _runs(found.exposures)]
     if found.differences:
         parts += [_title("Differences between benchmarks, in points"), _differences(found.differences)]
     if questions and any(each.of_questions for each in found.exposures):
@@ -46,11 +47,21 @@ def _exposures(rows: Sequence[Exposure]) -> Fitted:
             figures("by chance", [_value(row.by_chance) for row in rows]),
             figures("above chance", [_signed(row.above_chance) for row in rows]),
             figures("95 % of that", [_signed_interval(row.above_chance) for row in rows]),
+        )
+    )
+
+
+def _runs(rows: Sequence[Exposure]) -> Fitted:
+    return Fitted(
+        (
+            _named("benchmark", [row.benchmark for row in rows]),
+            _named("model", [row.model for row in rows]),
             figures(f"runs ≥{LONG_RUN}", [_share(row.long_runs, row.able) for row in rows]),
-            figures("runs by chance", [_runs_by_chance(row) for row in rows], spare=2),
+            figures("by chance", [_runs_by_chance(row) for row in rows]),
+            figures("longest", [str(row.longest_run) for row in rows]),
+            figures("empty", [str(row.empty) for row in rows]),
             figures("missing", [str(row.missing) for row in rows]),
             figures("too short", [str(row.too_short) for row in rows]),
-            figures("empty", [str(row.empty) for row in rows], spare=1),
         )
     )
 
@@ -124,6 +135,5 @@ def _footnotes(found: Exposures) -> Iterator[str]:
     yield "95 % interval: from a bootstrap over questions, those of one cluster taken together (BCa)."
     if any(each.small for each in found.exposures):
         yield f"{SMALL}: fewer than {FEW_CLUSTERS} independent questions; do not rely on their intervals."
-    if any(each.too_short for each in found.exposures):
-        yield "too short: prompts of too few tokens to be cut in two, which were not asked."
+    yield "empty: no token came, which counts as 0; missing: no reply came; too short: too few tokens to be cut in two."
     yield "A high figure may mean that texts are predictable; compare with chance, and look at the questions."

@@ -1,0 +1,84 @@
+"""The page of an exposure test, at every width."""
+
+from datetime import UTC, datetime
+
+import pytest
+from rich.cells import cell_len
+from tests.traces.pages import SAFE, shown
+
+from toolablate.traces.analysis.exposure import Continued, Exposures, exposures, worst_exposed
+from toolablate.traces.records import Continuation
+from toolablate.traces.terminal.exposure import exposures_view
+
+EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\r\x00"
+TEXT = "the length of one side is found from its area and that of the other two sides taken together as one"
+
+
+def came(benchmark: str, number: int, tokens: int) -> Continuation:
+    """Of which so many of the first tokens come back; others repeat a word that is in no rest."""
+    rest = [*TEXT.split()[number % 5 :], str(number), benchmark]
+    return Continuation(
+        model="0" * 32,
+        benchmark=benchmark,
+        question=f"{benchmark}-{number}",
+        given="Show that",
+        rest=" ".join(rest),
+        max_tokens=60,
+        text=" ".join([*rest[:tokens], *["zzz"] * 99]),
+        finish_reason="length",
+        at=datetime(2026, 1, 2, tzinfo=UTC),
+    )
+
+
+def part(model: str, benchmark: str, count: int, exposed: int) -> Continued:
+    found = tuple(came(benchmark, number, 14 if number < exposed else number % 4) for number in range(count))
+    return Continued(model, benchmark, prompts=count + 3, too_short=2, continuations=found)
+
+
+def sample(model: str = "org/base", *benchmarks: str) -> Exposures:
+    names = benchmarks or ("LPFQA", "MMLU-devset")
+    return exposures([part(model, name, 45 - 10 * n, 5 + n) for n, name in enumerate(names)], 0.4)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 140])
+def test_a_page_fits_and_loses_no_figure(width: int) -> None:
+    found = sample()
+    page = shown(exposures_view(found, questions=2), width)
+    assert max(map(cell_len, page.splitlines())) <= width
+    assert "…" not in page
+    assert "Not shown" not in page
+    for each in found.exposures:
+        assert each.rouge_l is not None
+        assert each.above_chance is not None
+        assert f"{each.rouge_l.value:.1f}" in page
+        assert f"{each.above_chance.value:.1f}".replace("-", "−") in page
+    assert "5 of 45 (11.1 %)" in page
+    assert "6 of 35 (17.1 %)" in page
+    assert "*35" in page, "too few to rely on"
+    assert "14 of 1" in page
+
+
+def test_questions_are_listed_by_how_much_came_back() -> None:
+    found = sample()
+    listed = worst_exposed(found, 4)
+    assert all(question.own.run == 14 for _, question in listed)
+    assert [question.own.rouge_l for _, question in listed] == sorted(
+        (question.own.rouge_l for each in found.exposures for question in each.of_questions), reverse=True
+    )[:4]
+    page = shown(exposures_view(found, questions=4), 100)
+    assert all(question.question in page for _, question in listed)
+    assert "Questions of which most came back" not in shown(exposures_view(found), 100)
+
+
+def test_nothing_that_came_is_shown_as_nothing() -> None:
+    page = shown(exposures_view(exposures([Continued("m", "B", 3, 1, ())], 0.4), questions=5), 100)
+    assert "B" in page
+    assert " 2 " in page
+    assert "0.0" not in page
+
+
+@pytest.mark.parametrize("width", [60, 140])
+def test_hostile_names_are_inert(width: int) -> None:
+    page = shown(exposures_view(sample(EVIL, f"a{EVIL}", f"b{EVIL}"), questions=3), width)
+    assert SAFE.fullmatch(page)
+    assert max(map(cell_len, page.splitlines())) <= width
