@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from toolablate.traces.terminal.numbers import counted
     from toolablate.traces.terminal.plain import plain_text
     from toolablate.traces.terminal.report import verify_view
+    from toolablate.traces.terminal.scoreboard import scoreboard_view
     from toolablate.traces.terminal.status import counts_table, status_view
     from toolablate.traces.terminal.trace import trace_view
     from toolablate.traces.terminal.trials import trials_table
@@ -28,6 +29,7 @@ __all__ = [
     "flips_table",
     "misses_view",
     "plain_text",
+    "scoreboard_view",
     "status_view",
     "trace_view",
     "trials_table",
@@ -49,6 +51,7 @@ __getattr__ = importing(
         "numbers": ("counted",),
         "plain": ("plain_text",),
         "report": ("verify_view",),
+        "scoreboard": ("scoreboard_view",),
         "status": (
             "counts_table",
             "status_view",

@@ -22,7 +22,7 @@ from toolablate.traces.analysis.scoreboard.records import (
     Tiers,
     ToolEffect,
 )
-from toolablate.traces.analysis.scoreboard.scoreboard import scoreboard, scoreboard_json
+from toolablate.traces.analysis.scoreboard.scoreboard import domains_csv, scoreboard, scoreboard_json
 
 __all__ = [
     "Ablation",
@@ -45,6 +45,7 @@ __all__ = [
     "Tiers",
     "ToolEffect",
     "competition_ranks",
+    "domains_csv",
     "rank_correlation",
     "rank_intervals",
     "scoreboard",

@@ -1,5 +1,6 @@
 """Models under conditions against the baseline, with every kind of average that tables of them print."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -7,7 +8,7 @@ from typing import Any
 
 from toolablate.traces.analysis.compare import compare
 from toolablate.traces.analysis.comparison import Comparison
-from toolablate.traces.analysis.effect import Effect, effect
+from toolablate.traces.analysis.effect import effect
 from toolablate.traces.analysis.pairing import Pair, Unit, even_difference, mean, pairs, scored_in_both, unit
 from toolablate.traces.analysis.scoreboard.records import Ablation, AverageEffect, ToolEffect
 from toolablate.traces.analysis.statistics import holm
@@ -43,63 +44,62 @@ def _row(found: Comparison) -> ToolEffect:
 def _averages(
     observations: Sequence[Observation], baseline: str, order: Sequence[str], rows: Sequence[ToolEffect], seed: int
 ) -> list[AverageEffect]:
-    together = _together(observations, baseline, order, seed)
-    found = []
-    for condition in dict.fromkeys(row.condition for row in rows):
-        of_condition = [row for row in rows if row.condition == condition]
-        if len(of_condition) > 1:
-            found.append(_average(condition, of_condition, together[condition]))
-    return found
+    units = {seen.question: unit(seen) for seen in observations}
+    by_condition: dict[str, list[_Sides]] = defaultdict(list)
+    for pair in pairs(observations, baseline, order):
+        if counted := scored_in_both(pair.scored_before, pair.scored_after):
+            by_condition[pair.condition].append(_sides(pair, counted))
+    return [
+        _average([row for row in rows if row.condition == condition], models, units, seed)
+        for condition, models in by_condition.items()
+        if len(models) > 1
+    ]
 
 
-def _average(condition: str, rows: Sequence[ToolEffect], together: Effect | None) -> AverageEffect:
-    old, new, points = (
-        mean([getattr(row, name) for row in rows]) for name in ("baseline_score", "score", "delta_points")
+_Sides = Mapping[str, tuple[float, float, float]]
+"""Of each question that counts for a model: its mean score under the baseline, under the condition, and the difference
+over as many repeats of the one as of the other."""
+
+
+def _sides(pair: Pair, questions: Sequence[str]) -> _Sides:
+    both = {question: (pair.scored_before[question], pair.scored_after[question]) for question in questions}
+    return {question: (mean(old), mean(new), even_difference(old, new)) for question, (old, new) in both.items()}
+
+
+def _average(
+    rows: Sequence[ToolEffect], models: Sequence[_Sides], units: Mapping[str, Unit], seed: int
+) -> AverageEffect:
+    """Of each question the models' sum, each model weighing so much more as it lacks questions: the means of these
+    over questions are then exactly the means over models, and chance in a question is shared by the models."""
+    questions = sorted({question for model in models for question in model})
+    weights = [len(questions) / (len(models) * len(model)) for model in models]
+    before, after, tested = (
+        [
+            math.fsum(
+                weight * model[question][side]
+                for weight, model in zip(weights, models, strict=True)
+                if question in model
+            )
+            for question in questions
+        ]
+        for side in range(3)
     )
+    found = effect(before, after, [units[question] for question in questions], tested=tested, seed=seed)
     relatives = [row.delta_relative for row in rows if row.delta_relative is not None]
     return AverageEffect(
-        condition=condition,
+        condition=rows[0].condition,
         models=len(rows),
-        baseline_score=old,
-        score=new,
-        mean_points=points,
-        relative_of_means=100 * (new - old) / old if old else None,
+        questions=found.questions,
+        small=found.small,
+        baseline_score=found.baseline_score,
+        score=found.score,
+        mean_points=found.delta_points,
+        ci95=found.ci95,
+        relative_of_means=found.delta_relative,
+        relative_of_means_ci95=found.delta_relative_ci95,
         mean_of_relatives=mean(relatives) if len(relatives) == len(rows) else None,
-        questions=0 if together is None else together.questions,
-        small=True if together is None else together.small,
-        ci95=None if together is None else together.ci95,
-        p_value=None if together is None else together.p_value,
+        p_value=found.p_value,
         p_holm=None,
-    )
-
-
-def _together(
-    observations: Sequence[Observation], baseline: str, order: Sequence[str], seed: int
-) -> Mapping[str, Effect | None]:
-    """Of each condition the effect on the mean over models, question by question; None where models count on different
-    questions, so that the means would be of different models."""
-    units = {seen.question: unit(seen) for seen in observations}
-    by_condition: dict[str, list[Pair]] = defaultdict(list)
-    for pair in pairs(observations, baseline, order):
-        by_condition[pair.condition].append(pair)
-    return {condition: _effect(of_condition, units, seed) for condition, of_condition in by_condition.items()}
-
-
-def _effect(models: Sequence[Pair], units: Mapping[str, Unit], seed: int) -> Effect | None:
-    counted = [scored_in_both(pair.scored_before, pair.scored_after) for pair in models]
-    both = [pair for pair, questions in zip(models, counted, strict=True) if questions]
-    counted = [questions for questions in counted if questions]
-    if not counted or any(questions != counted[0] for questions in counted):
-        return None
-    return effect(
-        [mean([mean(pair.scored_before[question]) for pair in both]) for question in counted[0]],
-        [mean([mean(pair.scored_after[question]) for pair in both]) for question in counted[0]],
-        [units[question] for question in counted[0]],
-        tested=[
-            mean([even_difference(pair.scored_before[question], pair.scored_after[question]) for pair in both])
-            for question in counted[0]
-        ],
-        seed=seed,
     )
 
 

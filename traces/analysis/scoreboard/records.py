@@ -161,30 +161,28 @@ class ToolEffect:
 
 @dataclass(frozen=True, slots=True)
 class AverageEffect:
-    """One condition against the baseline, on average over the models that have both, each weighing the same.
+    """One condition against the baseline, on average over the models that have both, each weighing the same. Intervals
+    and the p-value are for these models and other questions of the same kind.
 
-    baseline_score,    the means of the scores, in percent
-      score
-    mean_points        the mean of the models' differences in points; so is the difference of the two means
-    relative_of_means  that difference in percent of the mean baseline score
-    mean_of_relatives  the mean of the models' relative differences, in percent; None where one of them has none
-    questions          that the interval and the p-value rest on: those that count for every one of these models. Where
-                       that is not all that count for any, there is neither
-    small              as in Comparison
-    ci95, p_value      of `mean_points`, for these models and other questions of the same kind
-    p_holm             corrected over all rows of the table, averages among them
+    questions, small       that some of these models count, and as in Comparison
+    baseline_score, score  the means of the scores, in percent
+    mean_points, ci95      the mean of the models' differences in points, which is the difference of these two means
+    relative_of_means      that difference in percent of the mean baseline score
+    mean_of_relatives      the mean of the models' relative differences, in percent; None where one of them has none
+    p_holm                 corrected over all rows of the table, averages among them
     """
 
     condition: str
     models: int
-    baseline_score: float
-    score: float
-    mean_points: float
-    relative_of_means: float | None
-    mean_of_relatives: float | None
     questions: int
     small: bool
+    baseline_score: float | None
+    score: float | None
+    mean_points: float | None
     ci95: tuple[float, float] | None
+    relative_of_means: float | None
+    relative_of_means_ci95: tuple[float, float] | None
+    mean_of_relatives: float | None
     p_value: float | None
     p_holm: float | None
 

@@ -12,6 +12,7 @@ from toolablate.traces.analysis.scoreboard.filtering import filtered
 from toolablate.traces.analysis.scoreboard.records import Scoreboard
 from toolablate.traces.analysis.scoreboard.standings import standings
 from toolablate.traces.analysis.scoreboard.tiers import tiers
+from toolablate.traces.analysis.tables import csv_text, ends
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Observation
 
@@ -54,3 +55,25 @@ def scoreboard(
 def scoreboard_json(found: Scoreboard) -> str:
     """The fields of the records; what is unknown is null."""
     return json.dumps(asdict(found), ensure_ascii=False, indent=2)
+
+
+def domains_csv(found: Scoreboard) -> str:
+    """A line for each model and domain, and for all domains together, whose name is empty in the column `domain` and
+    whose `of` is `all`."""
+    return csv_text(
+        ("model", "of", "domain", "questions", "percent", *ends("ci95", None), "small", "best"),
+        (
+            {
+                "model": each.model,
+                "of": "all" if column.domain is None else "domain",
+                "domain": column.domain,
+                "questions": each.accuracy.questions,
+                "percent": each.accuracy.percent,
+                **ends("ci95", each.accuracy.ci95),
+                "small": each.accuracy.small,
+                "best": each.best,
+            }
+            for column in (found.overall, *found.domains)
+            for each in column.scores
+        ),
+    )
