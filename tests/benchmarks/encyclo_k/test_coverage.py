@@ -10,6 +10,7 @@ from tests.benchmarks.encyclo_k.synthetic import subfield
 
 from toolablate.benchmarks.encyclo_k import compose
 from toolablate.benchmarks.encyclo_k.analyses.lengths import reply_length
+from toolablate.benchmarks.encyclo_k.analyses.positions import accuracy_test
 from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, Reply, joined
 from toolablate.benchmarks.encyclo_k.analyses.single_composed import singles_and_composed
 from toolablate.traces.analysis.accuracy import accuracy
@@ -48,12 +49,16 @@ def knowing(asked: Sequence[Question], seed: int) -> Arm:
     return Arm(
         "m",
         "none",
-        tuple(_answered(each, score == 1) for each, score in zip(asked, scores(asked, seed), strict=True)),
+        _composed(asked, seed),
         tuple(
             reply(question(n, statement=each).model_copy(update={"id": each}), "A" if knows[each] else "B")
             for n, each in enumerate(sorted(of_asked))
         ),
     )
+
+
+def _composed(asked: Sequence[Question], seed: int) -> tuple[Reply, ...]:
+    return tuple(_answered(each, score == 1) for each, score in zip(asked, scores(asked, seed), strict=True))
 
 
 def _answered(asked: Question, right: bool) -> Reply:
@@ -90,6 +95,13 @@ def test_sets_of_several_seeds_are_covered_where_those_that_share_statements_are
     assert len(set(together)) == 30
     assert 0.91 <= held(truth, lambda seed: percent(sets, together, seed)) <= 0.99
     assert held(truth, lambda seed: percent(sets, apart, seed)) < 0.89, "which is why they are"
+
+
+def test_shared_statements_accuse_no_place(sets: list[Question]) -> None:
+    """Places are drawn anew for each question, so that the tests may take questions as independent."""
+    p_values = [accuracy_test(_composed(sets, seed)).p_value for seed in range(RUNS)]
+    assert None not in p_values
+    assert 0.01 <= sum(p < 0.05 for p in p_values if p is not None) / RUNS <= 0.1
 
 
 def _partition(units: Sequence[Unit]) -> list[int]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.benchmarks.encyclo_k.synthetic import subfield
 
@@ -58,6 +58,7 @@ def test_even_the_scarcest_subfield_is_dealt(correct: int, incorrect: int) -> No
         assert len(compose(found, 1, 60)) == 60
 
 
+@settings(deadline=None)
 @given(seed=st.integers(0, 99), alone=st.integers(0, 30), made=st.integers(0, 30), paired=st.integers(0, 30))
 def test_whatever_a_subfield_has_is_dealt_or_refused(seed: int, alone: int, made: int, paired: int) -> None:
     found = [
@@ -84,3 +85,27 @@ def test_whatever_a_subfield_has_is_dealt_or_refused(seed: int, alone: int, made
     assert enough
     points = {each.id: each.point for each in found}
     assert all(max(uses([question], points).values()) == 1 for question in questions)
+
+
+def test_a_text_that_is_correct_and_incorrect_is_refused() -> None:
+    source = list(subfield("Optics 1", "Science", "en", 20, 20))
+    doubled = source[0].model_copy(update={"id": "other", "correct": False})
+    with pytest.raises(InputError, match=r'Optics 1 \(en\): .*"Optics 1-0" and "other" have the same text'):
+        compose([*source, doubled], 1, 10)
+    elsewhere = list(subfield("Optics 2", "Science", "en", 20, 20))
+    elsewhere[0] = elsewhere[0].model_copy(update={"text": source[-1].text})
+    assert compose([*source, *elsewhere], 1, 10)
+
+
+def test_a_text_stands_once_in_a_question_and_joins_those_that_have_it() -> None:
+    source = list(subfield("Optics 1", "Science", "en", 60, 60))
+    twice = [
+        each.model_copy(update={"id": f"{each.id} again", "of": each.of and f"{each.of} again"}) for each in source
+    ]
+    questions = compose([*source, *twice], 1, 30)
+    for question in questions:
+        lines = [line.partition(". ")[2] for line in question.prompt.splitlines()[1:]]
+        assert len(set(lines)) == len(lines)
+    for one, other in combinations(questions, 2):
+        texts = [{line.partition(". ")[2] for line in each.prompt.splitlines()[1:]} for each in (one, other)]
+        assert not texts[0] & texts[1] or one.cluster == other.cluster

@@ -7,7 +7,9 @@ contradicts the text beside it; an option's text counts where it is given as the
 
 The extractor was made on the sample "development". Read afterwards, "measure" showed 80 right of 83 letters (96.4 %)
 and one letter where none is named. Mended for that, "second measure", read afterwards, showed 37 of 38 and one again.
-Mended for that too, the figures below are no longer blind: they hold what was reached.
+Mended for that too, the figures below are no longer blind: they hold what was reached. Of the 198 hard replies that no
+sample has, none of which the authors could read, another reader read 60 blind: 21 right of 22 letters given, and one
+where the reply denies the letter ("the closest option is (G), but it's not correct"), which is passed over since.
 """
 
 import json
