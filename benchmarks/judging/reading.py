@@ -1,9 +1,10 @@
 """Reads the grade out of a judge's reply, in time linear in the reply's length.
 
 What a judge says of an answer may quote it, and an answer may hold a grade of its own. So a grade counts only where the
-judge puts it: at the end of its reply, as a line or sentence of its own, or at the very beginning. Where it corrects
-itself on the way, with words between the two, the one at the end counts. Anything else is no grade, and is asked for
-again: that costs one request, and a grade that was the answer's costs a wrong score.
+judge puts it: at the end of its reply, as a line or sentence of its own, or on the first line of a reply that holds no
+other. Where another stands before the one at the end, with words between them, the judge quoted it, or thought better
+of it. Anything else is no grade, and is asked for again: that costs one request, and a grade that was the answer's
+costs a wrong score.
 """
 
 import re
@@ -44,6 +45,7 @@ _LABELS = (
     rf"|最终|得分|评分|分数|打分|结果|输出|格式|为|是|[01](?!\d)|{_NO_WORDS})*+\Z"
 )
 _NOTHING_MORE = re.compile(rf"(?:,[^{{}}]{{0,2000}}+(?=\}}))?+(?:{_NO_WORDS})*+\Z")
+_LINE_ENDS = re.compile(r"(?:,[^{}]{0,2000}+(?=\}))?+(?:[^\w\n]|_)*+(?:\n|\Z)")
 _LABELS_ONLY = re.compile(_LABELS, re.IGNORECASE)
 _OWN_SENTENCE = re.compile(rf"(?:^|[.!?;)]){_LABELS}", re.IGNORECASE)
 _OBJECT_CHARS = 4_000
@@ -68,8 +70,7 @@ class _Mark(NamedTuple):
 
 
 def read_grade(reply: ModelReply) -> Grade:
-    """The grade in a reply, from a JSON object with an `answer_score` or a line "Score: x", whichever comes later; none
-    where the last of each kind differ."""
+    """The grade in a reply: a JSON object with an `answer_score`, or a line "Score: x"."""
     if reply.finish_reason == "length":
         return Grade(None, "cut_off")
     text = after_thoughts(reply.message.content)
@@ -77,12 +78,10 @@ def read_grade(reply: ModelReply) -> Grade:
         return Grade(None, "empty")
     # Replaces single characters by single ones, so that a place in the one is a place in the other.
     plain = final_part(text)
-    keys, lines = list(_keys(plain)), list(_lines(plain))
-    if not (keys or lines):
+    marks = sorted([*_keys(plain), *_lines(plain)], key=lambda mark: mark.start)
+    if not marks:
         return Grade(None, "no_grade")
-    if keys and lines and keys[-1].value != lines[-1].value:
-        return Grade(None, "two_grades")
-    decided = _decide(plain, max(filter(None, (keys, lines)), key=lambda marks: marks[-1].start))
+    decided = _decide(plain, marks, may_open=len(text) == len(reply.message.content.strip()))
     if not isinstance(decided, _Mark):
         return Grade(None, decided)
     if decided.value is None:
@@ -110,10 +109,11 @@ def _lines(plain: str) -> Iterator[_Mark]:
         number = _NUMBER.match(written)
         if number is None:
             continue
-        value = None if _RANGE.match(written, number.end()) else _grade(number)
+        ranges = _RANGE.match(written, number.end())
+        value = None if ranges else _grade(number)
         whole = match["whole"] is not None
         start, end = match.start() + (not whole), match.start("value") + number.end()
-        if whole and _ASIDE.match(written, number.end()):
+        if whole and (ranges or _ASIDE.match(written, number.end())):
             line_end = plain.find("\n", end)
             end = len(plain) if line_end < 0 else line_end
         yield _Mark(start, end, value)
@@ -124,18 +124,32 @@ def _grade(number: re.Match[str]) -> int | None:
     return int(grade["grade"]) if grade else None
 
 
-def _decide(plain: str, marks: list[_Mark]) -> _Mark | Fault:
+def _decide(plain: str, marks: list[_Mark], *, may_open: bool) -> _Mark | Fault:
     """The mark that counts, from the beginning of the object that it stands in."""
     differ = len({mark.value for mark in marks}) > 1
     first, last = _whole(plain, marks[0]), _whole(plain, marks[-1])
     if _NOTHING_MORE.match(plain, last.end):
         line = plain.rfind("\n", 0, last.start) + 1
         own = _OWN_SENTENCE.search(plain[max(line, last.start - _BEFORE_CHARS) : last.start])
-        if own and not (differ and _LABELS_ONLY.match(plain, marks[-2].end, max(last.start, marks[-2].end))):
+        if own and not (differ and _contradicts_itself(plain, marks)):
             return last
-    elif _LABELS_ONLY.match(plain[: min(first.start, _BEFORE_CHARS)]) and first.start < _BEFORE_CHARS and not differ:
+    elif may_open and not differ and first.start < _BEFORE_CHARS and _opens(plain, first):
         return first
     return "two_grades" if differ else "no_grade"
+
+
+def _contradicts_itself(plain: str, marks: list[_Mark]) -> bool:
+    """Whether of the marks at the end, between which nothing but labels stands, two differ."""
+    for earlier, later in zip(marks[-2::-1], marks[:0:-1], strict=True):
+        if not _LABELS_ONLY.match(plain, earlier.end, max(earlier.end, later.start)):
+            return False
+        if earlier.value != later.value:
+            return True
+    return False
+
+
+def _opens(plain: str, mark: _Mark) -> bool:
+    return bool(_LABELS_ONLY.match(plain, 0, mark.start) and _LINE_ENDS.match(plain, mark.end))
 
 
 def _whole(plain: str, mark: _Mark) -> _Mark:
