@@ -17,6 +17,7 @@ from toolablate.traces.analysis.agreement import (
     is_judge,
     ordered,
     scorer_pairs,
+    side_by_side,
 )
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import digest_text
@@ -75,7 +76,7 @@ def read_graded(path: Path, *, run: str = "latest", scorers: Sequence[str] = (),
 
 def _pairs(path: Path, found: Gradings, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Those that have looked at the same trials."""
-    shared = [pair for pair in pairs if found[pair[0]].keys() & found[pair[1]].keys()]
+    shared = [pair for pair in pairs if side_by_side(found, *pair)]
     if shared:
         return shared
     names = ", ".join(map(one_line, found))
@@ -90,7 +91,12 @@ def _pairs(path: Path, found: Gradings, pairs: Iterable[tuple[str, str]]) -> lis
 
 def _answers(store: Store, found: Gradings) -> dict[str, str]:
     """Of the trials that a judge has graded, where a question has several of them."""
-    graded = {trial: seen.question for scorer in found if is_judge(scorer) for trial, seen in found[scorer].items()}
+    graded = {
+        trial: seen.question
+        for scorer, trials in found.items()
+        for trial, seen in trials.items()
+        if is_judge(scorer) and seen.value is not None
+    }
     several = Counter(graded.values())
     traces = (store.trace(trial) for trial, question in graded.items() if several[question] > 1)
     return {trace.trial.id: digest_text(trace.answer) for trace in traces if trace.answer is not None}

@@ -38,6 +38,8 @@ APART = (
     ("unscored 1", "first_unscored"),
     ("unscored 2", "second_unscored"),
     ("unscored 1, 2", "unscored"),
+    ("not seen by 1", "first_absent"),
+    ("not seen by 2", "second_absent"),
 )
 
 
@@ -202,6 +204,8 @@ def _footnotes(report: AgreementReport) -> Iterator[str]:
         yield "unparsed: no answer could be read, which counts as not correct."
     if any(row.first_unscored or row.second_unscored or row.unscored for row in report.agreements):
         yield "unscored: looked at and left without a value, so not in n."
+    if any(row.first_absent or row.second_absent for row in report.agreements):
+        yield "not seen by 1: scored by 2, and never put to 1, or not yet."
     if report.shifts:
         count = numbers.counted(len(report.shifts), "effect")
         yield f"p Holm: that 1 and 2 see the same effect, corrected for the {count} shown by both."

@@ -2,7 +2,7 @@
 
 from toolablate.traces.analysis.agreement.agreement import Agreement, agreements
 from toolablate.traces.analysis.agreement.disagreement import Disagreement, disagreements
-from toolablate.traces.analysis.agreement.gradings import Gradings, gradings
+from toolablate.traces.analysis.agreement.gradings import Gradings, gradings, side_by_side
 from toolablate.traces.analysis.agreement.judge_noise import JudgeNoise, judge_noise
 from toolablate.traces.analysis.agreement.kappa import Table, cohens_kappa, kappa_interval
 from toolablate.traces.analysis.agreement.regrading import Regraded, regraded
@@ -39,4 +39,5 @@ __all__ = [
     "regraded",
     "scorer_pairs",
     "shifts",
+    "side_by_side",
 ]

@@ -1,10 +1,10 @@
 """How far two scorers agree on the same trials."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from toolablate.traces.analysis.agreement.gradings import Both, Gradings, arms, correct, seen_by_both
+from toolablate.traces.analysis.agreement.gradings import Both, Gradings, arms, correct, side_by_side
 from toolablate.traces.analysis.agreement.kappa import Table, cohens_kappa, kappa_interval
 from toolablate.traces.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING, Effect, effect
 from toolablate.traces.analysis.pairing import Unit, mean, unit
@@ -31,9 +31,11 @@ class Agreement:
     difference_points    second_score - first_score, with its 95 % interval
     first_unparsed,      of the trials those from which a scorer could read no answer, and which it so counts as wrong
       second_unparsed
-    first_unscored,      trials that count not, because this scorer looked at them and gave no value, and the other did
+    first_unscored,      trials that do not count, since this scorer looked at them and gave no value, and the other did
       second_unscored
-    unscored             those to which neither gave a value
+    unscored             those that both looked at, and neither gave a value
+    first_absent,        those to which the other gave a value, and at which this scorer has not looked
+      second_absent
 
     Intervals are from a bootstrap over clusters; None where the data cannot tell.
     """
@@ -64,6 +66,8 @@ class Agreement:
     first_unscored: int
     second_unscored: int
     unscored: int
+    first_absent: int
+    second_absent: int
 
 
 def agreements(
@@ -75,7 +79,7 @@ def agreements(
 
 
 def _rows(found: Gradings, first: str, second: str, order: Sequence[str], seed: int) -> Iterator[Agreement]:
-    seen = seen_by_both(found, first, second)
+    seen = side_by_side(found, first, second)
     if not seen:
         return
     by_arm = list(arms(seen, order))
@@ -116,10 +120,23 @@ def _row(first: str, second: str, model: str | None, condition: str | None, seen
         difference_ci95=scores.ci95,
         first_unparsed=sum(each.first.verdict == "unparsed" for each in counted),
         second_unparsed=sum(each.second.verdict == "unparsed" for each in counted),
-        first_unscored=sum(each.first.value is None and each.second.value is not None for each in seen),
-        second_unscored=sum(each.first.value is not None and each.second.value is None for each in seen),
-        unscored=sum(each.first.value is None and each.second.value is None for each in seen),
+        **_left_out(seen),
     )
+
+
+def _left_out(seen: Sequence[Both]) -> dict[str, int]:
+    """The trials that do not count, by why."""
+    sides = [
+        side for each in seen for side in (("first", each.first, each.second), ("second", each.second, each.first))
+    ]
+    lacking = Counter(
+        f"{name}_{'absent' if own.verdict is None else 'unscored'}"
+        for name, own, other in sides
+        if own.value is None and other.value is not None
+    )
+    neither = sum(each.looked and each.first.value is None and each.second.value is None for each in seen)
+    names = ("first_unscored", "second_unscored", "first_absent", "second_absent")
+    return {name: lacking[name] for name in names} | {"unscored": neither}
 
 
 def _by_unit(counted: Sequence[Both]) -> dict[Unit, Table]:

@@ -1,7 +1,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolablate.traces.analysis.agreement.gradings import Gradings, arms, seen_by_both
+from toolablate.traces.analysis.agreement.gradings import Gradings, arms, side_by_side
 from toolablate.traces.records import Verdict
 
 
@@ -43,7 +43,7 @@ def disagreements(
             second_verdict=each.second.verdict,
         )
         for first, second in pairs
-        for model, condition, trials in arms(seen_by_both(found, first, second), order)
+        for model, condition, trials in arms(side_by_side(found, first, second), order)
         for each in trials
         if each.first.value is not None and each.second.value is not None
         if each.first.verdict is not None and each.second.verdict is not None

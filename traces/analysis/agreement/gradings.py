@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from toolablate.traces.store import Observation
 
 Gradings = Mapping[str, Mapping[str, Observation]]
-"""By scorer, then by trial: the ended trials that a scorer has looked at, with its value and verdict."""
+"""By scorer, then by trial: the ended trials with its value and verdict, None where it has not looked at them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,11 @@ class Both:
         return self.first.value is not None and self.second.value is not None
 
     @property
+    def looked(self) -> bool:
+        """Whether both looked at it, and be it in vain."""
+        return self.first.verdict is not None and self.second.verdict is not None
+
+    @property
     def same(self) -> bool:
         """Whether both say that it is correct, or both that it is not."""
         return correct(self.first) == correct(self.second)
@@ -31,18 +36,22 @@ def gradings(observations: Mapping[str, Iterable[Observation]]) -> dict[str, dic
     """Of all observations of each scorer. Scorers stay in their order; one that has looked at no trial is left out.
     What infrastructure spoiled counts for none."""
     found = {
-        scorer: {each.trial: each for each in seen if each.outcome != "failed" and each.verdict is not None}
-        for scorer, seen in observations.items()
+        scorer: {each.trial: each for each in seen if each.outcome != "failed"} for scorer, seen in observations.items()
     }
-    return {scorer: trials for scorer, trials in found.items() if trials}
+    return {
+        scorer: trials for scorer, trials in found.items() if any(each.verdict is not None for each in trials.values())
+    }
 
 
-def seen_by_both(found: Gradings, first: str, second: str) -> list[Both]:
-    """The trials that two scorers have looked at, whether or not they gave a value, by question, model, condition and
-    repeat."""
+def side_by_side(found: Gradings, first: str, second: str) -> list[Both]:
+    """The trials that one of two scorers has looked at, by question, model, condition and repeat; none where they have
+    not looked at the same."""
     shared = found[first].keys() & found[second].keys()
     both = [Both(found[first][trial], found[second][trial]) for trial in shared]
-    return sorted(both, key=lambda each: _place(each.first))
+    if not any(each.looked for each in both):
+        return []
+    looked = [each for each in both if each.first.verdict is not None or each.second.verdict is not None]
+    return sorted(looked, key=lambda each: _place(each.first))
 
 
 def correct(seen: Observation) -> bool:

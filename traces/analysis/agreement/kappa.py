@@ -6,7 +6,7 @@ Source: Cohen (1960), "A Coefficient of Agreement for Nominal Scales", Education
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolablate.traces.analysis.statistics import bootstrap_interval
+from toolablate.traces.analysis.statistics import RESAMPLES, bootstrap_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def cohens_kappa(table: Table) -> float | None:
     return 2 * (table.trials * table.both - first * second) / beyond if beyond else None
 
 
-def kappa_interval(tables: Sequence[Table], *, seed: int = 0) -> tuple[float, float] | None:
+def kappa_interval(tables: Sequence[Table], *, seed: int = 0, resamples: int = RESAMPLES) -> tuple[float, float] | None:
     """The 95 % interval of the kappa of all trials, by a bootstrap over independent units, of which each has a table.
 
     What is drawn are the jackknife's pseudo-values of the units, whose mean kappa is but for its bias (Busing, Meijer
@@ -72,5 +72,5 @@ def kappa_interval(tables: Sequence[Table], *, seed: int = 0) -> tuple[float, fl
         if left is None:
             return None
         sums.append(total.trials * known - (total.trials - each.trials) * left)
-    found = bootstrap_interval(sums, [float(each.trials) for each in tables], seed=seed)
+    found = bootstrap_interval(sums, [float(each.trials) for each in tables], seed=seed, resamples=resamples)
     return None if found is None else (max(-1.0, found[0]), min(1.0, found[1]))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from toolablate.traces.analysis.agreement.gradings import Both, Gradings, arms, seen_by_both
+from toolablate.traces.analysis.agreement.gradings import Both, Gradings, arms, side_by_side
 from toolablate.traces.analysis.agreement.scorers import grading
 from toolablate.traces.analysis.effect import too_few
 from toolablate.traces.analysis.pairing import Unit, even_difference, mean, scored_in_both, unit
@@ -62,7 +62,7 @@ def shifts(
 def _of_pair(
     found: Gradings, first: str, second: str, baseline: str, order: Sequence[str], seed: int
 ) -> Iterator[Shift]:
-    counted = [each for each in seen_by_both(found, first, second) if each.counts]
+    counted = [each for each in side_by_side(found, first, second) if each.counts]
     units = {each.first.question: unit(each.first) for each in counted}
     by_arm = {(model, condition): _Arm.of(trials) for model, condition, trials in arms(counted, order)}
     for (model, condition), after in by_arm.items():
