@@ -7,31 +7,10 @@ from toolablate.benchmarks.encyclo_k.analyses import Reply, is_ours, tables
 from toolablate.experiments.comparing import observe
 from toolablate.traces.analysis.encyclo_k import EncycloKTables
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Question
 from toolablate.traces.store import Observation, Store
 from toolablate.traces.terminal.plain import one_line
 
 ID_CHARS = 8
-
-
-def write_questions(files: Sequence[tuple[Path, Sequence[Question]]], *, source: Path) -> None:
-    """As a plan reads them. Raises InputError where one cannot be written; and before any is, where one is the file
-    that they come from, or another of them."""
-    for place, (path, _) in enumerate(files):
-        if _is_same(path, source):
-            raise InputError(f"{path} is the file that is read", hint="Name another file to write.", code="same_file")
-        if any(_is_same(path, other) for other, _ in files[:place]):
-            raise InputError(f"{path} is named twice", hint="Each needs a file of its own.", code="same_file")
-    for path, questions in files:
-        try:
-            path.write_text("".join(f"{question.to_json()}\n" for question in questions), encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"cannot write {path}: {error.strerror}", code="unwritable") from None
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    """Also by way of a link."""
-    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
 
 
 def read_tables(path: Path, *, run: str = "all", scorer: str | None = None, seed: int = 0) -> EncycloKTables:

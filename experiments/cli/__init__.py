@@ -21,6 +21,7 @@ COMMANDS = {
     "audit-table": "Recompute a published table of scores, changes and averages.",
     "exposure": "Measure how much of benchmarks' prompts models can go on with.",
     "encyclo-k": "Compose questions of Encyclo-K, bring in published ones, and analyse replies to them.",
+    "lpfqa": "Bring in questions of LPFQA, and make its papers' tables.",
     "power": "Say what effects a plan could show, before it is run.",
     "probe": "Ask the endpoints of a plan what they can do.",
     "doctor": "Say what works on this machine, and how to get the rest.",

@@ -62,7 +62,7 @@ def compose(
     language, and one option names all that are correct, or all that are incorrect.
     """
     from toolablate.benchmarks.encyclo_k import compose, load_statements, single_statements
-    from toolablate.experiments.encyclo_k import write_questions
+    from toolablate.experiments.importing import write_questions
     from toolablate.traces.terminal import counted
 
     found = load_statements(statements)
@@ -86,7 +86,7 @@ def import_published(published: Path, output: Path) -> None:
     language. What else it has is passed over.
     """
     from toolablate.benchmarks.encyclo_k import load_published_questions
-    from toolablate.experiments.encyclo_k import write_questions
+    from toolablate.experiments.importing import write_questions
     from toolablate.traces.terminal import counted
 
     questions = load_published_questions(published)

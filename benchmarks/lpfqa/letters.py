@@ -1,0 +1,123 @@
+"""The letters that a reference names, where it is certain that it names letters."""
+
+import re
+from itertools import pairwise
+
+from toolablate.benchmarks.lettering import LETTERS
+from toolablate.benchmarks.lpfqa.options import Options, has_mark
+
+_INTRODUCTION = re.compile(
+    r"(?:(?:正确|参考|最终|标准|本题){0,2}(?:答案|选项|选择)\s{0,2}(?:应该|应)?(?:是|为|选)?|(?:应该|应|故)?选(?!项|择)"
+    r"|(?:the\s)?(?:(?:correct|right|final)\s)?(?:answers?|options?|choices?)(?:\s(?:is|are))?)\s{0,2}[:：]?\s{0,4}",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d{1,3}\s{0,2}[.．、)）]\s{0,4}")
+_LETTER = r"[(（\[【\"“'*]{0,3}(?:选项|Option )?([A-Z])(?![A-Za-z0-9_'’^])[\])）】\"”'*]{0,3}"
+_ONE = re.compile(_LETTER)
+_SEPARATOR = re.compile(r"\s{0,3}(?:[,，、;；&\n]|以及|和|与|及|\band\b|\s)\s{0,3}(?:and\s|以及|和)?")
+_RUN = re.compile(r"[*(（\"“]{0,3}([A-Z]{2,26})(?![A-Za-z0-9_'’^-])[*)）\"”]{0,3}")
+_SMALL = re.compile(r"[(（]?([a-z])[)）]?[.。]?")
+_END = re.compile(r"(?:项|选项)?(?:都?是?(?:正确|对)的?|(?:is|are)\scorrect)?[\s.。!！;；]*")
+_STRONG = re.compile(r"[ \t]?(?:。|—{1,2})|[ \t]{0,4}[.．、]?[ \t]{0,4}\n")
+_WEAK = re.compile(r"\s?(?:[.．、:：]|[-–]\s)\s{0,4}|\s{0,2}(?=[(（])|(?<=[)）\]】*])\s{0,4}")
+_PART_END = re.compile(r"[\n;；]")
+_TOKEN = re.compile(r"[\u4e00-\u9fff]|[^\W_\u4e00-\u9fff]+")
+
+
+def right_letters(reference: str, options: Options) -> tuple[str, ...]:
+    """In alphabetical order; () where the reference is anything but letters of these options.
+
+    After a letter the text of its option may stand, and after a full stop or on further lines anything that is no other
+    answer. Letters out of order are none: they may answer a question for an order.
+    """
+    text = reference.strip()
+    introduction = _INTRODUCTION.match(text, _skipped(_NUMBER, text, 0))
+    start = introduction.end() if introduction else _skipped(_NUMBER, text, 0)
+    letters = _from_parts(text, options) or _read(text[start:].strip(), options, introduced=introduction is not None)
+    in_order = all(one < other for one, other in pairwise(letters))
+    return tuple(letters) if in_order and all(letter in LETTERS[: options.count] for letter in letters) else ()
+
+
+def _skipped(pattern: re.Pattern[str], text: str, position: int) -> int:
+    match = pattern.match(text, position)
+    return match.end() if match else position
+
+
+def _read(text: str, options: Options, *, introduced: bool) -> str:
+    """Letters at the beginning, and after them nothing, the one letter's text, or what is no other answer."""
+    if small := _SMALL.fullmatch(text):
+        return "" if _is_said_by_another(small[1].upper(), options) else small[1].upper()
+    run = _RUN.match(text)
+    letters, end = (run[1], run.end()) if run else _listed(text)
+    if not letters or _END.fullmatch(text[end:].lstrip()):
+        return "" if (run and _is_word(letters, options)) or _is_said_by_another(letters, options) else letters
+    strong, weak = _STRONG.match(text, end), _WEAK.match(text, end)
+    if certain := strong or (weak if introduced else None):
+        rest = text[certain.end() :].strip()
+        return "" if _answers_again(rest) or _is_of_another(rest, letters, options) else letters
+    if weak and len(letters) == 1:
+        rest = text[weak.end() :]
+        return letters if _is_text_of(rest, letters, options) and not has_mark(rest) else ""
+    return ""
+
+
+def _listed(text: str) -> tuple[str, int]:
+    letters, position, end = "", 0, 0
+    while match := _ONE.match(text, position):
+        letters, end = letters + match[1], match.end()
+        separator = _SEPARATOR.match(text, end)
+        if separator is None:
+            break
+        position = separator.end()
+    return letters, end
+
+
+def _from_parts(text: str, options: Options) -> str:
+    """Several options, each with its letter and its text, on lines of their own or between semicolons."""
+    letters = ""
+    for part in filter(None, map(str.strip, _PART_END.split(text))):
+        match = _ONE.match(part)
+        weak = match and _WEAK.match(part, match.end())
+        if not match or not weak or not _is_text_of(part[weak.end() :], match[1], options):
+            return ""
+        letters += match[1]
+        if len(letters) > options.count or has_mark(part[weak.end() :]):
+            return ""
+    return letters
+
+
+def _is_word(letters: str, options: Options) -> bool:
+    """Whether several letters are a word that an option says: "AC" of alternating current."""
+    return len(letters) > 1 and any(letters in _TOKEN.findall(text) for text in options.texts)
+
+
+def _is_said_by_another(letters: str, options: Options) -> bool:
+    """Whether one letter is all that another option says: a grade, a vitamin."""
+    said = (letter for letter, text in zip(LETTERS, options.texts, strict=False) if _TOKEN.findall(text) == [letters])
+    return any(letter != letters for letter in said)
+
+
+def _answers_again(rest: str) -> bool:
+    """Whether a line begins with letters too: a question of several parts, or a word on the other options."""
+    for line in map(str.strip, rest.split("\n")):
+        match = _ONE.match(line, _skipped(_NUMBER, line, 0))
+        if match and (_WEAK.match(line, match.end()) or _END.fullmatch(line[match.end() :].lstrip())):
+            return True
+    return has_mark(rest)
+
+
+def _is_of_another(rest: str, letters: str, options: Options) -> bool:
+    others = [text for letter, text in zip(LETTERS, options.texts, strict=False) if letter not in letters]
+    return any(_agree(rest, text) for text in others)
+
+
+def _is_text_of(said: str, letter: str, options: Options) -> bool:
+    place = LETTERS.index(letter)
+    return place < len(options.texts) and _agree(said.strip(" ()（）"), options.texts[place])
+
+
+def _agree(said: str, text: str) -> bool:
+    """Whether one begins with the other, word by word."""
+    one, other = _TOKEN.findall(said.casefold()), _TOKEN.findall(text.casefold())
+    length = min(len(one), len(other))
+    return one[:length] == other[:length] if length else said.strip() == text.strip()
