@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.traces.agreement.graded import AGAIN, JUDGE, OTHER, RULE, graded, trial
+from tests.traces.agreement.graded import AGAIN, JUDGE, OTHER, RULE, Grade, graded, trial
 
-from toolablate.traces.analysis import FEW_DIFFERING
+from toolablate.traces.analysis import FEW_DIFFERING, Observation
 from toolablate.traces.analysis.agreement import (
     agreements,
     disagreements,
@@ -136,27 +136,67 @@ def test_shifts_are_corrected_for_one_another_and_gradings_of_one_judge_are_no_s
     assert shifts(graded(rows), PAIR, "no such baseline") == []
 
 
-@pytest.mark.parametrize("repeats", [1, 3])
-def test_a_judge_whose_errors_are_the_same_under_all_conditions_shifts_nothing(repeats: int) -> None:
-    """One time in twenty, and its interval covers 0 in the others."""
+Rates = tuple[float, float]
+
+
+def _judged(
+    rng: np.random.Generator, repeats: int, chances: Rates, missed: Rates, let_pass: Rates
+) -> list[tuple[Observation, dict[str, Grade]]]:
+    """150 questions, some easy and some hard, under two conditions: how many are right under each, and of the right and
+    of the wrong ones how many a judge takes for the other."""
+    rows: list[tuple[Observation, dict[str, Grade]]] = []
+    for condition, chance, miss, passed in zip(("none", "tool"), chances, missed, let_pass, strict=True):
+        hard = rng.uniform(-0.25, 0.25, size=(150, 1))
+        right = rng.random((150, repeats)) < chance + hard
+        judged = right ^ (rng.random((150, repeats)) < np.where(right, miss, passed))
+        rows += [
+            (trial(f"q{n}", condition, k), {RULE: int(right[n, k]), JUDGE: int(judged[n, k])})
+            for n in range(150)
+            for k in range(repeats)
+        ]
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("repeats", "let_pass", "points", "differential"),
+    [(1, (0.2, 0.2), -9, 0), (3, (0.2, 0.2), -9, 0), (1, (0.1, 0.4), 3, 12)],
+    ids=["alike", "alike, repeats", "unlike"],
+)
+def test_errors_that_differ_by_condition_are_told_from_those_that_only_shrink_an_effect(
+    repeats: int, let_pass: Rates, points: float, differential: float
+) -> None:
+    """Of a true effect of 30 points. Errors of .1 and .2 shrink it by three tenths, whatever the condition."""
     rng, runs = np.random.default_rng(repeats), 300
-    found, covered = 0, 0
-    for run in range(runs):
-        rows = []
-        for condition, chance in (("none", 0.4), ("tool", 0.7)):
-            right = rng.random((120, repeats)) < chance
-            judged = right ^ (rng.random((120, repeats)) < 0.15)
-            rows += [
-                (trial(f"q{n}", condition, k), {RULE: int(right[n, k]), JUDGE: int(judged[n, k])})
-                for n in range(120)
-                for k in range(repeats)
-            ]
-        # Errors in both directions: 15 % of .4 and of .6 cancel to +3 points, of .7 and .3 to -6.
-        (row,) = shifts(graded(rows), PAIR, "none")
-        assert row.ci95 is not None
-        covered += row.ci95[0] <= -9 <= row.ci95[1]
-        found += row.p_value < 0.05
-    assert covered / runs == pytest.approx(0.95, abs=0.04)
+    found = [
+        shifts(
+            graded(_judged(rng, repeats, (0.4, 0.7), (0.1, 0.1), let_pass)), PAIR, "none", seed=run // 50, resamples=999
+        )[0]
+        for run in range(runs)
+    ]
+    assert np.mean([row.points for row in found]) == pytest.approx(points, abs=1)
+    assert np.mean([row.differential_points for row in found]) == pytest.approx(differential, abs=1)
+    for truth, intervals in (
+        (points, [row.ci95 for row in found]),
+        (differential, [row.differential_ci95 for row in found]),
+    ):
+        covered = np.mean([each is not None and each[0] <= truth <= each[1] for each in intervals])
+        assert covered == pytest.approx(0.95, abs=0.045)
+    significant = np.mean([row.p_value < 0.05 for row in found])
+    assert significant > 0.5 if differential else 0.01 <= significant <= 0.09
+
+
+def test_two_judges_have_a_shift_and_no_truth_to_err_from() -> None:
+    rng = np.random.default_rng(1)
+    rows = [
+        (seen, {OTHER: grades[RULE], JUDGE: grades[JUDGE]})
+        for seen, grades in _judged(rng, 1, (0.4, 0.7), (0.1, 0.1), (0.1, 0.9))
+    ]
+    (row,) = shifts(graded(rows), [(OTHER, JUDGE)], "none")
+    assert (row.differential_points, row.differential_ci95) == (None, None)
+    assert row.p_value < 0.05
+    always = graded([(seen, {RULE: 1, JUDGE: grades[JUDGE]}) for seen, grades in rows])
+    (row,) = shifts(always, PAIR, "none")
+    assert row.differential_points is None, "of wrong answers nothing is known"
 
 
 def test_disagreements_are_the_trials_off_the_tables_diagonal() -> None:

@@ -6,7 +6,8 @@ Source: Cohen (1960), "A Coefficient of Agreement for Nominal Scales", Education
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolablate.traces.analysis.statistics import RESAMPLES, bootstrap_interval
+from toolablate.traces.analysis.agreement.jackknife import jackknifed_interval
+from toolablate.traces.analysis.statistics import RESAMPLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,9 @@ class Table:
             self.neither + other.neither,
         )
 
-    def __sub__(self, other: "Table") -> "Table":
-        return Table(
-            self.both - other.both,
-            self.first_only - other.first_only,
-            self.second_only - other.second_only,
-            self.neither - other.neither,
-        )
+    @property
+    def cells(self) -> tuple[float, ...]:
+        return self.both, self.first_only, self.second_only, self.neither
 
 
 def cohens_kappa(table: Table) -> float | None:
@@ -56,21 +53,16 @@ def cohens_kappa(table: Table) -> float | None:
 def kappa_interval(tables: Sequence[Table], *, seed: int = 0, resamples: int = RESAMPLES) -> tuple[float, float] | None:
     """The 95 % interval of the kappa of all trials, by a bootstrap over independent units, of which each has a table.
 
-    What is drawn are the jackknife's pseudo-values of the units, whose mean kappa is but for its bias (Busing, Meijer
-    and van der Leeden 1999, "Delete-m Jackknife for Unequal m", Statistics and Computing 9), so that it is the same
-    bootstrap as of all other figures. None where kappa is undefined with or without some unit, or where nothing says
-    how much it varies: fewer than two units, or no trial on which the two differ.
+    None where kappa is undefined with or without some unit, or where nothing says how much it varies: fewer than two
+    units, or no trial on which the two differ.
     """
-    total = sum(tables, Table(0, 0, 0, 0))
-    known = cohens_kappa(total)
-    without = {each: cohens_kappa(total - each) for each in set(tables)}
-    if known is None or not total.first_only + total.second_only:
+    if not any(each.agreed < each.trials for each in tables):
         return None
-    sums = []
-    for each in tables:
-        left = without[each]
-        if left is None:
-            return None
-        sums.append(total.trials * known - (total.trials - each.trials) * left)
-    found = bootstrap_interval(sums, [float(each.trials) for each in tables], seed=seed, resamples=resamples)
+    found = jackknifed_interval(
+        lambda cells: cohens_kappa(Table(*map(round, cells))),
+        [each.cells for each in tables],
+        [float(each.trials) for each in tables],
+        seed=seed,
+        resamples=resamples,
+    )
     return None if found is None else (max(-1.0, found[0]), min(1.0, found[1]))
