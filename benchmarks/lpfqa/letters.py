@@ -63,7 +63,7 @@ def _read(text: str, options: Options, *, introduced: bool) -> str:
 
 def _listed(text: str) -> tuple[str, int]:
     letters, position, end = "", 0, 0
-    while match := _ONE.match(text, position):
+    while len(letters) <= len(LETTERS) and (match := _ONE.match(text, position)):
         letters, end = letters + match[1], match.end()
         separator = _SEPARATOR.match(text, end)
         if separator is None:

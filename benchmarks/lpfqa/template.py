@@ -21,9 +21,10 @@ def judge_prompt(system: str, template: str, *, prompt: str, reference: str) -> 
     # Split at once, so that what is filled in is never searched for places itself.
     pieces = _PLACE.split(template)
     texts, names = pieces[::2], pieces[1::2]
-    if names.count(_RESPONSE) != 1:
+    count = names.count(_RESPONSE)
+    if count != 1:
         raise LineError(
-            f"'judge_prompt_template' has {names.count(_RESPONSE) or 'no'} places for the answer",
+            f"'judge_prompt_template' has {f'{count} places' if count else 'no place'} for the answer",
             "It needs {response} once, and may have {prompt} and {response_reference}.",
         )
     sides = [texts[0]]
