@@ -71,23 +71,21 @@ def _resampled(total: Floats, size: Floats, seed: int, resamples: int) -> Floats
 
 
 def _interval(model: int, scores: Floats, drawn: Floats, clusters: float, confidence: float) -> RankInterval | None:
+    # Those of which nothing is known are ruled neither above nor below.
     known = [other for other in range(len(scores)) if np.isfinite(drawn[:, other]).all()]
     if model not in known:
         return None
-    rivals = [other for other in known if other != model]
-    # Nothing is known of the others, so they may stand anywhere.
-    unknown = len(scores) - 1 - len(rivals)
-    if not rivals:
-        return 1, 1 + unknown
-    leads = scores[model] - scores[rivals]
-    away = (drawn[:, [model]] - drawn[:, rivals]) - leads
+    leads = scores[model] - scores[known]
+    away = (drawn[:, [model]] - drawn[:, known]) - leads
     # Where all questions say the same of a pair, its spread is not 0: one more might say the opposite.
     spread = np.maximum(away.std(axis=0, ddof=1), 2 * np.abs(leads) / (clusters + 1))
-    spread[spread <= TOLERANCE] = math.inf
-    beyond = _expanded(float(np.quantile(np.max(np.abs(away) / spread, axis=1), confidence)), clusters) * spread
-    above = int(np.sum(leads < -beyond))
-    below = int(np.sum(leads > beyond))
-    return 1 + above, len(scores) - below
+    apart = spread > TOLERANCE
+    if not apart.any():
+        return 1, len(scores)
+    leads, away, spread = leads[apart], away[:, apart], spread[apart]
+    deviations = float(np.quantile(np.max(np.abs(away) / spread, axis=1), confidence))
+    beyond = _expanded(max(deviations, -_NORMAL.inv_cdf((1 - confidence) / 2)), clusters) * spread
+    return 1 + int(np.sum(leads < -beyond)), len(scores) - int(np.sum(leads > beyond))
 
 
 def _expanded(deviations: float, clusters: float) -> float:

@@ -1,0 +1,97 @@
+"""Models by domain: means over repeats, ties, failures, order."""
+
+import random
+import statistics
+
+import pytest
+from tests.traces.scoreboard.boards import columns, once, percents, right, seen
+
+from toolablate.traces.analysis.scoreboard import domains_csv, scoreboard
+from toolablate.traces.errors import InputError
+
+DOMAINS = ["law"] * 4 + ["maths"] * 2
+
+
+def test_a_question_counts_once_whatever_its_repeats() -> None:
+    values = [[1.0, 1.0, 0.0], [0.0], [1.0], [0.0, 0.0, 0.0], [1.0, 0.0], [1.0]]
+    found = scoreboard(seen("a", values, domains=DOMAINS), "none")
+    assert columns(found)["law"].scores[0].accuracy.percent == pytest.approx(100 * (2 / 3 + 1) / 4)
+    assert columns(found)["maths"].scores[0].accuracy.percent == pytest.approx(75)
+    assert found.overall.scores[0].accuracy.percent == pytest.approx(100 * (2 / 3 + 1 + 0.5 + 1) / 6)
+
+
+def test_runs_are_shown_by_themselves_with_their_spread() -> None:
+    values = [[1.0, 1.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, None]]
+    (row,) = scoreboard(seen("a", values), "none").standings
+    assert [(each.repeat, each.questions, each.percent) for each in row.repeats] == [(0, 4, 75), (1, 4, 25), (2, 3, 0)]
+    assert row.repeat_mean == pytest.approx(100 / 3)
+    assert row.repeat_sd == pytest.approx(statistics.stdev([75, 25, 0]))
+    assert row.accuracy.percent == pytest.approx(100 * (2 / 3 + 1 / 3 + 1 / 3) / 4)
+
+
+def test_the_best_are_all_that_are_equal_and_so_are_the_lowest() -> None:
+    models = {"a": 3, "b": 1, "c": 3, "d": 1}
+    found = scoreboard([each for name, count in models.items() for each in seen(name, right(count, 4))], "none")
+    assert (found.overall.highest, found.overall.lowest) == (("a", "c"), ("b", "d"))
+    assert [each.model for each in found.overall.scores if each.best] == ["a", "c"]
+    assert [(row.model, row.rank) for row in found.standings] == [("a", 1), ("c", 1), ("b", 3), ("d", 3)]
+    assert found.overall.mean == pytest.approx(50)
+
+
+def test_what_infrastructure_spoiled_is_not_wrong_and_is_told() -> None:
+    trials = [
+        *seen("a", once([1.0, None, 1.0, 0.0])),
+        *seen("b", once([1.0, 0.0, 0.0, 0.0])),
+        *seen("c", once([None] * 4)),
+    ]
+    found = scoreboard(trials, "none")
+    assert percents(found.overall.scores) == {"a": "66.67", "b": "25.00"}
+    assert [(row.model, row.rank, row.missing) for row in found.standings] == [("a", 1, 1), ("b", 2, 0), ("c", None, 4)]
+    assert found.overall.mean == pytest.approx((200 / 3 + 25) / 2)
+
+
+def test_domains_are_not_made_up_and_questions_without_one_come_last() -> None:
+    assert scoreboard(seen("a", right(1, 2)), "none").domains == ()
+    found = scoreboard(seen("a", right(1, 3), domains=["maths", "", "law"]), "none")
+    assert [(column.domain, column.questions) for column in found.domains] == [("law", 1), ("maths", 1), ("", 1)]
+    assert found.overall.domain is None
+
+
+def test_other_conditions_are_no_part_of_the_baseline() -> None:
+    trials = [*seen("a", right(1, 4)), *seen("a", right(4, 4), condition="python")]
+    assert scoreboard(trials, "none").overall.scores[0].accuracy.percent == 25
+    assert scoreboard(trials, "python").overall.scores[0].accuracy.percent == 100
+
+
+def test_a_baseline_without_scores_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match=r"No trial under 'nine' has a score\n  .*: none, python\."):
+        scoreboard([*seen("a", right(1, 2)), *seen("a", right(1, 2), condition="python")], "nine")
+    with pytest.raises(InputError, match="No trial under 'none'"):
+        scoreboard(seen("a", once([None])), "none")
+
+
+@pytest.mark.parametrize(("right_ones", "clusters", "small"), [(50, 100, False), (50, 5, True), (6, 100, True)])
+def test_small_cells_are_marked_by_independent_questions(right_ones: int, clusters: int, small: bool) -> None:
+    trials = seen("a", right(right_ones, 100), clusters=[str(number % clusters) for number in range(100)])
+    assert scoreboard(trials, "none").overall.scores[0].accuracy.small is small
+
+
+def test_the_order_of_trials_does_not_matter() -> None:
+    trials = [
+        each
+        for number, name in enumerate("abc")
+        for condition in ("none", "python")
+        for each in seen(name, [[1.0, 0.0]] * (number + 3) + [[0.0, 0.0]] * 5, condition=condition)
+    ]
+    shuffled = random.Random(1).sample(trials, len(trials))
+    assert scoreboard(shuffled, "none") == scoreboard(trials, "none")
+
+
+def test_the_domain_table_as_csv() -> None:
+    lines = domains_csv(scoreboard(seen("=a", right(1, 2), domains=["law", ""]), "none")).splitlines()
+    assert lines[0] == "model,of,domain,questions,percent,ci95_low,ci95_high,small,best"
+    assert [line.split(",")[:5] for line in lines[1:]] == [
+        ["'=a", "all", "", "2", "50.0"],
+        ["'=a", "domain", "law", "1", "100.0"],
+        ["'=a", "domain", "", "1", "0.0"],
+    ]
