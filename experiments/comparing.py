@@ -1,7 +1,7 @@
 """Reads a store and compares: what `compare` and the end of `run` share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolablate.experiments.kernel_changes import changed_kernels
@@ -80,9 +80,13 @@ def observe(store: Store, *, run: str = "all", scorer: str | None = None) -> lis
     """The ended trials that `run` stands for as in `read_paired`, with the scores of one scorer; by default with those
     of that run's scorers. Raises InputError for a run or scorer that is not there."""
     chosen = _chosen(store, run)
-    known = store.scorers()
+    known, trials = store.scorers(), None if run == "all" else chosen.id
     scorers = [scorer] if scorer else [name for name in chosen.scorers if name in known]
-    return store.observations(run=None if run == "all" else chosen.id, scorers=scorers)
+    if scorers or not chosen.scorers:
+        return store.observations(run=trials, scorers=scorers)
+    # What others made of the trials must not be taken for the scores of those that have not scored yet.
+    observations = store.observations(run=trials, scorers=known[:1])
+    return [replace(seen, value=None, verdict=None) for seen in observations]
 
 
 def _chosen(store: Store, run: str) -> Run:

@@ -1,0 +1,196 @@
+"""Judges that fail, and gradings that are stopped: nothing is scored that was not graded, and nothing graded twice."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.experiments.conftest import Cli
+from tests.experiments.judged import GRADE, all_scores, asked_about, grades, judge_at, judged_plan, let_judge, verdicts
+from tests.experiments.plans import endpoint_plan, wait_for
+from tests.servers.chat_server import ChatServer, ChatServers, Hang, Slow, Status, reply
+
+from toolablate.traces.store import Store
+
+
+def slowly(request: dict[str, Any]) -> Any:
+    return Slow(0.3, grades(request))
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_gradings_that_are_stopped_go_on_where_they_stopped(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path, sign: signal.Signals
+) -> None:
+    chat_server.answers(slowly)
+    plan = judged_plan(tmp_path, judge_at(chat_server.url, more="concurrency = 2"), count=8)
+    command = [sys.executable, "-m", "toolablate", "run", str(plan)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        wait_for(lambda: len(chat_server.requests) >= 5)
+        running.send_signal(sign)
+        output, errors = running.communicate(timeout=60)
+    assert "Traceback" not in errors
+    graded, asked = len(all_scores(store)), len(chat_server.requests)
+    assert 3 <= graded < 16
+    if sign == signal.SIGINT:
+        assert running.returncode == 1, errors
+        assert f"{16 - graded} answers are not graded yet (you stopped the run)" in output
+        assert graded == asked
+    assert cli("verify", store).returncode == 0
+    chat_server.answers(grades)
+    assert cli("run", plan).returncode == 0
+    assert len(chat_server.requests) - asked == 16 - graded
+    assert Counter(verdicts(store).values()) == {"correct": 15, "wrong": 1}
+    assert cli("verify", store).returncode == 0
+
+
+def test_trials_that_are_stopped_leave_the_judge_alone(
+    chat_servers: ChatServers, chat_server: ChatServer, tmp_path: Path
+) -> None:
+    with chat_servers.server() as judge:
+        judge.answers(grades)
+        chat_server.answers(lambda request: Slow(0.2, reply("Answer: 1")))
+        plan = endpoint_plan(tmp_path, chat_server.url, count=20)
+        let_judge(plan, judge_at(judge.url))
+        command = [sys.executable, "-m", "toolablate", "run", str(plan)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+            wait_for(lambda: len(chat_server.requests) >= 4)
+            running.send_signal(signal.SIGINT)
+            output, errors = running.communicate(timeout=60)
+        assert running.returncode == 1, errors
+        assert "not graded yet (you stopped the run)" in output
+        assert judge.requests == []
+
+
+def test_a_judge_that_is_down_is_given_up_and_scores_nothing(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    chat_server.answers(lambda request: Status(500, {"message": "out of order"}))
+    plan = judged_plan(
+        tmp_path, judge_at(chat_server.url, more="concurrency = 4"), count=30, extra="runner.attempts = 1"
+    )
+    ran = cli("run", plan)
+    assert ran.returncode == 1, ran.stderr
+    assert len(chat_server.requests) < 20
+    assert "failed in a row" in ran.stderr
+    assert "j: 60 answers could not be graded: server_error; the same command tries again" in " ".join(
+        ran.stdout.split()
+    )
+    assert all_scores(store) == []
+    chat_server.answers(grades)
+    assert cli("run", plan).returncode == 0
+    assert Counter(verdicts(store).values()) == {"correct": 59, "wrong": 1}
+
+
+def test_one_answer_that_cannot_be_graded_holds_up_no_other(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    def refuses_one(request: dict[str, Any]) -> Any:
+        return Status(400, {"message": "no"}) if asked_about(request) == "Riddle 1" else grades(request)
+
+    chat_server.answers(refuses_one)
+    ran = cli("run", judged_plan(tmp_path, judge_at(chat_server.url)), "--json")
+    assert ran.returncode == 1
+    told = json.loads(ran.stdout)
+    assert (told["missing"], told["ungraded"]) == (0, 2)
+    (work,) = told["judges"]
+    assert (work["graded"], [(each["code"], each["count"]) for each in work["ungraded"]]) == (6, [("bad_request", 2)])
+    assert len(verdicts(store)) == 6
+
+
+def test_a_refusal_for_the_rate_is_waited_out(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:
+    chat_server.plays(Status(429, headers={"Retry-After": "0"})).answers(grades)
+    ran = cli("run", judged_plan(tmp_path, judge_at(chat_server.url), count=1))
+    assert ran.returncode == 0, ran.stderr
+    assert "refused 1 request (429)" in ran.stdout
+    assert len(verdicts(store)) == 2
+
+
+def test_a_judge_that_refuses_the_key_is_not_asked_for_every_answer(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    chat_server.answers(lambda request: Status(401, {"message": "\x1b]0;owned\x07 bad key"}))
+    ran = cli("run", judged_plan(tmp_path, judge_at(chat_server.url, more="concurrency = 2"), count=20))
+    assert ran.returncode == 1
+    assert len(chat_server.requests) <= 2
+    assert "j: 38 answers left ungraded, it would refuse them all" in " ".join(ran.stderr.split())
+    assert "40 answers could not be graded: unauthorized" in ran.stdout
+    assert "\x1b" not in ran.stderr + ran.stdout
+    assert all_scores(store) == []
+
+
+def test_the_grades_of_another_judge_are_never_taken_for_those_of_the_first(
+    chat_servers: ChatServers, chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    with chat_servers.server() as refuses:
+        refuses.answers(lambda request: Status(401))
+        chat_server.answers(grades)
+        judges = judge_at(refuses.url, "first") + judge_at(chat_server.url, "second") + "[judging]\nagain = 1\n"
+        ran = cli("run", judged_plan(tmp_path, judges))
+        assert ran.returncode == 1, ran.stderr
+    assert "first: 16 answers could not be graded" in ran.stdout
+    assert len(all_scores(store)) == 16
+    (compared,) = json.loads(cli("compare", store, "--json").stdout)["comparisons"]
+    assert (compared["baseline_score"], compared["score"]) == (None, None)
+
+
+def test_two_processes_grade_one_store(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:
+    chat_server.answers(lambda request: Status(401))
+    plan = judged_plan(tmp_path, judge_at(chat_server.url, more="concurrency = 2"), count=20)
+    assert cli("run", plan).returncode == 1
+    before = len(chat_server.requests)
+    chat_server.answers(lambda request: Slow(0.1, grades(request)))
+    command = [sys.executable, "-m", "toolablate", "run", str(plan)]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for run in runs:
+        _, errors = run.communicate(timeout=90)
+        assert run.returncode == 0, errors
+    assert Counter(verdicts(store).values()) == {"correct": 39, "wrong": 1}
+    assert 40 <= len(chat_server.requests) - before < 60
+    assert cli("verify", store).returncode == 0
+
+
+def test_what_only_grades_needs_neither_the_models_key_nor_an_endpoint(
+    chat_servers: ChatServers,
+    chat_server: ChatServer,
+    tmp_path: Path,
+    cli: Cli,
+    store: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MODEL_KEY", "sk-model-0123456789")
+    chat_server.answers(lambda request: reply("Answer: ALPHA"))
+    plan = endpoint_plan(tmp_path, chat_server.url, count=3, model="api_key_env = 'MODEL_KEY'")
+    assert cli("run", plan).returncode == 0
+    monkeypatch.delenv("MODEL_KEY")
+    with chat_servers.server() as judge:
+        judge.answers(grades)
+        let_judge(plan, judge_at(judge.url))
+        ran = cli("run", plan)
+        assert ran.returncode == 0, ran.stderr
+        assert len(judge.requests) == len(chat_server.requests) == 3
+    assert len(verdicts(store)) == 3
+
+
+def test_status_tells_how_far_the_judges_are(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:
+    chat_server.answers(lambda request: Hang() if asked_about(request) == "Riddle 1" else grades(request))
+    plan = judged_plan(tmp_path, judge_at(chat_server.url))
+    command = [sys.executable, "-m", "toolablate", "run", str(plan)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        wait_for(lambda: store.exists() and "judge j: 6 of 8 answers graded" in cli("status", store).stdout)
+        running.terminate()
+        _, errors = running.communicate(timeout=30)
+    assert running.returncode == 1, errors
+    with Store(store) as opened:
+        assert len(opened.scorers()) == 1
+
+
+def test_what_a_judge_writes_ends_no_run(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:
+    chat_server.answers(lambda request: reply("\ud800 " + "{" * 50_000 + GRADE % 1))
+    ran = cli("run", judged_plan(tmp_path, judge_at(chat_server.url) + "[judging]\nasks = 1\n", count=1))
+    assert ran.returncode == 0, ran.stderr
+    assert len(all_scores(store)) == 2
+    assert cli("verify", store).returncode == 0

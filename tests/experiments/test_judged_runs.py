@@ -1,0 +1,192 @@
+"""Runs whose answers a judge grades, by the real command line and over real HTTP."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.experiments.conftest import Cli
+from tests.experiments.judged import (
+    GRADE,
+    RIGHT,
+    WRONG,
+    all_scores,
+    asked_about,
+    grades,
+    judge_at,
+    judged_plan,
+    let_judge,
+    riddles,
+    verdicts,
+)
+from tests.servers.chat_server import ChatServer, ChatServers, reply
+
+from toolablate.traces.store import Store
+
+PRICE = "price = { input = 100, output = 1000 }"
+CHOICE = {"id": "c", "prompt": "Which?", "choices": ["this", "that"], "answer": "A"}
+
+
+def test_a_judge_grades_what_has_ended(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUDGE_KEY", "sk-judge-0123456789")
+    chat_server.answers(grades)
+    judge = judge_at(chat_server.url, more=f"{PRICE}\napi_key_env = 'JUDGE_KEY'")
+    plan = judged_plan(tmp_path, judge)
+    ran = cli("run", plan)
+    assert ran.returncode == 0, ran.stderr
+    assert "8 answers to be graded by judges" in ran.stderr
+    assert "Judge j: 8 answers graded (8 requests, $0.048)" in ran.stdout
+    found = verdicts(store)
+    assert found.pop(("q0", "none")) == "wrong"
+    assert len(found) == 7
+    assert set(found.values()) == {"correct"}
+    assert {headers["authorization"] for headers in chat_server.headers} == {"Bearer sk-judge-0123456789"}
+    assert b"sk-judge-0123456789" not in store.read_bytes()
+    with Store(store) as opened:
+        assert {trace.cost_usd for trace in opened.traces()} == {None}
+    assert cli("verify", store).returncode == 0
+    again = json.loads(cli("run", plan, "--json").stdout)
+    assert (again["missing"], again["ungraded"], again["judges"]) == (0, 0, [])
+    assert len(chat_server.requests) == 8
+
+
+def test_a_plan_may_have_answers_for_judges_and_for_others(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    chat_server.answers(grades)
+    questions = [*riddles(2), CHOICE]
+    judge = judge_at(chat_server.url)
+    ran = cli("run", judged_plan(tmp_path, judge, questions=questions, answers={"c": "Answer: A"}))
+    assert ran.returncode == 0, ran.stderr
+    with Store(store) as opened:
+        (run,) = opened.runs()
+        assert [name.partition("[")[0] for name in run.scorers] == ["choice", "judge"]
+    assert len(chat_server.requests) == 4
+    (compared,) = json.loads(cli("compare", store, "--json").stdout)["comparisons"]
+    assert (compared["baseline_score"], compared["score"]) == (pytest.approx(200 / 3), 100)
+    by_kind = json.loads(cli("compare", store, "--by", "kind", "--json").stdout)["comparisons"]
+    assert len(by_kind) == 3
+    plan = tmp_path / "plan.toml"
+    let_judge(plan, "")
+    assert cli("run", plan).returncode == 0
+    assert len(chat_server.requests) == 6
+    assert verdicts(store)["c", "none"] == "wrong"
+    assert cli("verify", store).returncode == 0
+
+
+def test_a_second_judge_and_gradings_again_run_no_model(
+    chat_servers: ChatServers, chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    chat_server.answers(grades)
+    plan = judged_plan(tmp_path, judge_at(chat_server.url))
+    assert cli("run", plan).returncode == 0
+    with chat_servers.server() as severe:
+        severe.answers(lambda request: reply(GRADE % 0))
+        more = judge_at(severe.url, "severe") + "[judging]\nagain = 2\n"
+        plan.write_text(plan.read_text(encoding="utf-8") + more, encoding="utf-8")
+        ran = json.loads(cli("run", plan, "--json").stdout)
+        assert (len(chat_server.requests), len(severe.requests)) == (8 + 16, 24)
+    done = {work["judge"]: (work["graded"], work["requests"]) for work in ran["judges"]}
+    assert done == {"j": (16, 16), "severe": (24, 24)}
+    with Store(store) as opened:
+        names = opened.scorers()
+        assert all(len(opened.attempts(trace.trial.id)) == 1 for trace in opened.traces())
+    assert sorted(name.count("again=") for name in names) == [0, 0, 1, 1, 1, 1]
+    (usual,) = json.loads(cli("compare", store, "--json").stdout)["comparisons"]
+    assert (usual["baseline_score"], usual["score"]) == (75, 100)
+    (second,) = json.loads(cli("compare", store, "--json", "--scorer", names[-1]).stdout)["comparisons"]
+    assert (second["baseline_score"], second["score"]) == (0, 0)
+
+
+def test_a_broken_grade_is_asked_for_again_and_then_left_unscored(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    def unsure(request: dict[str, object]) -> object:
+        asked = str(request["messages"]).count("assistant")
+        mends = asked_about(request) == "Riddle 1" and asked
+        return reply(GRADE % 1 if mends else "It is hard to say. \x1b]0;owned\x07")
+
+    chat_server.answers(unsure)
+    plan = judged_plan(tmp_path, judge_at(chat_server.url) + "[judging]\nasks = 2\n", count=2, conditions=["none"])
+    ran = cli("run", plan)
+    assert ran.returncode == 0, ran.stderr
+    assert len(chat_server.requests) == 4
+    assert verdicts(store) == {("q0", "none"): "unscored", ("q1", "none"): "correct"}
+    broken, mended = sorted(all_scores(store), key=lambda score: score.verdict, reverse=True)
+    assert (broken.value, mended.value) == (None, 1.0)
+    assert broken.judgement is not None
+    shown = cli("show", store, broken.trial).stdout
+    assert "judged by j" in shown
+    assert "asked 2 times" in " ".join(shown.split())
+    assert "It is hard to say" not in shown
+    whole = cli("show", store, broken.trial, "--full").stdout
+    assert whole.count("It is hard to say") == 2
+    assert "\x1b" not in whole
+    assert cli("run", plan).returncode == 0
+    assert len(chat_server.requests) == 4
+
+
+def test_an_empty_answer_needs_no_judge(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:
+    plan = judged_plan(
+        tmp_path, judge_at(chat_server.url), answers={"q0": "  "}, count=1, section="unparsed = 'exclude'"
+    )
+    ran = cli("run", plan)
+    assert ran.returncode == 0, ran.stderr
+    assert chat_server.requests == []
+    assert {(score.verdict, score.value) for score in all_scores(store)} == {("unparsed", None)}
+    assert "Judge j: 2 answers graded (without asking it)" in ran.stdout
+
+
+def test_a_mended_rubric_is_graded_by_again(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:
+    chat_server.answers(grades)
+    plan = judged_plan(tmp_path, judge_at(chat_server.url))
+    assert cli("run", plan).returncode == 0
+    file = tmp_path / "questions.jsonl"
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    lines[2]["rubric"] = {"points": "It has to say why."}
+    file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    before = len(chat_server.requests)
+    chat_server.answers(lambda request: reply(GRADE % ("has to say why" not in str(request))))
+    ran = cli("run", plan)
+    assert ran.returncode == 0, ran.stderr
+    assert len(chat_server.requests) == before + 2
+    assert {key for key, verdict in verdicts(store).items() if verdict == "wrong"} == {
+        ("q0", "none"),
+        ("q2", "none"),
+        ("q2", "scaffold"),
+    }
+    assert cli("verify", store).returncode == 0
+
+
+def test_the_words_of_a_row_reach_the_judge_as_they_are(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    chat_server.answers(lambda request: reply(GRADE % 1))
+    prompt = {"system": "You judge.", "before": "ANSWER: <", "after": "> Well?"}
+    questions = riddles(1, rubric={"prompt": prompt})
+    plan = judged_plan(
+        tmp_path, judge_at(chat_server.url) + "[judging]\nprompt = 'row'\n", questions=questions, conditions=["none"]
+    )
+    ran = cli("run", plan)
+    assert ran.returncode == 0, ran.stderr
+    (request,) = chat_server.requests
+    assert [message["content"] for message in request["messages"]] == ["You judge.", f"ANSWER: <{WRONG}> Well?"]
+    (score,) = all_scores(store)
+    assert "prompt=row" in score.scorer
+
+
+def test_a_scripted_judge_needs_no_endpoint(tmp_path: Path, cli: Cli, store: Path) -> None:
+    lines = [
+        {"question": "q0", "replies": [{"content": GRADE % 0}]},
+        {"question": "q0", "repeat": 1, "replies": [{"content": GRADE % 1}]},
+    ]
+    (tmp_path / "grades.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    judge = "[[judges]]\nprovider = 'scripted'\nname = 'm'\nscript = 'grades.jsonl'\n[judging]\nagain = 1\n"
+    ran = cli("run", judged_plan(tmp_path, judge, count=1, answers={"q0": RIGHT}))
+    assert ran.returncode == 0, ran.stderr
+    assert {(score.scorer.count("again"), score.verdict) for score in all_scores(store)} == {
+        (0, "wrong"),
+        (1, "correct"),
+    }
+    assert "judged by m (scripted)" in cli("show", store, all_scores(store)[0].trial).stdout
