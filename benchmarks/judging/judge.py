@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from toolablate.benchmarks.extraction.markers import THOUGHT_END
 from toolablate.benchmarks.extraction.reading import EMPTY
 from toolablate.benchmarks.judging.reading import Fault, read_grade
 from toolablate.benchmarks.judging.request import asked_again, own_request, row_request
@@ -57,13 +58,14 @@ class Judge:
         return ""
 
     async def grade(self, question: Question, trial_id: str, answer: str | None, ask: Ask) -> Score:
-        """Grades the final reply of a trial, None where it ended without one. Raises what `ask` raises: a judge that
-        cannot be reached makes no score."""
+        """Grades the final reply of a trial, None where it ended without one; thoughts that an endpoint left in it are
+        no part of the answer. Raises what `ask` raises: a judge that cannot be reached makes no score."""
         if refused := self.refusal(question):
             return self._score(trial_id, None, "unscored", refused)
-        if answer is None or not answer.strip():
+        said = (answer or "").rpartition(THOUGHT_END)[2]
+        if not said.strip():
             return self._score(trial_id, 0.0 if self.unparsed == "wrong" else None, "unparsed", EMPTY)
-        request, calls = self._request(question, answer), list[JudgeCall]()
+        request, calls = self._request(question, said), list[JudgeCall]()
         while True:
             calls.append(await ask(request))
             grade = read_grade(calls[-1].reply)

@@ -7,7 +7,7 @@ from tests.benchmarks.judging.conftest import J0, J1, PROMPT, question
 from tests.servers.chat_server import ChatServer, Drop, Status, Step, reply
 
 from toolablate.benchmarks import Judge
-from toolablate.benchmarks.judging import Ask
+from toolablate.benchmarks.judging import Ask, Wording
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import (
     JudgeCall,
@@ -154,7 +154,7 @@ async def test_a_judge_that_cannot_be_reached_makes_no_score(
     assert raised.value.code == code
 
 
-@pytest.mark.parametrize("answer", [None, "", " \n"])
+@pytest.mark.parametrize("answer", [None, "", " \n", "<think>12 V</think>\n"])
 @pytest.mark.parametrize(("policy", "value"), [("wrong", 0.0), ("exclude", None)])
 async def test_no_judge_is_asked_where_there_is_no_answer(
     chat_server: ChatServer, judge_model: OpenAIModel, asking: Ask, answer: str | None, policy: str, value: float | None
@@ -176,6 +176,16 @@ async def test_the_words_of_the_question_s_own_are_sent_to_the_letter(
         {"role": "system", "content": "Be strict."},
         {"role": "user", "content": "Measure: 12 V\nAnswer:  12 V \nIs it right?"},
     ]
+
+
+@pytest.mark.parametrize("wording", ["own", "row"])
+async def test_thoughts_in_a_reply_are_no_part_of_the_answer(
+    chat_server: ChatServer, judge_model: OpenAIModel, asking: Ask, wording: Wording
+) -> None:
+    chat_server.plays(reply(J1))
+    await Judge(judge_model, wording).grade(question(row=PROMPT), "t1", "<think>9 V, no</think>12 volts", asking)
+    assert "12 volts" in chat_server.messages[1]["content"]
+    assert "9 V" not in chat_server.messages[1]["content"]
 
 
 async def test_an_empty_system_message_is_not_sent(
