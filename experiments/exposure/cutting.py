@@ -28,7 +28,7 @@ class Beginning:
     max_tokens: int
 
     def asked_of(self, model: OpenAIModel) -> tuple[str, str, str, str, str, int]:
-        """What a `Continuation` of it by this model answers."""
+        """As a `Continuation` of it by this model says it."""
         return (model.identity(), self.benchmark, self.question.id, self.given, self.rest, self.max_tokens)
 
 

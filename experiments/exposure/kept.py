@@ -52,7 +52,7 @@ class ContinuationFile:
     def append(self, continuation: Continuation) -> None:
         """Durable when it returns. Raises StoreError where it cannot be written."""
         self._write(continuation.to_json().encode() + b"\n")
-        self.found.setdefault(continuation.answers(), continuation)
+        self.found.setdefault(continuation.asked, continuation)
 
     def _lock(self) -> None:
         try:
@@ -74,7 +74,7 @@ class ContinuationFile:
 
 
 def _read(path: Path, content: bytes) -> tuple[dict[tuple[object, ...], Continuation], int]:
-    """The continuations by what they answer, of two the first, and how many bytes are sound."""
+    """The continuations by what was asked, of two the first, and how many bytes are sound."""
     found: dict[tuple[object, ...], Continuation] = {}
     sound = 0
     for number, line in enumerate(content.splitlines(keepends=True), start=1):
@@ -91,6 +91,6 @@ def _read(path: Path, content: bytes) -> tuple[dict[tuple[object, ...], Continua
                 hint="mend or take out that line, whose question is then asked again, or name another file",
                 code="damaged_file",
             ) from None
-        found.setdefault(continuation.answers(), continuation)
+        found.setdefault(continuation.asked, continuation)
         sound += len(line)
     return found, sound

@@ -13,7 +13,7 @@ from toolablate.traces.records import OpenAIModel
 
 
 class ExposurePlan(Section):
-    """A validated plan. Paths in it are absolute, or "builtin".
+    """A validated plan. Paths in it are absolute; a benchmark may be "hf:OWNER/NAME" or "builtin".
 
     `share` is how much of a prompt's tokens a model is given, `file` what keeps the continuations, `limit` how many
     questions of each benchmark are asked, from its beginning. `benchmarks` are question files by the names that they
@@ -70,5 +70,9 @@ def load_exposure_plan(path: Path) -> ExposurePlan:
     except ValidationError as error:
         raise InputError(f"{path}: {explain(error, ExposurePlan)}", code="bad_plan") from None
     folder = path.parent.resolve()
-    files = {name: file if file == "builtin" else str(folder / file) for name, file in plan.benchmarks.items()}
+    files = {name: _anchored(file, folder) for name, file in plan.benchmarks.items()}
     return plan.model_copy(update={"file": str(folder / plan.file), "benchmarks": files})
+
+
+def _anchored(file: str, folder: Path) -> str:
+    return file if file == "builtin" or file.startswith("hf:") else str(folder / file)

@@ -54,8 +54,9 @@ def test_the_interval_of_what_is_above_chance_covers_it_in_clusters_with_partner
     for run in range(RUNS):
         easy, likely = (rng.normal(0, 4, size=60)[sizes] + rng.normal(0, 3, size=len(units)) for _ in range(2))
         own = 30 + easy + likely + rng.normal(0, 5, size=len(units))
-        partners = strangers(units, seed=run)
-        assert partners is not None
+        drawn = strangers(units, seed=run)
+        assert drawn is not None
+        partners = [next(others) for others in drawn]
         chance = 18 + easy[partners] + likely + rng.normal(0, 5, size=len(units))
         covered += _holds(mean_of((own - chance).tolist(), units, seed=run // SHARED, resamples=500), 12)
     assert covered / RUNS >= 0.93
@@ -70,19 +71,26 @@ def test_the_ends_of_a_difference_are_those_of_lopsided_intervals() -> None:
 @given(st.lists(st.integers(0, 6), max_size=40), st.integers(0, 99))
 def test_a_stranger_is_of_another_unit_and_nobody_is_met_twice(clusters: list[int], seed: int) -> None:
     units: list[Unit] = [("cluster", str(each)) if each else ("question", str(n)) for n, each in enumerate(clusters)]
-    partners = strangers(units, seed)
+    drawn = strangers(units, seed)
     largest = max((units.count(unit) for unit in units), default=0)
     if not units or 2 * largest > len(units):
-        assert partners is None
+        assert drawn is None
         return
-    assert partners is not None
-    assert sorted(partners) == list(range(len(units)))
-    assert all(units[place] != units[partner] for place, partner in enumerate(partners))
-    assert strangers(units, seed) == partners
+    assert drawn is not None
+    others = [list(each) for each in drawn]
+    assert sorted(each[0] for each in others) == list(range(len(units)))
+    for place, each in enumerate(others):
+        assert len(set(each)) == len(each)
+        assert all(units[place] != units[other] for other in each)
+    again = strangers(units, seed)
+    assert again is not None
+    assert [list(each) for each in again] == others
 
 
 def test_another_seed_draws_other_strangers() -> None:
-    assert strangers(_alone(30), 1) != strangers(_alone(30), 2)
+    first, second = ([next(each) for each in strangers(_alone(30), seed) or ()] for seed in (1, 2))
+    assert sorted(first) == sorted(second) == list(range(30))
+    assert first != second
 
 
 def test_there_is_no_mean_of_nothing() -> None:

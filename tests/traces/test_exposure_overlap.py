@@ -57,7 +57,7 @@ def test_the_longest_run_is_the_longest_common_piece(one: list[int], other: list
 
 def test_a_hostile_continuation_is_compared_no_further_than_a_long_rest() -> None:
     """What took time by the square of these would not end within a test's limit."""
-    assert overlap("the " * 20_000, "the " * 1_000_000).tokens == 1_000
+    assert overlap("the " * 20_000, "the " * 1_000_000).tokens == 500
     assert overlap("x" * 4_000_000, "x" * 4_000_000).run == 1
 
 

@@ -6,7 +6,7 @@ intervals and verbatim runs.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 
@@ -48,8 +48,8 @@ class Exposure:
     empty                 continuations without a token, which count as 0
     small                 clusters worth fewer of one weight than FEW_CLUSTERS, whose intervals are not to be relied on
     rouge_l               None of no question, like all figures
-    by_chance             the same continuations against the rests of other questions of the benchmark; None where more
-                          than half of them share one cluster
+    by_chance             the same continuations against rests of other questions of the benchmark, as long as their
+                          own; None where more than half of the questions share one cluster
     above_chance          `rouge_l` less `by_chance`, question by question; as each rest serves on both sides, its
                           interval is too wide where some rests are easier to hit by chance than others
     long_runs             of `able` questions, whose rest has LONG_RUN tokens or more, those of which that many come
@@ -151,20 +151,30 @@ def _unit(continuation: Continuation) -> Unit:
 
 
 def _questions(found: Sequence[Continuation], units: Sequence[Unit], seed: int) -> tuple[QuestionExposure, ...]:
-    partners = strangers(units, seed)
     own = [overlap(each.rest, each.text) for each in found]
-    # Of a longer rest no more counts than of the own one, for which alone the model was given room.
-    chance: list[Overlap | None] = (
-        [None] * len(found)
-        if partners is None
-        else [
-            overlap(found[partner].rest, each.text, most=mine.tokens)
-            for each, mine, partner in zip(found, own, partners, strict=True)
+    others = strangers(units, seed)
+    chance: list[Overlap | None] = [None] * len(found)
+    if others is not None:
+        rests = [(each.rest, mine.tokens) for each, mine in zip(found, own, strict=True)]
+        chance = [
+            overlap(_foreign(mine.tokens, (rests[place] for place in places)), each.text, most=mine.tokens)
+            for each, mine, places in zip(found, own, others, strict=True)
         ]
-    )
     return tuple(
         QuestionExposure(each.question, mine, other) for each, mine, other in zip(found, own, chance, strict=True)
     )
+
+
+def _foreign(wanted: int, rests: Iterable[tuple[str, int]]) -> str:
+    """The rest of a stranger, and where it has fewer tokens than are wanted, those of further ones behind it: of longer
+    texts chance gives more."""
+    told = []
+    for rest, tokens in rests:
+        told.append(rest)
+        wanted -= tokens
+        if wanted <= 0:
+            break
+    return " ".join(told)
 
 
 def _mean(values: Sequence[float], units: Sequence[Unit], seed: int) -> Figure | None:

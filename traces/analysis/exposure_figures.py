@@ -3,7 +3,7 @@
 import math
 import random
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from toolablate.traces.analysis.pairing import Unit
@@ -42,11 +42,12 @@ def difference_of(one: Figure, other: Figure) -> Figure:
     return Figure(value, (value - below, value + above))
 
 
-def strangers(units: Sequence[Unit], seed: int = 0) -> list[int] | None:
-    """For each question the place of another, drawn by a seed, that is of another unit, and of no two the same.
+def strangers(units: Sequence[Unit], seed: int = 0) -> list[Iterator[int]] | None:
+    """For each question the places of others, all of other units. The first of each is drawn by the seed, and no two
+    have the same first.
 
-    Units stand one after the other in random order, each question's partner as far behind it as the largest unit is
-    long. None where one unit has more than half of the questions, so that there is no such order.
+    Units stand one after the other in random order; a question's strangers begin as far behind it as the largest unit
+    is long. None where one unit has more than half of the questions, so that there is no such order.
     """
     members: dict[Unit, list[int]] = defaultdict(list)
     for place, unit in enumerate(units):
@@ -60,7 +61,12 @@ def strangers(units: Sequence[Unit], seed: int = 0) -> list[int] | None:
     for group in groups:
         drawn.shuffle(group)
     order = [place for group in groups for place in group]
-    partners = [0] * len(units)
-    for position, place in enumerate(order):
-        partners[place] = order[(position + step) % len(order)]
-    return partners
+    positions = {place: position for position, place in enumerate(order)}
+
+    def behind(place: int) -> Iterator[int]:
+        for away in range(step, len(order)):
+            other = order[(positions[place] + away) % len(order)]
+            if units[other] != units[place]:
+                yield other
+
+    return [behind(place) for place in range(len(units))]

@@ -14,8 +14,8 @@ from typing import Any
 
 from toolablate.traces.errors import InputError
 
-MOST_TOKENS = 1_000
-"""Of a rest, which are compared; the time that a comparison takes grows by the square."""
+MOST_TOKENS = 500
+"""Of a rest, which are compared; the time that a comparison takes grows by the square: 60 ms of so many."""
 
 LONG_RUN = 13
 """Tokens in a row that pass for a sign of contamination since GPT-3 (Brown et al. 2020, "Language Models are Few-Shot

@@ -30,6 +30,7 @@ class Continuation(TaggedRecord):
     served: str = ""
     at: datetime
 
-    def answers(self) -> tuple[str, str, str, str, str, int]:
-        """What it is the continuation of: a model's answer to the same again would be another draw of the same."""
+    @property
+    def asked(self) -> tuple[str, str, str, str, str, int]:
+        """What it is the continuation of; another of the same would be another draw."""
         return (self.model, self.benchmark, self.question, self.given, self.rest, self.max_tokens)
