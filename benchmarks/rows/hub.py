@@ -84,8 +84,9 @@ def _explained(dataset: HubDataset, error: Exception, errors: Any) -> InputError
         )
     if isinstance(error, errors.HFValidationError):
         return broken(dataset.name, "no name that the hub knows", error)
-    answered = getattr(getattr(error, "response", None), "status_code", None)
-    reason = f"it answered {answered}" if answered else type(error.__cause__ or error).__name__
+    cause = error.__cause__ or error
+    answered = getattr(getattr(cause, "response", None), "status_code", None)
+    reason = f"it answered {answered}" if answered else type(cause).__name__
     return InputError(
         f"{dataset.name}: the Hugging Face hub cannot be reached ({reason}), and its cache on this machine has no copy",
         hint="Try again with a network, or download a file of the dataset and name that.",
@@ -98,14 +99,21 @@ def _files(dataset: HubDataset, folder: Path) -> list[Path]:
     datasets = imported("datasets", dataset.name)
     try:
         found = datasets.load_dataset_builder(str(folder)).config.data_files or {}
+    except FileNotFoundError as error:
+        raise _no_data(dataset, "it has no file") from error
     except (OSError, ValueError) as error:
         raise broken(dataset.name, "its files cannot be told apart", error) from error
     splits = {str(split): [Path(file) for file in files] for split, files in found.items()}
     files = splits[chosen(dataset.name, dataset.split, list(splits))]
     for file in files:
         if file.suffix not in DATA_KINDS:
-            raise InputError(
-                f"{dataset.name}: its file {file.name} is of no kind that is read; those are {', '.join(DATA_KINDS)}",
-                code="unreadable",
-            )
+            raise _no_data(dataset, f"its file {file.name} is not")
     return files
+
+
+def _no_data(dataset: HubDataset, what: str) -> InputError:
+    return InputError(
+        f"{dataset.name}: {what} of a kind that is read; those are {', '.join(DATA_KINDS)}",
+        hint="Convert its files yourself, for instance with `datasets`, and name the result.",
+        code="unreadable",
+    )
