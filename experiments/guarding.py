@@ -36,7 +36,12 @@ class _Guard:
 
 def answers_of(question: Question) -> tuple[str, ...]:
     """The right answers as a page might write them: texts of options and their letters, numbers, spans, the reference
-    answer."""
+    answer, be it the target or a rubric's."""
+    of_rubric = question.rubric.reference if question.rubric else ""
+    return tuple(dict.fromkeys(answer for answer in (*_of_target(question), of_rubric) if answer))
+
+
+def _of_target(question: Question) -> tuple[str, ...]:
     target = question.target
     if target.kind == "spans":
         return target.spans

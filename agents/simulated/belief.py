@@ -6,11 +6,12 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from toolablate.tools.guards.letters import lettered
 from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, ReferenceTarget, SimulatedModel, SpansTarget
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_LETTERS_WITHOUT_CHOICES = 4
 _WRONG_SETS = 3
+_NOTHING = "nothing of the kind"
 _WRONG_FACTORS = (0.5, 2.0, 0.1, 10.0, 1.5, 0.75, -1.0)
 
 
@@ -66,12 +67,12 @@ def _candidates(question: Question, rng: random.Random) -> tuple[Candidate, list
     if isinstance(target, SpansTarget):
         return _spans(target.spans), [_spans(spans) for spans in _wrong_spans(target.spans)]
     if isinstance(target, ReferenceTarget):
-        return Candidate(target.answer, (target.answer,)), [Candidate("nothing of the kind", ("nothing of the kind",))]
+        return _reference(target.answer), [_reference(_NOTHING)]
     return _choices(question, target, rng)
 
 
 def _choices(question: Question, target: ChoiceTarget, rng: random.Random) -> tuple[Candidate, list[Candidate]]:
-    count = len(question.choices) or max(_LETTERS_WITHOUT_CHOICES, *(_LETTERS.find(x) + 1 for x in target.letters))
+    count = len(question.choices) or max(lettered(question.prompt), *(_LETTERS.find(x) + 1 for x in target.letters))
     texts = dict(zip(_LETTERS[:count], question.choices or [""] * count, strict=False))
 
     def choice(letters: tuple[str, ...]) -> Candidate:
@@ -116,5 +117,9 @@ def _spans(spans: tuple[str, ...]) -> Candidate:
     return Candidate(json.dumps(list(spans), ensure_ascii=False), spans)
 
 
+def _reference(answer: str) -> Candidate:
+    return Candidate(answer, (answer,))
+
+
 def _wrong_spans(spans: tuple[str, ...]) -> list[tuple[str, ...]]:
-    return [("nothing of the kind",), spans[1:] or (spans[0] * 2,)]
+    return [(_NOTHING,), spans[1:] or (spans[0] * 2,)]

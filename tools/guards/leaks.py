@@ -9,7 +9,7 @@ short ones ("Who wrote Hamlet?") are never looked for: any page that answers the
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from toolablate.tools.guards.guard import Inspection
@@ -18,6 +18,7 @@ from toolablate.tools.guards.letters import LETTER, named_as_answer
 from toolablate.tools.guards.normal import normal_text
 from toolablate.tools.guards.passages import Passages, Wanted, unescaped
 from toolablate.tools.guards.screen import Screen
+from toolablate.tools.guards.statements import statements
 from toolablate.tools.plain import one_line
 from toolablate.traces.records import Marker
 
@@ -31,6 +32,7 @@ _SENTENCE = 12
 
 class LeakGuard:
     """The guard of one question. `answers` are texts that each answer it; a single capital letter is one among choices.
+    Of an answer of several sentences, lines or items each answers it too, if it is long enough to be looked for.
 
     `block` keeps leaks back. `blocked_hosts` (`example.org` with all hosts below it, `example.org/data`) are kept back
     always, copies by a service whose address names them too. Raises ValueError for a host that cannot be read.
@@ -48,7 +50,9 @@ class LeakGuard:
         self._hosts = BlockedHosts(blocked_hosts)
         self._question = Wanted.of(question)
         self._screen = Screen(question)
-        self._answers = [_Answer(answer, question) for answer in answers if answer.strip()]
+        asked = Passages(normal_text(question))
+        said = (each for answer in answers if answer.strip() for each in _said_by(answer))
+        self._answers = [_Answer(each, asked) for each in dict.fromkeys(said)]
 
     def inspect(self, url: str, text: str) -> Inspection:
         markers = self._leaks(url, text)
@@ -94,19 +98,29 @@ class _Said:
 class _Answer:
     """One answer, and how often the question itself says it."""
 
-    def __init__(self, answer: str, question: str) -> None:
+    def __init__(self, answer: str, question: Passages) -> None:
         self._letter = answer.strip() if LETTER.fullmatch(answer.strip()) else ""
         self._wanted = Wanted.of(answer)
-        self._in_question = len(Passages(normal_text(question)).places(self._wanted.words))
+        self._in_question = len(question.places(self._wanted.words))
+        # A sentence that says the question again would be found wherever the question is.
+        self._is_sentence = len(self._wanted.words) >= _SENTENCE and not any(question.holding(self._wanted))
 
     def said_in(self, passages: Passages) -> _Said:
         """A long one counts anywhere, since nobody says it by chance: nearly as it is, where it is a sentence."""
         words = self._wanted.words
         if self._letter:
             return _Said(passages.places_of(named_as_answer(self._letter)))
-        if len(words) >= _SENTENCE:
+        if self._is_sentence:
             return _Said(anywhere=any(True for _ in passages.holding(self._wanted)))
         places = passages.places(words)
         if len(words) >= _LONG_ANSWER:
             return _Said(anywhere=len(places) > self._in_question)
         return _Said(places, len(words), self._in_question)
+
+
+def _said_by(answer: str) -> Iterator[str]:
+    """The answer without the marks of its lists, and what it says one by one."""
+    parts = statements(answer)
+    yield answer if len(parts) < 2 else "\n".join(parts)
+    if len(parts) > 1:
+        yield from (part for part in parts if Wanted.of(part).long_enough)

@@ -1,4 +1,5 @@
-"""Where a text says that a letter is the answer, as keys of multiple-choice questions do."""
+"""Where a text says that a letter is the answer, as keys of multiple-choice questions do, and which letters a question
+itself gives its options."""
 
 import re
 from functools import lru_cache
@@ -17,6 +18,19 @@ _NO_WORD = (
     r"(?![A-Za-z0-9])(?![^\S\n]+(?!(?:because|since|and|is|was|Because|Since|Explanation|Rationale|Reasoning)\b)[^\W\d_])"
     r"(?!(?![项項选選正对對解考点點本故所因其])[\u3400-\u9fff])"
 )
+
+_OPTION = re.compile(r"(?<![A-Za-z0-9])([A-Z])\s?[.):、．）：]")
+_UNKNOWN = 4
+"""Options that a question is taken to have which names none."""
+
+
+def lettered(prompt: str) -> int:
+    """How many options a prompt lists by letters from A on, one after the other ("A. ...", "(B) ..."); four where it
+    lists no two."""
+    count = 0
+    for found in _OPTION.finditer(prompt):
+        count += found[1] == chr(ord("A") + count)
+    return count if count > 1 else _UNKNOWN
 
 
 @lru_cache(maxsize=32)

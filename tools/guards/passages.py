@@ -20,6 +20,8 @@ CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af"
 _CHARACTER = re.compile(f"[{CJK}]")
 _WORD = re.compile(rf"[{CJK}]|\d+(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?|[^\W\d_{CJK}]+")
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+# Before a small letter it may begin a command of LaTeX: \nabla, \neq.
+_ESCAPED_LINE = re.compile(r"(?<!\\)(?:\\r)?\\n(?![a-z])")
 LIGHT = frozenset(
     re.findall(
         r"\w+",
@@ -34,13 +36,15 @@ _NUMBERS_SHARE = 0.7
 SLACK = 1.6
 """How much longer than what is wanted a passage may be that holds it."""
 
-_WORDS_OF_CHARACTER = 0.6
+_WORDS_OF_CHARACTER = MIN_WORDS / MIN_CHARACTERS
 # Words of passages with other numbers that are looked at; more of them are made to keep us busy.
 _MAX_OTHERS = 10_000_000
 
 
 def unescaped(text: str) -> str:
-    """The text with the escapes read by which JSON keeps to ASCII."""
+    """The text with the escapes read by which JSON keeps to ASCII, and those by which it writes the end of a line."""
+    if "\\n" in text:
+        text = _ESCAPED_LINE.sub("\n", text)
     if "\\u" not in text:
         return text
     text = _ESCAPED.sub(lambda escape: chr(int(escape[1], 16)), text)
@@ -59,7 +63,7 @@ class Wanted:
 
     @classmethod
     def of(cls, text: str) -> "Wanted":
-        words = tuple(_plain(match[0]) for match in _WORD.finditer(normal_text(text)))
+        words = tuple(word for word, _, _ in words_of(normal_text(text)))
         places: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for place, shingle in enumerate(_shingles(words)):
             places[shingle].append(place)
@@ -79,7 +83,18 @@ class Wanted:
 
     @property
     def _characters(self) -> int:
-        return sum(1 for word in self.words if _CHARACTER.match(word))
+        return sum(map(is_character, self.words))
+
+
+def words_of(text: str) -> Iterator[tuple[str, int, int]]:
+    """The words of a normal text as they are compared, each with where it begins and ends."""
+    for match in _WORD.finditer(text):
+        yield _plain(match[0]), match.start(), match.end()
+
+
+def is_character(word: str) -> bool:
+    """Whether it is one of a script without blanks."""
+    return _CHARACTER.match(word) is not None
 
 
 class Passages:

@@ -377,3 +377,41 @@ def test_no_page_keeps_it_busy_for_long(text: str) -> None:
         URL, text
     )
     assert time.process_time() - began < 4
+
+
+REFERENCE = """1. They crossed the Olenyok, first on the ice in late April and then by raft.
+2. The second crossing took three days, since the eastern bank had been washed away in the thaw.
+3. Lena is wrong: it was never reached."""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        REFERENCE,
+        REFERENCE.replace("\n", " "),
+        REFERENCE.replace("1. ", "- ").replace("2. ", "- ").replace("3. ", "- ").replace(", ", ",\n"),
+        REFERENCE.splitlines()[1],
+        "as they say: they crossed the Olenyok first on the ice in early April and then by raft",
+        "LENA IS WRONG, it was never reached",
+    ],
+)
+def test_of_a_long_reference_a_part_in_any_line_breaks_is_enough(said: str) -> None:
+    page = f"{QUESTION} {'word ' * 400} {said} {'word ' * 400}"
+    assert leaks(QUESTION, REFERENCE, page)
+    assert leaks(QUESTION, REFERENCE, json.dumps([{"prompt": QUESTION, "response_reference": f"Answer:\n{said}"}]))
+    assert not leaks(QUESTION, REFERENCE, page.replace("1932", "1957"))
+
+
+def test_a_reference_that_says_the_question_again_is_no_leak_by_itself() -> None:
+    again = QUESTION.replace("Which river did", "The Olenyok is the river that").replace("cross", "crossed")
+    assert not leaks(QUESTION, again, f"{QUESTION} Nobody knows.")
+    assert leaks(QUESTION, again, f"{QUESTION} So: {again}")
+    assert not leaks(QUESTION, f"{again}\nIt lies in the north.", f"{QUESTION} Nobody knows. It lies in the south.")
+
+
+def test_commands_of_latex_are_no_ends_of_lines() -> None:
+    question = (
+        r"Which of the fields has \nabla \cdot B \neq 0 where nu and \nu_e are the two rates of the decay in question?"
+    )
+    assert leaks(question, "Olenyok", json.dumps({"q": question, "a": "Olenyok"}))
+    assert leaks(question, "Olenyok", f"{question} Olenyok")

@@ -2,17 +2,18 @@
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 
 from toolablate.tools.donors import same_words
+from toolablate.tools.guards.letters import lettered
 from toolablate.tools.interventions.intervention import Setting
+from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.tools.interventions.standins.wrong_spans import wrong_spans
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, ReferenceTarget, SpansTarget
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_LETTERS_WITHOUT_CHOICES = 4
 _BETWEEN = "; "
 _FACTORS = (0.6, 0.7, 0.8, 1.2, 1.3, 1.4, 1.6, 1.7)
 _LAST_FACTORS = (2.0, 0.5, 3.0, 0.3, 5.0, 0.1, 9.0)
@@ -42,15 +43,27 @@ def wrong_answer(question: Question, setting: Setting) -> str:
     tolerance that takes all numbers, of a reference answer where no other question has another."""
     rng = random.Random(f"adversarial {question.id} {question.identity()}")  # noqa: S311 - a draw, not a secret
     target = question.target
-    others = setting.donors.others(f"adversarial {question.id}") if setting.donors else []
     if isinstance(target, NumberTarget):
         return written(_wrong_number(question, target, rng))
+    if isinstance(target, ChoiceTarget):
+        return _spoken(question, _wrong_letters(question, target, rng))
+    others = setting.donors.others(f"adversarial {question.id}") if setting.donors else []
     if isinstance(target, SpansTarget):
         spans = (other.target.spans for other in others if isinstance(other.target, SpansTarget))
         return _BETWEEN.join(wrong_spans(target.spans, spans, rng))
-    if isinstance(target, ReferenceTarget):
-        return _other_reference(question, target, others, rng)
-    return _spoken(question, _wrong_letters(question, target, rng))
+    # In this language and of this domain if there is one; else in the order that was drawn.
+    near = sorted(others, key=lambda each: (each.language != question.language, each.domain != question.domain))
+    return other_reference(question, near)
+
+
+def other_reference(question: Question, others: Iterable[Question]) -> str:
+    """The first reference answer of others that does not say what is right. Raises InputError where there is none."""
+    withheld = Withheld(question)
+    texts = (each.target.answer for each in others if isinstance(each.target, ReferenceTarget))
+    found = next((text for text in texts if not withheld.holds(text)), None)
+    if found is None:
+        raise _nothing_wrong(question, "no other question has another reference answer")
+    return found
 
 
 def written(value: float) -> str:
@@ -68,7 +81,7 @@ def _spoken(question: Question, letters: Sequence[str]) -> str:
 
 def _wrong_letters(question: Question, target: ChoiceTarget, rng: random.Random) -> tuple[str, ...]:
     """As many as are right; another number of them where all of that number are right."""
-    count = len(question.choices) or max(_LETTERS_WITHOUT_CHOICES, *(_LETTERS.index(x) + 1 for x in target.letters))
+    count = len(question.choices) or max(lettered(question.prompt), *(_LETTERS.index(x) + 1 for x in target.letters))
     right = _meaning(question, target.letters)
     for size in (len(target.letters), *range(1, count + 1)):
         drawn = list(_LETTERS[:count])
@@ -83,19 +96,6 @@ def _wrong_letters(question: Question, target: ChoiceTarget, rng: random.Random)
 def _meaning(question: Question, letters: Sequence[str]) -> set[str]:
     """Two choices may say the same."""
     return {same_words(_spoken(question, [letter])) for letter in letters}
-
-
-def _other_reference(
-    question: Question, target: ReferenceTarget, others: Sequence[Question], rng: random.Random
-) -> str:
-    """Of the same domain where there is one."""
-    references = [other for other in others if isinstance(other.target, ReferenceTarget)]
-    near = [other for other in references if other.domain == question.domain]
-    texts = [other.target.answer for other in near or references if isinstance(other.target, ReferenceTarget)]
-    wrong = [text for text in texts if same_words(text) != same_words(target.answer)]
-    if not wrong:
-        raise _nothing_wrong(question, "no other question of the plan has another reference answer")
-    return rng.choice(wrong)
 
 
 def _wrong_number(question: Question, target: NumberTarget, rng: random.Random) -> float:

@@ -1,13 +1,15 @@
 """A tool that says the right answer, or a wrong one, whatever it was asked: the bounds of what tools can do."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
+from toolablate.tools.donors import same_words
+from toolablate.tools.donors.donors import is_other
 from toolablate.tools.interventions.changing import changed
 from toolablate.tools.interventions.intervention import Call, Options, Proceed, Setting
-from toolablate.tools.interventions.standins.answers import right_answer, wrong_answer
+from toolablate.tools.interventions.standins.answers import other_reference, right_answer, wrong_answer
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import InternalError
-from toolablate.traces.records import Question, SpansTarget
+from toolablate.traces.records import Question, ReferenceTarget, SpansTarget
 
 
 class Claim:
@@ -41,11 +43,19 @@ def own_text(question: Question, name: str) -> str:
     return own if isinstance(own, str) and own.strip() else ""
 
 
-def refuse_without_wrong_answer(questions: Iterable[Question]) -> None:
-    """Raises InputError for a question that an adversary finds nothing wrong to say of."""
+def refuse_without_wrong_answer(questions: Sequence[Question], others: Sequence[Question] = ()) -> None:
+    """Raises InputError for a question that an adversary finds nothing wrong to say of. `others` are questions of the
+    plan that are not asked."""
+    references = [each for each in (*questions, *others) if isinstance(each.target, ReferenceTarget)]
+    words = {each.id: same_words(each.prompt) for each in references}
     for question in questions:
         # Of spans there are always others, and finding them takes a look at all questions.
-        if not isinstance(question.target, SpansTarget) and not own_text(question, "adversarial"):
+        if isinstance(question.target, SpansTarget) or own_text(question, "adversarial"):
+            continue
+        if isinstance(question.target, ReferenceTarget):
+            apart = (each for each in references if is_other(question, each.id, words[each.id], each.cluster))
+            other_reference(question, apart)
+        else:
             wrong_answer(question, Setting(question=question))
 
 

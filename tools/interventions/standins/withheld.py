@@ -1,20 +1,24 @@
-"""What no result under another question may say: the answer of this one, and any of its choices."""
+"""What no result under another question may say: the answer of this one, any of its choices, what its rubric says."""
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from toolablate.tools.guards.statements import Runs, size_of, statements
 from toolablate.tools.interventions.standins.dates import other_dates
 from toolablate.tools.interventions.standins.numerals import is_value, stated, values_in
 from toolablate.tools.interventions.standins.spelling import Squeezed, searched, stands_alone
-from toolablate.traces.records import NumberTarget, Question, SpansTarget
+from toolablate.traces.records import NumberTarget, Question, ReferenceTarget, SpansTarget
 
 _HOST = re.compile(r"(?<=://)\d+(?:\.\d+){3}(?::\d+)?")
 """The numbers of a machine, which say nothing of what it serves."""
 
 _INSIDE = 6
 """Characters of a text that is looked for inside of longer words as well, as in a plural."""
+
+_SHORT = 8
+"""Words of a reference answer that is looked for as a span is; thirteen characters where the script has no blanks."""
 
 _NUMBER_REACH = 64
 """Letters and digits over which a number may go on from line to line."""
@@ -27,7 +31,10 @@ _EVERYDAY = frozenset("是否对错真假有无不没会能可要的大小多少
 class Withheld:
     """Looks for the choices and spans of a question whatever their case, width, spacing and punctuation, and for its
     numbers by value. A choice of a single letter or of none is no content, a number is; a span of a single letter is
-    looked for as it is written."""
+    looked for as it is written.
+
+    A short reference answer is a span. Nobody says a longer one whole: what is looked for is any run of words of what
+    it says (`guards.statements`), and so for the points and the reference of a rubric."""
 
     def __init__(self, question: Question) -> None:
         self._question = question
@@ -72,7 +79,7 @@ class Withheld:
 
     @cached_property
     def _reach(self) -> int:
-        return max((_NUMBER_REACH, *(len(phrase) + 1 for phrase in self._phrases)))
+        return max((_NUMBER_REACH + self._runs.letters, *(len(phrase) + 1 for phrase in self._phrases)))
 
     def _places(self, text: str) -> Iterator[tuple[int, int]]:
         """Where it is said in a searched text, from where to where."""
@@ -80,6 +87,7 @@ class Withheld:
             yield from self._phrases_in(text)
         for literal in self._literals:
             yield from (match.span() for match in literal.finditer(text))
+        yield from self._runs.places(text)
         if self._numbers:
             for read in values_in(_HOST.sub(_blank, text)):
                 if any(is_value(read, value, tolerance) for value, tolerance in self._numbers):
@@ -98,9 +106,22 @@ class Withheld:
     def _wordy(self) -> tuple[str, ...]:
         return tuple(text for text in (*self._question.choices, *self._spans) if not stated(text))
 
-    @property
+    @cached_property
     def _spans(self) -> tuple[str, ...]:
-        return self._question.target.spans if isinstance(self._question.target, SpansTarget) else ()
+        match self._question.target:
+            case SpansTarget(spans=spans):
+                return spans
+            case ReferenceTarget(answer=answer) if size_of(answer) <= _SHORT:
+                return (answer,)
+        return ()
+
+    @cached_property
+    def _runs(self) -> Runs:
+        question = self._question
+        answer = question.target.answer if isinstance(question.target, ReferenceTarget) else ""
+        rubric = (question.rubric.reference, question.rubric.points) if question.rubric else ()
+        long = (text for text in (answer, *rubric) if text not in self._spans)
+        return Runs(searched(each) for text in long for each in statements(text))
 
     @cached_property
     def _phrases(self) -> tuple[str, ...]:
