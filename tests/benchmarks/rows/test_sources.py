@@ -1,0 +1,275 @@
+"""Rows come out the same whatever they are kept in, and what is wrong with one is said with its place."""
+
+import datetime
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from toolablate.benchmarks import load_questions
+from toolablate.benchmarks.encyclo_k import load_published_questions, load_statements
+from toolablate.benchmarks.rows import rows_of
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import ChoiceTarget, SpansTarget
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "id": "a",
+        "prompt": "中文 p",
+        "choices": ["x", "y"],
+        "answer": "B",
+        "metadata": {"n": [1, 2.5], "s": {"t": True}},
+    },
+    {"id": "b", "prompt": "p", "answer": "Paris"},
+]
+Write = Callable[[Path, list[dict[str, Any]]], str]
+
+
+def as_lines(folder: Path, rows: list[dict[str, Any]]) -> str:
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def as_array(folder: Path, rows: list[dict[str, Any]]) -> str:
+    path = folder / "rows.json"
+    path.write_text("\ufeff\n" + json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def as_lines_named_json(folder: Path, rows: list[dict[str, Any]]) -> str:
+    return str(Path(as_lines(folder, rows)).rename(folder / "rows.json"))
+
+
+def as_parquet(folder: Path, rows: list[dict[str, Any]]) -> str:
+    path = folder / "rows.parquet"
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(all_keys(rows)), path, row_group_size=1)
+    return str(path)
+
+
+def as_parquet_folder(folder: Path, rows: list[dict[str, Any]]) -> str:
+    parts = folder / "parts"
+    parts.mkdir()
+    whole = pyarrow.Table.from_pylist(all_keys(rows))
+    for number in range(len(rows)):
+        pyarrow.parquet.write_table(whole.slice(number, 1), parts / f"train-{number:05}.parquet")
+    return str(parts)
+
+
+def as_saved(folder: Path, rows: list[dict[str, Any]]) -> str:
+    datasets.Dataset.from_list(all_keys(rows)).save_to_disk(folder / "saved")
+    return str(folder / "saved")
+
+
+def as_saved_split(folder: Path, rows: list[dict[str, Any]]) -> str:
+    whole = datasets.Dataset.from_list(all_keys(rows))
+    datasets.DatasetDict({"train": whole, "test": whole.select([0])}).save_to_disk(folder / "splits")
+    return f"{folder / 'splits'}#train"
+
+
+def all_keys(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Tables are made of the keys of the first row, and have them all in each."""
+    keys = {key: None for row in rows for key in row}
+    return [keys | row for row in rows]
+
+
+TABLES = (as_parquet, as_parquet_folder, as_saved, as_saved_split)
+FORMS = (as_lines, as_array, as_lines_named_json, *TABLES)
+
+
+@pytest.fixture(autouse=True)
+def _no_progress() -> None:
+    datasets.disable_progress_bars()
+
+
+@pytest.mark.parametrize("write", FORMS)
+def test_rows_are_the_same_in_all_forms(tmp_path: Path, write: Write) -> None:
+    source = write(tmp_path, ROWS)
+    assert [row for _, row in rows_of(source)] == ROWS
+    first, second = load_questions(source)
+    assert (first.prompt, first.target, first.metadata) == ("中文 p", ChoiceTarget(letters=("B",)), ROWS[0]["metadata"])
+    assert (second.choices, second.target) == ((), SpansTarget(spans=("Paris",)))
+
+
+@pytest.mark.parametrize(
+    ("write", "place", "earlier"),
+    [
+        (as_lines, "rows.jsonl:2", "line 1"),
+        (as_array, "rows.json, row 2", "row 1"),
+        (as_parquet, "rows.parquet, row 2", "row 1"),
+        (as_parquet_folder, "parts/train-00001.parquet, row 1", "{folder}/parts/train-00000.parquet, row 1"),
+        (as_saved, "saved, row 2", "row 1"),
+        (as_saved_split, "splits#train, row 2", "row 1"),
+    ],
+)
+def test_an_error_names_the_row(tmp_path: Path, write: Write, place: str, earlier: str) -> None:
+    source = write(tmp_path, [ROWS[1], ROWS[1]])
+    with pytest.raises(InputError) as caught:
+        load_questions(source)
+    told = f'{tmp_path / place}: the id "b" is already taken by {earlier.format(folder=tmp_path)}'
+    assert str(caught.value).startswith(told)
+
+
+def test_statements_and_published_questions_come_in_all_forms(tmp_path: Path) -> None:
+    statement = {"id": "s", "text": "Light is fast.", "correct": True, "discipline": "Science"}
+    published = {"question": "Which?", "options": ["i", "ii"], "answer_letter": "B", "discipline": "Law", "when": 1}
+    for write in FORMS:
+        folder = tmp_path / write.__name__
+        (folder / "p").mkdir(parents=True)
+        assert [each.id for each in load_statements(write(folder, [statement]))] == ["s"]
+        assert [each.domain for each in load_published_questions(write(folder / "p", [published]))] == ["Law"]
+
+
+@pytest.mark.parametrize("write", TABLES)
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (float("nan"), '"x" holds nan, which is no number'),
+        (float("inf"), '"x" holds inf, which is no number'),
+        (b"\xff", '"x" holds bytes'),
+        (datetime.date(2026, 1, 2), '"x" holds a date'),
+        (datetime.datetime(2026, 1, 2, 3), '"x" holds a time'),
+        (Decimal("1.5"), '"x" holds a value of type Decimal'),
+        ({"y": [b"1"]}, '"x.y" holds bytes'),
+        ([float("nan")], '"x" holds nan'),
+    ],
+)
+def test_values_that_json_has_no_form_for_are_refused_by_name_and_row(
+    tmp_path: Path, write: Write, value: Any, said: str
+) -> None:
+    source = write(tmp_path, [{"id": "a", "x": None}, {"id": "b", "x": value}])
+    with pytest.raises(InputError) as caught:
+        list(rows_of(source))
+    assert said in str(caught.value)
+    assert "train-00001.parquet, row 1: " in str(caught.value) or ", row 2: " in str(caught.value)
+    assert [row for _, row in rows_of(source, {"id"})] == [{"id": "a"}, {"id": "b"}]
+
+
+def test_columns_that_nobody_asks_for_are_not_refused(tmp_path: Path) -> None:
+    row = {"question": "Which?", "options": ["i", "ii"], "answer_letter": "B", "discipline": "Law", "image": b"\x89PNG"}
+    (question,) = load_published_questions(as_parquet(tmp_path, [row]))
+    assert question.prompt == "Which?"
+
+
+@pytest.mark.parametrize("write", [as_parquet, as_saved])
+def test_values_of_several_types_in_one_column_are_read(tmp_path: Path, write: Write) -> None:
+    values: list[Any] = ["Paris", 12.5, ["2018", "2019"], {"k": [None, "v"]}, 'x "y"']
+    mixed = datasets.Dataset.from_dict({"id": list("abcde"), "answer": values}, on_mixed_types="use_json")
+    if write is as_saved:
+        source = str(tmp_path / "saved")
+        mixed.save_to_disk(source)
+    else:
+        source = str(tmp_path / "rows.parquet")
+        mixed.to_parquet(source)
+    assert [row["answer"] for _, row in rows_of(source)] == values
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[{}, 3]", ", row 2: expected a JSON object, found 3"),
+        ("[{}, {]", ", row 2: broken JSON at line 1, column 7"),
+        ("[{}\n,\n{} {}]", ", row 2: broken JSON at line 3, column 4: Expecting ',' or ']'"),
+        ("[{},]", ", row 2: broken JSON at line 1, column 5"),
+        ("[{}", ", row 1: broken JSON at line 1, column 4"),
+        ("[", ", row 1: broken JSON at line 1, column 2"),
+        ("[{}] x", ", row 1: broken JSON at line 1, column 6: Extra data after the array"),
+        ('[{"a": 1, "a": 2}]', ', row 1: the field "a" is given twice'),
+        ('[{"a": NaN}]', ", row 1: NaN is no number"),
+        ('[{"a": "\\ud800"}]', ", row 1: half of a surrogate pair"),
+        ("[{}, " + "[" * 100_000, ", row 2: the JSON is nested too deeply"),
+        ("[]", ": holds no question"),
+        (" [ ] ", ": holds no question"),
+        ('{"data": []}\n', ':1: unknown field "data"'),
+    ],
+)
+def test_what_is_wrong_with_an_array_is_said(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(text.replace("{}", '{"id": "q", "prompt": "p", "answer": 1}', 1), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load_questions(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}")
+    assert said.partition(" column")[0] in message
+
+
+def test_an_array_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_bytes(b'[{"a": "\xe9"}]')
+    with pytest.raises(InputError, match="not UTF-8: byte 0xe9 at position 9"):
+        list(rows_of(path))
+
+
+def test_folders_and_files_that_are_none_are_named(tmp_path: Path) -> None:
+    empty, other, text = tmp_path / "empty", tmp_path / "other.parquet", tmp_path / "rows.json"
+    empty.mkdir()
+    other.write_bytes(b"PAR1 is how it begins")
+    broken = Path(as_saved(tmp_path, ROWS))
+    for data in broken.glob("*.arrow"):
+        data.write_bytes(b"")
+    cases = [
+        (empty, "cannot be read: a folder without Parquet files"),
+        (other, "no Parquet file, or a broken one"),
+        (text, "cannot be read: No such file"),
+        (tmp_path / "none.parquet", "cannot be read: No such file"),
+        (broken, "no dataset that can be read"),
+    ]
+    for path, said in cases:
+        with pytest.raises(InputError, match=said) as caught:
+            list(rows_of(path))
+        assert str(caught.value).startswith(str(path))
+
+
+def test_splits_are_named_where_there_are_several_and_only_there(tmp_path: Path) -> None:
+    train = as_saved_split(tmp_path, ROWS)
+    base = train.removesuffix("#train")
+    assert len(list(rows_of(f"{base}#test"))) == 1
+    one, parts = as_saved(tmp_path, ROWS), as_parquet_folder(tmp_path, ROWS)
+    cases = [
+        (base, f"several splits; it has train, test\n  Name one of them: {base}#train"),
+        (f"{base}#dev", f"no split 'dev'; it has train, test\n  Name one of them: {base}#train"),
+        (f"{one}#dev", f"no split 'dev'; it has none\n  Leave it out: {one}"),
+        (f"{parts}#dev", f"no split 'dev'; it has none\n  Leave it out: {parts}"),
+    ]
+    for source, said in cases:
+        with pytest.raises(InputError) as caught:
+            list(rows_of(source))
+        assert str(caught.value) == f"{source}: {said}"
+
+
+def test_a_name_with_a_number_sign_is_a_name(tmp_path: Path) -> None:
+    folder = tmp_path / "set#1"
+    folder.mkdir()
+    assert len(list(rows_of(as_lines(folder, ROWS)))) == 2
+    assert len(list(rows_of(as_parquet_folder(folder, ROWS)))) == 2
+    shutil.copytree(as_saved(folder, ROWS), tmp_path / "saved#1")
+    assert len(list(rows_of(tmp_path / "saved#1"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("module", "source"), [("pyarrow.parquet", "rows.parquet"), ("datasets", "saved"), ("huggingface_hub", "hf:o/n")]
+)
+def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, source: str) -> None:
+    as_parquet(tmp_path, ROWS)
+    as_saved(tmp_path, ROWS)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(InputError) as caught:
+        list(rows_of(source if source.startswith("hf:") else tmp_path / source))
+    assert "pip install 'toolablate[datasets]'" in caught.value.hint
+
+
+def test_lines_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": 1}\n{', encoding="utf-8")
+    rows = rows_of(path)
+    assert next(rows)[1] == {"a": 1}
+    with pytest.raises(InputError, match=":2: broken JSON"):
+        next(rows)
