@@ -114,19 +114,23 @@ def _counts(rows: Sequence[Agreement]) -> Fitted:
 
 
 def _shifts(rows: Sequence[Shift]) -> Fitted:
-    return Fitted(
-        (
-            *_arm(rows),
-            figures("n", [_marked(row.questions, small=row.small) for row in rows]),
-            figures("Δ by 1", [numbers.signed(row.first_points) for row in rows]),
-            figures("Δ by 2", [numbers.signed(row.second_points) for row in rows]),
-            figures("2 − 1", [Text(numbers.signed(row.points), style=_style(row)) for row in rows]),
-            figures("95 % interval", [numbers.interval(row.ci95) for row in rows]),
-            figures("p Holm", [numbers.p_value(row.p_holm) for row in rows]),
-            figures("Δ agree", [numbers.signed(row.agreement_points) for row in rows], spare=2),
-            figures("95 % of Δ agree", [numbers.interval(row.agreement_ci95) for row in rows], spare=1),
-        )
-    )
+    columns = [
+        *_arm(rows),
+        figures("n", [_marked(row.questions, small=row.small) for row in rows]),
+        figures("Δ by 1", [numbers.signed(row.first_points) for row in rows], spare=5),
+        figures("Δ by 2", [numbers.signed(row.second_points) for row in rows], spare=4),
+        figures("2 − 1", [Text(numbers.signed(row.points), style=_style(row)) for row in rows]),
+        figures("95 % interval", [numbers.interval(row.ci95) for row in rows], spare=3),
+        figures("p Holm", [numbers.p_value(row.p_holm) for row in rows]),
+        figures("Δ agree", [numbers.signed(row.agreement_points) for row in rows], spare=2),
+        figures("95 % of Δ agree", [numbers.interval(row.agreement_ci95) for row in rows], spare=1),
+    ]
+    if any(row.differential_points is not None for row in rows):
+        columns[-3:-3] = [
+            figures("unlike", [Text(numbers.signed(row.differential_points), style=_style(row)) for row in rows]),
+            figures("95 % of unlike", [numbers.interval(row.differential_ci95) for row in rows]),
+        ]
+    return Fitted(tuple(columns))
 
 
 def _scores(row: Agreement) -> str:
@@ -140,13 +144,24 @@ def _style(row: Shift) -> str:
 def _confounds(rows: Sequence[Shift]) -> Iterator[RenderableType]:
     for row in rows:
         if row.p_holm < SIGNIFICANT:
-            told = (
-                f"beside {one_line(row.baseline)} 2 gives {one_line(row.condition)} {abs(row.points):.1f} points"
-                f" {'more' if row.points > 0 else 'less'} than 1 does ({one_line(row.model)}, p"
-                f" {numbers.p_value(row.p_holm)}); what the condition does depends on whom one asks."
-            )
-            line = Text.assemble(("A confound: ", "bold yellow"), told, overflow="fold")
-            yield Padding(line, (0, 1, 1, 1))
+            told = Text.assemble(("A confound: ", "bold yellow"), _confound(row), overflow="fold")
+            yield Padding(told, (0, 1, 1, 1))
+
+
+def _confound(row: Shift) -> str:
+    known = row.differential_points
+    points = row.points if known is None else known
+    more, where = "more" if points > 0 else "less", f"({one_line(row.model)}, p {numbers.p_value(row.p_holm)})"
+    condition, baseline = one_line(row.condition), one_line(row.baseline)
+    if known is None:
+        return (
+            f"beside {baseline} 2 gives {condition} {abs(points):.1f} points {more} than 1 does {where}:"
+            " what it does depends on whom one asks."
+        )
+    return (
+        f"the judge errs otherwise under {condition} than under {baseline}, which gives {condition} {abs(points):.1f}"
+        f" points {more} than 1 does {where}."
+    )
 
 
 def _regraded(rows: Sequence[Regraded]) -> Fitted:
@@ -173,6 +188,7 @@ def _noise(rows: Sequence[JudgeNoise]) -> Fitted:
             figures("n", [f"{row.questions:,}" for row in rows], common=True),
             figures("noise", [numbers.percent(row.noise_flips) for row in rows]),
             figures("by the judge", [Text(f"{row.judge_flips:.1f}", style="bold") for row in rows]),
+            figures("95 % interval", [_percents(row.judge_flips_ci95) for row in rows], spare=1),
             figures("could see", [_points(row.detectable_points) for row in rows]),
             figures("judge alone", [Text(_points(row.judge_points), style="bold") for row in rows]),
         )
@@ -198,8 +214,8 @@ def _footnotes(report: AgreementReport) -> Iterator[str]:
         yield "n: trials that both scored. κ: Cohen's kappa; - where both say the same of all trials."
         yield "scores: percent, over a question's trials, then questions; 2 − 1: their difference in points."
     if _some_small(report.agreements) or _some_small(report.shifts) or _some_small(report.regraded):
-        few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ (for κ also: that both"
-        yield f"{SMALL}: {few} call correct, or neither does); do not rely on their intervals."
+        yield f"{SMALL}: fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ, or beside κ"
+        yield f"{FEW_DIFFERING} that both call correct, or that neither does; do not rely on their intervals."
     if any(row.first_unparsed or row.second_unparsed for row in report.agreements):
         yield "unparsed: no answer could be read, which counts as not correct."
     if any(row.first_unscored or row.second_unscored or row.unscored for row in report.agreements):
@@ -207,8 +223,10 @@ def _footnotes(report: AgreementReport) -> Iterator[str]:
     if any(row.first_absent or row.second_absent for row in report.agreements):
         yield "not seen by 1: scored by 2, and never put to 1, or not yet."
     if report.shifts:
-        count = numbers.counted(len(report.shifts), "effect")
-        yield f"p Holm: that 1 and 2 see the same effect, corrected for the {count} shown by both."
+        tested = "a judge errs alike under both conditions (where 1 is a judge as well: sees the effect that 1 sees)"
+        yield f"p Holm: that {tested}, corrected for {numbers.counted(len(report.shifts), 'test')}."
+    if any(row.differential_points is not None for row in report.shifts):
+        yield "unlike: points that errors make which differ by condition; errors that do not only shrink an effect."
     if report.judge_noise:
         yield "noise: questions that go one way between two runs of the baseline, and how many the judge alone turns."
         yield "judge alone: what a comparison could see if nothing varied but the judge's grades of the same answers."

@@ -166,23 +166,23 @@ def test_errors_that_differ_by_condition_are_told_from_those_that_only_shrink_an
     repeats: int, let_pass: Rates, points: float, differential: float
 ) -> None:
     """Of a true effect of 30 points. Errors of .1 and .2 shrink it by three tenths, whatever the condition."""
-    rng, runs = np.random.default_rng(repeats), 300
+    rng, runs = np.random.default_rng(repeats), 150
     found = [
         shifts(
             graded(_judged(rng, repeats, (0.4, 0.7), (0.1, 0.1), let_pass)), PAIR, "none", seed=run // 50, resamples=999
         )[0]
         for run in range(runs)
     ]
-    assert np.mean([row.points for row in found]) == pytest.approx(points, abs=1)
-    assert np.mean([row.differential_points for row in found]) == pytest.approx(differential, abs=1)
+    assert np.mean([row.points for row in found]) == pytest.approx(points, abs=1.5)
+    assert np.mean([row.differential_points for row in found]) == pytest.approx(differential, abs=1.5)
     for truth, intervals in (
         (points, [row.ci95 for row in found]),
         (differential, [row.differential_ci95 for row in found]),
     ):
         covered = np.mean([each is not None and each[0] <= truth <= each[1] for each in intervals])
-        assert covered == pytest.approx(0.95, abs=0.045)
+        assert covered == pytest.approx(0.95, abs=0.05)
     significant = np.mean([row.p_value < 0.05 for row in found])
-    assert significant > 0.5 if differential else 0.01 <= significant <= 0.09
+    assert significant > 0.5 if differential else 0.01 <= significant <= 0.1
 
 
 def test_two_judges_have_a_shift_and_no_truth_to_err_from() -> None:

@@ -49,11 +49,21 @@ def test_answers_of_the_same_text_are_compared_within_a_question_and_a_grading()
     assert regraded(graded([(seen, {RULE: grades[JUDGE]}) for seen, grades in rows]), answers) == [], "no judge"
 
 
+def test_a_judge_that_was_never_of_another_mind_may_be_yet() -> None:
+    grades: dict[str, Grade] = {JUDGE: 1, AGAIN: 1}
+    (row,) = regraded(graded([(trial(f"q{n}"), grades) for n in range(50)]), {})
+    assert (row.percent, row.small) == (0, True)
+    # Of 50 that differ with 7.1 % none does one time in forty.
+    assert row.ci95 == (0, pytest.approx(100 * (1 - 0.025 ** (1 / 50))))
+    (row,) = regraded(graded([(trial(f"q{n % 10}", repeat=n), grades) for n in range(50)]), {})
+    assert row.ci95 == (0, pytest.approx(100 * (1 - 0.025 ** (1 / 10)))), "five answers to one question may be alike"
+
+
 @pytest.mark.parametrize("gradings", [2, 3])
 def test_the_rate_is_unbiased_and_its_interval_covers_it(gradings: int) -> None:
     """Answers that the judge calls correct with probability q, most of them surely; two grades differ with 2 q (1 - q),
     and answers of one question resemble each other."""
-    rng, runs = np.random.default_rng(gradings), 250
+    rng, runs = np.random.default_rng(gradings), 200
     rates, covered = [], 0
     truth = 100 * np.mean([2 * q * (1 - q) for q in (0.02, 0.98, 0.7, 0.3)])
     for run in range(runs):
@@ -93,6 +103,7 @@ def test_the_judges_own_noise_is_a_part_of_the_noise_that_compare_shows() -> Non
     (compared,) = compare(found[JUDGE].values(), "none")
     assert row.noise_flips == compared.noise_flips
     assert row.judge_flips == pytest.approx(row.noise_flips, rel=0.15)
+    assert row.judge_flips_ci95 == tuple(2 * bound for bound in rates[0].ci95 or ())
     assert row.detectable_points == compared.detectable_points
     assert row.judge_points == pytest.approx(row.detectable_points, rel=0.1)
 

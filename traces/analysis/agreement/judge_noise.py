@@ -18,7 +18,8 @@ class JudgeNoise:
     to be expected of a judge that grades the same answer otherwise in `percent` of pairs (`Regraded`, by `way`).
 
     judge_flips        questions that go one way, no matter which, between two runs that differ in nothing but the
-                       judge's grades: `percent` of the questions, divided by two ways
+                       judge's grades: `percent` of the questions, divided by two ways; with the 95 % interval that
+                       `percent` has
     noise_flips        the same between two runs of the baseline, as `compare` has it: the answers' own noise and the
                        judge's. None where no question has two scored repeats of it
     judge_points       the true difference that would be found with probability 80 % at level .05 if the judge's noise
@@ -35,6 +36,7 @@ class JudgeNoise:
     simulated: bool
     questions: int
     judge_flips: float
+    judge_flips_ci95: tuple[float, float] | None
     noise_flips: float | None
     judge_points: float
     detectable_points: float | None
@@ -62,6 +64,10 @@ def _of_pair(pair: Pair, rate: Regraded, seed: int) -> Iterator[JudgeNoise]:
     before, after = ([arm[question] for question in questions] for arm in (pair.scored_before, pair.scored_after))
     of = [unit(pair.after[question][0]) for question in questions]
     varies = rate.percent / 200
+
+    def flips(percent: float) -> float:
+        return len(questions) * percent / 200
+
     yield JudgeNoise(
         judge=rate.judge,
         way=rate.way,
@@ -71,7 +77,8 @@ def _of_pair(pair: Pair, rate: Regraded, seed: int) -> Iterator[JudgeNoise]:
         condition=pair.condition,
         simulated=rate.simulated,
         questions=len(questions),
-        judge_flips=len(questions) * varies,
+        judge_flips=flips(rate.percent),
+        judge_flips_ci95=None if rate.ci95 is None else (flips(rate.ci95[0]), flips(rate.ci95[1])),
         noise_flips=chance(right(before), right(after)).noise_flips,
         judge_points=100 * detectable(_standard_error(before, after, varies)),
         detectable_points=arms_effect(

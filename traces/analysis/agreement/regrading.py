@@ -16,6 +16,9 @@ Way = Literal["again", "same_text"]
 """How an answer came to be graded twice: by a re-grading, or because several trials of one question ended with the same
 text."""
 
+TAIL = 0.025
+"""Of a 95 % interval, on either side."""
+
 
 @dataclass(frozen=True, slots=True)
 class Regraded:
@@ -23,9 +26,11 @@ class Regraded:
 
     answers             graded more than once: trials, or where `way` is "same_text" the texts that trials share
     pairs, differing    two grades of one answer, and of these pairs those that say different things
-    percent             differing of all pairs, with its 95 % interval from a bootstrap over clusters; None where the
-                        data cannot tell. An answer that is called correct with probability q differs with 2 q (1 - q),
-                        of which this is an unbiased estimate
+    percent             differing of all pairs. An answer that is called correct with probability q differs with
+                        2 q (1 - q), of which this is an unbiased estimate
+    ci95                its 95 % interval from a bootstrap over clusters; where no pair differs the exact one of as many
+                        single pairs as clusters are worth (Clopper and Pearson 1934, Biometrika 26); None where the
+                        data cannot tell
     small               pairs of clusters worth fewer of one weight than FEW_CLUSTERS, or fewer than FEW_DIFFERING with
                         a pair that differs, so that the interval may cover the truth less often than it says
 
@@ -113,9 +118,7 @@ def _grades(seen: Sequence[Observation]) -> _Grades:
 def _row(judge: str, way: Way, twice: Sequence[_Grades], simulated: bool, seed: int) -> Regraded:
     units = [each.unit for each in twice]
     differing, pairs = by_unit(units, [each.differing for each in twice], [each.pairs for each in twice])
-    # Scaled to a mean of one, since the bootstrap rounds what it is given.
-    scale = len(pairs) / sum(pairs)
-    interval = bootstrap_interval([scale * each for each in differing], [scale * each for each in pairs], seed=seed)
+    interval = _interval(differing, pairs, seed)
     return Regraded(
         judge=judge,
         way=way,
@@ -129,3 +132,11 @@ def _row(judge: str, way: Way, twice: Sequence[_Grades], simulated: bool, seed: 
         ci95=None if interval is None else (100 * interval[0], 100 * interval[1]),
         small=effective_clusters(pairs) < FEW_CLUSTERS or sum(each > 0 for each in differing) < FEW_DIFFERING,
     )
+
+
+def _interval(differing: Sequence[float], pairs: Sequence[float], seed: int) -> tuple[float, float] | None:
+    if not any(differing):
+        return 0.0, 1 - TAIL ** (1 / effective_clusters(pairs))
+    # Scaled to a mean of one, since the bootstrap rounds what it is given.
+    scale = len(pairs) / sum(pairs)
+    return bootstrap_interval([scale * each for each in differing], [scale * each for each in pairs], seed=seed)
