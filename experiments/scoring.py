@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from toolablate.benchmarks import Judge, Scorer, scorer_for
-from toolablate.experiments.judges import is_judged
+from toolablate.experiments.judges import SCORER, is_judged
 from toolablate.experiments.plan import QuestionsSection
 from toolablate.experiments.trials import Design
 from toolablate.traces.errors import InputError, ScoringError
@@ -89,7 +89,8 @@ class Scorers:
         try:
             return scorer_for(self._section.scorer or kind, unparsed=self._section.unparsed)
         except ScoringError as error:
-            raise ScoringError(error.message, hint=f"{error.hint} Or 'judge'.", code=error.code) from None
+            allowed = f"{error.hint.removesuffix('.')}, {SCORER}."
+            raise ScoringError(error.message, hint=allowed, code=error.code) from None
 
 
 async def score_unscored(store: Path, planned: Design, scorers: Scorers, recorder: Recorder) -> None:

@@ -46,6 +46,7 @@ def test_recorded_grades_are_given_again_without_a_network(
     replayed = cli("run", plan, "--store", second)
     assert replayed.returncode == 0, replayed.stderr
     assert len(chat_server.requests) == 6
+    assert cli("verify", second, "--same-as", first).returncode == 0
     by_trial = [{(score.trial, score.scorer): score.reason for score in all_scores(store)} for store in (first, second)]
     assert by_trial[0] == by_trial[1]
     assert len(by_trial[0]) == 16

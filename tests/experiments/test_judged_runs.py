@@ -1,9 +1,12 @@
 """Runs whose answers a judge grades, by the real command line and over real HTTP."""
 
+import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 from tests.experiments.conftest import Cli
 from tests.experiments.judged import (
     GRADE,
@@ -18,9 +21,11 @@ from tests.experiments.judged import (
     riddles,
     verdicts,
 )
-from tests.servers.chat_server import ChatServer, ChatServers, reply
+from tests.servers.chat_server import ChatServer, ChatServers, Status, reply
 
-from toolablate.traces.store import Store
+from toolablate.experiments import progress as module
+from toolablate.traces.records import ReferenceTarget
+from toolablate.traces.store import Recorder, Store
 
 PRICE = "price = { input = 100, output = 1000 }"
 CHOICE = {"id": "c", "prompt": "Which?", "choices": ["this", "that"], "answer": "A"}
@@ -190,3 +195,74 @@ def test_a_scripted_judge_needs_no_endpoint(tmp_path: Path, cli: Cli, store: Pat
         (1, "correct"),
     }
     assert "judged by m (scripted)" in cli("show", store, all_scores(store)[0].trial).stdout
+
+
+def test_a_key_that_is_mended_while_the_judge_thinks_is_the_one_that_counts(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    mended: list[str] = []
+
+    def mends(request: dict[str, Any]) -> Any:
+        if not mended:
+            with Store(store) as opened:
+                (question,), (run,) = opened.questions(), opened.runs()
+            mended.append(question.id)
+            target = ReferenceTarget(answer="the mended key")
+            with Recorder(store) as recorder:
+                again = run.model_copy(update={"id": "another"})
+                recorder.plan(again, [question.model_copy(update={"target": target})], [], [], [])
+        return reply(GRADE % ("the mended key" in str(request)))
+
+    chat_server.answers(mends)
+    ran = cli("run", judged_plan(tmp_path, judge_at(chat_server.url), count=1, conditions=["none"]))
+    assert ran.returncode == 0, ran.stderr
+    assert len(chat_server.requests) == 2
+    assert verdicts(store) == {("q0", "none"): "correct"}
+    assert cli("verify", store).returncode == 0
+
+
+def test_what_only_grades_starts_no_sandbox(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:
+    chat_server.answers(lambda request: Status(401))
+    plan = judged_plan(tmp_path, judge_at(chat_server.url), conditions=["python"], extra="sandbox = 'none'")
+    starting = "Starting the sandbox"
+    assert starting in cli("run", plan).stderr
+    chat_server.answers(grades)
+    ran = cli("run", plan)
+    assert ran.returncode == 0, ran.stderr
+    assert starting not in ran.stderr
+    assert len(verdicts(store)) == 4
+
+
+def test_what_a_judged_store_shows_of_effects_is_what_power_goes_by(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    chat_server.answers(grades)
+    plan = judged_plan(tmp_path, judge_at(chat_server.url) + "[judging]\nagain = 1\n", count=8)
+    assert cli("run", plan).returncode == 0
+    foreseen = cli("power", plan, "--from", store, "--json")
+    assert foreseen.returncode == 0, foreseen.stderr
+    listed = cli("show", store, "--verdict", "wrong", "--json")
+    assert [trial["question"] for trial in json.loads(listed.stdout)["trials"]] == ["q0"]
+
+
+def test_gradings_have_a_bar_and_lines_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 0.0)
+    lines, screen = io.StringIO(), io.StringIO()
+    for console in (Console(file=lines, width=100), Console(file=screen, force_terminal=True, width=100)):
+        with module.RunProgress(console) as progress:
+            progress.begin(2, [])
+            progress.grading(3)
+            progress.graded(made=True)
+            progress.graded(made=False)
+            progress.judge_given_up("j", 1, "it is \x1b[31mdown")
+            progress.beat()
+            progress.stopping()
+    assert lines.getvalue().splitlines() == [
+        "0 of 2 trials to run (2 are in the store already)",
+        "3 answers to be graded by judges",
+        "1/3 answers graded, 1 could not be",
+        "Stopping: what judges are being asked will end in its own time; Ctrl-C again to cancel it",
+        "j: 1 answer left ungraded, it is down",
+    ]
+    assert "answers graded" in screen.getvalue()
+    assert "2/3" in screen.getvalue()
