@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.experiments.conftest import Cli
+from tests.experiments.judged import GRADE, grades, judge_at, judged_plan
+from tests.servers.chat_server import ChatServer, ChatServers, reply
 from tests.traces import samples
 
 from toolablate.experiments.agreement import read_graded
@@ -153,6 +156,33 @@ def test_a_store_of_one_scorer_is_told_how_to_get_a_second(tmp_path: Path) -> No
     write(tmp_path / "halves.sqlite", halves)
     with pytest.raises(InputError, match="has scores by two of its scorers"):
         agreement(tmp_path / "halves.sqlite")
+
+
+def test_judges_of_a_run_are_set_side_by_side_with_their_regradings(
+    chat_servers: ChatServers, chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    chat_server.answers(grades)
+    with chat_servers.server() as severe:
+        severe.answers(lambda request: reply(GRADE % 0))
+        judges = judge_at(chat_server.url) + judge_at(severe.url, "severe")
+        ran = cli("run", judged_plan(tmp_path, f"{judges}[judging]\nagain = 1\n"))
+        assert ran.returncode == 0, ran.stderr
+    found = figures(store)
+    judge, other = (found["agreements"][place][name] for place, name in ((0, "first"), (-1, "first")))
+    assert judge.startswith("judge[j@")
+    assert other.startswith("judge[severe@")
+    pairs = dict.fromkeys((row["first"], row["second"]) for row in found["agreements"])
+    assert list(pairs) == [
+        (judge, judge.replace("]", ",again=1]")),
+        (judge, other),
+        (other, other.replace("]", ",again=1]")),
+    ]
+    total = next(row for row in found["agreements"] if row["second"] == other)
+    assert (total["trials"], total["first_only"], total["neither"], total["kappa"]) == (8, 7, 1, 0)
+    assert {row["judge"] for row in found["regraded"] if row["way"] == "again" and row["percent"] == 0} == {
+        judge,
+        other,
+    }
 
 
 def test_trials_of_other_runs_are_left_out_and_told(tmp_path: Path) -> None:
