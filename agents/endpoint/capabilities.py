@@ -26,7 +26,7 @@ def require_sampling(model: OpenAIModel) -> None:
 
 
 def require_text_sampling(model: OpenAIModel) -> None:
-    """The same for text completions, which know neither reasoning nor a conversation."""
+    """The same for text completions, which know neither reasoning nor a conversation, and have a limit each."""
     sampling = model.sampling
     for key, asked in (
         ("reasoning_effort", sampling.reasoning_effort is not None),
@@ -34,6 +34,8 @@ def require_text_sampling(model: OpenAIModel) -> None:
     ):
         if asked:
             raise _refused(model, f"sampling.{key}", "is not for a text completion", "leave it out")
+    if sampling.max_tokens is not None:
+        raise _refused(model, "sampling.max_tokens", "is not for a text completion", "leave it out; each has its own")
     for key in (*_NOT_EXTRA, *_NOT_EXTRA_TEXT):
         if key in sampling.extra:
             raise _refused(

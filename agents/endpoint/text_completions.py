@@ -34,9 +34,7 @@ class TextEndpoint:
     def __init__(self, model: OpenAIModel) -> None:
         require_text_sampling(model)
         self._model = model
-        # The limit of a reply is that of each request here, under the one name that this API has for it.
-        plain = model.sampling.model_copy(update={"max_tokens": None})
-        self._transport = Transport(model.model_copy(update={"sampling": plain}))
+        self._transport = Transport(model)
 
     def limited(self, max_tokens: int) -> ModelSource:
         """The same with continuations of at most so many tokens; closing it closes nothing."""

@@ -70,6 +70,14 @@ def test_questions_are_listed_by_how_much_came_back() -> None:
     assert "Questions of which most came back" not in shown(exposures_view(found), 100)
 
 
+def test_models_stand_side_by_side_and_benchmarks_are_compared_under_each() -> None:
+    parts = [part(model, name, 45, 5) for model in ("one", "two") for name in ("A", "B", "C")]
+    found = exposures(parts, 0.4)
+    compared = [(each.model, each.benchmark, each.other) for each in found.differences]
+    assert compared == [(model, *pair) for model in ("one", "two") for pair in (("A", "B"), ("A", "C"), ("B", "C"))]
+    assert all(each.rouge_l.value == 0 for each in found.differences), "they are exposed alike"
+
+
 def test_nothing_that_came_is_shown_as_nothing() -> None:
     page = shown(exposures_view(exposures([Continued("m", "B", 3, 1, ())], 0.4), questions=5), 100)
     assert "B" in page

@@ -130,7 +130,7 @@ def _footnotes(found: Exposures) -> Iterator[str]:
         " characters one by one."
     )
     yield "ROUGE-L: F-measure x 100 of the rest with the continuation, cut to as many tokens."
-    yield "by chance: the same continuations with the rests of other questions of the benchmark."
+    yield "by chance: the same continuations with rests of other questions of the benchmark, as long as their own."
     yield f"runs ≥{LONG_RUN}: questions of which so many tokens in a row came back, of those whose rest has as many."
     yield "95 % interval: from a bootstrap over questions, those of one cluster taken together (BCa)."
     if any(each.small for each in found.exposures):

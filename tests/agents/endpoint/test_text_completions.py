@@ -52,11 +52,11 @@ async def test_a_text_is_sent_as_it_is_and_sampled_greedily(chat_server: ChatSer
 
 async def test_the_models_sampling_is_sent_in_its_place(chat_server: ChatServer, go_on: Go) -> None:
     chat_server.plays(written("x"))
-    sampling = {"temperature": 0.7, "top_p": 0.9, "seed": 3, "max_tokens": 5, "extra": {"top_k": 4}}
+    sampling = {"temperature": 0.7, "top_p": 0.9, "seed": 3, "extra": {"top_k": 4}}
     await go_on(model="org/base", sampling=sampling)
     sent = chat_server.requests[0]
     assert (sent["temperature"], sent["top_p"], sent["seed"], sent["top_k"]) == (0.7, 0.9, 3, 4)
-    assert (sent["model"], sent["max_tokens"]) == ("org/base", 20), "the limit is that of the request"
+    assert (sent["model"], sent["max_tokens"]) == ("org/base", 20)
 
 
 async def test_a_text_that_is_at_its_end_is_a_reply(chat_server: ChatServer, go_on: Go) -> None:
@@ -128,6 +128,7 @@ async def test_the_key_is_sent_and_reaches_nothing_that_comes_out(
     [
         ({"reasoning_effort": "low"}, "sampling.reasoning_effort"),
         ({"logprobs": True}, "sampling.logprobs"),
+        ({"max_tokens": 5}, "sampling.max_tokens"),
         ({"extra": {"echo": True}}, "sampling.extra.echo"),
         ({"extra": {"prompt": "x"}}, "sampling.extra.prompt"),
         ({"extra": {"stream": True}}, "sampling.extra.stream"),
