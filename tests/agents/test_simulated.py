@@ -24,8 +24,10 @@ from toolablate.traces.records import (
     ModelRequest,
     NumberTarget,
     Question,
+    ReferenceTarget,
     SimulatedModel,
     SpansTarget,
+    ToolRequest,
     ToolSpec,
     ToolUse,
 )
@@ -318,3 +320,45 @@ def test_what_a_program_prints_is_matched_with_the_options(
 ) -> None:
     candidates = [Candidate(answer, (text,)) for answer, text in zip("ABCD", choices, strict=True)]
     assert support(candidates, Finding("code", "", printed)) == expected
+
+
+REFERENCE = Question(
+    id="motor",
+    prompt="What has a regulator to wait for before it reconnects a motor?",
+    as_is=True,
+    target=ReferenceTarget(
+        answer="Until the flux of the rotor has decayed.\nElse the torque may reach ten times its rating."
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("ability", "found", "answer"),
+    [
+        (1, "", REFERENCE.target.answer),
+        (0, "", "nothing of the kind"),
+        (0, "Answer: " + REFERENCE.target.answer, REFERENCE.target.answer),
+        (0, "One waits until the flux of a rotor decayed; else its torque reaches ten times the rating.", REFERENCE.target.answer),
+        (0, "Flour, water, salt and patience with the rotor.", "nothing of the kind"),
+        (1, "Answer: Use a bigger motor.", REFERENCE.target.answer),
+    ],
+)  # fmt: skip
+async def test_a_reference_is_said_by_whoever_knows_it_or_reads_it(ability: int, found: str, answer: str) -> None:
+    call = ToolRequest(id="1", name="web_search", arguments='{"query": "motor"}')
+    asked = Message(role="assistant", tool_calls=(call,))
+    seen = (asked, Message(role="tool", content=found, tool_call_id="1")) if found else ()
+    reply = await reply_to(source(sure(ability=ability)), REFERENCE, *seen, tools=(SEARCH,), tool_choice="none")
+    assert reply.message.content.endswith(f"Answer: {answer}")
+
+
+async def test_letters_are_of_the_options_that_a_prompt_lists() -> None:
+    letters = set()
+    for number in range(60):
+        question = Question(
+            id=f"q{number}",
+            prompt="Which? A. one B. two C. three",
+            as_is=True,
+            target=ChoiceTarget(letters=("C",)),
+        )
+        letters.add((await reply_to(source(sure(ability=0)), question)).message.content[-1])
+    assert letters == {"A", "B"}

@@ -1,7 +1,15 @@
 import pytest
 
 from toolablate.benchmarks import render
-from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget, Target
+from toolablate.traces.records import (
+    ChoiceTarget,
+    NumberTarget,
+    Question,
+    QuestionFile,
+    ReferenceTarget,
+    SpansTarget,
+    Target,
+)
 
 ONE, TWO, NUMBER, SPANS = (
     ChoiceTarget(letters=("B",)),
@@ -45,3 +53,20 @@ def test_nothing_of_the_target_is_shown() -> None:
         for letter in "AB"
     }
     assert len(rendered) == 1
+
+
+@pytest.mark.parametrize(("language", "ending"), [("en", "final answer."), ("zh", "最终答案。")])
+def test_what_is_answered_in_words_is_asked_for_so(language: str, ending: str) -> None:
+    question = Question(id="q", prompt="Why?", target=ReferenceTarget(answer="So."), language=language)
+    assert render(question).splitlines()[-1].endswith(ending)
+    assert "So." not in render(question)
+
+
+@pytest.mark.parametrize("target", [ONE, NUMBER, SPANS, ReferenceTarget(answer="So.")])
+def test_as_it_is_nothing_is_added_but_the_names_of_files(target: Target) -> None:
+    file = QuestionFile(name="t.csv", sha256="0" * 64, size=1)
+    choices = ("red", "green") if target is ONE else ()
+    question = Question(id="q", prompt="Which?\nA. red\nB. green\n", choices=choices, target=target, as_is=True)
+    assert render(question) == "Which?\nA. red\nB. green"
+    named = question.model_copy(update={"files": (file,)})
+    assert render(named).startswith('Which?\nA. red\nB. green\n\nFiles of this question: "t.csv".')

@@ -19,7 +19,21 @@ from tests.traces.samples import (
 )
 
 from toolablate.traces.errors import InputError, StoreError
-from toolablate.traces.records import Failure, Message, ModelCall, ModelReply, ModelRequest, Trial, Usage
+from toolablate.traces.records import (
+    ChoiceTarget,
+    Failure,
+    Message,
+    ModelCall,
+    ModelReply,
+    ModelRequest,
+    NumberTarget,
+    Question,
+    ReferenceTarget,
+    SpansTarget,
+    Target,
+    Trial,
+    Usage,
+)
 from toolablate.traces.store import Recorder, Store, verify
 
 
@@ -42,6 +56,25 @@ async def test_scores(tmp_path: Path) -> None:
         assert seen[first.id].tokens == 360
         assert [item.value for item in store.scores(first.id)] == [0.5, 1.0]
         assert store.unscored_trials() == {third.id}
+
+
+async def test_how_a_question_is_answered_is_read_with_each_observation(tmp_path: Path) -> None:
+    targets: list[Target] = [
+        ChoiceTarget(letters=("A",)),
+        ChoiceTarget(letters=("A", "B")),
+        NumberTarget(value=1),
+        SpansTarget(spans=("x",)),
+        ReferenceTarget(answer="It is so."),
+    ]
+    questions = [Question(id=f"q{n}", prompt="?", target=target) for n, target in enumerate(targets)]
+    with Recorder(tmp_path / "s.db") as recorder:
+        planned = trials(tuple(questions), conditions=(NONE,))
+        recorder.plan(run(), questions, [MODEL], [NONE], planned)
+        for trial in planned:
+            await attempt(recorder, trial)
+    with Store(tmp_path / "s.db") as store:
+        kinds = {each.question: each.kind for each in store.observations()}
+    assert kinds == {"q0": "choice", "q1": "several", "q2": "number", "q3": "spans", "q4": "reference"}
 
 
 async def test_several_scorers_are_never_mixed_silently(tmp_path: Path) -> None:

@@ -257,9 +257,37 @@ def test_targets_of_every_kind_are_shown() -> None:
         ({"kind": "number", "value": 12.5}, "right is 12.5"),
         ({"kind": "spans", "spans": ["a", "b"]}, 'right is ["a", "b"]'),
         ({"kind": "choice", "letters": ["A", "C"]}, "right is A, C"),
+        ({"kind": "reference", "answer": "Critical damping."}, "right is Critical damping."),
     ):
         question = Question.model_validate({"id": "q", "prompt": "?", "target": target})
         assert text in shown(trace_view(a_trace(), question=question, scores=[score("t", 0.5)]))
+
+
+def test_a_long_reference_and_the_points_of_a_rubric_are_shown_line_by_line_once() -> None:
+    answer = "\n".join(f"{number}. Step {number} {EVIL}" for number in range(1, 20))
+    key = {
+        "target": {"kind": "reference", "answer": answer},
+        "rubric": {"reference": answer, "points": f"Names step 3.\nNo word of [bold]step 30[/bold]. {EVIL}"},
+    }
+    question = Question.model_validate({"id": "q", "prompt": "?", **key})
+    page = shown(trace_view(a_trace(), question=question, scores=[score("t", 0.5), score("u", 0.5)]))
+    lines = [line.strip() for line in page.splitlines()]
+    assert SAFE.fullmatch(page)
+    assert sum(line.startswith("3. Step 3") for line in lines) == 1
+    assert sum(line.startswith("Names step 3.") for line in lines) == 1
+    assert "[bold]step 30[/bold]" in page
+    assert page.count("right is what the reference answer above says") == 2
+    assert "reference answer:" not in shown(trace_view(a_trace(), question=question))
+
+
+def test_a_reference_of_any_length_is_cut_unless_all_is_shown() -> None:
+    question = Question.model_validate(
+        {"id": "q", "prompt": "?", "target": {"kind": "reference", "answer": "y\n" * 9_000}}
+    )
+    page = {"question": question, "scores": [score("t", 0.5)]}
+    assert shown(trace_view(a_trace(), **page)).count("y") < 5_000  # type: ignore[arg-type]
+    whole = shown(trace_view(a_trace(), full=True, **page))  # type: ignore[arg-type]
+    assert sum(line.strip() == "y" for line in whole.splitlines()) == 9_000
 
 
 async def test_reports_lists_and_counts(tmp_path: Path) -> None:

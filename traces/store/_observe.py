@@ -63,7 +63,8 @@ def _facts(connection: sqlite3.Connection) -> dict[int, tuple[str, ...]]:
 
 
 def _kind_of(question: Mapping[str, Any]) -> str:
-    """`choice`, `several` (a choice of several letters), `number` or `spans`, by what a stored question says."""
+    """`choice`, `several` (a choice of several letters), `number`, `spans` or `reference`, by what a stored question
+    says."""
     target = question["target"]
     several = target["kind"] == "choice" and len(target["letters"]) > 1
     return "several" if several else str(target["kind"])

@@ -17,12 +17,12 @@ from toolablate.traces.records import (
     Trace,
 )
 from toolablate.traces.terminal import numbers
+from toolablate.traces.terminal.answer_key import answer_key_view, is_short
 from toolablate.traces.terminal.events import Page, indented, usage_of
 from toolablate.traces.terminal.judgements import judgement_view
 from toolablate.traces.terminal.plain import inert, one_line
 
 MAX_CHARS = 4_000
-MAX_REFERENCE_CHARS = 300
 KERNEL_PACKAGES = ("python", "numpy", "scipy", "pandas", "sympy", "matplotlib")
 VERDICT_STYLES = {"correct": "bold green", "partial": "bold yellow", "wrong": "bold red"}
 
@@ -45,6 +45,8 @@ def trace_view(
     for event in trace.events:
         parts += page.event(event)
     parts.append(_ending(trace))
+    if question is not None and scores:
+        parts += answer_key_view(question, page.max_chars)
     for score in scores:
         parts.append(_score(score, question))
         if score.judgement is not None:
@@ -152,5 +154,5 @@ def _target(question: Question) -> str:
     if target.kind == "choice":
         return one_line(", ".join(target.letters))
     if target.kind == "reference":
-        return one_line(target.answer, max_chars=MAX_REFERENCE_CHARS)
+        return one_line(target.answer) if is_short(target.answer) else "what the reference answer above says"
     return f"{target.value:g}" if target.kind == "number" else _quoted(target.spans)

@@ -1,0 +1,34 @@
+"""What answers are compared with, where that is more than a letter, a number or a few words."""
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from toolablate.traces.records import Question, ReferenceTarget
+from toolablate.traces.terminal.events import indented
+from toolablate.traces.terminal.plain import inert, one_line
+
+MAX_REFERENCE_CHARS = 100
+"""Of a reference answer that is told in one line."""
+
+
+def answer_key_view(question: Question, max_chars: int | None) -> Iterator[RenderableType]:
+    """A long reference answer, and what a rubric has besides the target; nothing of most questions."""
+    target, rubric = question.target, question.rubric
+    answer = target.answer if isinstance(target, ReferenceTarget) else ""
+    if answer and not is_short(answer):
+        yield from _titled("reference answer", answer, max_chars)
+    if rubric is not None and rubric.reference not in ("", answer):
+        yield from _titled("the rubric's reference", rubric.reference, max_chars)
+    if rubric is not None and rubric.points:
+        yield from _titled("points to be met", rubric.points, max_chars)
+
+
+def is_short(reference: str) -> bool:
+    return len(reference) <= MAX_REFERENCE_CHARS and reference == one_line(reference)
+
+
+def _titled(title: str, text: str, max_chars: int | None) -> Iterator[RenderableType]:
+    yield Text(f"{title}:", "dim")
+    yield indented(inert(text, max_chars=max_chars))
