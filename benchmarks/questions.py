@@ -87,7 +87,8 @@ def _target(answer: Any, has_choices: bool) -> dict[str, Any]:
     if not has_choices and _is_letters(answer):
         raise LineError(
             f"the answer {shown(answer)} is a letter, but the field 'choices' is missing",
-            'For a capital that is a text write "target": {"kind": "spans", "spans": ["A"]}.',
+            'For a capital that is a text write "target": {"kind": "spans", "spans": ["A"]}; for a choice of a prompt'
+            ' that is asked "as_is", "target": {"kind": "choice", "letters": ["A"]}.',
         )
     if isinstance(answer, list) and answer and all(isinstance(item, str) for item in answer):
         return {"kind": "choice", "letters": answer} if has_choices else {"kind": "spans", "spans": answer}
@@ -167,7 +168,7 @@ def _check(question: Question) -> None:
         )
     allowed = letters_for(question)
     for letter in question.target.letters:
-        if letter not in allowed:
+        if len(letter) != 1 or letter not in allowed:
             of_these = f", for its {len(question.choices)} choices" if question.choices else ""
             spoken = f"{allowed[0]} to {allowed[-1]}{of_these}"
             raise LineError(f"the answer {shown(letter)} names no choice", f"Allowed is a letter from {spoken}.")

@@ -5,7 +5,15 @@ import pytest
 
 from toolablate.benchmarks import load_questions
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import ChoiceTarget, NumberTarget, SpansTarget
+from toolablate.traces.records import (
+    ChoiceTarget,
+    JudgePrompt,
+    NumberTarget,
+    Question,
+    ReferenceTarget,
+    Rubric,
+    SpansTarget,
+)
 
 GOOD = {"id": "q", "prompt": "p", "answer": 1}
 
@@ -35,6 +43,19 @@ def test_short_and_full_forms_give_the_same_record(
     assert question.target == target
 
 
+def test_a_question_asked_as_it_is_may_hold_its_choices_in_its_prompt(questions_file: Path) -> None:
+    whole = Question(
+        id="q",
+        prompt="Which? A. x B. y",
+        as_is=True,
+        target=ChoiceTarget(letters=("A", "Z")),
+        rubric=Rubric(reference="A and Z", points="both", prompt=JudgePrompt(system="s", before="b", after="a")),
+    )
+    told = whole.model_copy(update={"id": "r", "target": ReferenceTarget(answer="Because.")})
+    questions_file.write_text(f"{whole.to_json()}\n{told.to_json()}\n")
+    assert load_questions(questions_file) == (whole, told)
+
+
 def test_bom_blank_lines_and_line_ends_do_not_matter(questions_file: Path) -> None:
     lines = [json.dumps({**GOOD, "id": name, "prompt": "中文\u2028 p"}, ensure_ascii=False) for name in "ab"]
     questions_file.write_bytes(b"\xef\xbb\xbf\r\n" + "\r\n\r\n".join(lines).encode())
@@ -55,6 +76,7 @@ def test_bom_blank_lines_and_line_ends_do_not_matter(questions_file: Path) -> No
         (b'{"id": "a", "prompt": "p", "answr": 1}', ['"answr"', "'answer'"]),
         (b'{"id": "a", "prompt": "p", "choices": ["x", "y"], "answer": "C"}', ['"C"', "A to B", "2 choices"]),
         (b'{"id": "a", "prompt": "p", "choices": ["x", "y"], "answer": "b"}', ['"b"', "A to B"]),
+        (b'{"id": "a", "prompt": "p", "choices": ["x", "y"], "answer": "AB"}', ['"AB" names no choice', "A to B"]),
         (b'{"id": "a", "prompt": "p", "choices": ["x", "y"], "answer": 1}', ["'answer'", "1", "letter"]),
         (b'{"id": "a", "prompt": "p", "choices": ["x", "y"], "answer": ["A", "A"]}', ["twice"]),
         (b'{"id": "a", "prompt": "p", "choices": ["x"], "answer": "A"}', ["'choices'", "2 to 26"]),
@@ -77,6 +99,17 @@ def test_bom_blank_lines_and_line_ends_do_not_matter(questions_file: Path) -> No
         (b'{"id": "a", "prompt": "p", "answer": ["A", "C"]}', ["'choices' is missing"]),
         (b'{"id": "a", "prompt": "p", "choices": [], "answer": "A"}', ["'choices' is missing"]),
         (b'{"id": "a", "prompt": "p", "target": {"kind": "choice", "letters": ["A"]}}', ["needs the field 'choices'"]),
+        (
+            b'{"id": "a", "prompt": "p", "as_is": true, "target": {"kind": "choice", "letters": ["AB"]}}',
+            ['the answer "AB" names no choice', "Allowed is a letter from A to Z."],
+        ),
+        (
+            b'{"id": "a", "prompt": "p", "as_is": true, "choices": ["x", "y"],'
+            b' "target": {"kind": "choice", "letters": ["C"]}}',
+            ['the answer "C" names no choice', "A to B, for its 2 choices"],
+        ),
+        (b'{"id": "a", "prompt": "p", "as_is": false, "target": {"kind": "choice", "letters": ["A"]}}', ["'as_is'"]),
+        (b'{"id": "a", "prompt": "p", "as_is": true, "answer": "A"}', ["'choices' is missing", '"choice"']),
         (
             b'{"id": "a", "prompt": "p", "choices": ["x", "y"], "target": {"kind": "choice", "letters": []}}',
             ["'target.letters' must hold at least one letter; found []"],

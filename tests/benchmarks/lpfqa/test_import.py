@@ -1,0 +1,86 @@
+"""From published rows to a plan's question file, by the command line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from click.testing import CliRunner, Result
+
+from toolablate.benchmarks import load_questions
+from toolablate.benchmarks.lpfqa import load_lpfqa
+from toolablate.experiments.cli import group
+from toolablate.experiments.plan import load_plan
+from toolablate.experiments.trials import design
+from toolablate.traces.errors import InputError
+
+MADE = [json.loads(line)["row"] for line in Path(__file__).with_name("rows.jsonl").read_text("utf-8").splitlines()]
+
+
+def bring(source: Path, output: Path) -> Result:
+    return CliRunner().invoke(group, ["lpfqa", "import", str(source), "-o", str(output)], catch_exceptions=False)
+
+
+def as_json(path: Path) -> None:
+    path.write_text(json.dumps(MADE, ensure_ascii=False), encoding="utf-8")
+
+
+def as_parquet(path: Path) -> None:
+    keys = {key: None for row in MADE for key in row}
+    rows = [{**keys, **row, "prompt_id": str(row["prompt_id"])} for row in MADE]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+
+
+@pytest.mark.parametrize(("name", "write"), [("LPFQA-data.json", as_json), ("train.parquet", as_parquet)])
+def test_rows_become_a_question_file_of_a_plan(tmp_path: Path, name: str, write: Callable[[Path], None]) -> None:
+    source, output = tmp_path / name, tmp_path / "questions.jsonl"
+    write(source)
+    brought = bring(source, output)
+    assert brought.exit_code == 0
+    questions = load_questions(output)
+    assert questions == load_lpfqa(source)
+    assert len(questions) == len(MADE) == 84
+    assert brought.output.splitlines() == [
+        f"{output}: 84 questions",
+        "35 with one right letter",
+        "16 with several right letters",
+        "33 with a reference answer",
+        " 9 with points that an answer has to meet",
+        " 1 with a judge prompt of its own",
+        " 3 with letters, and options that cannot be told apart in its prompt",
+    ]
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        "conditions = ['none']\n[questions]\nfile = 'questions.jsonl'\nscorer = 'choice'\n"
+        "[[models]]\nprovider = 'simulated'\nname = 'sim'\n",
+        encoding="utf-8",
+    )
+    assert design(load_plan(plan)[0]).questions == questions
+
+
+def test_a_plan_reads_questions_from_a_table(tmp_path: Path) -> None:
+    rows = [{"id": name, "prompt": "Which?", "choices": ["x", "y"], "answer": "B"} for name in "ab"]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "questions.parquet")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        "conditions = ['none']\n[questions]\nfile = 'questions.parquet'\n"
+        "[[models]]\nprovider = 'simulated'\nname = 'sim'\n",
+        encoding="utf-8",
+    )
+    assert [question.id for question in design(load_plan(plan)[0]).questions] == ["a", "b"]
+
+
+def test_no_source_is_overwritten(tmp_path: Path) -> None:
+    source = tmp_path / "rows.json"
+    as_json(source)
+    with pytest.raises(InputError, match="is the file that is read"):
+        bring(source, source)
+    assert json.loads(source.read_text("utf-8")) == MADE
+
+
+def test_the_group_is_listed_with_its_commands() -> None:
+    page = CliRunner().invoke(group, ["lpfqa", "--help"], catch_exceptions=False).output
+    assert "import" in page
+    assert "tables" in page
