@@ -26,6 +26,7 @@ from toolablate.traces.terminal import scoreboard_view
 EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\x00"
 PAPER = load_published(PUBLISHED["lpfqa_v2"])
 TABLE = PAPER.table("2")
+AVERAGE = "All Models Avg"
 DOMAINS = {
     "Life Sci": 72,
     "Maths": 61,
@@ -128,6 +129,13 @@ def test_table_2_is_printed_to_the_digit_where_answers_can_give_it(store: Path) 
             if cells[row.name] != printed(row.name, column)
         }
     assert apart == UNREACHED
+    means = {each.name: found["" if each.name == "Overall" else each.name].mean for each in TABLE.columns}
+    averages = {name: (printed(AVERAGE, name), f"{mean:.2f}") for name, mean in means.items()}
+    assert {name: both for name, both in averages.items() if both[0] != both[1]} == {
+        "CS": ("41.26", "43.10"),
+        "Applied Tech": ("44.97", "44.98"),
+        "Overall": ("48.96", "48.92"),
+    }
     best = {name: column.highest for name, column in found.items() if name}
     assert best == {
         "Life Sci": ("Claude-Sonnet-4.5-Thinking",),
