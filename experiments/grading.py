@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolablate.agents import ModelSource, RetryPolicy
+from toolablate.agents import ChatModel, ModelSource, RetryPolicy
 from toolablate.agents.asking import ask
+from toolablate.agents.chat import NoReplyError
+from toolablate.agents.costs import known_cost
 from toolablate.agents.pacing import LetGo
 from toolablate.benchmarks import Judge
 from toolablate.experiments.judge_queue import JudgeQueue, JudgeWork
@@ -18,7 +20,7 @@ from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import Design, PlannedTrial
 from toolablate.experiments.watcher import Watcher
 from toolablate.traces.errors import ToolablateError
-from toolablate.traces.records import JudgeCall, ModelRequest, OpenAIModel
+from toolablate.traces.records import JudgeCall, ModelReply, ModelRequest, OpenAIModel, Price
 from toolablate.traces.store import Recorder, Store
 
 
@@ -144,11 +146,11 @@ class _Calls:
         # By this number recorded replies are told apart that were asked for in the same words. Who gave the same answer
         # to a question is given the same grade, whatever the condition and the repeat, or the judge's moods would pass
         # for effects; a re-grading, which is to show those moods, has replies of its own.
-        self._chat = source.session(planned.question, planned.condition, judge.again)
+        chat = source.session(planned.question, planned.condition, judge.again)
         self._price = judge.model.price if isinstance(judge.model, OpenAIModel) else None
+        self._chat = _Paid(chat, self._price, queue)
         self._rng = random.Random(f"{planned.trial.id} {judge.name}")  # noqa: S311 - jitter, not a secret
         self._retry = retry
-        self._queue = queue
 
     async def ask(self, request: ModelRequest) -> JudgeCall:
         """For one request the model's own `timeout_seconds` hold. Raises ModelError."""
@@ -161,5 +163,23 @@ class _Calls:
             rng=self._rng,
             clock=time.monotonic,
         )
-        self._queue.paid(asked.cost_usd)
         return JudgeCall(request=request, reply=asked.reply, cost_usd=asked.cost_usd)
+
+
+@dataclass(frozen=True, slots=True)
+class _Paid:
+    """A model whose every reply is booked: those that are none, and those of gradings that fail later, are paid for
+    too."""
+
+    chat: ChatModel
+    price: Price | None
+    queue: JudgeQueue[Grading]
+
+    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+        try:
+            reply = await self.chat.complete(request, seconds=seconds)
+        except NoReplyError as error:
+            self.queue.paid(known_cost(error.reply, self.price))
+            raise
+        self.queue.paid(known_cost(reply, self.price))
+        return reply

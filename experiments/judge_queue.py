@@ -27,8 +27,8 @@ class JudgeWork:
     """What one judge of a plan did in a run, its re-gradings among it.
 
     `graded` counts answers, those among them that another process was quicker to grade; `requests` what was asked and
-    replied to. `cost_usd` is what those of known cost came to in US dollars, `unpriced` how many others there were.
-    `ungraded` says why answers were not graded.
+    replied to, also with what was no reply. `cost_usd` is what those of known cost came to in US dollars, `unpriced`
+    how many others there were. `ungraded` says why answers were not graded.
     """
 
     judge: str

@@ -194,3 +194,14 @@ def test_what_a_judge_writes_ends_no_run(chat_server: ChatServer, tmp_path: Path
     assert ran.returncode == 0, ran.stderr
     assert len(all_scores(store)) == 2
     assert cli("verify", store).returncode == 0
+
+
+def test_what_is_paid_for_in_vain_is_told(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:
+    steps = [reply("It is hard to say."), reply("", finish_reason="content_filter")]
+    chat_server.plays(*steps)
+    judge = judge_at(chat_server.url, more="price = { input = 100, output = 1000 }")
+    ran = cli("run", judged_plan(tmp_path, judge, count=1, conditions=["none"]))
+    assert ran.returncode == 1, ran.stderr
+    assert "Judge j: 0 answers graded (2 requests, $0.012)" in ran.stdout
+    assert "j: 1 answer could not be graded: content_filter" in ran.stdout
+    assert all_scores(store) == []

@@ -131,3 +131,12 @@ def test_a_built_in_name_with_a_prompt_of_its_own_keeps_its_tools(tmp_path: Path
     plan = load(tmp_path, MINIMAL.replace('"python"]', '{ name = "python", prompt = "Be brief." }]'))
     condition = plan.resolved_conditions()[1]
     assert (condition.prompt, condition.tools) == ("Be brief.", (ToolUse(name="python"),))
+
+
+def test_questions_of_the_hub_are_on_no_disk(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    text = "conditions = ['none']\n[[models]]\nprovider = 'simulated'\nname = 's'\n[questions]\nfile = 'hf:owner/set#test'\n"
+    path.write_text(text, encoding="utf-8")
+    plan, _ = load_plan(path)
+    assert plan.questions.file == "hf:owner/set#test"
+    assert plan.questions.files_folder == tmp_path

@@ -15,18 +15,19 @@ def judgement_view(judgement: Judgement, *, full: bool) -> Iterator[RenderableTy
     """Who judged, how often it was asked and what that cost; where `full`, also what it was asked and said, each
     message once."""
     asked = len(judgement.calls)
-    times = "once" if asked == 1 else f"{asked} times, until a reply kept the format or there was no other try"
+    times = "once" if asked == 1 else f"{asked} times"
     yield indented(Text(f"judged by {_named(judgement.model)}, asked {times}; cost {_cost(judgement)}"))
     if not full:
         return
-    shown = set[str]()
+    # A reply goes back with the next request, without what its endpoint told besides its words.
+    shown = set[tuple[str, str]]()
     for call in judgement.calls:
         for message in call.request.messages:
-            if (told := message.to_json()) not in shown:
+            if (told := (message.role, message.content)) not in shown:
                 shown.add(told)
                 yield indented(rule(f"judge: {message.role}", ROLE_STYLES[message.role], ""))
                 yield indented(inert(message.content), 4)
-        shown.add(call.reply.message.to_json())
+        shown.add(("assistant", call.reply.message.content))
         yield from _reply(call)
 
 
