@@ -70,6 +70,8 @@ def test_every_figure_has_its_place_where_there_is_room() -> None:
     shift = next(row for row in report.shifts if row.second == JUDGE)
     assert f"{shift.differential_points:.1f} points more than 1 does (gpt-x, p" in " ".join(page.split())
     assert "the judge errs otherwise under tool than under none" in " ".join(page.split())
+    assert "beside none 2 gives tool" in " ".join(page.split())
+    assert "what it does depends on whom one asks" in " ".join(page.split())
     again, same = report.regraded[:2]
     assert ["graded again", f"*{again.answers}", str(again.questions)] in [line[1:4] for line in lines]
     assert same.way == "same_text"
