@@ -1,20 +1,31 @@
 """Judges that fail, and gradings that are stopped: nothing is scored that was not graded, and nothing graded twice."""
 
 import json
+import os
+import random
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.experiments.conftest import Cli
 from tests.experiments.judged import GRADE, all_scores, asked_about, grades, judge_at, judged_plan, let_judge, verdicts
+from tests.experiments.nursery import Nursery, nursery
 from tests.experiments.plans import endpoint_plan, wait_for
 from tests.servers.chat_server import ChatServer, ChatServers, Hang, Slow, Status, reply
 
-from toolablate.traces.store import Store
+from toolablate.traces.store import Store, verify
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Iterator[Nursery]:
+    with nursery(tmp_path) as opened:
+        yield opened
 
 
 def slowly(request: dict[str, Any]) -> Any:
@@ -205,3 +216,34 @@ def test_what_is_paid_for_in_vain_is_told(chat_server: ChatServer, tmp_path: Pat
     assert "Judge j: 0 answers graded (2 requests, $0.012)" in ran.stdout
     assert "j: 1 answer could not be graded: content_filter" in ran.stdout
     assert all_scores(store) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_killed_again_and_again_no_answer_is_graded_twice(
+    chat_server: ChatServer, tmp_path: Path, store: Path, runs: Nursery
+) -> None:
+    plan = judged_plan(tmp_path, judge_at(chat_server.url, more="concurrency = 4"), count=150, conditions=["none"])
+    chat_server.answers(grades)
+    runs.warm(plan, tmp_path / "undisturbed.sqlite")
+    chat_server.answers(lambda request: Slow(0.1, grades(request)))
+    generator, before, asked = random.Random(7), dict[tuple[str, str], str](), len(chat_server.requests)
+    during = 0
+    for _ in range(60):
+        pid = runs.start(plan, store)
+        time.sleep(generator.uniform(0.0, 0.6))
+        os.kill(pid, signal.SIGKILL)
+        runs.wait(pid)
+        if not store.exists():
+            continue
+        assert verify(store).ok
+        now = verdicts(store)
+        assert before.items() <= now.items()
+        again = {asked_about(request).replace("Riddle ", "q") for request in chat_server.requests[asked:]}
+        assert again.isdisjoint(question for question, _ in before), "what was graded was asked again"
+        before, asked, during = now, len(chat_server.requests), during + (len(now) > len(before))
+    assert during >= 10
+    chat_server.answers(grades)
+    assert runs.run(plan, store) == 0
+    assert verdicts(store) == verdicts(tmp_path / "undisturbed.sqlite")
+    assert verify(store).ok
