@@ -3,10 +3,13 @@
 import random
 import statistics
 
+import numpy as np
 import pytest
 from tests.traces.scoreboard.boards import columns, once, percents, right, seen
 
 from toolablate.traces.analysis.scoreboard import domains_csv, scoreboard
+from toolablate.traces.analysis.scoreboard.answered import answered
+from toolablate.traces.analysis.scoreboard.standings import standings
 from toolablate.traces.errors import InputError
 
 DOMAINS = ["law"] * 4 + ["maths"] * 2
@@ -27,6 +30,18 @@ def test_runs_are_shown_by_themselves_with_their_spread() -> None:
     assert row.repeat_mean == pytest.approx(100 / 3)
     assert row.repeat_sd == pytest.approx(statistics.stdev([75, 25, 0]))
     assert row.accuracy.percent == pytest.approx(100 * (2 / 3 + 1 / 3 + 1 / 3) / 4)
+
+
+def test_the_spread_of_runs_is_that_of_the_same_questions_asked_again() -> None:
+    """Its square is on average the variance of a run's score with the questions as they are: sum p (1 - p) / n^2."""
+    rng = np.random.default_rng(5)
+    chance = rng.uniform(0, 1, 60)
+    squares = []
+    for _ in range(400):
+        found = answered(seen("a", rng.binomial(1, chance[:, None], (60, 3)).astype(float).tolist()), "none")
+        squares.append((standings(found)[0].repeat_sd or 0.0) ** 2)
+    truth = 100**2 * float(np.sum(chance * (1 - chance))) / 60**2
+    assert np.mean(squares) == pytest.approx(truth, rel=4 / np.sqrt(400))
 
 
 def test_the_best_are_all_that_are_equal_and_so_are_the_lowest() -> None:

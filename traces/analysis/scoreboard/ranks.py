@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolablate.traces.analysis.statistics import RESAMPLES, effective_clusters
+from toolablate.traces.analysis.statistics.bootstrap import EMPTY_CHANCE
 from toolablate.traces.analysis.statistics.student import student_quantile
 
 TOLERANCE = 10.0**-9
@@ -53,7 +54,13 @@ def rank_intervals(
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = total.sum(axis=0) / size.sum(axis=0)
     clusters = effective_clusters(size.sum(axis=1).tolist())
-    return [_interval(model, scores, drawn, clusters, confidence) for model in range(models)]
+    # Those of which nothing is known are ruled neither above nor below; by how likely an empty resample is, not by
+    # whether there was one, so that the seed does not decide.
+    known = np.flatnonzero(np.mean(size == 0, axis=0) ** len(size) <= EMPTY_CHANCE).tolist()
+    return [
+        _interval(model, known, scores, drawn, clusters, confidence) if model in known else None
+        for model in range(models)
+    ]
 
 
 def _resampled(total: Floats, size: Floats, seed: int, resamples: int) -> Floats:
@@ -70,11 +77,9 @@ def _resampled(total: Floats, size: Floats, seed: int, resamples: int) -> Floats
     return np.concatenate(chunks)
 
 
-def _interval(model: int, scores: Floats, drawn: Floats, clusters: float, confidence: float) -> RankInterval | None:
-    # Those of which nothing is known are ruled neither above nor below.
-    known = [other for other in range(len(scores)) if np.isfinite(drawn[:, other]).all()]
-    if model not in known:
-        return None
+def _interval(
+    model: int, known: list[int], scores: Floats, drawn: Floats, clusters: float, confidence: float
+) -> RankInterval:
     leads = scores[model] - scores[known]
     away = (drawn[:, [model]] - drawn[:, known]) - leads
     # Where all questions say the same of a pair, its spread is not 0: one more might say the opposite.
