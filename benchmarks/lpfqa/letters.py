@@ -30,7 +30,7 @@ def right_letters(reference: str, options: Options) -> tuple[str, ...]:
     After a letter the text of its option may stand, and after a full stop or on further lines anything that is no other
     answer. Letters out of order are none: they may answer a question for an order.
     """
-    text = reference.strip()
+    text = reference.replace("\r\n", "\n").strip()
     introduction = _INTRODUCTION.match(text, _skipped(_NUMBER, text, 0))
     start = introduction.end() if introduction else _skipped(_NUMBER, text, 0)
     letters = _from_parts(text, options) or _read(text[start:].strip(), options, introduced=introduction is not None)

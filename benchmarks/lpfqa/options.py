@@ -18,7 +18,7 @@ _MARK = re.compile(
     re.MULTILINE,
 )
 _SAME_SIGN = str.maketrans("．：）", ".:)")
-_PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
+_PARAGRAPH_END = re.compile(r"\n[ \t\r]*\n")
 _JOINING = re.compile(r"(?:\b(?:and|or)|[和或与及、])$")
 _AROUND = " \t\r\n;；,，*"
 

@@ -14,8 +14,9 @@ DATA_KINDS = (".json", ".jsonl", ".ndjson", ".parquet")
 def file_rows(path: Path, keys: Collection[str] | None = None) -> Iterator[Located]:
     """A Parquet file, a JSON file that is one array, or a JSONL, by the end of its name and its beginning. Raises
     InputError."""
-    if path.suffix == ".parquet":
+    kind = path.suffix.lower()
+    if kind == ".parquet":
         return parquet_rows(path, keys)
-    if path.suffix == ".json" and begins_an_array(path):
+    if kind == ".json" and begins_an_array(path):
         return json_array(path)
     return json_lines(path)

@@ -6,7 +6,7 @@ Nothing of a dataset is run: its files of data are read, and what its card says 
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from toolablate.benchmarks.rows.extra import imported
@@ -19,7 +19,7 @@ from toolablate.traces.errors import InputError
 PREFIX = "hf:"
 
 _NAME = re.compile(r"hf:(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^@#\s]+))?(?:#(?P<split>[^@#\s]+))?")
-_CARD = ("README.md", ".huggingface.yaml")
+_CARD = "README.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,12 @@ def hub_rows(name: str, keys: Collection[str] | None = None) -> Iterator[Located
 def _downloaded(dataset: HubDataset) -> Path:
     hub = imported("huggingface_hub", dataset.name)
     transport = imported("httpx2", dataset.name).HTTPError
-    patterns = [*(f"*{kind}" for kind in DATA_KINDS), *_CARD]
+    patterns = [*(f"*{kind}" for kind in DATA_KINDS), _CARD]
     try:
-        return Path(
-            hub.snapshot_download(
-                dataset.repository, repo_type="dataset", revision=dataset.revision, allow_patterns=patterns
-            )
+        folder = hub.snapshot_download(
+            dataset.repository, repo_type="dataset", revision=dataset.revision, allow_patterns=patterns
         )
+        return Path(folder).resolve()
     except (OSError, ValueError, transport) as error:
         raise _explained(dataset, error, hub.errors) from error
 
@@ -84,6 +83,8 @@ def _explained(dataset: HubDataset, error: Exception, errors: Any) -> InputError
         )
     if isinstance(error, errors.HFValidationError):
         return broken(dataset.name, "no name that the hub knows", error)
+    if isinstance(error, OSError) and error.errno:
+        return InputError(f"{dataset.name}: cannot be downloaded: {error}", code="unreadable")
     cause = error.__cause__ or error
     answered = getattr(getattr(cause, "response", None), "status_code", None)
     reason = f"it answered {answered}" if answered else type(cause).__name__
@@ -95,20 +96,55 @@ def _explained(dataset: HubDataset, error: Exception, errors: Any) -> InputError
 
 
 def _files(dataset: HubDataset, folder: Path) -> list[Path]:
-    """The files of the split, as the dataset's card or their names tell."""
+    """The files of the split, as the dataset's card or their names tell; none but those that were downloaded."""
     datasets = imported("datasets", dataset.name)
+    _refuse_foreign_places(dataset, folder)
     try:
         found = datasets.load_dataset_builder(str(folder)).config.data_files or {}
     except FileNotFoundError as error:
         raise _no_data(dataset, "it has no file") from error
-    except (OSError, ValueError) as error:
+    except Exception as error:
         raise broken(dataset.name, "its files cannot be told apart", error) from error
     splits = {str(split): [Path(file) for file in files] for split, files in found.items()}
     files = splits[chosen(dataset.name, dataset.split, list(splits))]
     for file in files:
-        if file.suffix not in DATA_KINDS:
+        if not file.is_relative_to(folder) or ".." in file.parts:
+            raise _foreign(dataset, str(file))
+        if file.suffix.lower() not in DATA_KINDS:
             raise _no_data(dataset, f"its file {file.name} is not")
     return files
+
+
+def _refuse_foreign_places(dataset: HubDataset, folder: Path) -> None:
+    """A card may name any file of this machine or of the web as the dataset's, and so carry it into questions."""
+    if not (folder / _CARD).is_file():
+        return
+    hub = imported("huggingface_hub", dataset.name)
+    try:
+        configurations = hub.DatasetCard.load(folder / _CARD).data.to_dict().get("configs")
+    except Exception as error:
+        # A card is anything that a stranger writes, and YAML has errors of its own.
+        raise broken(dataset.name, "its card cannot be read", error) from error
+    for text in _texts(configurations):
+        path = PurePosixPath(text)
+        if "://" in text or "::" in text or path.is_absolute() or ".." in path.parts:
+            raise _foreign(dataset, text)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """All texts in it; each part once, since in YAML a part can hold itself."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, str):
+            yield part
+        elif isinstance(part, dict | list) and id(part) not in seen:
+            seen.add(id(part))
+            waiting += part.values() if isinstance(part, dict) else part
+
+
+def _foreign(dataset: HubDataset, place: str) -> InputError:
+    return InputError(f"{dataset.name}: its card names {place!r}, which is no file of the dataset", code="bad_row")
 
 
 def _no_data(dataset: HubDataset, what: str) -> InputError:

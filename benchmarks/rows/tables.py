@@ -1,6 +1,6 @@
 """Rows of Parquet files and of Arrow tables."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,22 @@ def parquet_rows(path: Path, keys: Collection[str] | None = None) -> Iterator[Lo
     failed = imported("pyarrow", str(path)).ArrowException
     try:
         with path.open("rb") as opened, parquet.ParquetFile(opened) as file:
-            names = file.schema_arrow.names
-            columns = None if keys is None else [name for name in names if name in keys]
-            yield from table_rows(str(path), file.iter_batches(batch_size=BATCH_ROWS, columns=columns))
+            columns = wanted(file.schema_arrow.names, keys)
+            yield from table_rows(str(path), file.iter_batches(batch_size=BATCH_ROWS, columns=columns), keys)
     except failed as error:
         raise broken(str(path), "no Parquet file, or a broken one", error) from error
     except OSError as error:
         raise unreadable(path, error) from error
 
 
-def table_rows(source: str, batches: Iterable[Any]) -> Iterator[Located]:
-    """The rows of Arrow tables or record batches, numbered throughout.
+def wanted(columns: Sequence[str], keys: Collection[str] | None) -> Sequence[str]:
+    """Those that are in `keys`, where these are given; at least one, since without columns there are no rows."""
+    return columns if keys is None else [name for name in columns if name in keys] or columns[:1]
+
+
+def table_rows(source: str, batches: Iterable[Any], keys: Collection[str] | None = None) -> Iterator[Located]:
+    """The rows of Arrow tables or record batches, numbered throughout; of the columns only those of `keys`, where they
+    are given.
 
     A cell that is null is left out, since a table has no other way to leave out a key. Raises InputError for a column
     that is there twice, and for a cell that JSON has no form for.
@@ -41,7 +46,8 @@ def table_rows(source: str, batches: Iterable[Any]) -> Iterator[Located]:
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise InputError(f"{source}: the column {shown(twice)} is there twice", code="bad_row")
-        columns = [(field.name, batch.column(field.name), field.type) for field in batch.schema]
+        fields = [field for field in batch.schema if keys is None or field.name in keys]
+        columns = [(field.name, batch.column(field.name), field.type) for field in fields]
         for index in range(batch.num_rows):
             number += 1
             place = Place(source, "row", number)

@@ -108,6 +108,9 @@ def test_a_split_is_named_where_there_are_several(hub: HubServer, bring: Import,
         ("hf:o/csv", "hf:o/csv: it has no file of a kind that is read; those are .json, .jsonl, .ndjson, .parquet"),
         ("hf:o/empty", "hf:o/empty: it has no file of a kind that is read"),
         ("hf:o/several", "its files cannot be told apart: Config name is missing."),
+        ("hf:../n", "hf:../n: no name that the hub knows"),
+        ("hf:o/yaml", "hf:o/yaml: its card cannot be read"),
+        ("hf:o/knot", "hf:o/knot: its files cannot be told apart"),
         ("hf:o/broken", "LPFQA-data.json, row 1: broken JSON at line 1, column 3"),
     ],
 )
@@ -120,12 +123,44 @@ def test_what_is_wrong_is_said_without_a_traceback(hub: HubServer, bring: Import
         "o/csv": {"main": {"x.csv": b"a\n1\n"}},
         "o/empty": {"main": {"README.md": b"# none"}},
         "o/several": {"main": {"README.md": config, "a.json": b"[]", "b.json": b"[]"}},
+        "o/knot": {"main": {**ARRAY, "README.md": b"---\nconfigs: &a [*a]\n---\n"}},
+        "o/yaml": {"main": {**ARRAY, "README.md": b"---\na: [\n---\n"}},
         "o/broken": {"main": {"LPFQA-data.json": b"[{]"}},
     }
     refused = bring(source)
     assert refused.returncode == 2
     assert said in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+@pytest.mark.parametrize("place", ["{secret}", "../../../../../secret.json", "file://{secret}", "{hub}/secret.json"])
+def test_a_card_cannot_name_other_files_as_the_dataset(
+    hub: HubServer, bring: Import, tmp_path: Path, place: str
+) -> None:
+    secret = tmp_path / "secret.json"
+    secret.write_text(json.dumps(ROWS))
+    named = place.format(secret=secret, hub=hub.url)
+    card = f"---\nconfigs:\n- config_name: default\n  data_files:\n  - split: train\n    path: {named}\n---\n"
+    hub.datasets["o/n"] = {"main": {"README.md": card.encode(), "a.json": b"[]"}}
+    refused = bring("hf:o/n")
+    assert (refused.returncode, (tmp_path / "out.jsonl").exists()) == (2, False)
+    assert f"hf:o/n: its card names '{named}', which is no file of the dataset" in refused.stderr
+    assert "/secret.json" not in hub.asked
+
+
+def test_a_card_tells_the_splits(hub: HubServer, bring: Import, tmp_path: Path) -> None:
+    card = b"---\nconfigs:\n- config_name: default\n  data_files:\n  - split: dev\n    path: LPFQA-*.json\n---\n"
+    hub.datasets["o/n"] = {"main": {**ARRAY, "README.md": card, "other.json": b"[]"}}
+    assert bring("hf:o/n#dev").returncode == 0
+    assert ids(tmp_path) == ["p1", "p2"]
+
+
+def test_a_disk_that_takes_nothing_is_said(hub: HubServer, bring: Import, tmp_path: Path) -> None:
+    hub.datasets["o/n"] = {"main": ARRAY}
+    (tmp_path / "hf").write_text("")
+    refused = bring("hf:o/n")
+    assert refused.returncode == 2
+    assert "hf:o/n: cannot be downloaded: " in refused.stderr
 
 
 def test_a_hub_that_cannot_be_reached_is_said(hub: HubServer, bring: Import) -> None:

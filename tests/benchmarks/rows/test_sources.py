@@ -153,6 +153,11 @@ def test_values_that_json_has_no_form_for_are_refused_by_name_and_row(
     assert [row for _, row in rows_of(source, {"id"})] == [{"id": "a"}, {"id": "b"}]
 
 
+def test_a_table_without_the_columns_that_are_asked_for_has_rows_without_them(tmp_path: Path) -> None:
+    for write in TABLES:
+        assert [row for _, row in rows_of(write(tmp_path, ROWS), {"x"})] == [{}, {}]
+
+
 def test_columns_that_nobody_asks_for_are_not_refused(tmp_path: Path) -> None:
     row = {"question": "Which?", "options": ["i", "ii"], "answer_letter": "B", "discipline": "Law", "image": b"\x89PNG"}
     (question,) = load_published_questions(as_parquet(tmp_path, [row]))
@@ -201,6 +206,22 @@ def test_what_is_wrong_with_an_array_is_said(tmp_path: Path, text: str, said: st
     assert said.partition(" column")[0] in message
 
 
+def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    twice = pyarrow.table([pyarrow.array([1]), pyarrow.array([2])], names=["a", "a"])
+    pyarrow.parquet.write_table(twice, path)
+    with pytest.raises(InputError, match='the column "a" is there twice'):
+        list(rows_of(path))
+
+
+def test_text_that_is_none_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    broken = pyarrow.array([b"fine", b"\xff"]).view(pyarrow.string())
+    pyarrow.parquet.write_table(pyarrow.table({"a": broken}), path)
+    with pytest.raises(InputError, match='rows.parquet, row 2: "a" cannot be read: '):
+        list(rows_of(path))
+
+
 def test_an_array_that_is_no_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_bytes(b'[{"a": "\xe9"}]')
@@ -215,7 +236,11 @@ def test_folders_and_files_that_are_none_are_named(tmp_path: Path) -> None:
     broken = Path(as_saved(tmp_path, ROWS))
     for data in broken.glob("*.arrow"):
         data.write_bytes(b"")
+    strange = tmp_path / "strange"
+    shutil.copytree(broken, strange)
+    (strange / "state.json").write_text("[]")
     cases = [
+        (strange, "no dataset that can be read"),
         (empty, "cannot be read: a folder without Parquet files"),
         (other, "no Parquet file, or a broken one"),
         (text, "cannot be read: No such file"),
