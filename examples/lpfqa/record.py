@@ -1,9 +1,10 @@
-"""Records the replies of the example: runs its plan once against an endpoint of its own on this machine, which makes them up.
+"""Records the replies of the example: runs its plan once against an endpoint on this machine, which makes them up.
 
     python examples/lpfqa/record.py
 
-`made_up.jsonl` says for each question what a right and a wrong answer sound like, what is searched for, what is computed, and under
-which of the conditions none, python, search and all a model knows it. The judge knows which answers were written to be right.
+`made_up.jsonl` says for each question what a right and a wrong answer sound like, what is searched for, what is
+computed, and under which of the conditions none, python, search and all a model knows it ("1001"). The judge knows
+which answers were written to be right.
 """
 
 import json
@@ -61,7 +62,7 @@ def call(number: int, name: str, arguments: dict[str, str]) -> dict[str, Any]:
 
 
 class Endpoint(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:  # noqa: N802 - the library's name
+    def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         messages, model = asked["messages"], asked["model"]
         tools = [tool["function"]["name"] for tool in asked.get("tools", ())]
