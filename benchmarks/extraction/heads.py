@@ -24,10 +24,17 @@ _REFUSAL = re.compile(
 )
 _TURN = re.compile(r"\b(?:but|however|although|though)\b|但|不过", re.IGNORECASE)
 _NEGATION = re.compile(r"\b(?:not|neither|nor|except|incorrect|wrong|instead|than)\b|n't\b|不|非|错", re.IGNORECASE)
+_NONE_AFTER_ALL = re.compile(
+    r"\b(?:none|neither|no\s(?:option|choice|answer)|wrong|incorrect|not\s(?:correct|right))\b", re.IGNORECASE
+)
 _CLOSEST = re.compile(r"\bclosest\s(?:(?:option|choice|answer|value|one)\s)?(?:to|is|would\sbe)\s", re.IGNORECASE)
 _NEXT_PART = re.compile(r"[)\].\s]{0,6}(?:for\s(?:part\s)?)?\(?[b-e]\)\s", re.IGNORECASE)
 _FURTHER = re.compile(
     r"[)\]]?,?\s(?:for|which)\b[^()\[\]\n]{1,160}?(?<!\.),?\s(?P<joint>and|or)\s[(\[](?P<letter>[A-Z])[)\]]"
+)
+_CONDITIONAL = re.compile(
+    r"[)\]]?,?\s(?:if|when|unless)\b[^()\[\]\n]{1,160}?\s(?:and|or|but|otherwise|else)\s(?:it\s(?:is|would\sbe)\s)?"
+    r"[(\[]?(?P<letter>[A-Z])[)\]]?(?=\s(?:if|when|otherwise)\b|[.,;\n]|$)"
 )
 _OR_ELSE = re.compile(r"[)\]]?,?\sor\s[(\[]")
 _SMALL = re.compile(r"[(\[](?P<letter>[a-z])[)\]]\s")
@@ -49,6 +56,9 @@ def read_head(head: str, allowed: str, texts: Mapping[str, str]) -> Reading | No
         further = _FURTHER.match(head, length) if len(found) == 1 else None
         if further:
             return judged([*found, further["letter"]], further["joint"], allowed)
+        other = _CONDITIONAL.match(head, length)
+        if other and other["letter"] != found[0]:
+            return Reading(None, f"undecided between {found[0]} and {other['letter']}")
         if _OR_ELSE.match(head, length):
             return Reading(None, f"undecided between {found[0]} and something else")
         return judged(found, head[:length], allowed)
@@ -106,8 +116,13 @@ def _match_small(head: str, texts: Mapping[str, str]) -> tuple[list[str], int]:
 
 def _read_aside(line: str, allowed: str, texts: Mapping[str, str]) -> Reading | None:
     """A single bracketed letter further on: "12 minutes (F)", "not listed, but closest to (B)" or to the text of B."""
-    for turn in list(_TURN.finditer(line))[-1:]:
-        line = line[turn.end() :]
+    turns = list(_TURN.finditer(line))
+    # A remark may follow: "not listed, but closest to (B). However, that is not exact."
+    named = next((turn for turn in reversed(turns) if BRACKETED.search(line, turn.end())), None)
+    if named and _NONE_AFTER_ALL.search(line, turns[-1].end()):
+        return None
+    for turn in turns[-1:]:
+        line = line[(named or turn).end() :]
     closest = _CLOSEST.search(line)
     if closest and (spelled := match_text(line[closest.end() :], texts)):
         return Reading((spelled[0],))

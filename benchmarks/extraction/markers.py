@@ -35,6 +35,8 @@ _MARKERS = (
 _MARKER = re.compile("|".join(_MARKERS), re.IGNORECASE)
 _NEXT_QUESTION = re.compile(r"^[ \t#*]{0,8}(?:Question|Problem)\s?\d{0,4}\s?[:.]", re.IGNORECASE | re.MULTILINE)
 
+_GAP = re.compile(r"\n{5}")
+
 # Full-width forms and the letters of mathematical fonts become the plain characters that they stand for.
 _PLAIN: dict[int, str] = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
 _PLAIN |= {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0x1D400, 0x1D800)}
@@ -55,6 +57,12 @@ def before_next_question(text: str) -> str:
     first = _MARKER.search(text)
     following = _NEXT_QUESTION.search(text, first.end()) if first else None
     return text[: following.start()] if following else text
+
+
+def before_another_question(text: str) -> str:
+    """The text up to where it asks itself another question or is empty for lines, answer announced or not."""
+    following = _NEXT_QUESTION.search(text, 1) or _GAP.search(text)
+    return text[: following.start()].rstrip() if following else text
 
 
 def announcements(text: str, *, extra: re.Pattern[str] | None = None, window: int = 400) -> Iterator[str]:

@@ -9,7 +9,9 @@ LONG_CHOICE = 12
 """From this many characters on, a choice's text is told from other prose without punctuation after it."""
 
 _MARKUP = re.compile(r"[*`$]|\\(?:text|mathrm|mathbf|textbf|mathsf|mathit|rm|bf)\b|\\(?=[()\[\]])|\\[,;! ]")
-_ENDS = re.compile(r"[.,;:!?)\]}\"'”’](?:\s|$)|\s?\n|\s\(|$")
+_ENDS = re.compile(r"[.,;:!?)\]}\"'”’]{1,3}(?:\s|$)|\s?\n|\s\(|$")
+
+_COMPLETE = re.compile(r"[.!][\"'”’)\]}*]{0,3}$")
 
 
 def without_markup(text: str) -> str:
@@ -39,6 +41,11 @@ def match_text(head: str, texts: Mapping[str, str]) -> tuple[str, int] | None:
 def is_text(line: str, text: str) -> bool:
     """Whether a line is a choice's text and nothing else."""
     return bool(text) and normalised(line) == text
+
+
+def is_complete(reply: str) -> bool:
+    """Whether the reply ends as a sentence does; one that broke off might have gone on."""
+    return _COMPLETE.search(reply[-8:]) is not None
 
 
 def _ends_there(start: str, text: str) -> bool:

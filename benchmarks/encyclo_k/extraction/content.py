@@ -3,13 +3,12 @@
 import re
 from collections.abc import Mapping
 
-from toolablate.benchmarks.extraction.wording import normalised
+from toolablate.benchmarks.extraction.wording import is_complete, normalised
 
 SHORTEST = 4
 """Shorter texts ("3", "60") stand in too many sentences that decide nothing."""
 
 _SENTENCE_END = re.compile(r"[.!?](?=\s)")
-_COMPLETE = re.compile(r"[.!][\"'”’)\]}*]{0,3}$")
 _NEGATION = re.compile(
     r"\b(?:not|no|none|neither|nor|never|except|incorrect|wrong|false|instead|unlike|than|if|or|but|however)\b|n't\b"
     r"|不|非|错|但",
@@ -26,7 +25,7 @@ def read_content(text: str, texts: Mapping[str, str]) -> str | None:
     A reply that broke off has none: it might have gone on. Nor has a sentence that denies, or that holds two options
     of which neither is a part of the other.
     """
-    if not _COMPLETE.search(text[-8:]):
+    if not is_complete(text):
         return None
     sentence = _last_sentence(text)
     if named := _NAMED.search(sentence):

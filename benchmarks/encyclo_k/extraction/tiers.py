@@ -3,14 +3,15 @@
 from collections.abc import Mapping, Sequence
 
 from toolablate.benchmarks.encyclo_k.extraction.content import read_content
-from toolablate.benchmarks.encyclo_k.extraction.denials import without_denials
 from toolablate.benchmarks.encyclo_k.extraction.numerals import (
     are_combinations,
     spelled_alike,
     without_numerals,
     without_others,
 )
-from toolablate.benchmarks.extraction.choices import NOT_A_CHOICE, read_announced, read_bare, read_loose, read_refusal
+from toolablate.benchmarks.extraction.choices import NOT_A_CHOICE, read_announced, read_bare, read_refusal
+from toolablate.benchmarks.extraction.denials import without_denials
+from toolablate.benchmarks.extraction.loose import read_loose
 from toolablate.benchmarks.extraction.markers import before_next_question, final_part, is_announced
 from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading
 from toolablate.benchmarks.extraction.run_on import without_other_answers

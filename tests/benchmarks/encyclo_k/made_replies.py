@@ -12,6 +12,68 @@ from toolablate.traces.analysis.encyclo_k import ArmAccuracy
 from toolablate.traces.records import ChoiceTarget, Question
 from toolablate.traces.store import Observation
 
+# To ten options, of which C is "wheat", I "oats", J "rye"; with the letter that each commits to.
+NAMING_ONE = (
+    # Second thoughts.
+    ("Answer: C. Actually no, D.", "D"),
+    ("Answer: C, no wait, D.", "D"),
+    ("The answer is C. Wait, no, it's D.", "D"),
+    ("The answer is (C). Sorry, I mean (D).", "D"),
+    ("Answer: C\nNo, D.", "D"),
+    ("Answer: C. No, D is wrong.", "C"),
+    ("The answer is (C). Actually, D fits less well.", "C"),
+    ("Answer: C. Wait, I have to check D. It does not fit.", "C"),
+    ("I first thought the answer was C, but it is D.", "D"),
+    # One letter denied and another put in its place.
+    ("The answer is not C but D.", "D"),
+    ("The answer can't be C, so it is D.", "D"),
+    ("The answer isn't C, it's D.", "D"),
+    ("The answer is not wheat (C), but rather rye (J).", "J"),
+    ("The wrong answer is C, the right one is D.", "D"),
+    ("Many say the answer is C. The answer is D.", "D"),
+    ("There is no doubt that the answer is C.", "C"),
+    ("答案不是A，而是B。", "B"),
+    ("答案不是A而是B", "B"),
+    ("答案不是A，应该选B。", "B"),
+    ("选项A不对，选项C正确。", "C"),
+    ("选项C正确。", "C"),
+    # Called right, without an announcement.
+    ("So C is correct.", "C"),
+    ("Either way, C is correct.", "C"),
+    ("Therefore, option (C) is the correct answer.", "C"),
+    ("Some think it is D. I choose C.", "C"),
+    # What is like an option, at the end.
+    ("So it has to be oats, which corresponds to option (I).", "I"),
+    ("So it is a plant that has seeds. This aligns with option (I). It is good.", "I"),
+    ("It is not listed. One would take some plant, which corresponds to option (I).\n\n\n\n\n\nA. 1 B. 2 C. 3 D.", "I"),
+    ("The one reason would be option (C).\n\nQuestion: what else?\nIt is (D).", "C"),
+    ("The answer is not listed, but option (C) is closest. However, it is not exact.", "C"),
+    ("The answer is (12.5 km).\n\nNow, for something else", "B"),
+)
+NAMING_NONE = (
+    "Answer: C. Wait, that is wrong.",
+    "Answer: C. No, that's not right.",
+    "Vitamin C is correct.",
+    "Plan B is the best.",
+    "The wrong answer is C.",
+    "Those who say the answer is C are mistaken.",
+    "Many students think that C is correct.",
+    "A common mistake is to say that the answer is C.",
+    "The correct answer could be C.",
+    "The answer cannot be C.",
+    "I don't think C is the best.",
+    "If C is correct, then wheat is a plant.",
+    "The answer is C if wheat is a plant, and D if it is not.",
+    "The answer is not listed, but (C) is close. However, none of them is right.",
+    "Let us choose C = 5 and go on.",
+    "I choose A or B.",
+    "A正确，C正确。",
+    "答案不是A。",
+    "(B) is correct since one may. (C) is correct because it",
+    "- (A) is incorrect because it is.\n- (B) is correct because that holds.\n- (C) is incorrect because",
+    "The first step corresponds to option A. Then wheat grows. Then it rains. Then it snows. Then there",
+)
+
 
 def question(number: int, right: str = "A", options: int = 4, **metadata: Any) -> Question:
     return Question(

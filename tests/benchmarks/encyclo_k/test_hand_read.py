@@ -1,15 +1,21 @@
 """Extraction against replies that were read by hand; `pytest -s` shows the table, with what is left by kind.
 
-`hand_read.jsonl` holds for each reply of the three samples of `sampling.py` the letter that it commits to, or null
+`hand_read.jsonl` holds for each reply of the five samples of `sampling.py` the letter that it commits to, or null
 where it names no single one: by its own words, whatever the question's right answer and whatever an extractor says.
 A letter counts as given where the reply goes on to other questions, where it breaks off afterwards, and where it
 contradicts the text beside it; an option's text counts where it is given as the result.
 
-The extractor was made on the sample "development". Read afterwards, "measure" showed 80 right of 83 letters (96.4 %)
-and one letter where none is named. Mended for that, "second measure", read afterwards, showed 37 of 38 and one again.
-Mended for that too, the figures below are no longer blind: they hold what was reached. Of the 198 hard replies that no
-sample has, none of which the authors could read, another reader read 60 blind: 21 right of 22 letters given, and one
-where the reply denies the letter ("the closest option is (G), but it's not correct"), which is passed over since.
+The extractor was made on the sample "development", and mended after each later sample was read and measured, so that
+the figures of the test below are not blind; these were, each at its time (given letters that are right, with the 95 %
+interval of Wilson; letters where the reply names none):
+
+    measure         80 of 83   96.4 %  (90 to 99)   1 unfounded
+    second measure  37 of 38   97.4 %  (87 to 100)  1 unfounded
+    blind           38 of 39   97.4 %  (87 to 99)   1 unfounded, 6 missed
+
+Between the second and the third another reader read 60 of the 198 replies that are now "blind" and "second blind", and
+kept no labels: 20 letters right, 1 open, 1 where the reply denies it ("the closest option is (G), but it's not
+correct"), which is passed over since. No label of "blind" was changed after the extractor was run on it.
 """
 
 import json
@@ -31,7 +37,7 @@ Extractor = Callable[[Reply], str | None]
 HAND_READ = [
     json.loads(line) for line in (Path(__file__).parent / "hand_read.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-SIZES = {"development": 200, "measure": 200, "second measure": 100}
+SIZES = {"development": 200, "measure": 200, "second measure": 100, "blind": 120}
 # fmt: off
 KINDS = {
     "announced", "beyond", "closest", "content", "cut-off", "loose", "refusal", "run-on", "self-correction", "several",

@@ -32,6 +32,16 @@ UNITS = (
     "closest is (G), but ",
     "I do not think the ",
     "G, but it is not correct ",
+    "if C is correct ",
+    "those who may say ",
+    "answer is not C, ",
+    "Answer: C. Actually no, ",
+    "no, wait, ",
+    "Answer: C if it is, ",
+    "# not, but so it is ",
+    "不是A而是",
+    "(C) is correct. (D) is wrong ",
+    "corresponds to option A. ",
 )
 
 LONGEST = ("Answer: ", "(A", " ", "(A) the beginning of a ", "I, II, ", "I、", "is (A). (B) x. ")

@@ -1,7 +1,11 @@
+from collections.abc import Callable
+
 import pytest
+from tests.benchmarks.encyclo_k.made_replies import NAMING_NONE, NAMING_ONE
 
 from toolablate.benchmarks import scorer_for
 from toolablate.benchmarks.encyclo_k.extraction import read_letter
+from toolablate.benchmarks.extraction import Reading, read_letters
 from toolablate.traces.records import ChoiceTarget, Question
 
 CHOICES = (
@@ -114,6 +118,18 @@ def test_what_names_no_letter_is_a_miss(reply: str | None, reason: str) -> None:
 )
 def test_a_letter_beside_another_denial_is_read(reply: str) -> None:
     assert read_letter(reply, "ABCDEFGHIJ", CHOICES).value == ("C",)
+
+
+@pytest.mark.parametrize("read", [read_letter, read_letters])
+@pytest.mark.parametrize(("reply", "letter"), NAMING_ONE)
+def test_the_letter_that_is_meant_is_read(reply: str, letter: str, read: Callable[..., Reading]) -> None:
+    assert read(reply, "ABCDEFGHIJ", CHOICES).value == (letter,)
+
+
+@pytest.mark.parametrize("read", [read_letter, read_letters])
+@pytest.mark.parametrize("reply", NAMING_NONE)
+def test_a_letter_that_is_denied_or_in_passing_is_a_miss(reply: str, read: Callable[..., Reading]) -> None:
+    assert read(reply, "ABCDEFGHIJ", CHOICES).value is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,65 @@
+"""Letters that a reply names and takes back in one breath, and letters that it puts in their place.
+
+"I do not think the answer is (B)", "the wrong answer is C", "those who say that C is right": none is its answer.
+"""
+
+import re
+
+DENIED = "# not"
+"""It denies, as did what it stands for: the text of an option in the same sentence is no answer either."""
+
+_LETTER = r"[(\[]?[A-Z](?![A-Za-z0-9_'’])[)\]]?"
+_LONE_LETTER = r"[(\[]?[A-Z][)\]]?(?:[.,;!\n]|\s{0,8}$)"
+_IS = r"(?:is|was|were|(?:could|would|should|must)\sbe)"
+_DOUBT = (
+    r"(?:(?:\bnot|n['’]t|\bnever)\s(?:think|believe|say|sure|certain|convinced|clear|likely|true)"
+    r"|\bunlikely|(?<!\bno\s)(?<!to\s)\bdoubt|\bwhether|\bif|\b(?:first|initially|originally)\s(?:thought|believed|assumed|said))"
+    r"(?:\s(?:that|if|whether))?"
+)
+_OTHERS = (
+    r"\b(?:those|people|anyone|someone|somebody|everyone|students?|some|many|others|critics|they|one\s(?:may|might|could))"
+    r"(?:\s[\w'’]{1,14}){0,3}?"
+    r"\s(?:say|says|said|think|thinks|thought|believe[sd]?|claim(?:s|ed)?|argue[sd]?|assume[sd]?|suppose[sd]?|guess(?:ed)?)"
+    r"(?:\sthat)?"
+    r"|\b(?:mistake|error|wrong|incorrect|mistaken|tempting|misleading)(?:\s(?:is|was|would\sbe))?"
+    r"\sto\s(?:say|think|believe|claim|assume|conclude)(?:\sthat)?"
+)
+_ANSWER_IS = rf"(?:\sthe)?(?:\s(?:correct|right|best|final))?\s(?:answer|option|choice)\s{_IS}\s"
+_CALLED_RIGHT = rf"\s(?:(?:option|choice|answer)\s)?(?-i:{_LETTER})\s{_IS}\s(?:the\s)?(?:correct|right|best)\b"
+_WRONG = r"(?:wrong|incorrect|false|not\s(?:the\s)?(?:correct|right|true)(?:\s(?:answer|option|choice|one))?)"
+_TURN = (
+    r"(?:but|though|although|however|yet"
+    r"|(?:(?:no|wait|actually|hmm|hold\son|sorry),?\s){0,2}(?:no|wait|actually|hmm|hold\son|sorry))"
+)
+# What follows is the end of the denial: "but it is wrong to conclude" denies something else.
+_DENIAL = re.compile(
+    rf"(?i:(?:{_DOUBT}|{_OTHERS})(?:{_ANSWER_IS}(?-i:{_LETTER})|{_CALLED_RIGHT}))"
+    rf"|(?i:\b(?:wrong|incorrect|false)\s(?:answer|choice)\s{_IS}\s){_LETTER}"
+    rf"|(?i:\b(?P<answer>answer)\s(?:(?:is|was|would|could|should|can)(?:\snot|n['’]t)|cannot|can['’]t)\s(?:be\s)?(?:option\s)?){_LETTER}"
+    rf"|(?i:\b(?:answer|option|choice)\s(?:could|might|may)\sbe\s(?:option\s)?){_LETTER}"
+    rf"|(?P<chinese>答案|选项)?(?:不(?:是|为|选|应选|应该是|可能是|会是))\s?{_LETTER}(?=\s?(?:[.,;!\n而]|$))"
+    rf"|(?<!\w)(?P<letter>[A-Z])[)\]]?[.,;!…—–-]{{0,3}}\s(?i:{_TURN})[,.]?\s"
+    rf"(?i:(?:it|this|that|(?:option\s)?[(\[]?(?-i:(?P=letter))[)\]]?)(?:['’]s|\sis|\swas|\swould\sbe)\s{_WRONG})"
+    r"(?=[.,;:!\n]|$|\s(?:because|since|as)\b)"
+)
+_SECOND_THOUGHT = (
+    r"(?:actually|wait|sorry|correction|hmm|hold\son|scratch\sthat|make\sthat|I\smean|on\ssecond\sthoughts?"
+    r"|no(?=\s?[,:—–-]|\swait\b))"
+)
+CORRECTION = re.compile(
+    rf"{DENIED}[,;.:!]?\s?(?:(?i:(?:but|so|and|hence|rather|instead|it|this|that|is|it['’]s|must|should|be|actually|option|the"
+    rf"|right|correct|answer|one)[\s,]{{1,2}})|[而应该是选为项]){{1,8}}(?={_LONE_LETTER})"
+    rf"|(?<=[.!?,;)\n—–-])\s{{0,2}}(?:(?i:{_SECOND_THOUGHT}(?:\sno)?)[\s,.:;!—–-]{{1,3}}){{1,4}}"
+    rf"(?i:(?:it|this|that)(?:['’]s|\s(?:is|must\sbe|should\sbe))\s)?(?i:(?:option|choice|answer)\s)?(?={_LONE_LETTER})"
+)
+"""Announces what takes a letter's place: "Answer: C. Actually no, D.", "the answer is not A, but B"."""
+
+
+def without_denials(text: str) -> str:
+    """The text with a mark in place of each letter that its own sentence, or one that begins with "but", takes back."""
+    return _DENIAL.sub(_mark, text)
+
+
+def _mark(match: re.Match[str]) -> str:
+    # The announcement stays: what follows a denied letter may be the answer.
+    return f"{match['answer']} is {DENIED}" if match["answer"] else f"{match['chinese'] or ''}{DENIED}"
