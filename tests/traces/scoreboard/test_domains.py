@@ -2,15 +2,18 @@
 
 import random
 import statistics
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.traces.pages import shown
 from tests.traces.scoreboard.boards import columns, once, percents, right, seen
 
 from toolablate.traces.analysis.scoreboard import domains_csv, scoreboard
 from toolablate.traces.analysis.scoreboard.answered import answered
 from toolablate.traces.analysis.scoreboard.standings import standings
 from toolablate.traces.errors import InputError
+from toolablate.traces.terminal import scoreboard_view
 
 DOMAINS = ["law"] * 4 + ["maths"] * 2
 
@@ -63,6 +66,21 @@ def test_what_infrastructure_spoiled_is_not_wrong_and_is_told() -> None:
     assert percents(found.overall.scores) == {"a": "66.67", "b": "25.00"}
     assert [(row.model, row.rank, row.missing) for row in found.standings] == [("a", 1, 1), ("b", 2, 0), ("c", None, 4)]
     assert found.overall.mean == pytest.approx((200 / 3 + 25) / 2)
+
+
+def test_what_became_of_trials_is_counted_on_both_sides() -> None:
+    trials = list(seen("a", once([1.0, 0.0, None, 1.0])))
+    trials[1] = replace(trials[1], verdict="unparsed")
+    trials[3] = replace(trials[3], value=None, verdict="unscored")
+    found = scoreboard([*trials, *(replace(each, condition="python") for each in trials)], "none")
+    assert found.ablation is not None
+    for row in (found.standings[0], found.ablation.rows[0]):
+        assert (row.trials, row.failed, row.unscored, row.unparsed) == (4, 1, 1, 1)
+    page = " ".join(shown(scoreboard_view(found)).split())
+    for name in ("a", "a python"):
+        assert f"wrong unless the plan excludes them: {name} 1." in page
+        assert f"infrastructure spoiled, out of all figures: {name} 1." in page
+        assert f"could not be scored, out of all figures: {name} 1." in page
 
 
 def test_domains_are_not_made_up_and_questions_without_one_come_last() -> None:

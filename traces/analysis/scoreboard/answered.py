@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.traces.analysis.accuracy import Accuracy, accuracy
-from toolablate.traces.analysis.pairing import Unit, counts, mean, unit
+from toolablate.traces.analysis.pairing import Arm, Unit, counts, mean, unit
+from toolablate.traces.analysis.sides import Side, side
 from toolablate.traces.store import Observation
 
 Scores = Mapping[str, Mapping[int, float]]
@@ -17,12 +18,14 @@ class Answered:
     """models     by name
     scores     of each model; a model without a trial that counts has no question
     asked      one trial of each question that some model has a score of, by question: for what it says of the question
-    simulated  the models that are stand-ins"""
+    simulated  the models that are stand-ins
+    sides      what became of each model's trials"""
 
     models: tuple[str, ...]
     scores: Mapping[str, Scores]
     asked: Mapping[str, Observation]
     simulated: frozenset[str]
+    sides: Mapping[str, Side]
 
     def shared(self, models: Sequence[str]) -> list[str]:
         """The questions that each of these models has a score of, by name."""
@@ -48,21 +51,21 @@ def answered(observations: Iterable[Observation], condition: str) -> Answered:
     """Of all trials under one condition. What infrastructure spoiled has no score, and is never a wrong answer."""
     scores: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     asked: dict[str, Observation] = {}
-    models, simulated = set(), set()
+    arms: dict[str, Arm] = defaultdict(lambda: defaultdict(list))
+    simulated = set()
     for seen in observations:
         if seen.condition != condition:
             continue
-        models.add(seen.model)
+        arms[seen.model][seen.question].append(seen)
         if seen.simulated:
             simulated.add(seen.model)
         if counts(seen):
             asked.setdefault(seen.question, seen)
             scores[seen.model][seen.question][seen.repeat] = seen.value or 0.0
     return Answered(
-        models=tuple(sorted(models)),
-        scores={
-            model: {name: dict(sorted(tries.items())) for name, tries in scores[model].items()} for model in models
-        },
+        models=tuple(sorted(arms)),
+        scores={model: {name: dict(sorted(tries.items())) for name, tries in scores[model].items()} for model in arms},
         asked=dict(sorted(asked.items())),
         simulated=frozenset(simulated),
+        sides={model: side(arm, ()) for model, arm in arms.items()},
     )

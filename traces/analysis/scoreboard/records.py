@@ -27,6 +27,7 @@ class Standing:
     rank         by `accuracy.percent`, 1 for the highest; equal ones share the better. None without a question
     ranks95      the best and the worst rank that are not ruled out, see `rank_intervals`; None where the data cannot
                  tell
+    trials       that ended; of these `failed`, `unscored` and `unparsed` as in Comparison
     missing      questions that another model has a score of, and this one has not
     repeats      each repeat by itself
     repeat_mean  the mean of these, in percent; it differs from `accuracy.percent` where a repeat lacks questions
@@ -39,6 +40,10 @@ class Standing:
     accuracy: Accuracy
     rank: int | None
     ranks95: RankInterval | None
+    trials: int
+    failed: int
+    unscored: int
+    unparsed: int
     missing: int
     repeats: tuple[RepeatScore, ...]
     repeat_mean: float | None
@@ -157,6 +162,10 @@ class ToolEffect:
     delta_relative_ci95: tuple[float, float] | None
     p_value: float | None
     p_holm: float | None
+    trials: int
+    failed: int
+    unscored: int
+    unparsed: int
 
 
 @dataclass(frozen=True, slots=True)

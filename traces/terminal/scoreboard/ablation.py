@@ -11,7 +11,7 @@ from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.fitted import Fitted, figures, names
 from toolablate.traces.terminal.numbers import SIGNIFICANT
 from toolablate.traces.terminal.plain import one_line
-from toolablate.traces.terminal.scoreboard.parts import SMALL, change, named, note, percent, title
+from toolablate.traces.terminal.scoreboard.parts import SMALL, change, named, note, percent, spoiled, title
 
 LUCK = "~"
 
@@ -87,6 +87,7 @@ def _notes(found: Ablation) -> Iterator[str]:
     if any(row.small for row in shown):
         few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ"
         yield f"{SMALL}: {few}; do not rely on their intervals."
+    yield from spoiled((f"{row.model} {row.condition}", row) for row in found.rows)
     if found.averages:
         yield (
             "Means weigh each model the same. The mean of Δ points is the difference of the mean scores; the relative"

@@ -22,6 +22,7 @@ from toolablate.traces.terminal.scoreboard.parts import (
     percent,
     ranks,
     scores,
+    spoiled,
     title,
 )
 
@@ -61,6 +62,7 @@ def _standing_notes(rows: tuple[Standing, ...], *, repeated: bool) -> Iterator[s
         yield "sd of runs: from one run of the same questions to the next, so less than other questions would change."
     if any(row.accuracy.small for row in rows):
         yield f"{SMALL}: {_few()}; do not rely on their intervals."
+    yield from spoiled((row.model, row) for row in rows)
     if missing := [f"{one_line(row.model)} {row.missing:,}" for row in rows if row.missing]:
         yield f"Scores are not over the same questions. Without a score that others have: {listed(missing)}."
 

@@ -1,13 +1,13 @@
 """What the tables of a scoreboard share: titles, notes, figures with two decimals as papers print them, and marks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.traces.analysis.scoreboard import ModelScore
+from toolablate.traces.analysis.scoreboard import ModelScore, Standing, ToolEffect
 from toolablate.traces.terminal.fitted import READABLE_NAME_CELLS, Column, Fitted, figures
 from toolablate.traces.terminal.numbers import MINUS, UNKNOWN
 from toolablate.traces.terminal.plain import inert, one_line, shortened
@@ -15,6 +15,11 @@ from toolablate.traces.terminal.plain import inert, one_line, shortened
 BEST = "▲"
 SMALL = "*"
 TITLE_CELLS = 14
+SPOILED = {
+    "unparsed": "Trials without an answer that could be read, wrong unless the plan excludes them",
+    "failed": "Trials that infrastructure spoiled, out of all figures",
+    "unscored": "Trials that could not be scored, out of all figures",
+}
 NAMED = 8
 """How many names a note lists."""
 
@@ -60,6 +65,15 @@ def heading(text: str) -> str:
 def listed(texts: Sequence[str]) -> str:
     shown = ", ".join(one_line(text) for text in texts[:NAMED])
     return f"{shown} and {len(texts) - NAMED:,} more" if len(texts) > NAMED else shown
+
+
+def spoiled(rows: Iterable[tuple[str, Standing | ToolEffect]]) -> Iterator[str]:
+    """What the figures of these rows, by name, do not show of their trials."""
+    found = list(rows)
+    for field, told in SPOILED.items():
+        counted = [f"{name} {getattr(row, field):,}" for name, row in found if getattr(row, field)]
+        if counted:
+            yield f"{told}: {listed(counted)}."
 
 
 def percent(value: float | None) -> str:
