@@ -18,7 +18,7 @@ _SEPARATOR = re.compile(r"\s{0,3}(?:[,，、;；&\n]|以及|和|与|及|\band\b|
 _RUN = re.compile(r"[*(（\"“]{0,3}([A-Z]{2,26})(?![A-Za-z0-9_'’^-])[*)）\"”]{0,3}")
 _SMALL = re.compile(r"[(（]?([a-z])[)）]?[.。]?")
 _END = re.compile(r"(?:项|选项)?(?:都?是?(?:正确|对)的?|(?:is|are)\scorrect)?[\s.。!！;；]*")
-_STRONG = re.compile(r"[ \t]?(?:。|—{1,2})|[ \t]{0,4}[.．、]?[ \t]{0,4}\n")
+_STRONG = re.compile(r"[ \t]?(?:。|——)|[ \t]—[ \t]|[ \t]{0,4}[.．、]?[ \t]{0,4}\n")
 _WEAK = re.compile(r"\s?(?:[.．、:：]|[-–]\s)\s{0,4}|\s{0,2}(?=[(（])|(?<=[)）\]】*])\s{0,4}")
 _PART_END = re.compile(r"[\n;；]")
 _TOKEN = re.compile(r"[\u4e00-\u9fff]|[^\W_\u4e00-\u9fff]+")
@@ -33,7 +33,7 @@ def right_letters(reference: str, options: Options) -> tuple[str, ...]:
     text = reference.replace("\r\n", "\n").strip()
     introduction = _INTRODUCTION.match(text, _skipped(_NUMBER, text, 0))
     start = introduction.end() if introduction else _skipped(_NUMBER, text, 0)
-    letters = _from_parts(text, options) or _read(text[start:].strip(), options, introduced=introduction is not None)
+    letters = _from_parts(text, options) or _read(text[start:].strip(), options)
     in_order = all(one < other for one, other in pairwise(letters))
     return tuple(letters) if in_order and all(letter in LETTERS[: options.count] for letter in letters) else ()
 
@@ -43,18 +43,18 @@ def _skipped(pattern: re.Pattern[str], text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _read(text: str, options: Options, *, introduced: bool) -> str:
+def _read(text: str, options: Options) -> str:
     """Letters at the beginning, and after them nothing, the one letter's text, or what is no other answer."""
     if small := _SMALL.fullmatch(text):
-        return "" if _is_said_by_another(small[1].upper(), options) else small[1].upper()
+        return "" if _is_said_by_option(small[1].upper(), options) else small[1].upper()
     run = _RUN.match(text)
     letters, end = (run[1], run.end()) if run else _listed(text)
     if not letters or _END.fullmatch(text[end:].lstrip()):
-        return "" if (run and _is_word(letters, options)) or _is_said_by_another(letters, options) else letters
-    strong, weak = _STRONG.match(text, end), _WEAK.match(text, end)
-    if certain := strong or (weak if introduced else None):
-        rest = text[certain.end() :].strip()
+        return "" if _is_said_by_option(letters, options) or (run and _is_word(letters, options)) else letters
+    if strong := _STRONG.match(text, end):
+        rest = text[strong.end() :].strip()
         return "" if _answers_again(rest) or _is_of_another(rest, letters, options) else letters
+    weak = _WEAK.match(text, end)
     if weak and len(letters) == 1:
         rest = text[weak.end() :]
         return letters if _is_text_of(rest, letters, options) and not has_mark(rest) else ""
@@ -91,10 +91,14 @@ def _is_word(letters: str, options: Options) -> bool:
     return len(letters) > 1 and any(letters in _TOKEN.findall(text) for text in options.texts)
 
 
-def _is_said_by_another(letters: str, options: Options) -> bool:
-    """Whether one letter is all that another option says: a grade, a vitamin."""
-    said = (letter for letter, text in zip(LETTERS, options.texts, strict=False) if _TOKEN.findall(text) == [letters])
-    return any(letter != letters for letter in said)
+def _is_said_by_option(letters: str, options: Options) -> bool:
+    """Whether the letters could be the text of another option: a grade, a vitamin, "both A and B"."""
+    for letter, text in zip(LETTERS, options.texts, strict=False):
+        tokens = [token.upper() for token in _TOKEN.findall(text)]
+        named = "".join(token for token in tokens if token in LETTERS and len(token) == 1)
+        if named == letters and letter != letters and (len(letters) > 1 or len(tokens) == 1):
+            return True
+    return False
 
 
 def _answers_again(rest: str) -> bool:

@@ -1,5 +1,6 @@
 """Questions as LPFQA publishes them."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -28,6 +29,8 @@ ALLOWED: Mapping[str, str] = {
     "primary_domain": _TEXT,
     "secondary_domain": _TEXT,
 }
+
+_ASKS_ORDER = re.compile(r"顺序|排序|排列|次序|先后|\b(?:order|sequence|rank|arrange)", re.IGNORECASE)
 
 FullText = Annotated[str, Field(pattern=r"\S")]
 
@@ -98,4 +101,6 @@ def _question(row: PublishedRow) -> Question:
 def _choice(prompt: str, reference: str) -> tuple[ChoiceTarget | None, tuple[str, ...]]:
     options = listed_options(prompt)
     letters = right_letters(reference, options) if options else ()
-    return (ChoiceTarget(letters=letters), options.texts) if options and letters else (None, ())
+    if not options or not letters or (len(letters) == options.count and _ASKS_ORDER.search(prompt)):
+        return None, ()
+    return ChoiceTarget(letters=letters), options.texts

@@ -41,12 +41,12 @@ def test_rows_become_a_question_file_of_a_plan(tmp_path: Path, name: str, write:
     assert brought.exit_code == 0
     questions = load_questions(output)
     assert questions == load_lpfqa(source)
-    assert len(questions) == len(MADE) == 84
+    assert len(questions) == len(MADE) == 94
     assert brought.output.splitlines() == [
-        f"{output}: 84 questions",
-        "35 with one right letter",
+        f"{output}: 94 questions",
+        "36 with one right letter",
         "16 with several right letters",
-        "33 with a reference answer",
+        "42 with a reference answer",
         " 9 with points that an answer has to meet",
         " 1 with a judge prompt of its own",
         " 3 with letters, and options that cannot be told apart in its prompt",
