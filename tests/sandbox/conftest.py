@@ -11,7 +11,7 @@ from toolablate.sandbox import BACKENDS, Kernel, KernelUnavailable, Limits, Sand
 OpenKernel = Callable[..., Awaitable[Kernel]]
 
 ISOLATING = tuple(name for name in BACKENDS if name != "none")
-QUICK = Limits(memory_mb=400, cell_seconds=20, grace_seconds=2, disk_mb=32, output_chars=5_000, output_messages=50)
+QUICK = Limits(memory_mb=500, cell_seconds=20, grace_seconds=2, disk_mb=32, output_chars=5_000, output_messages=50)
 
 
 def backend_params(names: tuple[str, ...]) -> list[object]:

@@ -110,7 +110,7 @@ async def test_help_is_shown(shared_kernel: Kernel) -> None:
     ("code", "note"),
     [
         ("import socket; socket.getaddrinfo('example.org', 80)", "[there is no network here]"),
-        ("x = bytearray(10**12)", "[the code may use 400 MB of memory]"),
+        ("x = bytearray(10**12)", "[the code may use 500 MB of memory]"),
     ],
     ids=["network", "memory"],
 )

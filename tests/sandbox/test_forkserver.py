@@ -38,6 +38,21 @@ def processes_of(kernel: Kernel) -> dict[str, int]:
 
 
 @in_one_loop
+async def test_a_package_that_likes_threads_is_ready_and_works_in_a_fork(sandbox: Sandbox) -> None:
+    pytest.importorskip("pyarrow")
+    kernel = await sandbox.start()
+    code = (
+        "import sys; ready = 'pyarrow' in sys.modules\n"
+        "import pandas as pd\n"
+        "pd.DataFrame({'a': ['x', 'y'], 'b': [1, 2]}).to_parquet('t.parquet')\n"
+        "print(ready, pd.read_parquet('t.parquet').b.sum())"
+    )
+    result = await kernel.execute(code)
+    assert (result.status, result.text) == ("ok", "True 3\n"), result.text
+    await kernel.close()
+
+
+@in_one_loop
 @pytest.mark.parametrize("victim", ["bwrap", "nursery", "zygote"])
 async def test_end_of_the_server_is_no_result_of_a_cell(sandbox: Sandbox, victim: str) -> None:
     busy, idle = await sandbox.start(), await sandbox.start()
