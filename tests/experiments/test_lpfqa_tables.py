@@ -277,6 +277,14 @@ def test_no_page_is_wider_than_its_terminal_nor_does_anything(width: int) -> Non
     assert "[red]x" in page.replace("\n", "").replace(" ", "")
 
 
+def test_more_domains_than_fit_are_shown_block_by_block() -> None:
+    domains = [f"Domain {number % 9}" for number in range(45)]
+    page = shown(scoreboard_view(scoreboard(seen("a", right(9, 45), domains=domains), "none")), 50)
+    headings = [line.split("Domain ") for line in page.splitlines() if line.startswith(" model  ") and "Domain" in line]
+    assert [len(names) - 1 for names in headings] == [3, 3, 3]
+    assert headings[2][-1].split() == ["8", "Overall"]
+
+
 def test_one_model_is_told_why_no_questions_are_chosen_by_its_results() -> None:
     page = " ".join(shown(scoreboard_view(scoreboard(seen("a", right(3, 6)), "none"))).split())
     assert "is not shown: of fewer than two models that says nothing of the questions." in page

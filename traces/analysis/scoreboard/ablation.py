@@ -16,6 +16,10 @@ from toolablate.traces.store import Observation
 
 Row = ToolEffect | AverageEffect
 
+_Sides = Mapping[str, tuple[float, float, float]]
+"""Of each question that counts for a model: its mean score under the baseline, under the condition, and the difference
+over as many repeats of the one as of the other."""
+
 
 def ablation(
     observations: Iterable[Observation], baseline: str, *, order: Sequence[str] = (), seed: int = 0
@@ -54,11 +58,6 @@ def _averages(
         for condition, models in by_condition.items()
         if len(models) > 1
     ]
-
-
-_Sides = Mapping[str, tuple[float, float, float]]
-"""Of each question that counts for a model: its mean score under the baseline, under the condition, and the difference
-over as many repeats of the one as of the other."""
 
 
 def _sides(pair: Pair, questions: Sequence[str]) -> _Sides:
