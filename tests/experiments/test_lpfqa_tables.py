@@ -282,7 +282,6 @@ def test_more_domains_than_fit_are_shown_block_by_block() -> None:
     page = shown(scoreboard_view(scoreboard(seen("a", right(9, 45), domains=domains), "none")), 50)
     headings = [line.split("Domain ") for line in page.splitlines() if line.startswith(" model  ") and "Domain" in line]
     assert [len(names) - 1 for names in headings] == [3, 3, 3]
-    assert headings[2][-1].split() == ["8", "Overall"]
 
 
 def test_one_model_is_told_why_no_questions_are_chosen_by_its_results() -> None:
