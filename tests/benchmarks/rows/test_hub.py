@@ -16,6 +16,7 @@ from tests.servers.chat_server import closed_port
 from toolablate.benchmarks import load_questions
 from toolablate.benchmarks.rows import rows_of
 from toolablate.traces.errors import InputError
+from toolablate.traces.store import Store
 
 Import = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -36,8 +37,9 @@ def hub() -> Iterator[HubServer]:
 def bring(hub: HubServer, tmp_path: Path) -> Import:
     """The command, in a process of its own: the hub's address is read when its library is imported."""
 
-    def run(source: str, endpoint: str = "") -> "subprocess.CompletedProcess[str]":
-        command = [sys.executable, "-m", "toolablate", "lpfqa", "import", source, "-o", str(tmp_path / "out.jsonl")]
+    def run(source: str, endpoint: str = "", *, plan: bool = False) -> "subprocess.CompletedProcess[str]":
+        called = ["run", source] if plan else ["lpfqa", "import", source, "-o", str(tmp_path / "out.jsonl")]
+        command = [sys.executable, "-m", "toolablate", *called]
         changed = {"HF_ENDPOINT": endpoint or hub.url, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_XET": "1"}
         environment = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGING"))}
         return subprocess.run(command, env=environment | changed, text=True, capture_output=True, timeout=100)
@@ -63,6 +65,21 @@ def test_a_dataset_is_downloaded_once_and_read_again_without_the_hub(
     assert (again.returncode, ids(tmp_path)) == (0, ["p1", "p2"]), again.stderr
     again = bring("hf:m-a-p/LPFQA@v1", f"http://127.0.0.1:{closed_port()}")
     assert (again.returncode, ids(tmp_path)) == (0, ["p1"]), again.stderr
+
+
+def test_a_plan_asks_the_questions_of_a_dataset(hub: HubServer, bring: Import, tmp_path: Path) -> None:
+    question = {"id": "q1", "prompt": "Which?", "choices": ["x", "y"], "answer": "B"}
+    hub.datasets["o/n"] = {"main": {"train.json": json.dumps([question]).encode()}}
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        "store = 'store.sqlite'\nconditions = ['none']\n[questions]\nfile = 'hf:o/n'\n"
+        "[[models]]\nprovider = 'simulated'\nname = 'sim'\n",
+        encoding="utf-8",
+    )
+    done = bring(str(plan), plan=True)
+    assert done.returncode == 0, done.stderr
+    with Store(tmp_path / "store.sqlite") as store:
+        assert [each.id for each in store.questions()] == ["q1"]
 
 
 def test_nothing_but_its_data_is_asked_for(hub: HubServer, bring: Import) -> None:

@@ -218,7 +218,7 @@ def test_text_that_is_none_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     broken = pyarrow.array([b"fine", b"\xff"]).view(pyarrow.string())
     pyarrow.parquet.write_table(pyarrow.table({"a": broken}), path)
-    with pytest.raises(InputError, match='rows.parquet, row 2: "a" cannot be read: '):
+    with pytest.raises(InputError, match=r'rows\.parquet, row 2: "a" cannot be read: '):
         list(rows_of(path))
 
 
