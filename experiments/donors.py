@@ -56,7 +56,7 @@ async def open_donors(plan: Plan, conditions: Sequence[Condition], resources: Re
     questions = await asyncio.to_thread(_questions, plan)
     asked = questions[: plan.questions.limit]
     if any(_has(condition, "adversarial") for condition in conditions):
-        refuse_without_wrong_answer(asked)
+        refuse_without_wrong_answer(asked, questions)
     return Donors(questions, kept, resources.search, resources.pages, asked)
 
 

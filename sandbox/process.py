@@ -26,7 +26,7 @@ _REPORT_BYTES = 65_536
 ENVIRONMENT = {
     "HOME": "/tmp/work",  # noqa: S108 - a folder of the sandbox's own
     "IPYTHONDIR": "/tmp/.ipython",  # noqa: S108
-    # Else pyarrow, which pandas imports where it is there, starts a thread, which no kernel of a fork server would have.
+    # Else pyarrow, which pandas imports where it is there, starts a thread that no kernel of a fork server would have.
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
     "LANG": "C.UTF-8",
     "MALLOC_ARENA_MAX": "2",

@@ -131,3 +131,9 @@ def test_a_plan_of_one_reference_is_refused_unless_it_brings_a_wrong_one(tmp_pat
     with pytest.raises(InputError, match=r"question 'bearings'.* no other question has another reference") as refused:
         CliRunner().invoke(group, command, catch_exceptions=False)
     assert "metadata" in refused.value.hint
+
+
+def test_an_adversary_may_say_what_is_right_of_a_question_that_is_not_asked(tmp_path: Path) -> None:
+    arms = "conditions = ['none', {name = 'wrong', tools = ['search'], interventions = ['adversarial']}]"
+    command = ["run", str(write(tmp_path, conditions=arms)), "--limit", "1", "--store", str(tmp_path / "s.sqlite")]
+    assert CliRunner().invoke(group, command, catch_exceptions=False).exit_code == 0
