@@ -39,8 +39,8 @@ class QuestionsSection(Section):
     """`file` is what holds the questions: a file or folder, "hf:OWNER/NAME" or "builtin"; `scorer` and `unparsed` say
     how replies are scored.
 
-    The files that questions bring lie in `folder`; "" stands for the folder of `file`, or for the plan's where that is
-    on no disk.
+    The files that questions bring lie in `folder`; "" stands for the folder of `file`, and for none where that is on no
+    disk: what strangers published must not be able to name what lies beside a plan.
     """
 
     file: str = Field(min_length=1)
@@ -218,7 +218,7 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
             "questions": plan.questions.model_copy(
                 update={
                     "file": plan.questions.file if published else anchor(plan.questions.file),
-                    "folder": str(folder / plan.questions.folder) if plan.questions.folder or published else "",
+                    "folder": plan.questions.folder and str(folder / plan.questions.folder),
                 }
             ),
             "search": plan.search

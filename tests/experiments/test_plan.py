@@ -139,4 +139,6 @@ def test_questions_of_the_hub_are_on_no_disk(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     plan, _ = load_plan(path)
     assert plan.questions.file == "hf:owner/set#test"
-    assert plan.questions.files_folder == tmp_path
+    assert not plan.questions.files_folder.exists()
+    path.write_text(f"{text}folder = 'data'\n", encoding="utf-8")
+    assert load_plan(path)[0].questions.files_folder == tmp_path / "data"
