@@ -8,7 +8,11 @@ from toolablate.benchmarks.extraction.markers import before_another_question
 from toolablate.benchmarks.extraction.reading import Reading
 from toolablate.benchmarks.extraction.wording import is_complete
 
-_RIGHT = r"(?:the\s)?(?:most\s)?(?:correct|right|best|appropriate|accurate|true|closest)\b"
+_RIGHT = (
+    r"(?:the\s)?(?:most\s|only\s)?(?:correct|right|best|appropriate|accurate|true|closest)\b"
+    # Not for itself: "correct only if", "the closest to being wrong".
+    r"(?!\s(?:only\s)?(?:if|except|unless|to\sbeing)\b)"
+)
 _SURELY = r"(?:(?:therefore|thus|indeed)\s)?"
 # Bare, a letter is an option's only where it begins a clause: "vitamin C is the best" names none.
 _CLAUSE = r"(?:^|[.,;:!?*-]\s{0,2}|\b(?:[Ss]o|[Tt]hus|[Tt]herefore|[Hh]ence|that|think|believe|conclude)\s)"
@@ -19,7 +23,7 @@ _LOOSE = re.compile(
     rf"|(?<!\w)\(([A-Z])\)\sis\s{_SURELY}{_RIGHT}"
     rf"|{_CLAUSE}([A-Z])\sis\s{_SURELY}{_RIGHT}"
     rf"|\b(?:choose|select|pick|chose|selected|go\swith)\s(?:option\s|choice\s|answer\s)?\(?([A-Z]){_CHOSEN}"
-    r"|([A-Z])\s?(?:选?项)?(?:是|为)?(?:正确|对)(?:(?:的|答案|选项)|(?=[\s.,;!]|$))",
+    r"|(?<![和与及或、])([A-Z])\s?(?:选?项)?(?:是|为)?(?:正确|对)(?:(?:的|答案|选项)|(?=[\s.,;!]|$))",
     re.MULTILINE,
 )
 # What is like an option may be anything that is talked about, and is the answer only where the reply comes to its end.

@@ -14,7 +14,7 @@ _NEGATION = re.compile(
     r"|不|非|错|但",
 )
 # Chinese has no blanks between words: only Latin letters and digits can go on beyond the text.
-_NAMED = re.compile(r"\s\((?P<letter>[a-z])\)?$")
+_NAMED = re.compile(r"\s\((?:option\s)?(?P<letter>[a-z])\)?$")
 _BEFORE = re.compile(r"(?<![A-Za-z0-9_.,^×*/\\-])(?<![\^×*/\\-]\s)")
 _AFTER = re.compile(r"(?![A-Za-z0-9_^×*/])(?![.,]\w)(?!\s[\^×*/+-])(?!,\s[ivx\d])(?!\s(?:and|or)\b)")
 

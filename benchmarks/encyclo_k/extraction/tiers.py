@@ -12,7 +12,12 @@ from toolablate.benchmarks.encyclo_k.extraction.numerals import (
 from toolablate.benchmarks.extraction.choices import NOT_A_CHOICE, read_announced, read_bare, read_refusal
 from toolablate.benchmarks.extraction.denials import without_denials
 from toolablate.benchmarks.extraction.loose import read_loose
-from toolablate.benchmarks.extraction.markers import before_next_question, final_part, is_announced
+from toolablate.benchmarks.extraction.markers import (
+    before_another_question,
+    before_next_question,
+    final_part,
+    is_announced,
+)
 from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading
 from toolablate.benchmarks.extraction.run_on import without_other_answers
 from toolablate.benchmarks.extraction.wording import normalised, without_markup
@@ -60,5 +65,5 @@ def _read_tiers(text: str, allowed: str, texts: Mapping[str, str], *, loose: str
     reading = read_refusal(text) or read_announced(text, allowed, texts, window) or read_loose(loose, allowed)
     if reading is not None:
         return reading
-    letter = read_content(text, texts)
+    letter = read_content(before_another_question(text), texts)
     return Reading((letter,)) if letter else None

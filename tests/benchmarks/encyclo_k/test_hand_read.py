@@ -12,10 +12,11 @@ interval of Wilson; letters where the reply names none):
     measure         80 of 83   96.4 %  (90 to 99)   1 unfounded
     second measure  37 of 38   97.4 %  (87 to 100)  1 unfounded
     blind           38 of 39   97.4 %  (87 to 99)   1 unfounded, 6 missed
+    second blind    23 of 23  100.0 %  (86 to 100)  0 unfounded, 2 missed
 
 Between the second and the third another reader read 60 of the 198 replies that are now "blind" and "second blind", and
 kept no labels: 20 letters right, 1 open, 1 where the reply denies it ("the closest option is (G), but it's not
-correct"), which is passed over since. No label of "blind" was changed after the extractor was run on it.
+correct"), which is passed over since. No label of the two blind samples was changed after the extractor was run.
 """
 
 import json
@@ -37,7 +38,7 @@ Extractor = Callable[[Reply], str | None]
 HAND_READ = [
     json.loads(line) for line in (Path(__file__).parent / "hand_read.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-SIZES = {"development": 200, "measure": 200, "second measure": 100, "blind": 120}
+SIZES = {"development": 200, "measure": 200, "second measure": 100, "blind": 120, "second blind": 78}
 # fmt: off
 KINDS = {
     "announced", "beyond", "closest", "content", "cut-off", "loose", "refusal", "run-on", "self-correction", "several",
@@ -126,11 +127,12 @@ def test_the_others_guess(everything: list[Reply]) -> None:
     for sample, drawn in draw(everything).items():
         for name, extract in EXTRACTORS.items():
             tally, left = tallied(sample, drawn, extract)
+            share = f"{tally.right / tally.given:.1%}" if tally.given else "none"
             print(  # noqa: T201
-                f"{sample:15} {name:19} {tally.right:3} right of {tally.given:3} given ({tally.right / tally.given:.1%}),"
+                f"{sample:15} {name:19} {tally.right:3} right of {tally.given:3} given ({share}),"
                 f" {tally.missed:2} missed, {tally.unfounded:2} unfounded; left {dict(left.most_common())}"
             )
-            assert name in ("encyclo-k", "choice") or tally.right < 0.6 * tally.given
+            assert name in ("encyclo-k", "choice") or tally.right <= 0.6 * tally.given
 
 
 def test_all_real_replies(everything: list[Reply]) -> None:

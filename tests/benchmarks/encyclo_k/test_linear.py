@@ -40,6 +40,10 @@ UNITS = (
     "Answer: C if it is, ",
     "# not, but so it is ",
     "不是A而是",
+    "不认为答案是",
+    "C. 不对,应该是",
+    "answer is C ?",
+    "C (not the ",
     "(C) is correct. (D) is wrong ",
     "corresponds to option A. ",
 )

@@ -49,6 +49,7 @@ COMBINATIONS = ("I, II", "I, II, III", "II, V", "I, IV, VIII", "I, V", "II, III"
         ("Answer: wheat", "C"),
         ("The answer is not listed, but it is closest to 12.5 km.", "B"),
         ("As far as one can tell, it is due to a fruit fly (E).", "E"),
+        ("It then comes to $12.5$ km (Option B).\n\n\n\n\n\nA further one\nA. 2\nB. 3\n", "B"),
         # Runs on to other questions.
         ("The answer is (C).\n\n\nAnswer: The answer is (A).", "C"),
         ("The answer is (C).\n\nQuestion: what else?\nThe answer is (A).", "C"),
