@@ -18,7 +18,7 @@ class EncycloKScorer:
 
     @property
     def version(self) -> int:
-        return 1
+        return 2
 
     def score(self, question: Question, trial_id: str, answer: str | None) -> Score:
         if question.target.kind != "choice":

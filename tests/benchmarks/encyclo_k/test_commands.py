@@ -131,11 +131,11 @@ def test_a_chosen_place_is_read_by_the_scorer_that_is_asked_for(tmp_path: Path) 
     asked = question(1, options=6)
     (tmp_path / "questions.jsonl").write_text(asked.to_json() + "\n", encoding="utf-8")
     for scorer in ("encyclo-k", "choice"):
-        write_plan(tmp_path, [asked], lambda each: "C\nIf the answer is D, they do not hold.", scorer)
+        write_plan(tmp_path, [asked], lambda each: "C.\nB is false.\nD", scorer)
         run(tmp_path / "plan.toml")
 
     def chosen(scorer: str | None) -> list[str]:
         (bias,) = read_tables(tmp_path / "store.sqlite", scorer=scorer).positions
         return [each.letter for each in bias.positions if each.chosen]
 
-    assert (chosen("encyclo-k"), chosen("choice"), chosen(None)) == (["C"], ["D"], ["D"])
+    assert (chosen("encyclo-k"), chosen("choice"), chosen(None)) == (["D"], ["C"], ["C"])
