@@ -55,12 +55,20 @@ class Keeper:
         global _shared
         with _sharing:
             if _shared is None or _shared._host != os.getpid() or _shared._users == 0:
+                if _shared is not None:
+                    _shared._wait_for_end()
                 _shared = cls(paths)
             else:
                 _shared._users += 1
                 for path in paths:
                     _shared.remember(path)
             return _shared
+
+    def _wait_for_end(self) -> None:
+        """Of one that is closing: it clears the very cgroup that the next one is to watch over."""
+        if self._host == os.getpid():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_CLOSE_SECONDS)
 
     def remember(self, path: Path) -> None:
         """`path`, a folder or a cgroup, goes when the host goes; it need not exist yet. One that was killed is started

@@ -2,6 +2,7 @@ import dataclasses
 import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 import pytest_asyncio
@@ -34,6 +35,7 @@ async def started(sandbox: Sandbox) -> Kernel:
         raise
 
 
+@asynccontextmanager
 async def _opened(backend: str) -> AsyncIterator[Sandbox]:
     if backend == "bubblewrap" and shutil.which("bwrap") is None:
         pytest.fail("bubblewrap is not installed: apt-get install bubblewrap")
@@ -56,13 +58,13 @@ def isolating_backend(request: pytest.FixtureRequest) -> str:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def sandbox(any_backend: str) -> AsyncIterator[Sandbox]:
-    async for opened in _opened(any_backend):
+    async with _opened(any_backend) as opened:
         yield opened
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def isolating(isolating_backend: str) -> AsyncIterator[Sandbox]:
-    async for opened in _opened(isolating_backend):
+    async with _opened(isolating_backend) as opened:
         yield opened
 
 
@@ -79,13 +81,13 @@ async def kernel(sandbox: Sandbox) -> Kernel:
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=backend_params(BACKENDS))
 async def shared_kernel(request: pytest.FixtureRequest) -> AsyncIterator[Kernel]:
     """One for all tests of a module, where these do not care what was there before."""
-    async for opened in _opened(str(request.param)):
+    async with _opened(str(request.param)) as opened:
         yield await started(opened)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=backend_params(ISOLATING))
 async def shared_jail(request: pytest.FixtureRequest) -> AsyncIterator[Kernel]:
-    async for opened in _opened(str(request.param)):
+    async with _opened(str(request.param)) as opened:
         yield await started(opened)
 
 

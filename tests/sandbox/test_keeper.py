@@ -282,6 +282,21 @@ def test_the_shared_one_goes_with_the_last_user() -> None:
     asyncio.run(use())
 
 
+async def test_the_next_shared_one_begins_when_the_last_has_cleared() -> None:
+    cgroups = find_cgroups()
+    if cgroups is None:
+        pytest.skip("no cgroups can be made here")
+    closing = asyncio.create_task(Keeper.shared(cgroups.folders).close())
+    await asyncio.sleep(0)
+    following = Keeper.shared(cgroups.folders)
+    group = cgroups.create("next", 50_000_000, 8)
+    await closing
+    await asyncio.sleep(0.2)
+    assert all(place.exists() for place in group.places)
+    await group.remove()
+    await following.close()
+
+
 def test_it_waits_without_using_the_processor() -> None:
     keeper = Keeper()
     _wait_until_it_waits(keeper.pid)

@@ -77,10 +77,12 @@ with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", 0) as memory:
     for line in maps:
         start, end, mode = re.match("(\\\\w+)-(\\\\w+) (....)", line).groups()
         if "rw" not in mode or "[v" in line: continue
-        memory.seek(int(start, 16))
-        try: part = memory.read(int(end, 16) - int(start, 16))
-        except OSError: continue
-        if told(part): seen.append(line)
+        start, end = int(start, 16), int(end, 16)
+        for place in range(start, end, 1 << 24):
+            memory.seek(place)
+            try: part = memory.read(min(end - place, (1 << 24) + 16))
+            except OSError: continue
+            if told(part): seen.append(line)
 print(seen)
 """
     assert (await kernel.execute(code)).text == "[]\n"
