@@ -14,28 +14,41 @@ _INTRODUCTION = re.compile(
 _NUMBER = re.compile(r"\d{1,3}\s{0,2}[.．、)）]\s{0,4}")
 _LETTER = r"[(（\[【\"“'*]{0,3}(?:选项|Option )?([A-Z])(?![A-Za-z0-9_'’^])[\])）】\"”'*]{0,3}"
 _ONE = re.compile(_LETTER)
-_SEPARATOR = re.compile(r"\s{0,3}(?:[,，、;；&\n]|以及|和|与|及|\band\b|\s)\s{0,3}(?:and\s|以及|和)?")
+# Not a line's end: what stands on lines of its own may answer one question each.
+_SEPARATOR = re.compile(r"[ \t]{0,3}(?:[,，、;；&]|以及|和|与|及|\band\b|[ \t])[ \t]{0,3}(?:and[ \t]|以及|和)?")
 _RUN = re.compile(r"[*(（\"“]{0,3}([A-Z]{2,26})(?![A-Za-z0-9_'’^-])[*)）\"”]{0,3}")
 _SMALL = re.compile(r"[(（]?([a-z])[)）]?[.。]?")
 _END = re.compile(r"(?:项|选项)?(?:都?是?(?:正确|对)的?|(?:is|are)\scorrect)?[\s.。!！;；]*")
 _STRONG = re.compile(r"[ \t]?(?:。|——)|[ \t]—[ \t]|[ \t]{0,4}[.．、]?[ \t]{0,4}\n")
 _WEAK = re.compile(r"\s?(?:[.．、:：]|[-–]\s)\s{0,4}|\s{0,2}(?=[(（])|(?<=[)）\]】*])\s{0,4}")
 _PART_END = re.compile(r"[\n;；]")
+_VERDICT = re.compile(r"错误|有误|不对|不正确|否|(?:wrong|incorrect|false|no)\b", re.IGNORECASE)
+_NEXT_PART = re.compile(r"[(（]?[2２][)）]?\s?[.．、)）:：]|②|第二")
+_NAMED = re.compile(r"(?<![A-Za-z0-9_'’^-])([A-Z])(?![A-Za-z0-9_'’^-])")
+_ARTICLE = re.compile(r"A (?!(?:is|are|was|and|or|also|can|may|could|would|should|too|if)\b)[a-z]")
+_DENIED = re.compile(
+    r"(?:[A-Z](?:选?项)?\s?[、,，和与及]\s?){0,25}(?<![A-Za-z0-9])[A-Z](?:选?项)?"
+    r"(?:\s?[均都]?是?(?:错|有误|不正确|不对)|\s(?:is|are)\s(?:wrong|incorrect|false))"
+)
 _TOKEN = re.compile(r"[\u4e00-\u9fff]|[^\W_\u4e00-\u9fff]+")
 
 
 def right_letters(reference: str, options: Options) -> tuple[str, ...]:
     """In alphabetical order; () where the reference is anything but letters of these options.
 
-    After a letter the text of its option may stand, and after a full stop or on further lines anything that is no other
-    answer. Letters out of order are none: they may answer a question for an order.
+    After a letter the text of its option may stand, and after a full stop or on further lines anything that names no
+    other letter but to deny it: else it may be an exception, a correction or a second answer. Several letters are
+    taken only for options that can be told apart, and none that are out of order: they may answer several questions,
+    or one for an order.
     """
     text = reference.replace("\r\n", "\n").strip()
     introduction = _INTRODUCTION.match(text, _skipped(_NUMBER, text, 0))
     start = introduction.end() if introduction else _skipped(_NUMBER, text, 0)
     letters = _from_parts(text, options) or _read(text[start:].strip(), options)
     in_order = all(one < other for one, other in pairwise(letters))
-    return tuple(letters) if in_order and all(letter in LETTERS[: options.count] for letter in letters) else ()
+    is_certain = len(letters) < 2 or bool(options.texts)
+    are_there = all(letter in LETTERS[: options.count] for letter in letters)
+    return tuple(letters) if in_order and is_certain and are_there else ()
 
 
 def _skipped(pattern: re.Pattern[str], text: str, position: int) -> int:
@@ -53,7 +66,10 @@ def _read(text: str, options: Options) -> str:
         return "" if _is_said_by_option(letters, options) or (run and _is_word(letters, options)) else letters
     if strong := _STRONG.match(text, end):
         rest = text[strong.end() :].strip()
-        return "" if _answers_again(rest) or _is_of_another(rest, letters, options) else letters
+        is_other = (
+            _answers_again(rest) or _names_another(rest, letters, options) or _is_of_another(rest, letters, options)
+        )
+        return "" if is_other else letters
     weak = _WEAK.match(text, end)
     if weak and len(letters) == 1:
         rest = text[weak.end() :]
@@ -92,22 +108,36 @@ def _is_word(letters: str, options: Options) -> bool:
 
 
 def _is_said_by_option(letters: str, options: Options) -> bool:
-    """Whether the letters could be the text of another option: a grade, a vitamin, "both A and B"."""
+    """Whether the letters could be the text of another option, or name it: a grade, "type B", "both A and B"."""
     for letter, text in zip(LETTERS, options.texts, strict=False):
         tokens = [token.upper() for token in _TOKEN.findall(text)]
         named = "".join(token for token in tokens if token in LETTERS and len(token) == 1)
-        if named == letters and letter != letters and (len(letters) > 1 or len(tokens) == 1):
+        is_said = named == letters and (len(letters) > 1 or len(tokens) == 1)
+        if letter != letters and (is_said or letters in _letters_in(text)):
             return True
     return False
 
 
+def _letters_in(text: str) -> list[str]:
+    """Capitals that stand alone, but for an article."""
+    return [found[1] for found in _NAMED.finditer(text) if not _ARTICLE.match(text, found.start())]
+
+
 def _answers_again(rest: str) -> bool:
-    """Whether a line begins with letters too: a question of several parts, or a word on the other options."""
+    """Whether the answer to a second part follows, or what is said of the letter, or a line begins with letters too: a
+    question of several parts, or a word on the other options."""
+    if _NEXT_PART.match(rest) or _VERDICT.match(rest):
+        return True
     for line in map(str.strip, rest.split("\n")):
         match = _ONE.match(line, _skipped(_NUMBER, line, 0))
         if match and (_WEAK.match(line, match.end()) or _END.fullmatch(line[match.end() :].lstrip())):
             return True
     return has_mark(rest)
+
+
+def _names_another(rest: str, letters: str, options: Options) -> bool:
+    others = set(LETTERS[: options.count]) - set(letters)
+    return not others.isdisjoint(_letters_in(_DENIED.sub(" ", rest)))
 
 
 def _is_of_another(rest: str, letters: str, options: Options) -> bool:

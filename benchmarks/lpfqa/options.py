@@ -19,7 +19,9 @@ _MARK = re.compile(
 )
 _SAME_SIGN = str.maketrans("．：）", ".:)")
 _PARAGRAPH_END = re.compile(r"\n[ \t\r]*\n")
+_QUESTION = re.compile(r"[?？]")
 _JOINING = re.compile(r"(?:\b(?:and|or)|[和或与及、])$")
+_TAG = re.compile(r"</?[a-z]{1,10}\s?/?>", re.IGNORECASE)
 _AROUND = " \t\r\n;；,，*"
 
 
@@ -39,8 +41,9 @@ class _Mark(NamedTuple):
 
 
 def listed_options(prompt: str) -> Options | None:
-    """None where the prompt lists none: at least two marks of one form, with consecutive letters from A on."""
-    lists = [marks for marks in _marks(prompt) if _length(marks) >= FEWEST]
+    """None where the prompt lists none: at least two marks of one form, with consecutive letters from A on, that no
+    question of the same paragraph follows. What stands before a question may be what it is about."""
+    lists = [marks for marks in _marks(prompt) if _length(marks) >= FEWEST and not _is_asked_about(prompt, marks)]
     if not lists:
         return None
     lined = [found for marks in lists if (found := _on_lines(marks))]
@@ -62,6 +65,17 @@ def _marks(prompt: str) -> Iterator[Sequence[_Mark]]:
         begins_line = not prompt[line or max(0, match.start() - 16) : match.start()].strip()
         found[form].append(_Mark(match["bracketed"] or match["bare"], match.start(), match.end(), begins_line))
     yield from found.values()
+
+
+def _is_asked_about(prompt: str, marks: Sequence[_Mark]) -> bool:
+    *others, last = _pieces(prompt, marks)
+    return bool(_QUESTION.search(last)) and not all(map(_QUESTION.search, others))
+
+
+def _pieces(prompt: str, marks: Sequence[_Mark]) -> list[str]:
+    """What follows each mark; behind the last one, up to an empty line."""
+    texts = [prompt[mark.end : following.start].strip(_AROUND) for mark, following in pairwise(marks)]
+    return [*texts, _PARAGRAPH_END.split(prompt[marks[-1].end :].strip(_AROUND), maxsplit=1)[0].strip(_AROUND)]
 
 
 def _length(marks: Sequence[_Mark]) -> int:
@@ -87,13 +101,13 @@ def _on_lines(marks: Sequence[_Mark]) -> Sequence[_Mark]:
 
 
 def _texts(prompt: str, marks: Sequence[_Mark]) -> tuple[str, ...]:
-    texts = [prompt[mark.end : following.start].strip(_AROUND) for mark, following in pairwise(marks)]
     # What follows the last option after an empty line is no part of it, unless options hold such lines themselves.
-    last = _PARAGRAPH_END.split(prompt[marks[-1].end :].strip(_AROUND), maxsplit=1)[0].strip(_AROUND)
+    *texts, last = _pieces(prompt, marks)
     lines = {text.count("\n") for text in texts}
     is_certain = (
         all((*texts, last))
         and last.count("\n") in lines
         and not any(_PARAGRAPH_END.search(text) or _JOINING.search(text) for text in texts)
+        and not any(map(_TAG.search, (*texts, last)))
     )
     return (*texts, last) if is_certain else ()

@@ -30,7 +30,12 @@ ALLOWED: Mapping[str, str] = {
     "secondary_domain": _TEXT,
 }
 
-_ASKS_ORDER = re.compile(r"顺序|排序|排列|次序|先后|\b(?:order|sequence|rank|arrange)", re.IGNORECASE)
+_ASKS_ORDER = re.compile(
+    r"顺序|排序|排列|次序|先后|依次|[由从].{1,8}到|配对|匹配|对应|连线|填[入空写]|横线"
+    r"|\b(?:order|sequenc|rank|arrang|sort|match|pair|blank|respective)",
+    re.IGNORECASE,
+)
+"""Or for a letter each of several things: the letters are no set then."""
 
 FullText = Annotated[str, Field(pattern=r"\S")]
 
@@ -101,6 +106,6 @@ def _question(row: PublishedRow) -> Question:
 def _choice(prompt: str, reference: str) -> tuple[ChoiceTarget | None, tuple[str, ...]]:
     options = listed_options(prompt)
     letters = right_letters(reference, options) if options else ()
-    if not options or not letters or (len(letters) == options.count and _ASKS_ORDER.search(prompt)):
+    if not options or not letters or (len(letters) > 1 and _ASKS_ORDER.search(prompt)):
         return None, ()
     return ChoiceTarget(letters=letters), options.texts
