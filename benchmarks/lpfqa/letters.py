@@ -1,7 +1,7 @@
 """The letters that a reference names, where it is certain that it names letters."""
 
 import re
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from toolablate.benchmarks.lettering import LETTERS
 from toolablate.benchmarks.lpfqa.options import Options, has_mark
@@ -22,7 +22,11 @@ _END = re.compile(r"(?:项|选项)?(?:都?是?(?:正确|对)的?|(?:is|are)\scor
 _STRONG = re.compile(r"[ \t]?(?:。|——)|[ \t]—[ \t]|[ \t]{0,4}[.．、]?[ \t]{0,4}\n")
 _WEAK = re.compile(r"\s?(?:[.．、:：]|[-–]\s)\s{0,4}|\s{0,2}(?=[(（])|(?<=[)）\]】*])\s{0,4}")
 _PART_END = re.compile(r"[\n;；]")
-_VERDICT = re.compile(r"错误|有误|不对|不正确|否|(?:wrong|incorrect|false|no)\b", re.IGNORECASE)
+_VERDICT = re.compile(
+    r"错误|有误|不对|不正确|否|[×✗✘]|\b(?:wrong|incorrect|false|no|not\s(?:right|correct|true))\b", re.IGNORECASE
+)
+_JOINS = re.compile(r"[\s,，、;；]{0,4}(?:[和或与及]|以及|(?:and|or)\b)", re.IGNORECASE)
+_AROUND = " \t\n.。,，;；:：*()（）[]【】"
 _NEXT_PART = re.compile(r"[(（]?[2２][)）]?\s?[.．、)）:：]|②|第二")
 _NAMED = re.compile(r"(?<![A-Za-z0-9_'’^-])([A-Z])(?![A-Za-z0-9_'’^-])")
 _ARTICLE = re.compile(r"A (?!(?:is|are|was|and|or|also|can|may|could|would|should|too|if)\b)[a-z]")
@@ -72,8 +76,8 @@ def _read(text: str, options: Options) -> str:
         return "" if is_other else letters
     weak = _WEAK.match(text, end)
     if weak and len(letters) == 1:
-        rest = text[weak.end() :]
-        return letters if _is_text_of(rest, letters, options) and not has_mark(rest) else ""
+        behind = _behind_text(text[weak.end() :], letters, options)
+        return letters if behind is not None and not _takes_back(behind, letters, options) else ""
     return ""
 
 
@@ -94,11 +98,10 @@ def _from_parts(text: str, options: Options) -> str:
     for part in filter(None, map(str.strip, _PART_END.split(text))):
         match = _ONE.match(part)
         weak = match and _WEAK.match(part, match.end())
-        if not match or not weak or not _is_text_of(part[weak.end() :], match[1], options):
+        behind = _behind_text(part[weak.end() :], match[1], options) if match and weak else None
+        if not match or behind is None or behind.strip(_AROUND) or len(letters) >= options.count:
             return ""
         letters += match[1]
-        if len(letters) > options.count or has_mark(part[weak.end() :]):
-            return ""
     return letters
 
 
@@ -145,13 +148,29 @@ def _is_of_another(rest: str, letters: str, options: Options) -> bool:
     return any(_agree(rest, text) for text in others)
 
 
-def _is_text_of(said: str, letter: str, options: Options) -> bool:
+def _behind_text(said: str, letter: str, options: Options) -> str | None:
+    """What is said after the text of the letter's option, or the beginning of that text; None where another is said."""
     place = LETTERS.index(letter)
-    return place < len(options.texts) and _agree(said.strip(" ()（）"), options.texts[place])
+    text = options.texts[place] if place < len(options.texts) else ""
+    if not text or not _agree(said, text):
+        return None
+    length = len(_TOKEN.findall(text))
+    ends = [token.end() for token in islice(_TOKEN.finditer(said), length)]
+    return said[ends[-1] if ends else len(text) :]
+
+
+def _takes_back(behind: str, letters: str, options: Options) -> bool:
+    """Whether what follows an option's text makes another answer of it: no, "or B", "and delta ray", "is wrong"."""
+    return bool(
+        has_mark(behind)
+        or _VERDICT.search(behind)
+        or _names_another(behind, letters, options)
+        or ((joined := _JOINS.match(behind)) and _is_of_another(behind[joined.end() :], letters, options))
+    )
 
 
 def _agree(said: str, text: str) -> bool:
     """Whether one begins with the other, word by word."""
     one, other = _TOKEN.findall(said.casefold()), _TOKEN.findall(text.casefold())
     length = min(len(one), len(other))
-    return one[:length] == other[:length] if length else said.strip() == text.strip()
+    return one[:length] == other[:length] if length else said.strip(_AROUND) == text.strip(_AROUND)
