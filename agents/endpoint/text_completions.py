@@ -23,6 +23,8 @@ from toolablate.traces.records import Condition, Message, ModelReply, ModelReque
 
 PATH = "/completions"
 NOT_SERVED = "no_text_completions"
+_OF_THE_REQUEST = frozenset({"not_found", "bad_request", "server_error"})
+_ONLY_CHAT = re.compile(r"\bchat\b|\bmessages\b|\banswered (?:405|501)\b", re.IGNORECASE)
 
 
 class TextEndpoint:
@@ -45,15 +47,18 @@ class TextEndpoint:
 
     async def complete(self, text: str, max_tokens: int, *, seconds: float) -> ModelReply:
         """The continuation of a text as the content of a reply, which may be empty: the model may find that the text
-        is at its end. Raises ModelError as chat models do, or with the code `no_text_completions`; NoReplyError with
-        `content_filter` or `server_error`."""
+        is at its end. Where the endpoint sends the text back before it, that is taken off.
+
+        Raises ModelError as chat models do, or with the code `no_text_completions`; NoReplyError with `content_filter`
+        or `server_error`.
+        """
         written = json.dumps(self._body(text, max_tokens), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         try:
             body = await self._transport.post(PATH, written.encode(), seconds=seconds)
         except ModelError as error:
             raise self._explained(error) from None
         try:
-            return _read(body)
+            return _read(body, text)
         except ValidationError as error:
             raise bad_reply(f"the reply cannot be recorded: {error.errors()[0]['msg'][:200]}") from None
 
@@ -70,9 +75,10 @@ class TextEndpoint:
         return merged(ours, sampling.extra)
 
     def _explained(self, error: ModelError) -> ModelError:
-        """A path that is not there, told apart from a model that is not there."""
+        """A path that is not there, or answers nothing but chats, told apart from a model that is not there."""
         named = rf"(?<!\w){re.escape(self._model.wire_name)}(?!\w)"
-        if error.code != "not_found" or re.search(named, error.message, re.IGNORECASE):
+        missing = error.code == "not_found" and not re.search(named, error.message, re.IGNORECASE)
+        if not missing and not (error.code in _OF_THE_REQUEST and _ONLY_CHAT.search(error.message)):
             return error
         return ModelError(
             f"{self._model.endpoint} serves no text completions of {self._model.wire_name!r}: {error.message}",
@@ -98,13 +104,13 @@ class _Limited:
         pass
 
 
-def _read(body: Mapping[str, Any]) -> ModelReply:
+def _read(body: Mapping[str, Any], given: str) -> ModelReply:
     choices = dicts_in(body.get("choices"))
     if not choices or not isinstance(choices[0].get("text"), str):
         raise bad_reply("the endpoint's reply has no choice with a text")
     ended = str(choices[0].get("finish_reason"))
     reply = ModelReply(
-        message=Message(role="assistant", content=choices[0]["text"]),
+        message=Message(role="assistant", content=choices[0]["text"].removeprefix(given)),
         finish_reason=FINISH_REASONS.get(ended, "other"),
         usage=completions_usage(body.get("usage")),
         charged_usd=charged_usd(body.get("usage")),

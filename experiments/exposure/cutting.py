@@ -1,12 +1,14 @@
 """From questions to the beginnings of prompts that models are to go on with."""
 
 import math
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.benchmarks import builtin_questions, load_questions
 from toolablate.experiments.exposure.plan import ExposurePlan
-from toolablate.traces.analysis.exposure_overlap import MOST_TOKENS, token_ends
+from toolablate.traces.analysis.exposure_overlap import IS_UNSPACED, MOST_TOKENS, token_ends
 from toolablate.traces.records import Continuation, OpenAIModel, Question
 
 FEWEST_TOKENS = 10
@@ -15,6 +17,10 @@ FEWEST_TOKENS = 10
 # A token of a model has two bytes or more in all but random text: four in English, two in formulas, three in Chinese.
 BYTES_PER_TOKEN = 2
 FEWEST_ASKED, MOST_ASKED = 16, 4096
+
+# What tokens leave out within a word or number: don't, x_max, 3.25.
+_WITHIN = re.compile(r"['’_](?=[^\W_])|(?<=\d)\.(?=\d)")
+_WRITTEN_APART = re.compile(r"[^\W_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +71,32 @@ def _prompts(benchmark: str, questions: Sequence[Question], share: float) -> Pro
 
 
 def cut(prompt: str, share: float) -> tuple[str, str] | None:
-    """A prompt behind the first `share` of its tokens (rounded, and at least one on each side), and what follows, up to
-    the last token that is compared. None of a prompt of fewer than FEWEST_TOKENS."""
+    """A prompt up to the end of the word or number that the first `share` of its tokens (rounded, and at least one on
+    each side) ends in, and what follows, up to the last token that is compared. None of a prompt of fewer than
+    FEWEST_TOKENS."""
     prompt = prompt.strip()
     ends = list(token_ends(prompt))
     if len(ends) < FEWEST_TOKENS:
         return None
     given = min(max(round(share * len(ends)), 1), len(ends) - 1)
-    last = given + MOST_TOKENS
-    return prompt[: ends[given - 1]], prompt[ends[given - 1] : ends[last - 1] if last < len(ends) else len(prompt)]
+    while given < len(ends) - 1 and _word_goes_on(prompt, ends[given - 1]):
+        given += 1
+    start, last = _past_marks(prompt, ends[given - 1]), given + MOST_TOKENS
+    return prompt[:start], prompt[start : ends[last - 1] if last < len(ends) else len(prompt)]
+
+
+def _word_goes_on(text: str, end: int) -> bool:
+    """Whether a token ends within a word, a number, or a word of a script whose vowels are marks."""
+    past = _past_marks(text, end)
+    in_word = past > end and _WRITTEN_APART.match(text, past) and not IS_UNSPACED.match(text, past)
+    return bool(in_word or _WITHIN.match(text, past))
+
+
+def _past_marks(text: str, end: int) -> int:
+    """Past accents and vowel signs, which are characters of their own but belong to the one before."""
+    while end < len(text) and unicodedata.category(text[end]).startswith("M"):
+        end += 1
+    return end
 
 
 def room_for(rest: str) -> int:

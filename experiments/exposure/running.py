@@ -26,6 +26,8 @@ from toolablate.traces.records import Condition, Continuation, Message, ModelRep
 
 # Characters of a continuation that are kept; the tokens that are compared are long ones to have so many.
 MOST_CHARACTERS = 20_000
+# Requests are alike but for their texts, so what one after the other is refused is no matter of a text.
+_FAILING_CODES = DOWN_CODES | {"bad_request"}
 _NO_TOOLS = Condition(name="exposure")
 
 
@@ -147,7 +149,7 @@ class _Continuer:
     def _note(self, error: ModelError) -> None:
         self.failures[error.code] += 1
         self.messages.setdefault(error.code, error)
-        self.in_a_row = self.in_a_row + 1 if error.code in DOWN_CODES else 0
+        self.in_a_row = self.in_a_row + 1 if error.code in _FAILING_CODES else 0
         if error.code in FATAL_CODES | {NOT_SERVED}:
             self._give_up("it would refuse them all")
         elif self.in_a_row >= TRIALS_IN_A_ROW:

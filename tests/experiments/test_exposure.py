@@ -1,7 +1,4 @@
-"""`toolablate exposure`, by the real command line and over real HTTP.
-
-The server of the tests has no path of its own for text completions: "/chat" at the end of the endpoint leads to one.
-"""
+"""`toolablate exposure`, by the real command line and over real HTTP."""
 
 import fcntl
 import json
@@ -48,7 +45,7 @@ def write_plan(folder: Path, url: str, benchmarks: Mapping[str, Mapping[str, str
     plan = folder / "plan.toml"
     plan.write_text(
         f"file = 'kept/came.jsonl'\n[benchmarks]\n{listed}[[models]]\nprovider = 'openai'\nname = 'base'\n"
-        f"endpoint = '{url}/chat'\nconcurrency = 2\n{extra}\n",
+        f"endpoint = '{url}'\nconcurrency = 2\n{extra}\n",
         encoding="utf-8",
     )
     return plan
@@ -145,7 +142,14 @@ def test_each_prompt_is_cut_and_its_beginning_alone_is_sent(chat_server: ChatSer
         ("one two three four five six seven eight nine ten", 0.4, "one two three four"),
         ("one two three four five six seven eight nine ten", 0.01, "one"),
         ("one two three four five six seven eight nine ten", 0.99, "one two three four five six seven eight nine"),
-        ("  Solve \\frac{1}{2} + 3.25 x = 7 for x, then y.\n", 0.4, "Solve \\frac{1}{2} + 3"),
+        ("  Solve \\frac{1}{2} + 3.25 x = 7 for x, then y.\n", 0.4, "Solve \\frac{1}{2} + 3.25"),
+        ("We can't say, don't know, won't ask and can't tell.", 0.4, "We can't say, don't"),
+        ("x_1 = y_2 + z_3 - v_4 + w_5 at 1.2.3", 0.4, "x_1 = y_2 + z_3"),
+        ("x_1 = y_2 + z_3 - v_4 + w_5 at 1.2.3", 0.5, "x_1 = y_2 + z_3 - v_4"),
+        ("e\u0301te\u0301 " * 12, 0.4, "e\u0301te\u0301 " * 4 + "e\u0301te\u0301"),
+        ("हिन्दी में यह एक लंबा वाक्य है जो काटा जाएगा", 0.35, "हिन्दी में यह एक"),
+        ("か\u3099" * 12, 0.4, "か\u3099" * 5),
+        ("a'" * 12, 0.4, "a'" * 10 + "a"),
         ("one two three four five six seven eight nine", 0.4, None),
         ("?" * 100, 0.4, None),
     ],
@@ -194,16 +198,14 @@ def test_what_infrastructure_failed_is_not_scored_and_asked_again(chat_server: C
 
 
 @pytest.mark.parametrize(
-    ("answer", "path", "code"),
-    [(401, "/chat", "unauthorized"), (404, "", "no_text_completions"), (402, "/chat", "insufficient_quota")],
+    ("answer", "code"), [(401, "unauthorized"), (404, "no_text_completions"), (402, "insufficient_quota")]
 )
 def test_an_endpoint_that_refuses_all_is_given_up_and_told(
-    chat_server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: int, path: str, code: str
+    chat_server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: int, code: str
 ) -> None:
     monkeypatch.setenv("TEST_KEY", KEY)
     chat_server.answers(lambda request: Status(answer, {"message": f"not with {KEY}"}))
     plan = write_plan(tmp_path, chat_server.url, {"B": few(40)}, "api_key_env = 'TEST_KEY'")
-    plan.write_text(plan.read_text(encoding="utf-8").replace("/chat'", f"{path}'"), encoding="utf-8")
     done = ran(plan)
     assert done.exit_code == 1
     assert len(chat_server.requests) <= 2
@@ -213,6 +215,16 @@ def test_an_endpoint_that_refuses_all_is_given_up_and_told(
     assert "40 are missing" in done.stderr
     assert KEY not in done.output
     assert (tmp_path / "kept/came.jsonl").read_bytes() == b""
+
+
+def test_an_endpoint_that_refuses_one_request_like_the_other_is_given_up(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    chat_server.answers(lambda request: Status(400, {"message": "no"}))
+    done = ran(write_plan(tmp_path, chat_server.url, {"B": few(40)}))
+    assert len(chat_server.requests) < 15
+    assert "x bad_request" in done.stderr
+    assert "failed in a row" in flat(done.stderr)
 
 
 def test_an_endpoint_that_is_down_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

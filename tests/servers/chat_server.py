@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server on 127.0.0.1, for Chat Completions and Responses, that fails the way real ones do.
+"""An OpenAI-compatible server on 127.0.0.1, for Chat Completions, text completions and Responses, that fails the way real ones do.
 
 It plays steps in the order of the requests. A step is what happens to one request: `reply(...)`, `Status(...)`,
 `Raw(...)`, `Hang()`, `Slow(...)`, `Drop()`, `Endless(...)`. A request beyond the last step is answered 418, which no test can overlook.
@@ -219,7 +219,7 @@ class ChatServers:
             # Listening before anyone is told the address: a first request may wait, but is never refused.
             listening.listen(128)
             self._port = listening.getsockname()[1]
-            paths = ("chat/completions", "responses")
+            paths = ("chat/completions", "completions", "responses")
             app = Starlette(routes=[Route(f"/{{key}}/v1/{path}", self._complete, methods=["POST"]) for path in paths])
             # A planned broken body makes uvicorn complain in its log; that is the point of it.
             config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1, ws="none")

@@ -22,6 +22,7 @@ LONG_RUN = 13
 Learners", appendix C)."""
 
 _UNSPACED = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
 _TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
 
 

@@ -1,8 +1,4 @@
-"""One request for a text completion, over real HTTP.
-
-The tests' server has no path of its own for these: with "/chat" at the end of the endpoint they come in where it
-listens, and without it they meet a real 404.
-"""
+"""One request for a text completion, over real HTTP."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -28,7 +24,7 @@ def written(text: Any, finish_reason: str = "length", **more: Any) -> Json:
 @pytest.fixture
 def go_on(chat_server: ChatServer) -> Go:
     async def go_on(text: str = "Once upon a", *, max_tokens: int = 20, **model: Any) -> ModelReply:
-        record = OpenAIModel(name="base", **{"endpoint": f"{chat_server.url}/chat", **model})
+        record = OpenAIModel(name="base", **{"endpoint": chat_server.url, **model})
         endpoint = TextEndpoint(record)
         try:
             chat = endpoint.limited(max_tokens).session(QUESTION, condition(), 0)
@@ -86,10 +82,37 @@ async def test_what_is_no_reply_is_told(
 
 async def test_an_endpoint_without_text_completions_is_told_as_such(chat_server: ChatServer, go_on: Go) -> None:
     with pytest.raises(ModelError) as caught:
-        await go_on(endpoint=chat_server.url)
+        await go_on(endpoint=f"{chat_server.url}/elsewhere")
     assert caught.value.code == "no_text_completions"
-    assert f"{chat_server.url} serves no text completions of 'base'" in caught.value.message
+    assert f"{chat_server.url}/elsewhere serves no text completions of 'base'" in caught.value.message
     assert "vLLM, llama.cpp and SGLang do" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "code"),
+    [
+        (400, "This model only supports chat completions.", "no_text_completions"),
+        (422, "messages: field required", "no_text_completions"),
+        (405, "Method Not Allowed", "no_text_completions"),
+        (501, "not implemented", "no_text_completions"),
+        (400, "max_tokens is too large", "bad_request"),
+        (500, "out of memory", "server_error"),
+    ],
+)
+async def test_an_endpoint_that_only_chats_is_told_as_such(
+    chat_server: ChatServer, go_on: Go, status: int, said: str, code: str
+) -> None:
+    chat_server.plays(Status(status, {"message": said}))
+    with pytest.raises(ModelError) as caught:
+        await go_on()
+    assert caught.value.code == code
+    assert said in caught.value.message
+
+
+async def test_a_text_that_is_sent_back_is_no_part_of_its_continuation(chat_server: ChatServer, go_on: Go) -> None:
+    chat_server.plays(written("Once upon a time"), written(" midnight, Once upon a time"))
+    assert (await go_on("Once upon a")).message.content == " time"
+    assert (await go_on("Once upon a")).message.content == " midnight, Once upon a time"
 
 
 @pytest.mark.parametrize(
