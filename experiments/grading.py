@@ -4,23 +4,22 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolablate.agents import ChatModel, ModelSource, RetryPolicy
+from toolablate.agents import ModelSource, RetryPolicy
 from toolablate.agents.asking import ask
-from toolablate.agents.chat import NoReplyError
-from toolablate.agents.costs import known_cost
 from toolablate.agents.pacing import LetGo
 from toolablate.benchmarks import Judge
+from toolablate.experiments.judge_costs import JudgeCosts
 from toolablate.experiments.judge_queue import JudgeQueue, JudgeWork
 from toolablate.experiments.runner import StopSwitch, as_internal, first_error
 from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import Design, PlannedTrial
 from toolablate.experiments.watcher import Watcher
 from toolablate.traces.errors import ToolablateError
-from toolablate.traces.records import JudgeCall, ModelReply, ModelRequest, OpenAIModel, Price
+from toolablate.traces.records import JudgeCall, ModelRequest, OpenAIModel, Score
 from toolablate.traces.store import Recorder, Store
 
 
@@ -31,18 +30,34 @@ class Grading:
     judge: Judge
     planned: PlannedTrial
 
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.judge.name, self.planned.trial.id
+
 
 def ungraded(store: Path, planned: Design, scorers: Scorers) -> list[Grading]:
-    """The gradings that the store lacks: of trials that have ended and are scored by a judge, one by each judge."""
+    """The gradings that the store lacks: of trials that have ended and are scored by a judge, one by each judge; those
+    among them of which a judge had made no score before it was asked as often as it may be now."""
     judged = {question.identity() for question in planned.questions if scorers.is_judged(question)}
     if not judged:
         return []
     entries = [entry for entry in planned.trials if entry.trial.question in judged]
     with Store(store) as opened:
-        lacking = [
-            (judge, opened.unscored_trials(scorer=judge.name, version=judge.version)) for judge in scorers.judges
-        ]
+        lacking = [(judge, _lacking(opened, judge)) for judge in scorers.judges]
     return [Grading(judge, entry) for judge, trials in lacking for entry in entries if entry.trial.id in trials]
+
+
+def _lacking(store: Store, judge: Judge) -> frozenset[str]:
+    left = store.trials_with_verdict("unscored", scorer=judge.name, version=judge.version)
+    again = {trial for trial in left if _standing(store, trial, judge) is None}
+    return store.unscored_trials(scorer=judge.name, version=judge.version) | again
+
+
+def _standing(store: Store, trial: str, judge: Judge) -> Score | None:
+    """The judge's score of a trial, None where it is still to be made."""
+    named = judge.name, judge.version
+    found = (score for score in store.scores(trial) if (score.scorer, score.scorer_version) == named)
+    return next((score for score in found if judge.keeps(score)), None)
 
 
 class Gradings:
@@ -56,16 +71,19 @@ class Gradings:
         self,
         recorder: Recorder,
         sources: Mapping[str, ModelSource],
+        costs: Mapping[str, JudgeCosts],
         retry: RetryPolicy,
         watcher: Watcher,
         stop: StopSwitch,
     ) -> None:
         self._recorder = recorder
         self._sources = sources
+        self._costs = costs
         self._retry = retry
         self._watcher = watcher
         self._stop = stop
         self._queues: dict[str, JudgeQueue[Grading]] = {}
+        self._tried: set[tuple[str, str]] = set()
 
     @property
     def work(self) -> tuple[JudgeWork, ...]:
@@ -79,25 +97,32 @@ class Gradings:
             f"judge {name}: {queue.done:,} of {queue.total:,} answers graded" for name, queue in self._queues.items()
         )
 
-    async def run(self, wanted: Sequence[Grading]) -> None:
-        """Makes these gradings, each judge as many at once as its model allows, until a stop is asked for.
+    async def run(self, look: Callable[[], Sequence[Grading]]) -> None:
+        """Makes the gradings that are found to be lacking, until no new ones are found: another process may end trials
+        meanwhile. Each judge makes as many at once as its model allows, until a stop is asked for.
 
         What infrastructure keeps from being graded gets no score. Raises StoreError, which ends the run.
         """
-        if self._stop.stopped or not wanted:
-            return
+        while not self._stop.stopped:
+            wanted = [grading for grading in look() if grading.key not in self._tried]
+            if not wanted:
+                return
+            self._tried.update(grading.key for grading in wanted)
+            await self._make(wanted)
+
+    async def _make(self, wanted: Sequence[Grading]) -> None:
         # In an order of its own, so that two processes that grade one store do not go hand in hand.
         shuffled = random.sample(wanted, len(wanted))
         for grading in sorted(shuffled, key=lambda each: each.judge.again):
             name = grading.judge.model.name
-            self._queues.setdefault(name, JudgeQueue(name)).add(grading)
+            self._queues.setdefault(name, JudgeQueue(name, self._costs[name])).add(grading)
         self._watcher.grading(len(wanted))
         with Store(self._recorder.path) as opened:
             try:
                 async with asyncio.TaskGroup() as group:
-                    for queue in self._queues.values():
+                    for queue in filter(lambda queue: queue.waiting, self._queues.values()):
                         concurrency = queue.waiting[0].judge.model.concurrency
-                        for _ in range(min(concurrency, queue.total)):
+                        for _ in range(min(concurrency, len(queue.waiting))):
                             group.create_task(self._work(queue, opened))
             except* ToolablateError as errors:
                 raise first_error(errors) from None
@@ -106,7 +131,7 @@ class Gradings:
         while queue.waiting and not self._stop.stopped:
             grading = queue.waiting.popleft()
             try:
-                await self._grade(grading, queue, store)
+                score = await self._grade(grading, store)
             except LetGo:
                 return
             except ToolablateError as error:
@@ -116,21 +141,21 @@ class Gradings:
             except Exception as error:  # noqa: BLE001 - what a judge wrote must not be able to end a run
                 self._note(queue, as_internal(error))
             else:
-                queue.succeeded()
-                self._watcher.graded(made=True)
+                queue.ended(score)
+                self._watcher.graded(made=score.verdict != "unscored")
 
-    async def _grade(self, grading: Grading, queue: JudgeQueue[Grading], store: Store) -> None:
+    async def _grade(self, grading: Grading, store: Store) -> Score:
         """Leaves what another process has graded meanwhile. By the key that the store has by now; where that is mended
         while the judge thinks, it is asked once more."""
         judge, trial = grading.judge, grading.planned.trial
-        named = judge.name, judge.version
-        while all((score.scorer, score.scorer_version) != named for score in store.scores(trial.id)):
+        while (standing := _standing(store, trial.id, judge)) is None:
             question = store.question(trial.question)
-            calls = _Calls(grading, self._sources[judge.model.name], self._retry, queue)
+            calls = _Calls(grading, self._sources[judge.model.name], self._retry)
             score = await judge.grade(question, trial.id, store.trace(trial.id).answer, calls.ask)
             score = score.model_copy(update={"target": question.key_identity()})
             if not await self._recorder.score([score]):
-                return
+                return score
+        return standing
 
     def _note(self, queue: JudgeQueue[Grading], error: ToolablateError) -> None:
         self._watcher.graded(made=False)
@@ -141,14 +166,13 @@ class Gradings:
 class _Calls:
     """What one grading asks of its judge's model."""
 
-    def __init__(self, grading: Grading, source: ModelSource, retry: RetryPolicy, queue: JudgeQueue[Grading]) -> None:
+    def __init__(self, grading: Grading, source: ModelSource, retry: RetryPolicy) -> None:
         judge, planned = grading.judge, grading.planned
         # By this number recorded replies are told apart that were asked for in the same words. Who gave the same answer
         # to a question is given the same grade, whatever the condition and the repeat, or the judge's moods would pass
         # for effects; a re-grading, which is to show those moods, has replies of its own.
-        chat = source.session(planned.question, planned.condition, judge.again)
+        self._chat = source.session(planned.question, planned.condition, judge.again)
         self._price = judge.model.price if isinstance(judge.model, OpenAIModel) else None
-        self._chat = _Paid(chat, self._price, queue)
         self._rng = random.Random(f"{planned.trial.id} {judge.name}")  # noqa: S311 - jitter, not a secret
         self._retry = retry
 
@@ -164,22 +188,3 @@ class _Calls:
             clock=time.monotonic,
         )
         return JudgeCall(request=request, reply=asked.reply, cost_usd=asked.cost_usd)
-
-
-@dataclass(frozen=True, slots=True)
-class _Paid:
-    """A model whose every reply is booked: those that are none, and those of gradings that fail later, are paid for
-    too."""
-
-    chat: ChatModel
-    price: Price | None
-    queue: JudgeQueue[Grading]
-
-    async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
-        try:
-            reply = await self.chat.complete(request, seconds=seconds)
-        except NoReplyError as error:
-            self.queue.paid(known_cost(error.reply, self.price))
-            raise
-        self.queue.paid(known_cost(reply, self.price))
-        return reply

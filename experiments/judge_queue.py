@@ -1,11 +1,13 @@
 """What a judge is still to grade, what came of the rest, and when the judge is given up."""
 
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
+from toolablate.experiments.judge_costs import JudgeCosts
 from toolablate.experiments.queueing import DOWN_CODES, FATAL_CODES
 from toolablate.traces.errors import ToolablateError
+from toolablate.traces.records import Score
 
 T = TypeVar("T")
 
@@ -15,10 +17,19 @@ GRADINGS_IN_A_ROW = 10
 
 @dataclass(frozen=True, slots=True)
 class Ungraded:
-    """So many answers could not be graded for one reason; `message` is that of one of them."""
+    """So many answers could not be graded for one reason; `message` is that of one of them, `hint` what may help."""
 
     code: str
     message: str
+    hint: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unscored:
+    """So many answers have the verdict `unscored`, for one reason: the judge was asked, and gave no grade."""
+
+    reason: str
     count: int
 
 
@@ -26,13 +37,15 @@ class Ungraded:
 class JudgeWork:
     """What one judge of a plan did in a run, its re-gradings among it.
 
-    `graded` counts answers, those among them that another process was quicker to grade; `requests` what was asked and
-    replied to, also with what was no reply. `cost_usd` is what those of known cost came to in US dollars, `unpriced`
-    how many others there were. `ungraded` says why answers were not graded.
+    `graded` counts answers that have a grade, those among them that another process was quicker to grade; `unscored`
+    says why others have none, `ungraded` what kept the rest from being graded. `requests` is what was asked and replied
+    to, also with what was no reply, without what a library of recorded replies gave. `cost_usd` is what those of known
+    cost came to in US dollars, `unpriced` how many others there were.
     """
 
     judge: str
     graded: int
+    unscored: tuple[Unscored, ...]
     requests: int
     cost_usd: float
     unpriced: int
@@ -50,28 +63,29 @@ class JudgeQueue(Generic[T]):
     """The gradings of one judge."""
 
     judge: str
+    costs: JudgeCosts
     waiting: deque[T] = field(default_factory=deque)
     total: int = 0
-    graded: int = 0
+    _graded: int = 0
     _failed_in_a_row: int = 0
-    _costs: list[float | None] = field(default_factory=list)
+    _unscored: Counter[str] = field(default_factory=Counter)
     _ungraded: dict[str, Ungraded] = field(default_factory=dict)
 
     @property
     def done(self) -> int:
         """How many have ended, graded or not."""
-        return self.graded + sum(each.count for each in self._ungraded.values())
+        return self._graded + self._unscored.total() + sum(each.count for each in self._ungraded.values())
 
     def add(self, grading: T) -> None:
         self.waiting.append(grading)
         self.total += 1
 
-    def paid(self, cost_usd: float | None) -> None:
-        """The judge replied, which costs so many US dollars, None where that is unknown."""
-        self._costs.append(cost_usd)
-
-    def succeeded(self) -> None:
-        self.graded += 1
+    def ended(self, score: Score) -> None:
+        """Takes note of the score that an answer has now."""
+        if score.verdict == "unscored":
+            self._unscored[score.reason] += 1
+        else:
+            self._graded += 1
         self._failed_in_a_row = 0
 
     def failed(self, error: ToolablateError) -> GivenUp | None:
@@ -85,13 +99,13 @@ class JudgeQueue(Generic[T]):
         return None
 
     def work(self) -> JudgeWork:
-        known = [cost for cost in self._costs if cost is not None]
         return JudgeWork(
             judge=self.judge,
-            graded=self.graded,
-            requests=len(self._costs),
-            cost_usd=sum(known),
-            unpriced=len(self._costs) - len(known),
+            graded=self._graded,
+            unscored=tuple(Unscored(reason, count) for reason, count in self._unscored.most_common()),
+            requests=self.costs.requests,
+            cost_usd=self.costs.known_usd,
+            unpriced=self.costs.unpriced,
             ungraded=tuple(sorted(self._ungraded.values(), key=lambda each: -each.count)),
         )
 
@@ -104,5 +118,5 @@ class JudgeQueue(Generic[T]):
         return GivenUp(left, reason)
 
     def _count(self, error: ToolablateError, more: int) -> None:
-        held = self._ungraded.get(error.code, Ungraded(error.code, str(error), 0))
+        held = self._ungraded.get(error.code, Ungraded(error.code, error.message, error.hint, 0))
         self._ungraded[error.code] = replace(held, count=held.count + more)

@@ -15,6 +15,7 @@ from toolablate.agents.pacing import pressures
 from toolablate.experiments.execution import LocalExecutor, open_executor
 from toolablate.experiments.failing import Failures
 from toolablate.experiments.grading import Gradings, ungraded
+from toolablate.experiments.judge_costs import JudgeCosts
 from toolablate.experiments.judge_queue import JudgeWork
 from toolablate.experiments.judges import idle_judges, judges_of
 from toolablate.experiments.kernel_changes import changed_kernels, environments
@@ -54,10 +55,11 @@ class Launched:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """What a run stands on: the `executor` of its trials, and the models of its `judges` by name."""
+    """What a run stands on: the `executor` of its trials, and by name the models of its `judges` and what they cost."""
 
     executor: LocalExecutor
     judges: Mapping[str, ModelSource]
+    costs: Mapping[str, JudgeCosts]
     lines: Mapping[str, Line]
 
 
@@ -101,13 +103,13 @@ async def _run(run: str, planned: Design, setting: Setting, opened: _Opened, rec
     finished = recorder.finished_trials()
     missing = [entry for entry in planned.trials if entry.trial.id not in finished]
     watcher.begin(len(planned.trials), missing)
-    gradings = Gradings(recorder, opened.judges, opened.executor.retry, watcher, stop)
+    gradings = Gradings(recorder, opened.judges, opened.costs, opened.executor.retry, watcher, stop)
     async with _beating(watcher, opened.lines, recorder, gradings):
         with _interruptible(stop, watcher, opened.lines):
             await _run_missing(missing, setting, recorder, stop)
         await score_unscored(store, planned, scorers, recorder)
         with _interruptible(stop, watcher, opened.lines):
-            await gradings.run(ungraded(store, planned, scorers))
+            await gradings.run(lambda: ungraded(store, planned, scorers))
     finished, taken = recorder.finished_trials(), await recorder.taken()
     left = [entry.trial.id for entry in planned.trials if entry.trial.id not in finished]
     return Launched(
@@ -143,7 +145,8 @@ async def _open(
         watcher.warn(f"{changed}. To keep such trials apart, name another store (--store)")
     lines = executor.lines if left else asked_lines(plan)
     judged = any(map(scorers.is_judged, planned.questions))
-    return _Opened(executor, await open_judges(plan, stack, lines) if judged else {}, lines)
+    costs = {judge.name: JudgeCosts() for judge in plan.judges}
+    return _Opened(executor, await open_judges(plan, stack, lines, costs) if judged else {}, costs, lines)
 
 
 async def _run_missing(missing: Sequence[PlannedTrial], setting: Setting, recorder: Recorder, stop: StopSwitch) -> None:

@@ -42,11 +42,12 @@ class GradingProgress:
     def began(self) -> bool:
         return self._total > 0
 
-    def begin(self, total: int) -> None:
-        self._total = total
+    def begin(self, more: int) -> None:
+        also = "more " if self.began else ""
+        self._total += more
         self.bar.start_task(self._task)
-        self.bar.update(self._task, total=total)
-        self._console.print(f"{counted(total, 'answer')} to be graded by judges")
+        self.bar.update(self._task, total=self._total)
+        self._console.print(f"{counted(more, f'{also}answer')} to be graded by judges")
 
     def ended(self, *, made: bool) -> None:
         self._done += 1

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from toolablate.agents import Line, ModelSource, PacedSource, connect, lines_of
+from toolablate.experiments.judge_costs import JudgeCosts, PaidSource
 from toolablate.experiments.plan import Plan
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Model, OpenAIModel
@@ -60,29 +61,45 @@ async def open_sources(
 
     Raises InputError where one cannot be had, or where what is replayed is no more what `world` says.
     """
-    return await _open(plan, "models", plan.models, stack, lines, world.get(WORLD, ""))
+    return await _open(plan, plan.models, await _live(plan, "models", plan.models, stack, lines), stack, world)
 
 
-async def open_judges(plan: Plan, stack: AsyncExitStack, lines: Mapping[str, Line]) -> dict[str, ModelSource]:
-    """The models of the plan's judges by name, as `open_sources` does it; recorded into the file of the models' replies
-    and replayed from there. Raises InputError where one cannot be had."""
-    return await _open(plan, "judges", plan.judges, stack, lines, "")
-
-
-async def _open(
-    plan: Plan,
-    section: Section,
-    models: Sequence[Model],
-    stack: AsyncExitStack,
-    lines: Mapping[str, Line],
-    replayed: str,
+async def open_judges(
+    plan: Plan, stack: AsyncExitStack, lines: Mapping[str, Line], costs: Mapping[str, JudgeCosts]
 ) -> dict[str, ModelSource]:
-    """`replayed` is the world that a replay has to be of, "" for any."""
-    sources = {
+    """The models of the plan's judges by name, as `open_sources` does it; recorded into the file of the models' replies
+    and replayed from there. What their endpoints reply is booked in `costs`, by name. Raises InputError where one
+    cannot be had."""
+    live = await _live(plan, "judges", plan.judges, stack, lines)
+    paid = {
+        model.name: PaidSource.of(model, live[model.name], costs[model.name])
+        for model in plan.judges
+        if model.name in live
+    }
+    return await _open(plan, plan.judges, paid, stack, {})
+
+
+async def _live(
+    plan: Plan, section: Section, models: Sequence[Model], stack: AsyncExitStack, lines: Mapping[str, Line]
+) -> dict[str, ModelSource]:
+    """Those that are asked."""
+    return {
         model.name: await stack.enter_async_context(_connected(model, lines.get(_line_key(section, model))))
         for model in models
         if not is_replayed(plan, model)
     }
+
+
+async def _open(
+    plan: Plan,
+    models: Sequence[Model],
+    live: Mapping[str, ModelSource],
+    stack: AsyncExitStack,
+    world: Mapping[str, str],
+) -> dict[str, ModelSource]:
+    """The sources that are asked, and those that the library of replies stands before. A replay has to be that of
+    `world`, where that names one."""
+    sources, replayed = dict(live), world.get(WORLD, "")
     endpoints = [model for model in models if isinstance(model, OpenAIModel)]
     if plan.replies.mode == "live" or not endpoints:
         return sources

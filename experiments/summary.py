@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from toolablate.experiments.comparing import read_paired
-from toolablate.experiments.judge_queue import JudgeWork
+from toolablate.experiments.judge_queue import JudgeWork, Ungraded
 from toolablate.experiments.ladders import ladder_view
 from toolablate.experiments.launch import Launched
 from toolablate.traces.terminal import comparison_table, counted, failures_view, misses_view
@@ -20,6 +20,17 @@ from toolablate.traces.terminal.plain import one_line
 
 # The code of a replay's miss: the same command would only miss again.
 NOT_RECORDED = "not_recorded"
+
+# What helps where the same command would only be told the same.
+_TOO_LONG = "too long for this judge each time, so another has to grade them"
+_REFUSED = "this judge may refuse them each time, and another not"
+_THEN = {
+    NOT_RECORDED: 'record the replies of judges first (replies.mode = "record")',
+    "context_length": _TOO_LONG,
+    "request_too_large": _TOO_LONG,
+    "content_filter": _REFUSED,
+    "forbidden": _REFUSED,
+}
 
 
 def summary_json(launched: Launched) -> str:
@@ -72,20 +83,13 @@ def print_summary(launched: Launched, console: Console) -> None:
 def _print_judges(launched: Launched, console: Console) -> None:
     """What judges did and cost, which is no part of any trial's cost, and what is left ungraded, and why."""
     for work in launched.judges:
-        spent = f"{counted(work.requests, 'request')}, {_cost(work)}" if work.requests else "without asking it"
-        console.print(f"Judge {one_line(work.judge)}: {counted(work.graded, 'answer')} graded ({spent})", markup=False)
-        for reason in work.ungraded:
-            then = (
-                'record the replies of judges first (replies.mode = "record")'
-                if reason.code == NOT_RECORDED
-                else "the same command tries again"
-            )
-            console.print(
-                f"{one_line(work.judge)}: {counted(reason.count, 'answer')} could not be graded: {reason.code};"
-                f" {then}. {one_line(reason.message, max_chars=400)}",
-                style="yellow",
-                markup=False,
-            )
+        name = one_line(work.judge)
+        console.print(f"Judge {name}: {counted(work.graded, 'answer')} graded{_spent(work)}", markup=False)
+        notes = [
+            f"{counted(left.count, 'answer')} left unscored: {one_line(left.reason)}" for left in work.unscored
+        ] + [_why_not(reason) for reason in work.ungraded]
+        for note in notes:
+            console.print(f"{name}: {note}", style="yellow", markup=False)
     failed = sum(reason.count for work in launched.judges for reason in work.ungraded)
     if (left := launched.ungraded - failed) > 0:
         be = "is" if left == 1 else "are"
@@ -93,6 +97,18 @@ def _print_judges(launched: Launched, console: Console) -> None:
         console.print(
             f"{counted(left, 'answer')} {be} not graded yet{stopped}; the same command grades them.", style="yellow"
         )
+
+
+def _why_not(reason: Ungraded) -> str:
+    said = "; ".join(one_line(text, max_chars=400) for text in (reason.message, reason.hint) if text)
+    then = _THEN.get(reason.code, "the same command tries again")
+    return f"{counted(reason.count, 'answer')} could not be graded: {reason.code}; {then}. {said}"
+
+
+def _spent(work: JudgeWork) -> str:
+    if work.requests:
+        return f" ({counted(work.requests, 'request')}, {_cost(work)})"
+    return "" if work.ungraded else " (without asking it)"
 
 
 def _cost(work: JudgeWork) -> str:

@@ -33,11 +33,12 @@ class Watcher(Protocol):
     def given_up(self, model: str, remaining: int, reason: str) -> None: ...
 
     def grading(self, total: int) -> None:
-        """The trials have ended, and judges begin to grade: so many answers by all of them."""
+        """The trials have ended, and judges begin to grade: so many answers by all of them. It may come again, for
+        answers that another process has ended meanwhile."""
         ...
 
     def graded(self, *, made: bool) -> None:
-        """One of these has ended; `made` is False where infrastructure kept it from being graded."""
+        """One of these has ended; `made` is False where no grade came of it."""
         ...
 
     def judge_given_up(self, judge: str, remaining: int, reason: str) -> None: ...

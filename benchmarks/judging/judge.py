@@ -57,6 +57,10 @@ class Judge:
             return "the question comes with no prompt for judges"
         return ""
 
+    def keeps(self, score: Score) -> bool:
+        """Whether a score of this judge's stands; one that was left unscored by fewer asks than it has now does not."""
+        return score.verdict != "unscored" or score.judgement is None or len(score.judgement.calls) >= self.asks
+
     async def grade(self, question: Question, trial_id: str, answer: str | None, ask: Ask) -> Score:
         """Grades the final reply of a trial, None where it ended without one; thoughts that an endpoint left in it are
         no part of the answer. Raises what `ask` raises: a judge that cannot be reached makes no score."""

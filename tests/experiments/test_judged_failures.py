@@ -218,6 +218,47 @@ def test_what_is_paid_for_in_vain_is_told(chat_server: ChatServer, tmp_path: Pat
     assert all_scores(store) == []
 
 
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        (Status(400, {"code": "context_length_exceeded", "message": "8192 tokens"}), "too long for this judge"),
+        (Status(400, {"code": "content_filter", "message": "flagged"}), "this judge may refuse them each time"),
+        (Status(404, {"message": "no model"}), "answered 404: no model; check the endpoint's address"),
+    ],
+    ids=["too-long", "filtered", "not-found"],
+)
+def test_what_would_help_is_told(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path, status: Status, told: str
+) -> None:
+    chat_server.answers(lambda request: status)
+    ran = cli("run", judged_plan(tmp_path, judge_at(chat_server.url), count=1))
+    assert ran.returncode == 1
+    said = " ".join(ran.stdout.split())
+    assert told in said
+    assert "Judge j: 0 answers graded j:" in said
+    assert all_scores(store) == []
+
+
+def test_what_another_process_ends_meanwhile_is_graded_too(
+    chat_servers: ChatServers, chat_server: ChatServer, tmp_path: Path, store: Path, runs: Nursery
+) -> None:
+    with chat_servers.server() as slow, chat_servers.server() as quick:
+        chat_server.answers(lambda request: Slow(2.5 if len(chat_server.requests) == 1 else 0, reply("ALPHA")))
+        slow.answers(lambda request: Slow(3, reply(GRADE % 1)))
+        quick.answers(grades)
+        plan = endpoint_plan(tmp_path, chat_server.url, count=2, concurrency=1)
+        text = plan.read_text(encoding="utf-8")
+        let_judge(plan, judge_at(quick.url, "first"))
+        other = tmp_path / "other.toml"
+        other.write_text(text, encoding="utf-8")
+        let_judge(other, judge_at(slow.url, "second"))
+        runs.start(plan, store)
+        wait_for(lambda: len(chat_server.requests) == 1)
+        assert runs.wait(runs.start(other, store)) == 0, runs.errors
+        assert len(slow.requests) == 2
+    assert len(verdicts(store, "judge[second@")) == 2
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_killed_again_and_again_no_answer_is_graded_twice(

@@ -41,11 +41,13 @@ def test_recorded_grades_are_given_again_without_a_network(
     assert ran.returncode == 0, ran.stderr
     # Three answers, which eight trials gave; one grading and one re-grading of each.
     assert len(chat_server.requests) == 6
+    assert "Judge j: 16 answers graded (6 requests, cost unknown)" in ran.stdout
     monkeypatch.delenv("JUDGE_KEY")
     plan.write_text(plan.read_text(encoding="utf-8").replace('"record"', '"replay"'), encoding="utf-8")
     replayed = cli("run", plan, "--store", second)
     assert replayed.returncode == 0, replayed.stderr
     assert len(chat_server.requests) == 6
+    assert "Judge j: 16 answers graded (without asking it)" in replayed.stdout
     assert cli("verify", second, "--same-as", first).returncode == 0
     by_trial = [{(score.trial, score.scorer): score.reason for score in all_scores(store)} for store in (first, second)]
     assert by_trial[0] == by_trial[1]

@@ -117,6 +117,9 @@ def test_a_broken_grade_is_asked_for_again_and_then_left_unscored(
     ran = cli("run", plan)
     assert ran.returncode == 0, ran.stderr
     assert len(chat_server.requests) == 4
+    told = " ".join(ran.stdout.split())
+    assert "Judge j: 1 answer graded (4 requests" in told
+    assert "j: 1 answer left unscored: no grade in the last of the judge's 2 replies" in told
     assert verdicts(store) == {("q0", "none"): "unscored", ("q1", "none"): "correct"}
     broken, mended = sorted(all_scores(store), key=lambda score: score.verdict, reverse=True)
     assert (broken.value, mended.value) == (None, 1.0)
@@ -130,6 +133,22 @@ def test_a_broken_grade_is_asked_for_again_and_then_left_unscored(
     assert "\x1b" not in whole
     assert cli("run", plan).returncode == 0
     assert len(chat_server.requests) == 4
+
+
+def test_who_lets_a_judge_be_asked_more_often_has_it_try_again(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    chat_server.answers(lambda request: reply("It is hard to say."))
+    plan = judged_plan(tmp_path, judge_at(chat_server.url) + "[judging]\nasks = 1\n", count=1)
+    assert cli("run", plan).returncode == 0
+    assert set(verdicts(store).values()) == {"unscored"}
+    plan.write_text(plan.read_text(encoding="utf-8").replace("asks = 1", "asks = 2"), encoding="utf-8")
+    chat_server.answers(grades)
+    ran = cli("run", plan)
+    assert ran.returncode == 0, ran.stderr
+    assert (len(chat_server.requests), len(verdicts(store))) == (4, 2)
+    assert "unscored" not in verdicts(store).values()
+    assert cli("verify", store).returncode == 0
 
 
 def test_an_empty_answer_needs_no_judge(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:

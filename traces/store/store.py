@@ -21,6 +21,7 @@ from toolablate.traces.records import (
     Run,
     Score,
     Trace,
+    Verdict,
 )
 from toolablate.traces.store._errors import reading
 from toolablate.traces.store._failures import read_failures
@@ -194,6 +195,14 @@ class Store:
         """Ids of finished trials whose trace has no score yet; of that scorer, in that version, where one is named."""
         with reading(self.path):
             return read_unscored(self._connection, scorer, version)
+
+    def trials_with_verdict(self, verdict: Verdict, *, scorer: str, version: int) -> frozenset[str]:
+        """Ids of the trials to which that scorer, in that version, gave this verdict."""
+        query = (
+            "SELECT trials.id FROM scores JOIN trials ON trials.key = scores.trial AND trials.current = scores.trace"
+            " WHERE verdict = ? AND scorer = ? AND scores.version = ?"
+        )
+        return frozenset(row[0] for row in self._rows(query, (verdict, scorer, version)))
 
     def questions(self) -> tuple[Question, ...]:
         return tuple(self._record(Question, row[0]) for row in self._rows("SELECT body FROM questions ORDER BY key"))
