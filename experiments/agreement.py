@@ -7,6 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 from toolablate.experiments.comparing import observe, paired
+from toolablate.experiments.scorer_names import scorer_meant
 from toolablate.traces.analysis.agreement import (
     AgreementReport,
     Disagreement,
@@ -64,7 +65,7 @@ def read_graded(path: Path, *, run: str = "latest", scorers: Sequence[str] = (),
         known = store.scorers()
         if not known:
             raise InputError(f"{path} holds no score yet", hint="toolablate run PLAN", code="no_scorer")
-        chosen = list(dict.fromkeys(scorers)) or ordered(
+        chosen = list(dict.fromkeys(scorer_meant(known, said) for said in scorers)) or ordered(
             known, [name for each in store.runs() for name in each.scorers]
         )
         trials = paired(store, run=run, scorer=chosen[0])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolablate.experiments.kernel_changes import changed_kernels
+from toolablate.experiments.scorer_names import scorer_meant
 from toolablate.traces.analysis import (
     Comparison,
     Flip,
@@ -81,7 +82,7 @@ def observe(store: Store, *, run: str = "all", scorer: str | None = None) -> lis
     of that run's scorers. Raises InputError for a run or scorer that is not there."""
     chosen = _chosen(store, run)
     known, trials = store.scorers(), None if run == "all" else chosen.id
-    scorers = [scorer] if scorer else [name for name in chosen.scorers if name in known]
+    scorers = [scorer_meant(known, scorer)] if scorer else [name for name in chosen.scorers if name in known]
     if scorers or not chosen.scorers:
         return store.observations(run=trials, scorers=scorers)
     # What others made of the trials must not be taken for the scores of those that have not scored yet.

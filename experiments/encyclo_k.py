@@ -5,6 +5,7 @@ from pathlib import Path
 
 from toolablate.benchmarks.encyclo_k.analyses import Reply, is_ours, tables
 from toolablate.experiments.comparing import observe
+from toolablate.experiments.scorer_names import scorer_meant
 from toolablate.traces.analysis.encyclo_k import EncycloKTables
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Observation, Store
@@ -32,10 +33,10 @@ def read_tables(path: Path, *, run: str = "all", scorer: str | None = None, seed
 
 def _scorers(store: Store, run: str, scorer: str | None) -> Collection[str]:
     """Those whose scores `observe` takes."""
-    if scorer:
-        return [scorer]
-    runs = [each for each in store.runs() if run in ("all", "latest") or each.id.startswith(run)]
     known = store.scorers()
+    if scorer:
+        return [scorer_meant(known, scorer)]
+    runs = [each for each in store.runs() if run in ("all", "latest") or each.id.startswith(run)]
     return [name for name in runs[-1].scorers if name in known] or known
 
 

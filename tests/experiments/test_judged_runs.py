@@ -100,8 +100,11 @@ def test_a_second_judge_and_gradings_again_run_no_model(
     assert sorted(name.count("again=") for name in names) == [0, 0, 1, 1, 1, 1]
     (usual,) = json.loads(cli("compare", store, "--json").stdout)["comparisons"]
     assert (usual["baseline_score"], usual["score"]) == (75, 100)
-    (second,) = json.loads(cli("compare", store, "--json", "--scorer", names[-1]).stdout)["comparisons"]
-    assert (second["baseline_score"], second["score"]) == (0, 0)
+    for named in (names[-1], "severe", "judge[severe,again=2]"):
+        (second,) = json.loads(cli("compare", store, "--json", "--scorer", named).stdout)["comparisons"]
+        assert (second["baseline_score"], second["score"]) == (0, 0)
+    agreed = cli("agreement", store, "--json", "--scorer", "j", "--scorer", "severe")
+    assert agreed.returncode == 0, agreed.stderr
 
 
 def test_a_broken_grade_is_asked_for_again_and_then_left_unscored(
