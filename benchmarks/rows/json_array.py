@@ -12,6 +12,7 @@ from toolablate.benchmarks.rows.place import Located, Place, at
 from toolablate.benchmarks.rows.reading import not_text, unreadable
 
 _BLANK = re.compile(r"[ \t\n\r]*")
+_AN_ARRAY = "An array of JSON objects is expected."
 _PEEKED = 4096
 
 
@@ -54,7 +55,7 @@ def _item(text: str, start: int) -> tuple[dict[str, Any], int]:
         content, end = json_value(text, start)
     except json.JSONDecodeError as error:
         raise _broken(error) from error
-    return checked_object(content, text[start:end]), end
+    return checked_object(content, text[start:end], _AN_ARRAY), end
 
 
 def _after_separator(text: str, end: int) -> tuple[int, bool]:
@@ -78,5 +79,5 @@ def _after_blanks(text: str, position: int) -> int:
 def _broken(error: json.JSONDecodeError) -> LineError:
     return LineError(
         f"broken JSON at line {error.lineno}, column {error.colno}: {error.msg}",
-        "An array of JSON objects is expected.",
+        _AN_ARRAY,
     )

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from toolablate.benchmarks.line_error import LineError, shown
 
-ONE_A_LINE = "One JSON object per line."
+ONE_A_LINE = "One JSON object per line; an array of them needs a file whose name ends in .json."
 
 
 def json_object(text: str) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def json_object(text: str) -> dict[str, Any]:
         raise LineError(f"broken JSON at column {error.colno}: {error.msg}", ONE_A_LINE) from error
     except RecursionError as error:
         raise _too_deep() from error
-    return checked_object(content, text)
+    return checked_object(content, text, ONE_A_LINE)
 
 
 def json_value(text: str, start: int = 0) -> tuple[Any, int]:
@@ -31,10 +31,11 @@ def json_value(text: str, start: int = 0) -> tuple[Any, int]:
         raise _too_deep() from error
 
 
-def checked_object(content: Any, text: str) -> dict[str, Any]:
-    """What the text was read as. Raises LineError where it is no object, or holds what is no character."""
+def checked_object(content: Any, text: str, hint: str) -> dict[str, Any]:
+    """What the text was read as. Raises LineError where it holds what is no character, and, with the hint, where it is no
+    object."""
     if not isinstance(content, dict):
-        raise LineError(f"expected a JSON object, found {shown(content)}", ONE_A_LINE)
+        raise LineError(f"expected a JSON object, found {shown(content)}", hint)
     try:
         text.encode() if "\\u" not in text else json.dumps(content, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:

@@ -1,6 +1,7 @@
 """A source of rows, as a user names it."""
 
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from toolablate.benchmarks.rows.files import file_rows
@@ -11,13 +12,15 @@ from toolablate.benchmarks.rows.splits import chosen
 from toolablate.benchmarks.rows.tables import parquet_rows
 from toolablate.traces.errors import InputError
 
+_OF_SPLIT = re.compile(r"(?P<shard>.+?)-\d+-of-\d+(?:-[0-9a-f]+)?|(?P<name>train|test|validation|valid|val|dev)")
+
 
 def rows_of(source: str | Path, keys: Collection[str] | None = None) -> Iterator[Located]:
     """Each row with its place; of tables only the columns of `keys`, where they are given.
 
     A source is a JSONL file, a JSON file that is one array of objects (`.json`), a Parquet file (`.parquet`) or a
-    folder of such files, a folder that `datasets` saved (`FOLDER#SPLIT` where it has several), or a dataset of the
-    Hugging Face hub (`hf:OWNER/NAME`, `hf:OWNER/NAME@REVISION`, either with `#SPLIT`). Raises InputError.
+    folder of such files, a folder that `datasets` saved (either `FOLDER#SPLIT` where it has several), or a dataset of
+    the Hugging Face hub (`hf:OWNER/NAME`, `hf:OWNER/NAME@REVISION`, either with `#SPLIT`). Raises InputError.
     """
     if str(source).startswith(PREFIX):
         return hub_rows(str(source), keys)
@@ -41,7 +44,20 @@ def _folder_rows(folder: Path, split: str, keys: Collection[str] | None) -> Iter
             hint="Name a file, or a folder of Parquet files.",
             code="unreadable",
         )
-    if split:
-        chosen(f"{folder}#{split}", split, [])
+    splits = _splits(files)
+    if split or len(splits) > 1:
+        named = chosen(f"{folder}#{split}" if split else str(folder), split, list(splits))
+        files = splits[named]
     for file in files:
         yield from parquet_rows(file, keys)
+
+
+def _splits(files: Sequence[Path]) -> dict[str, list[Path]]:
+    """The files of each split, where the names of all tell one, as the hub's do: train-00000-of-00002.parquet."""
+    found: dict[str, list[Path]] = {}
+    for file in files:
+        match = _OF_SPLIT.fullmatch(file.stem)
+        if match is None:
+            return {}
+        found.setdefault(match["shard"] or match["name"], []).append(file)
+    return found

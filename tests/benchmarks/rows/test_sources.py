@@ -1,10 +1,8 @@
 """Rows come out the same whatever they are kept in, and what is wrong with one is said with its place."""
 
 import datetime
-import json
 import shutil
 import sys
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,81 +11,24 @@ import datasets
 import pyarrow
 import pyarrow.parquet
 import pytest
+from tests.benchmarks.rows.forms import (
+    FORMS,
+    ROWS,
+    TABLES,
+    Write,
+    as_array,
+    as_lines,
+    as_parquet,
+    as_parquet_folder,
+    as_saved,
+    as_saved_split,
+)
 
 from toolablate.benchmarks import load_questions
 from toolablate.benchmarks.encyclo_k import load_published_questions, load_statements
 from toolablate.benchmarks.rows import rows_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, SpansTarget
-
-ROWS: list[dict[str, Any]] = [
-    {
-        "id": "a",
-        "prompt": "中文 p",
-        "choices": ["x", "y"],
-        "answer": "B",
-        "metadata": {"n": [1, 2.5], "s": {"t": True}},
-    },
-    {"id": "b", "prompt": "p", "answer": "Paris"},
-]
-Write = Callable[[Path, list[dict[str, Any]]], str]
-
-
-def as_lines(folder: Path, rows: list[dict[str, Any]]) -> str:
-    path = folder / "rows.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return str(path)
-
-
-def as_array(folder: Path, rows: list[dict[str, Any]]) -> str:
-    path = folder / "rows.json"
-    path.write_text("\ufeff\n" + json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return str(path)
-
-
-def as_lines_named_json(folder: Path, rows: list[dict[str, Any]]) -> str:
-    return str(Path(as_lines(folder, rows)).rename(folder / "rows.json"))
-
-
-def as_parquet(folder: Path, rows: list[dict[str, Any]]) -> str:
-    path = folder / "rows.parquet"
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(all_keys(rows)), path, row_group_size=1)
-    return str(path)
-
-
-def as_parquet_folder(folder: Path, rows: list[dict[str, Any]]) -> str:
-    parts = folder / "parts"
-    parts.mkdir()
-    whole = pyarrow.Table.from_pylist(all_keys(rows))
-    for number in range(len(rows)):
-        pyarrow.parquet.write_table(whole.slice(number, 1), parts / f"train-{number:05}.parquet")
-    return str(parts)
-
-
-def as_saved(folder: Path, rows: list[dict[str, Any]]) -> str:
-    datasets.Dataset.from_list(all_keys(rows)).save_to_disk(folder / "saved")
-    return str(folder / "saved")
-
-
-def as_saved_split(folder: Path, rows: list[dict[str, Any]]) -> str:
-    whole = datasets.Dataset.from_list(all_keys(rows))
-    datasets.DatasetDict({"train": whole, "test": whole.select([0])}).save_to_disk(folder / "splits")
-    return f"{folder / 'splits'}#train"
-
-
-def all_keys(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Tables are made of the keys of the first row, and have them all in each."""
-    keys = {key: None for row in rows for key in row}
-    return [keys | row for row in rows]
-
-
-TABLES = (as_parquet, as_parquet_folder, as_saved, as_saved_split)
-FORMS = (as_lines, as_array, as_lines_named_json, *TABLES)
-
-
-@pytest.fixture(autouse=True)
-def _no_progress() -> None:
-    datasets.disable_progress_bars()
 
 
 @pytest.mark.parametrize("write", FORMS)
@@ -251,32 +192,6 @@ def test_folders_and_files_that_are_none_are_named(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=said) as caught:
             list(rows_of(path))
         assert str(caught.value).startswith(str(path))
-
-
-def test_splits_are_named_where_there_are_several_and_only_there(tmp_path: Path) -> None:
-    train = as_saved_split(tmp_path, ROWS)
-    base = train.removesuffix("#train")
-    assert len(list(rows_of(f"{base}#test"))) == 1
-    one, parts = as_saved(tmp_path, ROWS), as_parquet_folder(tmp_path, ROWS)
-    cases = [
-        (base, f"several splits; it has train, test\n  Name one of them: {base}#train"),
-        (f"{base}#dev", f"no split 'dev'; it has train, test\n  Name one of them: {base}#train"),
-        (f"{one}#dev", f"no split 'dev'; it has none\n  Leave it out: {one}"),
-        (f"{parts}#dev", f"no split 'dev'; it has none\n  Leave it out: {parts}"),
-    ]
-    for source, said in cases:
-        with pytest.raises(InputError) as caught:
-            list(rows_of(source))
-        assert str(caught.value) == f"{source}: {said}"
-
-
-def test_a_name_with_a_number_sign_is_a_name(tmp_path: Path) -> None:
-    folder = tmp_path / "set#1"
-    folder.mkdir()
-    assert len(list(rows_of(as_lines(folder, ROWS)))) == 2
-    assert len(list(rows_of(as_parquet_folder(folder, ROWS)))) == 2
-    shutil.copytree(as_saved(folder, ROWS), tmp_path / "saved#1")
-    assert len(list(rows_of(tmp_path / "saved#1"))) == 2
 
 
 @pytest.mark.parametrize(

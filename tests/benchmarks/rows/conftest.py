@@ -1,0 +1,7 @@
+import datasets
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _no_progress() -> None:
+    datasets.disable_progress_bars()
