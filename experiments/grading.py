@@ -60,6 +60,12 @@ def _standing(store: Store, trial: str, judge: Judge) -> Score | None:
     return next((score for score in found if judge.keeps(score)), None)
 
 
+def _of_twin(store: Store, trial: str, judge: Judge) -> Score | None:
+    """What the judge made of an answer before the plan changed its `unparsed`, which no judge is asked about."""
+    made = _standing(store, trial, judge.twin())
+    return made.model_copy(update={"scorer": judge.name}) if made is not None and made.judgement is not None else None
+
+
 class Gradings:
     """The gradings of one run. Each score is entered as it comes, so that nothing that was paid for is asked again.
 
@@ -150,8 +156,10 @@ class Gradings:
         judge, trial = grading.judge, grading.planned.trial
         while (standing := _standing(store, trial.id, judge)) is None:
             question = store.question(trial.question)
-            calls = _Calls(grading, self._sources[judge.model.name], self._retry)
-            score = await judge.grade(question, trial.id, store.trace(trial.id).answer, calls.ask)
+            score = _of_twin(store, trial.id, judge)
+            if score is None:
+                calls = _Calls(grading, self._sources[judge.model.name], self._retry)
+                score = await judge.grade(question, trial.id, store.trace(trial.id).answer, calls.ask)
             score = score.model_copy(update={"target": question.key_identity()})
             if not await self._recorder.score([score]):
                 return score

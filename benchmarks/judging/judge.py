@@ -5,7 +5,7 @@ reference; the last final answer counts, and not how it got there.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from toolablate.benchmarks.extraction.markers import THOUGHT_END
@@ -49,7 +49,7 @@ class Judge:
 
     @property
     def version(self) -> int:
-        return 1
+        return 2
 
     def refusal(self, question: Question) -> str:
         """Why this question cannot be graded so; "" where it can."""
@@ -60,6 +60,10 @@ class Judge:
     def keeps(self, score: Score) -> bool:
         """Whether a score of this judge's stands; one that was left unscored by fewer asks than it has now does not."""
         return score.verdict != "unscored" or score.judgement is None or len(score.judgement.calls) >= self.asks
+
+    def twin(self) -> "Judge":
+        """The same judge, which counts an answer without words the other way; what it is asked is the same."""
+        return replace(self, unparsed="exclude" if self.unparsed == "wrong" else "wrong")
 
     async def grade(self, question: Question, trial_id: str, answer: str | None, ask: Ask) -> Score:
         """Grades the final reply of a trial, None where it ended without one; thoughts that an endpoint left in it are

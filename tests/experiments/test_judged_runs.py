@@ -154,6 +154,25 @@ def test_who_lets_a_judge_be_asked_more_often_has_it_try_again(
     assert cli("verify", store).returncode == 0
 
 
+def test_what_counts_as_unparsed_asks_no_judge_again(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    chat_server.answers(grades)
+    plan = judged_plan(tmp_path, judge_at(chat_server.url), answers={"q1": " "}, count=2)
+    assert cli("run", plan).returncode == 0
+    before = verdicts(store)
+    text = plan.read_text(encoding="utf-8").replace("[questions]\n", "[questions]\nunparsed = 'exclude'\n")
+    plan.write_text(text, encoding="utf-8")
+    ran = cli("run", plan)
+    assert ran.returncode == 0, ran.stderr
+    assert len(chat_server.requests) == 2
+    assert "Judge j: 4 answers graded (without asking it)" in ran.stdout
+    assert verdicts(store, "judge[j@") == before
+    (compared,) = json.loads(cli("compare", store, "--json").stdout)["comparisons"]
+    assert compared["questions"] == 1
+    assert cli("verify", store).returncode == 0
+
+
 def test_an_empty_answer_needs_no_judge(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:
     plan = judged_plan(
         tmp_path, judge_at(chat_server.url), answers={"q0": "  "}, count=1, section="unparsed = 'exclude'"

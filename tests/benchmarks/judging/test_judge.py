@@ -33,7 +33,7 @@ async def test_a_grade(
     chat_server.plays(reply(said))
     judge = Judge(judge_model)
     score = await judge.grade(question(), "t1", "It is 12 volts.", asking)
-    assert (score.trial, score.scorer, score.scorer_version) == ("t1", judge.name, 1)
+    assert (score.trial, score.scorer, score.scorer_version) == ("t1", judge.name, judge.version)
     assert (score.value, score.verdict, score.reason) == (value, verdict, said.partition("\n")[0])
     assert score.judgement is not None
     assert score.judgement.model == judge_model

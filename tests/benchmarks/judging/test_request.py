@@ -7,8 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.benchmarks.judging.conftest import question
 
+from toolablate.benchmarks.judging.reading import read_grade
 from toolablate.benchmarks.judging.request import own_request
-from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget, Target
+from toolablate.traces.records import (
+    ChoiceTarget,
+    Message,
+    ModelReply,
+    NumberTarget,
+    Question,
+    SpansTarget,
+    Target,
+)
 
 
 def user_message(asked: Question, answer: str = "12 V") -> str:
@@ -55,6 +64,18 @@ def test_both_grades_stand_in_the_rules_and_at_the_end(language: str) -> None:
     for message in own_request(question(language=language), "12 V").messages:
         assert message.content.index('{"answer_score": 1}') < message.content.index('{"answer_score": 0}')
         assert "{{" not in message.content
+
+
+@pytest.mark.parametrize(("language", "examples"), [("en", "Two examples:"), ("zh", "两个例子：")])
+def test_the_replies_of_the_examples_keep_the_format(language: str, examples: str) -> None:
+    system, _ = own_request(question(language=language), "12 V").messages
+    _, *shown = re.split(r"\n(?:Reply: |回复：)", system.content.partition(examples)[2])
+    replies = [re.split(r"\n- ", text)[0] for text in shown]
+    read = [
+        read_grade(ModelReply(message=Message(role="assistant", content=reply), finish_reason="stop"))
+        for reply in replies
+    ]
+    assert [(grade.value, grade.fault) for grade in read] == [(0, None), (1, None)]
 
 
 TARGETS: list[tuple[Target, dict[str, object], str]] = [
