@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 from toolablate.benchmarks.lettering import LETTERS, letters_for
 from toolablate.benchmarks.line_error import LineError, shown
 from toolablate.benchmarks.question_files import FileFinder
-from toolablate.benchmarks.rows import Place, at, check_id, rows_of
+from toolablate.benchmarks.rows import Identities, at, rows_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question
 
@@ -45,18 +45,13 @@ def load_questions(path: str | Path, *, folder: str | Path | None = None) -> tup
     """
     files = FileFinder(Path(path).parent if folder is None else Path(folder))
     questions: list[Question] = []
-    seen: dict[str, Place] = {}
+    identities = Identities("question")
     for place, content in rows_of(path):
         try:
             question = _question(content, files)
-            if question.id in seen:
-                raise LineError(
-                    f"the id {shown(question.id)} is already taken by {seen[question.id].seen_from(place)}",
-                    "Every question needs an id of its own.",
-                )
+            identities.take(question.id, place)
         except LineError as error:
             raise at(place, error, code="bad_question") from error
-        seen[question.id] = place
         questions.append(question)
     if not questions:
         raise InputError(f"{path}: holds no question", hint="One JSON object per line is expected.", code="no_question")
@@ -154,7 +149,6 @@ def _place(loc: tuple[int | str, ...]) -> str:
 
 
 def _check(question: Question) -> None:
-    check_id(question.id)
     if len(question.choices) == 1 or len(question.choices) > len(LETTERS):
         raise LineError(f"'choices' has {len(question.choices)} items; allowed are 2 to {len(LETTERS)}")
     if question.target.kind != "choice":

@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from toolablate.experiments.exporting import refuse_store
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question
 
 
 def write_questions(files: Sequence[tuple[Path, Sequence[Question]]], *, source: Path) -> None:
     """One question a line. Raises InputError where a file cannot be written; and before any is, where one is the file
-    that they come from, or another of them."""
+    that they come from, another of them, or a store."""
     for place, (path, _) in enumerate(files):
+        refuse_store(path, "questions")
         if _is_same(path, source):
             raise InputError(f"{path} is the file that is read", hint="Name another file to write.", code="same_file")
         if any(_is_same(path, other) for other, _ in files[:place]):

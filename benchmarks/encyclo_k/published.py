@@ -11,7 +11,7 @@ from toolablate.benchmarks.encyclo_k.composing import SOURCE
 from toolablate.benchmarks.language import language_of
 from toolablate.benchmarks.lettering import LETTERS
 from toolablate.benchmarks.line_error import LineError, shown
-from toolablate.benchmarks.rows import at, check_id, typed_rows
+from toolablate.benchmarks.rows import Identities, at, typed_rows
 from toolablate.traces.records import ChoiceTarget, Question
 
 _TEXT = "a text in quotes that is not empty"
@@ -54,17 +54,16 @@ def load_published_questions(path: str | Path) -> tuple[Question, ...]:
 
     Raises InputError that names the file, the row, the key, what was found and what is allowed.
     """
-    questions: dict[str, Question] = {}
+    questions: list[Question] = []
+    identities = Identities("question")
     for place, row in typed_rows(path, PublishedRow, ALLOWED):
         identity = row.id or f"{SOURCE}-{len(questions) + 1:04d}"
         try:
-            check_id(identity)
-            if identity in questions:
-                raise LineError(f"the id {shown(identity)} is already taken", "Every question needs an id of its own.")
-            questions[identity] = _question(identity, row)
+            identities.take(identity, place)
+            questions.append(_question(identity, row))
         except LineError as error:
             raise at(place, error) from error
-    return tuple(questions.values())
+    return tuple(questions)
 
 
 def _question(identity: str, row: PublishedRow) -> Question:

@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import Field
 
 from toolablate.benchmarks.line_error import LineError, shown
-from toolablate.benchmarks.rows import Place, at, check_id, typed_rows
+from toolablate.benchmarks.rows import Identities, at, typed_rows
 from toolablate.traces.records import Record
 
 _TEXT = "a text in quotes"
@@ -51,24 +51,19 @@ def load_statements(path: str | Path) -> tuple[Statement, ...]:
     Raises InputError that names the file, the row, the key, what was found and what is allowed; also for an id that is
     taken, and for an `of` that names no correct statement of this file.
     """
-    places: dict[str, Place] = {}
+    identities = Identities("statement")
     statements: dict[str, Statement] = {}
     for place, statement in typed_rows(path, Statement, ALLOWED):
         try:
-            check_id(statement.id)
-            if statement.id in places:
-                raise LineError(
-                    f"the id {shown(statement.id)} is already taken by {places[statement.id].seen_from(place)}",
-                    "Every statement needs an id of its own.",
-                )
+            identities.take(statement.id, place)
         except LineError as error:
             raise at(place, error) from error
-        places[statement.id], statements[statement.id] = place, statement
+        statements[statement.id] = statement
     for statement in statements.values():
         try:
             _check_origin(statement, statements)
         except LineError as error:
-            raise at(places[statement.id], error) from error
+            raise at(identities.places[statement.id], error) from error
     return tuple(statements.values())
 
 

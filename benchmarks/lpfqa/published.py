@@ -13,7 +13,7 @@ from toolablate.benchmarks.lpfqa.letters import right_letters
 from toolablate.benchmarks.lpfqa.options import listed_options
 from toolablate.benchmarks.lpfqa.reference import split_reference
 from toolablate.benchmarks.lpfqa.template import judge_prompt
-from toolablate.benchmarks.rows import Place, at, check_id, typed_rows
+from toolablate.benchmarks.rows import Identities, at, typed_rows
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
 
 SOURCE = "lpfqa"
@@ -48,10 +48,10 @@ class PublishedRow(BaseModel):
     prompt_id: Annotated[str, Field(min_length=1)] | int
     prompt: FullText
     response_reference: FullText
-    judge_system_prompt: str | None = None
-    judge_prompt_template: str | None = None
-    primary_domain: str | None = None
-    secondary_domain: str | None = None
+    judge_system_prompt: str = ""
+    judge_prompt_template: str = ""
+    primary_domain: str = ""
+    secondary_domain: str = ""
 
 
 def load_lpfqa(path: str | Path) -> tuple[Question, ...]:
@@ -63,21 +63,15 @@ def load_lpfqa(path: str | Path) -> tuple[Question, ...]:
 
     Raises InputError that names the file, the row, the key, what was found and what is allowed.
     """
-    questions: dict[str, Question] = {}
-    places: dict[str, Place] = {}
+    questions: list[Question] = []
+    identities = Identities("question", key="prompt_id")
     for place, row in typed_rows(path, PublishedRow, ALLOWED):
         try:
-            question = _question(row)
-            check_id(question.id)
-            if question.id in places:
-                raise LineError(
-                    f"the prompt_id {shown(question.id)} is already taken by {places[question.id].seen_from(place)}",
-                    "Every question needs an id of its own.",
-                )
+            identities.take(str(row.prompt_id), place)
+            questions.append(_question(row))
         except LineError as error:
             raise at(place, error) from error
-        questions[question.id], places[question.id] = question, place
-    return tuple(questions.values())
+    return tuple(questions)
 
 
 def _question(row: PublishedRow) -> Question:
@@ -86,8 +80,9 @@ def _question(row: PublishedRow) -> Question:
         raise LineError(
             "'response_reference' has neither a reference answer nor points", f"Found {shown(row.response_reference)}."
         )
-    system, template = row.judge_system_prompt or "", row.judge_prompt_template or ""
-    asks = judge_prompt(system, template, prompt=row.prompt, reference=row.response_reference)
+    asks = judge_prompt(
+        row.judge_system_prompt, row.judge_prompt_template, prompt=row.prompt, reference=row.response_reference
+    )
     target, choices = _choice(row.prompt, reference)
     return Question(
         id=str(row.prompt_id),
@@ -96,7 +91,7 @@ def _question(row: PublishedRow) -> Question:
         as_is=True,
         target=target or ReferenceTarget(answer=reference or points),
         rubric=Rubric(reference=reference, points=points, prompt=asks),
-        domain=row.primary_domain or "",
+        domain=row.primary_domain,
         language=language_of(row.prompt),
         source=SOURCE,
         metadata={"secondary_domain": row.secondary_domain} if row.secondary_domain else {},

@@ -4,8 +4,9 @@
 folder that `datasets` saved, and a dataset of the Hugging Face hub; `typed_rows` makes records of one form of them.
 """
 
+from toolablate.benchmarks.rows.identities import Identities
 from toolablate.benchmarks.rows.place import Place, at
 from toolablate.benchmarks.rows.source import rows_of
-from toolablate.benchmarks.rows.typed import check_id, typed_rows
+from toolablate.benchmarks.rows.typed import typed_rows
 
-__all__ = ["Place", "at", "check_id", "rows_of", "typed_rows"]
+__all__ = ["Identities", "Place", "at", "rows_of", "typed_rows"]

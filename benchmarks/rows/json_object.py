@@ -32,8 +32,8 @@ def json_value(text: str, start: int = 0) -> tuple[Any, int]:
 
 
 def checked_object(content: Any, text: str, hint: str) -> dict[str, Any]:
-    """What the text was read as. Raises LineError where it holds what is no character, and, with the hint, where it is no
-    object."""
+    """What the text was read as. Raises LineError where it holds what is no character, and where it is no object, with
+    the hint."""
     if not isinstance(content, dict):
         raise LineError(f"expected a JSON object, found {shown(content)}", hint)
     try:

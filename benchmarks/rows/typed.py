@@ -16,26 +16,22 @@ Row = TypeVar("Row", bound=BaseModel)
 
 
 def typed_rows(source: str | Path, kind: type[Row], allowed: Mapping[str, str]) -> Iterator[tuple[Place, Row]]:
-    """Each row with its place; `allowed` says of each key what it is.
+    """Each row with its place; `allowed` says of each key what it is. A key that may be missing may be null.
 
     Raises InputError that names the place, the key, what was found and what is allowed.
     """
     keys = None if kind.model_config.get("extra") == "forbid" else allowed.keys()
+    optional = {name for name, field in kind.model_fields.items() if not field.is_required()}
     place = None
     for place, content in rows_of(source, keys):
         try:
-            row = _row(content, kind, allowed)
+            given = {key: value for key, value in content.items() if value is not None or key not in optional}
+            row = _row(given, kind, allowed)
         except LineError as error:
             raise at(place, error) from error
         yield place, row
     if place is None:
         raise InputError(f"{source}: holds no row", hint="One JSON object per line is expected.", code="no_row")
-
-
-def check_id(identity: str) -> None:
-    """Raises LineError for an id that could not be shown in one line or typed."""
-    if not identity.isprintable() or identity != identity.strip():
-        raise LineError(f"the id {shown(identity)} has blanks around it or characters that cannot be printed")
 
 
 def _row(content: dict[str, Any], kind: type[Row], allowed: Mapping[str, str]) -> Row:

@@ -80,6 +80,15 @@ def test_no_source_is_overwritten(tmp_path: Path) -> None:
     assert json.loads(source.read_text("utf-8")) == MADE
 
 
+def test_no_store_is_overwritten(tmp_path: Path) -> None:
+    source, store = tmp_path / "rows.json", tmp_path / "runs.sqlite"
+    as_json(source)
+    store.write_bytes(b"SQLite format 3\0 and more")
+    with pytest.raises(InputError, match="is a store and would be overwritten"):
+        bring(source, store)
+    assert store.read_bytes().endswith(b"more")
+
+
 def test_the_group_is_listed_with_its_commands() -> None:
     page = CliRunner().invoke(group, ["lpfqa", "--help"], catch_exceptions=False).output
     assert "import" in page

@@ -147,6 +147,15 @@ def test_what_is_wrong_with_an_array_is_said(tmp_path: Path, text: str, said: st
     assert said.partition(" column")[0] in message
 
 
+def test_a_key_that_may_be_missing_may_be_null_in_all_forms(tmp_path: Path) -> None:
+    row = {"question": "p", "options": ["x", "y"], "answer_letter": "B", "discipline": "D", "field": None, "id": None}
+    for write in (as_lines, as_array, as_parquet):
+        (question,) = load_published_questions(write(tmp_path, [row]))
+        assert (question.id, question.metadata["field"]) == ("encyclo-k-0001", "")
+    with pytest.raises(InputError, match="'discipline' must be a text in quotes that is not empty; found null"):
+        load_published_questions(as_lines(tmp_path, [row | {"discipline": None}]))
+
+
 def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     twice = pyarrow.table([pyarrow.array([1]), pyarrow.array([2])], names=["a", "a"])
