@@ -131,6 +131,7 @@ def test_a_judge_that_refuses_the_key_is_not_asked_for_every_answer(
     assert "40 answers could not be graded: unauthorized" in ran.stdout
     assert "\x1b" not in ran.stderr + ran.stdout
     assert all_scores(store) == []
+    assert "40 ended trials have no score yet" in cli("status", store).stdout
 
 
 def test_the_grades_of_another_judge_are_never_taken_for_those_of_the_first(

@@ -15,6 +15,11 @@ from toolablate.traces.store._locks import lives
 from toolablate.traces.store._open import open_reader
 from toolablate.traces.store._uptime import uptime
 
+_UNSCORED = """
+SELECT count(*) FROM trials WHERE outcome IN ('answered', 'budget')
+    AND NOT EXISTS (SELECT 1 FROM scores WHERE scores.trial = trials.key AND scores.trace = trials.current)
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class TrialCounts:
@@ -48,11 +53,12 @@ class LivingRecorder:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A store at one moment."""
+    """A store at one moment. `unscored` counts trials that have ended and have no score, by no scorer."""
 
     at: datetime
     counts: tuple[TrialCounts, ...]
     recorders: tuple[LivingRecorder, ...]
+    unscored: int = 0
 
     @property
     def ended_per_minute(self) -> float | None:
@@ -105,6 +111,7 @@ def _read(connection: sqlite3.Connection, store: Path) -> Standing:
     return Standing(
         at=at,
         counts=_counts(connection, running),
+        unscored=connection.execute(_UNSCORED).fetchone()[0],
         recorders=tuple(
             LivingRecorder(
                 pid, at - timedelta(seconds=max(clock - since, 0)), at_work[key], ended, tuple(waits_for.splitlines())

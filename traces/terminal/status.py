@@ -6,6 +6,7 @@ from rich.text import Text
 
 from toolablate.traces.store import LivingRecorder, Standing, TrialCounts
 from toolablate.traces.terminal.fitted import Fitted, figures, names
+from toolablate.traces.terminal.numbers import counted
 from toolablate.traces.terminal.plain import inert, one_line
 
 
@@ -40,6 +41,12 @@ def status_view(standing: Standing) -> RenderableType:
 def _running(standing: Standing) -> Iterable[Text]:
     if not standing.recorders:
         yield Text("Nothing runs.")
+        if standing.unscored:
+            has = "has" if standing.unscored == 1 else "have"
+            told = (
+                f"{counted(standing.unscored, 'ended trial')} {has} no score yet; the next run of the plan scores them."
+            )
+            yield Text(told, style="yellow")
         return
     for recorder in standing.recorders:
         yield Text(_recorder(recorder, standing.at - recorder.since))
