@@ -70,15 +70,20 @@ def _read(text: str, options: Options) -> str:
         return "" if _is_said_by_option(letters, options) or (run and _is_word(letters, options)) else letters
     if strong := _STRONG.match(text, end):
         rest = text[strong.end() :].strip()
-        is_other = (
-            _answers_again(rest) or _names_another(rest, letters, options) or _is_of_another(rest, letters, options)
-        )
-        return "" if is_other else letters
+        return "" if _is_other(rest, letters, options) or _answers_again(rest) else letters
     weak = _WEAK.match(text, end)
     if weak and len(letters) == 1:
         behind = _behind_text(text[weak.end() :], letters, options)
         return letters if behind is not None and not _takes_back(behind, letters, options) else ""
     return ""
+
+
+def _is_other(rest: str, letters: str, options: Options) -> bool:
+    """Whether what stands apart from the letters makes another answer of them."""
+    if _names_another(rest, letters, options) or _is_of_another(rest, letters, options):
+        return True
+    behind = _behind_text(rest, letters, options) if len(letters) == 1 else None
+    return behind is not None and _takes_back(behind.partition("\n")[0], letters, options)
 
 
 def _listed(text: str) -> tuple[str, int]:
