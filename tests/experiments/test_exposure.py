@@ -1,91 +1,31 @@
 """`toolablate exposure`, by the real command line and over real HTTP."""
 
-import fcntl
 import json
 import random
 import re
-import signal
-import subprocess
-import sys
 import tomllib
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
-from tests.experiments.plans import wait_for
-from tests.servers.chat_server import ChatServer, Json, Slow, Status, closed_port
+from tests.experiments.exposure_plans import (
+    KEY,
+    few,
+    flat,
+    prompt,
+    ran,
+    remembering,
+    text,
+    write_plan,
+    write_questions,
+)
+from tests.servers.chat_server import ChatServer, Status, closed_port
 
-from toolablate.experiments.cli import group
 from toolablate.experiments.exposure import load_exposure_plan
 from toolablate.experiments.exposure.cutting import cut, room_for
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Continuation
 
 ROOT = Path(__file__).parents[2]
-KEY = "sk-very-secret-0123456789"
-VOCABULARY = [a + b + c for a in "bdfgk" for b in "aeiou" for c in "lmnrt"]
-
-
-def prompt(drawn: random.Random, words: int = 40) -> str:
-    return " ".join(drawn.choice(VOCABULARY) for _ in range(words)) + "?"
-
-
-def write_questions(path: Path, prompts: Mapping[str, str], **more: Any) -> None:
-    rows = ({"id": name, "prompt": text, "answer": 1, **more} for name, text in prompts.items())
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
-def write_plan(folder: Path, url: str, benchmarks: Mapping[str, Mapping[str, str]], extra: str = "") -> Path:
-    """`extra` ends in the model's table."""
-    listed = "".join(f"{name} = '{name}.jsonl'\n" for name in benchmarks)
-    for name, prompts in benchmarks.items():
-        write_questions(folder / f"{name}.jsonl", prompts)
-    plan = folder / "plan.toml"
-    plan.write_text(
-        f"file = 'kept/came.jsonl'\n[benchmarks]\n{listed}[[models]]\nprovider = 'openai'\nname = 'base'\n"
-        f"endpoint = '{url}'\nconcurrency = 2\n{extra}\n",
-        encoding="utf-8",
-    )
-    return plan
-
-
-def text(written: str, finish_reason: str = "length") -> Json:
-    return Json({"choices": [{"index": 0, "text": written, "finish_reason": finish_reason}]})
-
-
-def remembering(known: Mapping[str, str]) -> Callable[[dict[str, Any]], Json]:
-    """A model that goes on truly with the prompts it knows, and then rambles; it babbles on after the others."""
-
-    def answer(request: dict[str, Any]) -> Json:
-        given = request["prompt"]
-        drawn = random.Random(given)
-        babble = prompt(drawn, 80)
-        for whole in known.values():
-            if whole.startswith(given):
-                return text(whole[len(given) :] + " " + babble)
-        return text(" " + babble)
-
-    return answer
-
-
-def ran(plan: Path, *options: str) -> Result:
-    return CliRunner().invoke(group, ["exposure", str(plan), *options])
-
-
-def kept(plan: Path) -> list[Continuation]:
-    lines = (plan.parent / "kept/came.jsonl").read_text(encoding="utf-8").splitlines()
-    return [Continuation.from_json(line) for line in lines]
-
-
-def flat(page: str) -> str:
-    return " ".join(page.split())
-
-
-def few(count: int = 12) -> dict[str, str]:
-    drawn = random.Random(count)
-    return {f"q{number}": prompt(drawn) for number in range(count)}
 
 
 def test_what_was_memorised_is_found_and_benchmarks_are_ordered_by_it(chat_server: ChatServer, tmp_path: Path) -> None:
@@ -232,109 +172,6 @@ def test_an_endpoint_that_is_down_is_given_up(tmp_path: Path, monkeypatch: pytes
     done = ran(write_plan(tmp_path, f"http://127.0.0.1:{closed_port()}", {"B": few(40)}))
     assert "failed in a row" in done.stderr
     assert "x unreachable" in done.stderr
-
-
-def start(plan: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "toolablate", "exposure", str(plan)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
-def test_a_test_that_is_stopped_goes_on_where_it_stopped(
-    chat_server: ChatServer, tmp_path: Path, sign: signal.Signals
-) -> None:
-    known = few(20)
-    chat_server.answers(lambda request: Slow(0.1, remembering(known)(request)))
-    plan = write_plan(tmp_path, chat_server.url, {"B": known})
-    with start(plan) as running:
-        wait_for(lambda: len(chat_server.requests) >= 6)
-        running.send_signal(sign)
-        _, errors = running.communicate(timeout=60)
-    assert "Traceback" not in errors
-    if sign == signal.SIGINT:
-        assert running.returncode == 1
-        assert "Stopped; what came is kept, and the same command goes on from there." in errors
-    before, asked = kept(plan), len(chat_server.requests)
-    assert 2 <= len(before) < 20
-    done = ran(plan, "--json")
-    assert done.exit_code == 0, done.output
-    assert len(chat_server.requests) - asked == 20 - len(before)
-    assert kept(plan)[: len(before)] == before
-    assert len(kept(plan)) == 20
-    assert f"{20 - len(before)} of 20 prompts to continue ({len(before)} are there already)" in done.stderr
-
-
-@pytest.fixture
-def complete(chat_server: ChatServer, tmp_path: Path) -> Path:
-    known = few()
-    chat_server.answers(remembering(known))
-    plan = write_plan(tmp_path, chat_server.url, {"B": known})
-    assert ran(plan).exit_code == 0
-    return plan
-
-
-@pytest.mark.parametrize("left", [1, 15, 25, 100, -1])
-def test_a_line_that_was_cut_off_is_dropped_and_asked_again(chat_server: ChatServer, complete: Path, left: int) -> None:
-    """By a byte after its beginning, and so on; -1 leaves all but the line's end, which is whole."""
-    file = complete.parent / "kept/came.jsonl"
-    lines = file.read_bytes().splitlines(keepends=True)
-    file.write_bytes(b"".join(lines[:-1]) + lines[-1][:left])
-    before = len(chat_server.requests)
-    assert ran(complete).exit_code == 0
-    assert len(chat_server.requests) - before == (0 if left == -1 else 1)
-    assert len(kept(complete)) == 12
-    assert file.read_bytes().splitlines(keepends=True)[:-1] == lines[:-1]
-    assert file.read_bytes().endswith(b"}\n")
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (b"{}\n", "model: Field required"),
-        (b"{broken\n", "Invalid JSON"),
-        (b"notes of mine", "Invalid JSON"),
-        (b'{"version":2}\n', "version: Input should be 1"),
-        (b"\xff\xfe\n", ":4: no continuation"),
-    ],
-)
-def test_other_damage_is_told_with_its_line_and_nothing_is_touched(
-    chat_server: ChatServer, complete: Path, line: bytes, said: str
-) -> None:
-    file = complete.parent / "kept/came.jsonl"
-    lines = file.read_bytes().splitlines(keepends=True)
-    damaged = b"".join(lines[:3]) + line if not line.endswith(b"\n") else b"".join([*lines[:3], line, *lines[3:]])
-    file.write_bytes(damaged)
-    before = len(chat_server.requests)
-    done = ran(complete)
-    assert isinstance(done.exception, InputError)
-    assert f"{file}:4: no continuation of a prompt" in str(done.exception)
-    assert said in str(done.exception)
-    assert file.read_bytes() == damaged
-    assert len(chat_server.requests) == before
-
-
-def test_a_file_that_another_process_writes_is_left_alone(complete: Path) -> None:
-    with (complete.parent / "kept/came.jsonl").open("ab") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        done = ran(complete)
-    assert isinstance(done.exception, InputError)
-    assert "is being written by another process" in str(done.exception)
-
-
-def test_another_share_limit_or_model_is_asked_and_what_came_before_is_kept(
-    chat_server: ChatServer, complete: Path
-) -> None:
-    original = complete.read_text(encoding="utf-8")
-    for change, asked in (("share = 0.5\n", 12), ("share = 0.5\nlimit = 5\n", 0), ("limit = 5\n", 0), ("", 0)):
-        complete.write_text(change + original, encoding="utf-8")
-        before = len(chat_server.requests)
-        done = ran(complete, "--json")
-        assert len(chat_server.requests) - before == asked
-        (figure,) = json.loads(done.stdout)["exposures"]
-        assert figure["questions"] == (5 if "limit" in change else 12)
-    complete.write_text(original + "sampling = { temperature = 1.0 }\n", encoding="utf-8")
-    ran(complete)
-    assert len(kept(complete)) == 36
 
 
 @pytest.mark.parametrize(
