@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from toolablate.benchmarks import Judge
 from toolablate.experiments.plan import Plan, QuestionsSection
-from toolablate.traces.records import Question
+from toolablate.traces.records import Model, OpenAIModel, Question
 
 SCORER = "judge"
 """What `questions.scorer` says where a judge is to score."""
@@ -35,3 +35,19 @@ def idle_judges(plan: Plan, questions: Iterable[Question]) -> str:
         f"judges: no question needs a judge, so none is asked ({names}); they score targets of kind 'reference',"
         f' or all questions where questions.scorer = "{SCORER}"'
     )
+
+
+def judges_of_their_own(plan: Plan, questions: Iterable[Question]) -> str:
+    """What a user should know whose judges grade answers that they gave themselves; "" where none does."""
+    judged = {_asked(model) for model in plan.models}
+    names = ", ".join(repr(judge.name) for judge in plan.judges if _asked(judge) in judged)
+    if not names or not any(is_judged(plan.questions, question) for question in questions):
+        return ""
+    return f"judges: {names} will grade answers of its own, to which models tend to be kinder than to those of others"
+
+
+def _asked(model: Model) -> tuple[str, str]:
+    """What is asked, whatever a plan calls it."""
+    if isinstance(model, OpenAIModel):
+        return model.endpoint.rstrip("/"), model.wire_name
+    return model.provider, model.identity()

@@ -17,7 +17,7 @@ from toolablate.experiments.failing import Failures
 from toolablate.experiments.grading import Gradings, ungraded
 from toolablate.experiments.judge_costs import JudgeCosts
 from toolablate.experiments.judge_queue import JudgeWork
-from toolablate.experiments.judges import idle_judges, judges_of
+from toolablate.experiments.judges import idle_judges, judges_of, judges_of_their_own
 from toolablate.experiments.kernel_changes import changed_kernels, environments
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.question_files import refuse_too_large
@@ -83,8 +83,9 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
     bring_up_to_date(store)
     require_same_world(store, run.world)
     refuse_too_large(plan, planned)
-    if idle := idle_judges(plan, planned.questions):
-        watcher.warn(idle)
+    for told in (idle_judges(plan, planned.questions), judges_of_their_own(plan, planned.questions)):
+        if told:
+            watcher.warn(told)
     async with AsyncExitStack() as stack:
         # All that can be refused comes before the store is opened for writing: a refused run leaves nothing there.
         opened = await _open(plan, planned, scorers, watcher, run, stack)

@@ -10,6 +10,7 @@ from typing import Literal
 
 from toolablate.benchmarks.extraction.markers import THOUGHT_END
 from toolablate.benchmarks.extraction.reading import EMPTY
+from toolablate.benchmarks.judging.measure import is_measured
 from toolablate.benchmarks.judging.reading import Fault, read_grade
 from toolablate.benchmarks.judging.request import asked_again, own_request, row_request
 from toolablate.benchmarks.judging.wording import FAULTS
@@ -53,9 +54,13 @@ class Judge:
 
     def refusal(self, question: Question) -> str:
         """Why this question cannot be graded so; "" where it can."""
-        if self.wording == "row" and (question.rubric is None or question.rubric.prompt is None):
+        if self.wording == "own":
+            return "" if is_measured(question) else "its reference answer is blank, and it has no evaluation points"
+        prompt = question.rubric.prompt if question.rubric is not None else None
+        if prompt is None:
             return "the question comes with no prompt for judges"
-        return ""
+        said = prompt.system + prompt.before + prompt.after
+        return "" if said.strip() else "the question's prompt for judges is blank"
 
     def keeps(self, score: Score) -> bool:
         """Whether a score of this judge's stands; one that was left unscored by fewer asks than it has now does not."""

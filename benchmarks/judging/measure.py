@@ -14,6 +14,13 @@ def shown_question(question: Question) -> str:
     return "\n".join([question.prompt.strip(), "", *_lettered(question, letters_for(question))])
 
 
+def is_measured(question: Question) -> bool:
+    """Whether there is anything to compare an answer with."""
+    rubric, target = question.rubric, question.target
+    given = [rubric.reference, rubric.points] if rubric is not None else []
+    return not isinstance(target, ReferenceTarget) or any(text.strip() for text in (target.answer, *given))
+
+
 def reference_of(question: Question, words: Words) -> str:
     """The reference answer in the benchmark's own words, else what the target says."""
     if question.rubric is not None and question.rubric.reference.strip():

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.agents.personalities import Chat
 from tests.experiments.conftest import Cli
-from tests.experiments.judged import grades, judge_at, judged_plan, riddles
+from tests.experiments.judged import grades, judge_at, judged_plan, let_judge, riddles
 from tests.experiments.plans import endpoint_plan
-from tests.servers.chat_server import ChatServer
+from tests.servers.chat_server import ChatServer, ChatServers
 
 from toolablate.experiments.judges import judges_of
 from toolablate.experiments.plan import load_plan
@@ -49,6 +49,7 @@ def test_judges_are_priced_anchored_and_asked_in_order(tmp_path: Path) -> None:
         (judge_at(NOWHERE) * 2, "judges: the name 'j' is used twice"),
         ("[[judges]]\nprovider = 'simulated'\nname = 'j'\n", "judges[0]: provider is 'simulated', allowed is 'openai'"),
         ("[[judges]]\nprovider = 'scripted'\nname = 'j'\nscript = 'none'\n", "judges: j: cannot read"),
+        (judge_at("http://me:pw@127.0.0.1/v1"), "endpoint of 'j': it holds a user name or password"),
         ("[judging]\nprompt = 'mine'\n", "judging.prompt: found 'mine', allowed is 'own' or 'row'"),
         ("[judging]\nasks = 0\n", "judging.asks"),
         ("[judging]\nagain = -1\n", "judging.again"),
@@ -87,6 +88,42 @@ def test_what_cannot_be_judged_is_told_before_anything_runs(
     assert not store.exists()
     found = json.loads(cli("doctor", plan, "--json").stdout)["findings"]
     assert any(told in finding["detail"] or told == finding["name"] for finding in found if finding["state"] != "ok")
+
+
+@pytest.mark.parametrize(
+    ("question", "prompt", "told"),
+    [
+        ({"target": {"kind": "reference", "answer": " "}}, "own", "its reference answer is blank"),
+        ({"rubric": {"prompt": {}}}, "row", "the question's prompt for judges is blank"),
+    ],
+)
+def test_nothing_to_grade_by_is_told_before_anything_runs(
+    tmp_path: Path, cli: Cli, store: Path, question: dict[str, object], prompt: str, told: str
+) -> None:
+    judges = judge_at(NOWHERE) + f"[judging]\nprompt = '{prompt}'\n"
+    ran = cli("run", judged_plan(tmp_path, judges, questions=riddles(1, **question)))
+    assert ran.returncode == 2
+    assert told in said(ran.stderr)
+    assert not store.exists()
+
+
+def test_a_judge_of_its_own_answers_is_told_of(
+    chat_servers: ChatServers, chat_server: ChatServer, tmp_path: Path, cli: Cli
+) -> None:
+    chat_server.answers(grades)
+    plan = endpoint_plan(tmp_path, chat_server.url, count=1)
+    text = plan.read_text(encoding="utf-8")
+    let_judge(plan, judge_at(chat_server.url + "/", "alias", "model = 'm'"))
+    ran = cli("run", plan)
+    assert ran.returncode == 0, ran.stderr
+    assert "Warning: judges: 'alias' will grade answers of its own" in said(ran.stderr)
+    with chat_servers.server() as other:
+        other.answers(grades)
+        plan.write_text(text, encoding="utf-8")
+        let_judge(plan, judge_at(other.url, "m"))
+        ran = cli("run", plan)
+        assert ran.returncode == 0, ran.stderr
+        assert "Warning" not in ran.stderr
 
 
 def test_a_judge_that_no_question_needs_is_told_and_not_asked(
