@@ -9,9 +9,10 @@ import click
 def command(file: Path, as_json: bool) -> None:
     """Recompute the changes and averages of the published tables in FILE.
 
-    Says of each printed change whether it is in points or relative, of each average, sum, rank and share whether it
-    follows, and which rows or cells are equal. What rounding explains is never called wrong. Exits with 1 where
-    something does not follow, with 2 where FILE cannot be read.
+    Says of each printed change whether it is in points or relative, of one in the average row whether it is the
+    change of the averages or the mean of the rows' changes, of each average, sum, rank and share whether it follows,
+    and which rows or cells are equal. What rounding explains is never called wrong. Exits with 1 where something does
+    not follow, with 2 where FILE cannot be read.
 
     FILE is TOML, or one that comes along: encyclo_k, lpfqa_v1, lpfqa_v2. The rows are as a paper prints them:
 

@@ -29,6 +29,18 @@ b    80.0 60.0 -25.0
 mean 65.0 50.0 -23.1
 '''
 """
+OPPOSITE = """source = "s"
+[[table]]
+name = "1"
+columns = ["Base", "Tool", "Δ"]
+baseline = "Base"
+average = "Average"
+rows = '''
+x 80 40 50.0%↓
+y 20 30 50.0%↑
+Average 50.0 35.0 0.0%
+'''
+"""
 
 
 def ran(*arguments: str | Path) -> Result:
@@ -53,6 +65,32 @@ def test_what_follows_exits_with_0_and_what_does_not_with_1(tmp_path: Path) -> N
     assert wrong.exit_code == 1
     assert "1 finding in 1 table of 1: printed figures that do not follow." in wrong.output
     assert re.search(r"b\s+80\.0\s+60\.0\s+-24\.0 ≠ −25\.0", wrong.output)
+
+
+def test_an_average_of_changes_is_told_from_the_change_of_the_averages(tmp_path: Path) -> None:
+    path = written(tmp_path, OPPOSITE)
+    page = ran(path)
+    assert page.exit_code == 0
+    assert "0.0% = 0.0" in page.output
+    assert "≈ −30.0" not in page.output
+    told = "printed 0.0%, read as the mean of the rows' changes: 0.0 %; change of the averages: −30.0 %"
+    assert told in " ".join(page.output.split())
+    assert "All follows. 1 remark above." in page.output
+    (table,) = json.loads(ran(path, "--json").output)["tables"]
+    cell = next(each for each in table["recomputed"] if (each["row"], each["column"]) == ("Average", "Tool Δ"))
+    assert (cell["printed"], cell["recomputed"], cell["follows"]) == ("0.0%", 0.0, True)
+    assert cell["average_of"] == ["mean_of_changes"]
+    assert cell["readings"] == {"mean_of_changes": 0.0, "change_of_averages": -30.0}
+
+
+def test_a_change_in_another_unit_is_shown_in_its_own(tmp_path: Path) -> None:
+    """The same figure on both sides of a ≠ would say nothing."""
+    rows = "strong 80.00 60.00 25.00↓\nmid 60.00 50.00 16.67↓\nweak 40.00 20.56 19.44↓"
+    page = ran(written(tmp_path, OPPOSITE[: OPPOSITE.index("average")] + f"rows = '''\n{rows}\n'''\n"))
+    assert page.exit_code == 1
+    assert "19.44↓ = −19.44 points" in page.output
+    assert "25.00↓ = −25.00 " in page.output
+    assert "points, %: so in this unit, which is not that of the other changes." in " ".join(page.output.split())
 
 
 def test_a_broken_file_is_refused_with_its_line(tmp_path: Path) -> None:
@@ -97,8 +135,17 @@ def test_json_has_every_cell_and_finding() -> None:
         "recomputed": pytest.approx(-0.27),
         "follows": False,
         "reading": "neither",
+        "average_of": None,
+        "readings": None,
     }
-    assert [finding["level"] for finding in third["findings"]] == ["wrong"] * 3 + ["remark"] * 2 + ["fact"] * 3
+    average = next(each for each in third["recomputed"] if (each["row"], each["column"]) == ("Average", "Search Δ"))
+    assert (average["recomputed"], average["reading"]) == (pytest.approx(-10.65, abs=0.005), "relative")
+    assert average["average_of"] == ["change_of_averages"]
+    assert average["readings"] == {
+        "change_of_averages": pytest.approx(-10.65, abs=0.005),
+        "mean_of_changes": pytest.approx(-10.52, abs=0.005),
+    }
+    assert [finding["level"] for finding in third["findings"]] == ["wrong"] * 3 + ["remark"] * 2 + ["fact"] * 5
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140, 200])

@@ -14,6 +14,7 @@ LEVELS = (
     ("remark", "To be remarked", "yellow"),
     ("fact", "Facts, each of which may have a harmless reason", ""),
 )
+UNITS = {"points": " points", "relative": " %"}
 MAX_CHARS = 2000
 
 
@@ -22,7 +23,7 @@ def audit_view(audit: Audit) -> RenderableType:
     parts: list[RenderableType] = [Text(f" {_plain(audit.source)}", style="bold", overflow="fold")]
     for one in audit.tables:
         parts += [Text(), _title(one), _cells(one), *_findings(one)]
-    return Group(*parts, Text(), _verdict(audit), _signs())
+    return Group(*parts, Text(), _verdict(audit), _signs(audit))
 
 
 def _title(one: TableAudit) -> RenderableType:
@@ -44,11 +45,17 @@ def _cell(one: TableAudit, row: Row, column: Column) -> Text:
     found = one.cell(row.name, column.name)
     if found is None:
         return Text(printed.text)
-    return Text(f"{printed.text} {_sign(found)} {found.text}", style="" if found.follows else "bold red")
+    told = f"{printed.text} {_sign(found)} {found.text}{_other_unit(found)}"
+    return Text(told, style="" if found.follows else "bold red")
+
+
+def _other_unit(found: Recomputed) -> str:
+    """That of a change which follows, where the others are in another one."""
+    return "" if found.follows else UNITS.get(found.reading, "")
 
 
 def _sign(found: Recomputed) -> str:
-    if not found.follows:
+    if not (found.follows or _other_unit(found)):
         return "≠"
     stands = printed(found.printed)
     return "=" if figure(stands.size, stands.decimals) == found.text.lstrip("−") else "≈"
@@ -76,15 +83,19 @@ def _line(finding: Finding) -> Text:
 def _verdict(audit: Audit) -> Text:
     wrong = [finding for one in audit.tables for finding in one.findings if finding.level == "wrong"]
     if not wrong:
-        return Text(" All follows.", style="bold green")
+        remarks = sum(finding.level == "remark" for one in audit.tables for finding in one.findings)
+        noted = f" {counted(remarks, 'remark')} above." if remarks else ""
+        return Text(f" All follows.{noted}", style="bold yellow" if remarks else "bold green")
     tables = sum(not one.ok for one in audit.tables)
     found = counted(len(wrong), "finding")
     told = f" {found} in {counted(tables, 'table')} of {len(audit.tables)}: printed figures that do not follow."
     return Text(told, style="bold red", overflow="fold")
 
 
-def _signs() -> RenderableType:
+def _signs(audit: Audit) -> RenderableType:
     told = "=: printed and recomputed are the same. ≈: they differ by no more than rounding explains. ≠: by more."
+    if any(_other_unit(cell) for one in audit.tables for cell in one.recomputed):
+        told += " points, %: so in this unit, which is not that of the other changes."
     return Padding(Text(told, style="dim", overflow="fold"), (0, 1, 0, 1))
 
 

@@ -1,8 +1,10 @@
 """The arithmetic: what rounding explains is never called wrong, and what it does not explain always is."""
 
+from collections import Counter
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -74,13 +76,56 @@ def test_an_average_of_changes_follows_however_their_way_is_written(
         rows.append(f"{name} {base} {score} {change}")
     one = audited(tmp_path, "columns = ['Base', 'Tool', 'Δ']\nbaseline = 'Base'\naverage = 'mean'", "\n".join(rows))
     assert kinds(one) == []
+    average = one.cell("mean", "Tool Δ")
+    assert average is not None
+    assert {"mean_of_changes", "mean_of_sizes"} & set(average.average_of)
+
+
+def test_an_average_change_is_never_shown_beside_a_figure_that_it_is_not(tmp_path: Path) -> None:
+    """200 right tables whose average row prints either: which one is found, and its figure shown."""
+    random, keys = Random(3), "columns = ['Base', 'Tool', 'Δ']\nbaseline = 'Base'\naverage = 'mean'"
+    read: Counter[tuple[str, ...]] = Counter()
+    for number in range(200):
+        pairs = [(random.uniform(20, 90), random.uniform(20, 90)) for _ in range(random.randint(3, 12))]
+        base, score = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
+        changes = [100 * (after / before - 1) for before, after in pairs]
+        whole = sum(changes) / len(pairs) if number % 2 else 100 * (score / base - 1)
+        rows = [(f"m{place}", *pair, change) for place, (pair, change) in enumerate(zip(pairs, changes, strict=True))]
+        lines = [
+            f"{name} {one:.2f} {two:.2f} {change:+.2f}"
+            for name, one, two, change in [*rows, ("mean", base, score, whole)]
+        ]
+        one = audited(tmp_path, keys, "\n".join(lines))
+        cell = one.cell("mean", "Tool Δ")
+        assert (kinds(one), cell is not None) == ([], True)
+        assert cell is not None
+        assert abs(cell.value - Fraction(whole)) < Fraction(5, 100)
+        expected = "mean_of_changes" if number % 2 else "change_of_averages"
+        assert expected in cell.average_of
+        read[cell.average_of] += 1
+    assert read["mean_of_changes",] > 95
+    assert read["change_of_averages",] > 95
 
 
 def test_an_average_of_sizes_of_changes_follows(tmp_path: Path) -> None:
     rows = "a 50.0 40.0 20.0\nb 80.0 100.0 25.0\nmean 65.0 70.0 22.5"
     keys = "columns = ['Base', 'Tool', 'Δ']\nbaseline = 'Base'\naverage = 'mean'"
-    assert kinds(audited(tmp_path, keys, rows)) == []
-    assert kinds(audited(tmp_path, keys, rows.replace("22.5", "32.5"))) == ["delta"]
+    one = audited(tmp_path, keys, rows)
+    assert (kinds(one), kinds(one, "remark")) == ([], ["average_of"])
+    assert one.findings[0].text == (
+        "printed 22.5, read as the mean of the sizes of the rows' changes: 22.5 %; change of the averages: 7.7 %; mean"
+        " of the rows' changes: 2.5 %"
+    )
+    wrong = audited(tmp_path, keys, rows.replace("22.5", "32.5"))
+    assert kinds(wrong) == ["delta"]
+    assert wrong.findings[0].text.endswith("The mean of the rows' changes is 2.5 %")
+
+
+def test_an_average_of_changes_follows_where_a_row_is_a_slip(tmp_path: Path) -> None:
+    """As the rows' scores give it."""
+    keys = "columns = ['Base', 'Tool', 'Δ']\nbaseline = 'Base'\naverage = 'mean'"
+    one = audited(tmp_path, keys, "a 80.0 40.0 -50.0\nb 20.0 25.0 +52.0\nmean 50.0 32.5 -12.5")
+    assert [(each.kind, each.row) for each in one.findings if each.level == "wrong"] == [("delta", "b")]
 
 
 def test_rules_on_figures_with_signs_and_brackets(tmp_path: Path) -> None:

@@ -52,6 +52,25 @@ def test_all_that_is_wrong_in_the_first_lpfqa() -> None:
     assert finding(third, "Qwen-3").text.startswith("35.89 in Jupyter CI and in All three; by chance 0.09 such pairs")
 
 
+def test_which_of_the_two_averages_of_changes_the_papers_print() -> None:
+    """Both print the change of the averages, relative, whatever the changes above it are."""
+    third, fourth = audited("lpfqa_v1")["3"], audited("lpfqa_v2")["4"]
+    kind = "average_of"
+    assert [each.column for each in third.findings if each.kind == kind] == ["Jupyter CI Δ", "Search Δ"]
+    assert [each.column for each in fourth.findings if each.kind == kind] == ["Jupyter CI Δ", "Search Δ"]
+    assert {each.level for one in (third, fourth) for each in one.findings if each.kind == kind} == {"fact"}
+    assert finding(third, "Average", "Search Δ", kind).text == (
+        "printed 10.64%↓, read as the change of the averages: −10.65 %; mean of the rows' changes: −10.52 %"
+    )
+    assert finding(fourth, "Average", "Jupyter CI Δ", kind).text == (
+        "printed 28.76%↓, read as the change of the averages: −28.76 %; mean of the rows' changes: −28.44 %"
+    )
+    # The average of all tools lies between the two, within what rounding allows for both.
+    open_ = third.cell("Average", "All three Δ")
+    assert open_ is not None
+    assert (set(open_.average_of), open_.text) == ({"change_of_averages", "mean_of_changes"}, "−7.74")
+
+
 def test_all_other_changes_of_the_first_lpfqa_are_points() -> None:
     third = audited("lpfqa_v1")["3"]
     readings = [(cell.row, cell.column, cell.reading) for cell in third.recomputed if cell.reading]

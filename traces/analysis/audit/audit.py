@@ -72,6 +72,8 @@ def audit_json(found: Audit) -> str:
                     "recomputed": float(cell.value),
                     "follows": cell.follows,
                     "reading": cell.reading or None,
+                    "average_of": list(cell.average_of) or None,
+                    "readings": {of: float(value) for of, value in cell.readings.items()} or None,
                 }
                 for cell in one.recomputed
             ],

@@ -1,55 +1,19 @@
-"""Whether the changes printed in the average row are those of the averages, in the unit of the rows."""
+"""Whether the changes in the average row are those of the averages or the mean of the rows', and in the rows' unit."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 
-from toolablate.traces.analysis.audit.deltas import UNITS, Change, Delta, Unit, deltas, follows, unit_of
-from toolablate.traces.analysis.audit.finding import Finding, Recomputed, figure
-from toolablate.traces.analysis.audit.interval import Interval, mean
-from toolablate.traces.analysis.audit.printed import Printed
+from toolablate.traces.analysis.audit.average_readings import AverageDelta
+from toolablate.traces.analysis.audit.deltas import SAID, Change, Delta, Unit, deltas, unit_of
+from toolablate.traces.analysis.audit.finding import AverageOf, Finding, Level, Recomputed, figure
+from toolablate.traces.analysis.audit.interval import Interval
 from toolablate.traces.analysis.audit.table import Column, Paper, PublishedTable, Row
 
-
-@dataclass(frozen=True, slots=True)
-class AverageDelta:
-    """printed   the change in the average row
-    score        the average score printed beside it
-    rows         the deltas that it stands for
-    other_base   the average that is printed for the baseline, where there is one
-    """
-
-    column: Column
-    printed: Printed
-    score: Printed
-    rows: tuple[Delta, ...]
-    other_base: Printed | None
-
-    @property
-    def base(self) -> Interval:
-        return mean([delta.base.interval for delta in self.rows])
-
-    @property
-    def recomputed(self) -> Change:
-        """Of the means of the rows."""
-        return Change(self.base, mean([delta.score.interval for delta in self.rows]))
-
-    @property
-    def of_averages(self) -> set[Unit]:
-        """The units in which it follows from the average score, by either baseline."""
-        bases = [self.base, *([self.other_base.interval] if self.other_base else [])]
-        changes = [Change(base, self.score.interval) for base in bases]
-        return {one for one in UNITS for change in changes if follows(self.printed, change.within(one))}
-
-    def units(self, unit: Unit) -> set[Unit]:
-        """In which it follows, where the rows' deltas are in `unit`: from the averages, or as mean of the deltas."""
-        found = self.of_averages
-        of_deltas = mean([delta.signed for delta in self.rows])
-        of_sizes = mean([delta.printed.interval for delta in self.rows])
-        unsigned = not any(delta.printed.sign for delta in self.rows)
-        if follows(self.printed, of_deltas) or (unsigned and follows(self.printed, of_sizes)):
-            found.add(unit)
-        return found
+AVERAGE_OF: dict[AverageOf, str] = {
+    "change_of_averages": "change of the averages",
+    "mean_of_changes": "mean of the rows' changes",
+    "mean_of_sizes": "mean of the sizes of the rows' changes",
+}
 
 
 def check_average_deltas(paper: Paper, table: PublishedTable) -> tuple[list[Recomputed], list[Finding]]:
@@ -61,7 +25,8 @@ def check_average_deltas(paper: Paper, table: PublishedTable) -> tuple[list[Reco
     cells = [_recomputed(row, one, unit) for one in found]
     wrong = [_wrong(row, one, unit) for one in found if not one.units(unit)]
     others = [one for one in found if one.units(unit) and unit not in one.units(unit)]
-    return cells, [*wrong, *([_other_unit(row, others, unit)] if others else [])]
+    read = [finding for one in found for finding in _read_as(row, one, unit)]
+    return cells, [*wrong, *([_other_unit(row, others, unit)] if others else []), *read]
 
 
 def _unit(rows: list[Delta], found: list[AverageDelta]) -> Unit:
@@ -81,10 +46,39 @@ def _average(paper: Paper, table: PublishedTable, row: Row, column: Column) -> I
 
 
 def _recomputed(row: Row, one: AverageDelta, unit: Unit) -> Recomputed:
-    units = one.units(unit)
+    units, found = one.units(unit), one.found(unit)
     reading = "both" if len(units) == 2 else units.copy().pop() if units else "neither"
-    value = one.recomputed.value(unit) or Fraction(0)
-    return Recomputed(row.name, one.column.name, one.printed.text, value, one.printed.decimals, unit in units, reading)
+    own = found[0].unit if found else unit
+    value = found[0].value if found else one.recomputed.value(unit) or Fraction(0)
+    return Recomputed(
+        row.name,
+        one.column.name,
+        one.printed.text,
+        value,
+        one.printed.decimals,
+        unit in units,
+        reading,
+        tuple(dict.fromkeys(each.of for each in found)),
+        one.figures(unit, own),
+    )
+
+
+def _read_as(row: Row, one: AverageDelta, unit: Unit) -> Iterator[Finding]:
+    """Which of the figures that a reader may take it for it is, where only one of them is what is printed."""
+    found = one.found(unit)
+    if len({each.of for each in found}) != 1:
+        return
+    of, own = found[0].of, found[0].unit
+    decimals = max(one.printed.decimals, 1)
+    told = [
+        f"{AVERAGE_OF[other]}: {figure(value, decimals)}{SAID[own]}"
+        for other, value in one.figures(unit, own).items()
+        if other != of
+    ]
+    own_figure = f"{AVERAGE_OF[of]}: {figure(found[0].value, decimals)}{SAID[own]}"
+    text = f"printed {one.printed.text}, read as the {'; '.join([own_figure, *told])}"
+    level: Level = "fact" if of == "change_of_averages" else "remark"
+    yield Finding(level, "average_of", text, row.name, one.column.name)
 
 
 def _wrong(row: Row, one: AverageDelta, unit: Unit) -> Finding:
@@ -97,6 +91,9 @@ def _wrong(row: Row, one: AverageDelta, unit: Unit) -> Finding:
         for what, base in bases
     )
     value = Change(one.base, one.score.interval).value(unit) or Fraction(0)
+    changes = one.figures(unit, unit).get("mean_of_changes")
+    if unit == "relative" and changes is not None:
+        told += f". The mean of the rows' changes is {figure(changes, decimals)}{SAID[unit]}"
     off = float(abs(abs(value) - one.printed.size) / one.printed.unit)
     return Finding("wrong", "delta", f"printed {one.printed.text}; {told}", row.name, one.column.name, off)
 

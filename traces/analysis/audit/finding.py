@@ -1,12 +1,15 @@
 """What an audit says of a table."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
 Level = Literal["wrong", "remark", "fact"]
+AverageOf = Literal["change_of_averages", "mean_of_changes", "mean_of_sizes"]
 FindingKind = Literal[
     "average",
+    "average_of",
     "copy",
     "delta",
     "equal",
@@ -46,7 +49,10 @@ class Recomputed:
     printed   as it stands
     value     recomputed from the printed figures; `decimals`: to how many digits it is worth showing
     follows   whether the printed figure can be it, within what was rounded
-    reading   of a delta: the unit in which it follows; empty for any other
+    reading   of a delta: the unit in which it follows; empty for any other. It is `value`'s where only one does, which
+              with `follows` False is not the unit of the other deltas
+    average_of  of a delta in an average row: what it is read as; several where rounding leaves that open
+    readings    of such a delta: what each reading gives
     """
 
     row: str
@@ -56,6 +62,8 @@ class Recomputed:
     decimals: int
     follows: bool
     reading: Literal["points", "relative", "both", "neither", ""] = ""
+    average_of: tuple[AverageOf, ...] = ()
+    readings: Mapping[AverageOf, Fraction] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
