@@ -28,10 +28,10 @@ _VERDICT = re.compile(
 _JOINS = re.compile(r"[\s,，、;；]{0,4}(?:[和或与及]|以及|(?:and|or)\b)", re.IGNORECASE)
 _AROUND = " \t\n.。,，;；:：*()（）[]【】"
 _NEXT_PART = re.compile(r"[(（]?[2２][)）]?\s?[.．、)）:：]|②|第二")
-_NAMED = re.compile(r"(?<![A-Za-z0-9_'’^-])([A-Z])(?![A-Za-z0-9_'’^-])")
+_NAMED = re.compile(r"(?<![A-Za-z0-9_'’^])([A-Z]{1,26})(?![A-Za-z0-9_'’^])")
 _ARTICLE = re.compile(r"A (?!(?:is|are|was|and|or|also|can|may|could|would|should|too|if)\b)[a-z]")
 _DENIED = re.compile(
-    r"(?:[A-Z](?:选?项)?\s?[、,，和与及]\s?){0,25}(?<![A-Za-z0-9])[A-Z](?:选?项)?"
+    r"(?:[A-Z](?:选?项)?\s?[、,，和与及]\s?){0,25}(?<![A-Za-z0-9])[A-Z]{1,26}(?:选?项)?"
     r"(?:\s?[均都]?是?(?:错|有误|不正确|不对)|\s(?:is|are)\s(?:wrong|incorrect|false))"
 )
 _TOKEN = re.compile(r"[\u4e00-\u9fff]|[^\W_\u4e00-\u9fff]+")
@@ -127,7 +127,7 @@ def _is_said_by_option(letters: str, options: Options) -> bool:
 
 
 def _letters_in(text: str) -> list[str]:
-    """Capitals that stand alone, but for an article."""
+    """Capitals that stand by themselves, one or several in one, but for an article."""
     return [found[1] for found in _NAMED.finditer(text) if not _ARTICLE.match(text, found.start())]
 
 
@@ -144,8 +144,9 @@ def _answers_again(rest: str) -> bool:
 
 
 def _names_another(rest: str, letters: str, options: Options) -> bool:
-    others = set(LETTERS[: options.count]) - set(letters)
-    return not others.isdisjoint(_letters_in(_DENIED.sub(" ", rest)))
+    there = set(LETTERS[: options.count])
+    named = (set(run) for run in _letters_in(_DENIED.sub(" ", rest)))
+    return any(run <= there and not run <= set(letters) for run in named)
 
 
 def _is_of_another(rest: str, letters: str, options: Options) -> bool:

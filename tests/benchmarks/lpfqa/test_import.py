@@ -41,12 +41,12 @@ def test_rows_become_a_question_file_of_a_plan(tmp_path: Path, name: str, write:
     assert brought.exit_code == 0
     questions = load_questions(output)
     assert questions == load_lpfqa(source)
-    assert len(questions) == len(MADE) == 170
+    assert len(questions) == len(MADE) == 173
     assert brought.output.splitlines() == [
-        f"{output}: 170 questions",
-        " 45 with one right letter",
+        f"{output}: 173 questions",
+        " 46 with one right letter",
         " 18 with several right letters",
-        "107 with a reference answer",
+        "109 with a reference answer",
         " 11 with points that an answer has to meet",
         "  1 with a judge prompt of its own",
         "  4 with letters, and options that cannot be told apart in its prompt",
