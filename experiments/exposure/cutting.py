@@ -19,8 +19,8 @@ BYTES_PER_TOKEN = 2
 FEWEST_ASKED, MOST_ASKED = 16, 4096
 
 # What tokens leave out within a word or number: don't, x_max, 3.25.
-_WITHIN = re.compile(r"['’_](?=[^\W_])|(?<=\d)\.(?=\d)")
-_WRITTEN_APART = re.compile(r"[^\W_]")
+_WITHIN = re.compile(r"['’_]|(?<=\d)\.(?=\d)")
+_LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,9 @@ def cut(prompt: str, share: float) -> tuple[str, str] | None:
 def _word_goes_on(text: str, end: int) -> bool:
     """Whether a token ends within a word, a number, or a word of a script whose vowels are marks."""
     past = _past_marks(text, end)
-    in_word = past > end and _WRITTEN_APART.match(text, past) and not IS_UNSPACED.match(text, past)
-    return bool(in_word or _WITHIN.match(text, past))
+    if within := _WITHIN.match(text, past):
+        past = within.end()
+    return past > end and bool(_LETTER_OR_DIGIT.match(text, past)) and not IS_UNSPACED.match(text, past)
 
 
 def _past_marks(text: str, end: int) -> int:

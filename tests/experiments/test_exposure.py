@@ -89,6 +89,7 @@ def test_each_prompt_is_cut_and_its_beginning_alone_is_sent(chat_server: ChatSer
         ("e\u0301te\u0301 " * 12, 0.4, "e\u0301te\u0301 " * 4 + "e\u0301te\u0301"),
         ("हिन्दी में यह एक लंबा वाक्य है जो काटा जाएगा", 0.35, "हिन्दी में यह एक"),
         ("か\u3099" * 12, 0.4, "か\u3099" * 5),
+        ("他说“好’吗”，我说“不好’吧”，都说好", 0.25, "他说“好"),
         ("a'" * 12, 0.4, "a'" * 10 + "a"),
         ("one two three four five six seven eight nine", 0.4, None),
         ("?" * 100, 0.4, None),
