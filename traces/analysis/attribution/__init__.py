@@ -1,0 +1,1 @@
+"""Why a tool made a model worse: signals of traces, beliefs, and the ledger of mechanisms."""
