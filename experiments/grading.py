@@ -13,7 +13,7 @@ from toolablate.agents.asking import ask
 from toolablate.agents.pacing import LetGo
 from toolablate.benchmarks import Judge
 from toolablate.experiments.judge_costs import JudgeCosts
-from toolablate.experiments.judge_queue import JudgeQueue, JudgeWork
+from toolablate.experiments.judge_queue import GivenUp, JudgeQueue, JudgeWork
 from toolablate.experiments.runner import StopSwitch, as_internal, first_error
 from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import Design, PlannedTrial
@@ -147,8 +147,8 @@ class Gradings:
             except Exception as error:  # noqa: BLE001 - what a judge wrote must not be able to end a run
                 self._note(queue, as_internal(error))
             else:
-                queue.ended(score)
                 self._watcher.graded(made=score.verdict != "unscored")
+                self._tell(queue, queue.ended(score))
 
     async def _grade(self, grading: Grading, store: Store) -> Score:
         """Leaves what another process has graded meanwhile. By the key that the store has by now; where that is mended
@@ -167,7 +167,10 @@ class Gradings:
 
     def _note(self, queue: JudgeQueue[Grading], error: ToolablateError) -> None:
         self._watcher.graded(made=False)
-        if given_up := queue.failed(error):
+        self._tell(queue, queue.failed(error))
+
+    def _tell(self, queue: JudgeQueue[Grading], given_up: GivenUp | None) -> None:
+        if given_up is not None:
             self._watcher.judge_given_up(queue.judge, given_up.count, given_up.reason)
 
 

@@ -6,13 +6,16 @@ from typing import Generic, TypeVar
 
 from toolablate.experiments.judge_costs import JudgeCosts
 from toolablate.experiments.queueing import DOWN_CODES, FATAL_CODES
-from toolablate.traces.errors import ToolablateError
+from toolablate.traces.errors import ScoringError, ToolablateError
 from toolablate.traces.records import Score
 
 T = TypeVar("T")
 
-# With so many gradings failing one after the other, the endpoint is down.
+# With so many gradings failing one after the other, the endpoint is down, or its model can be no judge.
 GRADINGS_IN_A_ROW = 10
+
+# A reply without words is paid for as well.
+_IN_VAIN = DOWN_CODES | {"empty_reply"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +83,26 @@ class JudgeQueue(Generic[T]):
         self.waiting.append(grading)
         self.total += 1
 
-    def ended(self, score: Score) -> None:
-        """Takes note of the score that an answer has now."""
-        if score.verdict == "unscored":
-            self._unscored[score.reason] += 1
-        else:
+    def ended(self, score: Score) -> GivenUp | None:
+        """Takes note of the score that an answer has now, and gives up a judge that gives no grades."""
+        if score.verdict != "unscored":
             self._graded += 1
-        self._failed_in_a_row = 0
+            self._failed_in_a_row = 0
+            return None
+        self._unscored[score.reason] += 1
+        self._failed_in_a_row += 1
+        if self._failed_in_a_row < GRADINGS_IN_A_ROW:
+            return None
+        return self._give_up(ScoringError(score.reason, code="no_grade"), self._last(score.reason))
 
     def failed(self, error: ToolablateError) -> GivenUp | None:
         """Takes note of a grading that could not be made, and gives up the others that would only fail like it."""
         self._count(error, 1)
-        self._failed_in_a_row = self._failed_in_a_row + 1 if error.code in DOWN_CODES else 0
+        self._failed_in_a_row = self._failed_in_a_row + 1 if error.code in _IN_VAIN else 0
         if error.code in FATAL_CODES:
             return self._give_up(error, f"it would refuse them all: {error.message}")
         if self._failed_in_a_row >= GRADINGS_IN_A_ROW:
-            return self._give_up(error, f"{self._failed_in_a_row} failed in a row, the last with: {error.message}")
+            return self._give_up(error, self._last(error.message))
         return None
 
     def work(self) -> JudgeWork:
@@ -108,6 +115,9 @@ class JudgeQueue(Generic[T]):
             unpriced=self.costs.unpriced,
             ungraded=tuple(sorted(self._ungraded.values(), key=lambda each: -each.count)),
         )
+
+    def _last(self, reason: str) -> str:
+        return f"{self._failed_in_a_row} failed in a row, the last with: {reason}"
 
     def _give_up(self, error: ToolablateError, reason: str) -> GivenUp | None:
         left = len(self.waiting)
