@@ -44,9 +44,9 @@ def flip_step(found: Trajectory, tau: float, *, seed: int = 0, resamples: int = 
 
     By simulation over twelve steps: a belief that stays or rises has a flip in at most 4 % (tau of .2 to .5). A fall of
     tau + .2 is found at its very step, for tau = .2, .3, .5, in 37, 56, 82 % with four samples a step; in 65, 81, 96 %
-    with eight; in 89, 96, 99 % with sixteen; in 97 % and more with thirty-two. A belief that falls
-    for one to three steps and recovers is called a flip in 13, 8, 2 % with four samples, in 7, 2, 0 % with sixteen. One that slides down over
-    many steps has no such step, but its levels look like stairs: the flip is then at one of them, with a low
+    with eight; in 89, 96, 99 % with sixteen; in 97 % and more with thirty-two. A belief that falls for one to three
+    steps and recovers is called a flip in 13, 8, 2 % with four samples, in 7, 2, 0 % with sixteen. One that slides down
+    over many steps has no such step, but its levels look like stairs: the flip is then at one of them, with a low
     confidence. Raises ValueError where tau is not in (0, 1].
     """
     if not 0 < tau <= 1:
