@@ -2,6 +2,7 @@
 
 from toolablate.traces.records._base import Record, TaggedRecord, canonical_json, clean_text, digest_json, digest_text
 from toolablate.traces.records.artifact import Artifact
+from toolablate.traces.records.attribution import Attribution, Mechanism, Method
 from toolablate.traces.records.change import Change
 from toolablate.traces.records.condition import Budget, Condition, InterventionUse, ToolUse
 from toolablate.traces.records.event import (
@@ -59,6 +60,7 @@ from toolablate.traces.records.web import (
 __all__ = [
     "Answer",
     "Artifact",
+    "Attribution",
     "Budget",
     "Capabilities",
     "Change",
@@ -79,7 +81,9 @@ __all__ = [
     "Lookup",
     "Marker",
     "MarkerKind",
+    "Mechanism",
     "Message",
+    "Method",
     "MissKind",
     "Model",
     "ModelCall",

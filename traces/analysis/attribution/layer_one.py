@@ -1,0 +1,218 @@
+"""A first guess why a trial with tools went wrong, from the signals of its trace alone.
+
+Each rule looks for one mechanism and says how sure it is, by what it found. The surest wins, of equals the first in the
+order of this list:
+
+budget                the trial was stopped at a limit, more so where that left calls unanswered or no answer
+format                no answer could be read, though nothing had run out; less so, the right answer in another form
+tool_fault            a tool failed and never worked after it, more so where no call gave anything
+lock_in               code looks at finitely many cases of a general question, and the answer is in its results; less
+                      so, an answer that is a program's result, or that changed after one
+retrieval_distraction the answer was found in search results or a page, or changed after one, or is in their words
+calling               tools were called and gave nothing of their own
+availability          tools were offered and none was called
+prompt                no tools at all, and the condition has words of its own
+
+What trials without tools show comes on top. Where some of them are wrong as well, this one may be wrong by the same
+chance: `luck` is as sure as the share of them that is wrong, and every other confidence is lowered to what is left. It
+is never said without such trials that differ from each other. An answer that one of them gave as well is half as surely
+a tool's. Where none of them is right, no tool need have done it: `unknown`.
+
+The confidences are set by hand, in the order of how directly the evidence speaks. They are hypotheses: only
+counterfactuals show what would have been.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolablate.traces.analysis.attribution.signals import CallSeen, MisstatedKind, Signals, Trouble
+from toolablate.traces.analysis.pairing import RIGHT, mean
+from toolablate.traces.records import Attribution, Mechanism, Score
+
+REFORMULATED = 0.4
+"""The score from which on code counts as an answer to another question."""
+
+MISSTATED: dict[MisstatedKind, float] = {"scale": 0.65, "rounding": 0.65, "parts": 0.7, "more": 0.65, "part": 0.5}
+"""How surely an answer that is the right one in another form was lost by its form alone."""
+
+ECHOED = 0.3
+"""The share of a final reply, in the words of what was read alone, from which on it counts as taken from there."""
+
+_READ = ("search", "page", "other")
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    mechanism: Mechanism
+    confidence: float
+    evidence: tuple[int, ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """How far an answer comes from results."""
+
+    confidence: float
+    evidence: tuple[int, ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """A trial of the same question and model without tools."""
+
+    signals: Signals
+    score: Score
+
+
+_NOTHING = _Finding("unknown", 0.2, (), "no signal of the trace points to a mechanism")
+
+
+def layer_one(signals: Signals, score: Score, bare: Sequence[Bare] = ()) -> Attribution | None:
+    """The likeliest mechanism of a trial that was scored wrong (below one half), None for any other trial.
+
+    `bare` are trials of the same question and model without tools; those that have no value are left out.
+    """
+    if score.value is None or score.value >= RIGHT:
+        return None
+    found = [_budget(signals, score), _format(signals, score), *(rule(signals) for rule in RULES)]
+    # max() keeps the first of equals.
+    finding = max((each for each in found if each), key=lambda each: each.confidence, default=_NOTHING)
+    scored = [each for each in bare if each.score.value is not None]
+    if scored:
+        finding = _beside_bare(finding, signals, scored)
+    return Attribution(
+        trial=signals.trial,
+        mechanism=finding.mechanism,
+        method="trace",
+        confidence=round(finding.confidence, 4),
+        evidence=tuple(sorted(set(finding.evidence))),
+        note=finding.note,
+    )
+
+
+def _beside_bare(finding: _Finding, signals: Signals, bare: Sequence[Bare]) -> _Finding:
+    """The same once it is known what the question's trials without tools say."""
+    right = mean([float((each.score.value or 0.0) >= RIGHT) for each in bare])
+    counted = f"{right * len(bare):.0f} of {len(bare)} trials without tools are right"
+    if right == 0:
+        return _Finding("unknown", 0.5, (), f"{counted}: no tool need have done it")
+    confidence, note = finding.confidence * right, f"{finding.note}; {counted}"
+    wrong = {each.signals.answer for each in bare if (each.score.value or 0.0) < RIGHT}
+    if finding.mechanism in ("lock_in", "retrieval_distraction") and signals.answer and signals.answer in wrong:
+        confidence, note = confidence / 2, f"{note}, and one of the others has this answer, too"
+    if 1 - right > confidence:
+        return _Finding("luck", 1 - right, (), f"{counted}: it may be wrong by the same chance")
+    return _Finding(finding.mechanism, confidence, finding.evidence, note)
+
+
+def _budget(signals: Signals, score: Score) -> _Finding | None:
+    budget = signals.budget
+    if budget.stopped is None:
+        return None
+    evidence = budget.not_run if budget.event is None else (*budget.not_run, budget.event)
+    if score.verdict == "unparsed":
+        return _Finding("budget", 0.9, evidence, f"stopped at the limit of {budget.stopped}, without an answer")
+    left = " with calls unanswered" if budget.not_run else ""
+    return _Finding("budget", 0.75 if left else 0.7, evidence, f"stopped at the limit of {budget.stopped}{left}")
+
+
+def _format(signals: Signals, score: Score) -> _Finding | None:
+    if score.verdict == "unparsed" and signals.budget.stopped is None:
+        how = "broke off" if signals.ending.cut_off else "holds no answer that could be read"
+        return _Finding("format", 0.9, _one(signals.ending.event), f"the reply {how}")
+    form = signals.misstated
+    if form is None:
+        return None
+    return _Finding("format", MISSTATED[form.kind], (form.event,), f"the right answer in another form ({form.kind})")
+
+
+def _tool_fault(signals: Signals) -> _Finding | None:
+    left = [trouble for trouble in signals.troubles if trouble.recovered is None and trouble.kind != "nothing_found"]
+    if not left:
+        return None
+    kinds = ", ".join(dict.fromkeys(trouble.kind.replace("_", " ") for trouble in left))
+    useful = [call for call in signals.calls if call.gave]
+    confidence = 0.75 if not useful else 0.5 if _is_last(left[-1], signals.calls) else 0.35
+    return _Finding("tool_fault", confidence, tuple(each.event for each in left), f"not recovered from: {kinds}")
+
+
+def _lock_in(signals: Signals) -> _Finding | None:
+    """The answer that a program gave; surest where the program answers another question."""
+    code = [call.event for call in signals.calls if call.form == "code" and call.gave]
+    taken = _taken(signals, ("code",), code)
+    other = signals.reformulation.score >= REFORMULATED
+    if not code or not (taken or other):
+        return None
+    if not other:
+        return _Finding("lock_in", taken.confidence, taken.evidence, taken.note) if taken else None
+    checks = signals.reformulation.events
+    asks = f"code looks at finitely many cases of a general question (score {signals.reformulation.score:.2f})"
+    if taken is None:
+        return _Finding("lock_in", 0.45, checks, asks)
+    return _Finding("lock_in", min(taken.confidence + 0.2, 0.9), (*checks, *taken.evidence), f"{asks}; {taken.note}")
+
+
+def _retrieval(signals: Signals) -> _Finding | None:
+    read = [call.event for call in signals.calls if call.form in _READ and call.gave]
+    if taken := _taken(signals, _READ, read):
+        return _Finding("retrieval_distraction", taken.confidence, taken.evidence, taken.note)
+    echoed = sum(share for event, share in signals.echo.by_event.items() if event in read)
+    if min(echoed, signals.echo.from_tools_alone) < ECHOED:
+        return None
+    evidence = tuple(event for event in signals.echo.by_event if event in read)
+    return _Finding("retrieval_distraction", 0.4, evidence, "the reply is in the words of what was read")
+
+
+def _calling(signals: Signals) -> _Finding | None:
+    if not signals.calls or any(call.gave for call in signals.calls):
+        return None
+    return _Finding("calling", 0.5, tuple(call.event for call in signals.calls), "no call gave anything to go by")
+
+
+def _availability(signals: Signals) -> _Finding | None:
+    if signals.calls or not signals.unused:
+        return None
+    evidence = tuple(tool.event for tool in signals.unused)
+    return _Finding("availability", 0.5, evidence, "tools were offered and none was called")
+
+
+def _prompt(signals: Signals) -> _Finding | None:
+    if signals.calls or signals.unused or not signals.prompted:
+        return None
+    return _Finding("prompt", 0.4, (), "no tools were offered, and the condition has words of its own")
+
+
+RULES = (_tool_fault, _lock_in, _retrieval, _calling, _availability, _prompt)
+
+
+def _taken(signals: Signals, forms: Sequence[str], results: Sequence[int]) -> _Taken | None:
+    """How far the final answer comes from results of these forms: it stands in one and was not said before, or the
+    model spoke for another one until it saw one."""
+    turned = next((each for each in reversed(signals.changes) if set(each.results) & set(results)), None)
+    turned = turned if turned is not None and turned.after.answer == signals.answer else None
+    adopted = signals.adoption
+    if adopted is not None and adopted.is_new and adopted.form in forms and adopted.event in results:
+        if turned is None:
+            return _Taken(0.6, (adopted.event,), "the answer stands in a result and was not said before")
+        evidence = (turned.before.event, adopted.event, turned.after.event)
+        return _Taken(0.8, evidence, "the answer changed to one that a result holds")
+    if turned is None:
+        # Of a program alone: pages hold much of what a question says.
+        repeats = adopted is not None and adopted.in_question and adopted.last and adopted.said_before is None
+        if adopted is not None and repeats and adopted.form == "code" and "code" in forms:
+            return _Taken(
+                0.45, (adopted.event,), "the answer is a program's last result, though the question has it, too"
+            )
+        return None
+    seen = (event for event in turned.results if event in results)
+    return _Taken(0.5, (turned.before.event, *seen, turned.after.event), "the answer changed after a result")
+
+
+def _is_last(trouble: Trouble, calls: Sequence[CallSeen]) -> bool:
+    return not any(call.event > trouble.event and call.gave for call in calls)
+
+
+def _one(event: int | None) -> tuple[int, ...]:
+    return () if event is None else (event,)

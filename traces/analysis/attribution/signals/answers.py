@@ -1,0 +1,76 @@
+"""The forms that answers take, and when two of them are the same."""
+
+import json
+import re
+import string
+from dataclasses import dataclass
+from typing import Literal
+
+from toolablate.traces.analysis.attribution.signals.records import Answered
+from toolablate.traces.records import Question
+
+Kind = Literal["letters", "number", "text"]
+
+NUMERAL = r"[-+]?\$?(?:\d{1,3}(?:,\d{3}){1,9}|\d{1,30})(?:\.\d{1,30})?(?:[eE][-+]?\d{1,3})?"
+NUMBER = re.compile(rf"(?<![\w.,]){NUMERAL}(?![\w])")
+_LISTED = re.compile(r"(?<![A-Za-z0-9])([A-Z])\s?[.):、．）：]")
+_PLAIN = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | {0x3000: " ", 0x2212: "-"}
+_LONGEST_TEXT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """What a question asks for. `letters` are those of its options, whose texts `options` holds where they are known
+    by letter."""
+
+    kind: Kind
+    letters: str = ""
+    options: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, question: Question) -> "AnswerForm":
+        if question.target.kind == "choice":
+            return cls("letters", _letters(question), question.choices)
+        return cls("number" if question.target.kind == "number" else "text")
+
+
+def plain(text: str) -> str:
+    """In plain characters, without the marks of bold type and of code."""
+    return text.translate(_PLAIN).translate({ord(mark): None for mark in "*`"})
+
+
+def normal_number(numeral: str) -> str:
+    """One text for one number: "1,200.50" and "$1200.5" are the same."""
+    value = float(numeral.replace(",", "").replace("$", ""))
+    return f"{value:.12g}"
+
+
+def normal_text(text: str) -> str:
+    """Lower-cased, blanks as one, without a full stop or marks at its ends; a numeral as a number."""
+    bare = " ".join(text.casefold().split()).strip(" .\"'“”。*")
+    unit = bare.removesuffix("%").strip()
+    return normal_number(unit) if NUMBER.fullmatch(unit) else bare
+
+
+def texts_of(said: str) -> Answered:
+    """A JSON list item by item, anything else of no great length as one text."""
+    said = said.strip()
+    if said.startswith("[") and len(said) <= 20_000:
+        try:
+            parsed = json.loads(said)
+        except (ValueError, RecursionError):
+            parsed = None
+        if isinstance(parsed, list) and all(isinstance(item, str | int | float) for item in parsed):
+            return tuple(sorted(text for item in parsed if (text := normal_text(str(item)))))
+    text = normal_text(said) if len(said) <= _LONGEST_TEXT else ""
+    return (text,) if text else ()
+
+
+def _letters(question: Question) -> str:
+    """As many as there are options; those that a prompt lists one after the other where it holds them itself."""
+    if question.choices:
+        return string.ascii_uppercase[: len(question.choices)]
+    count = 0
+    for found in _LISTED.finditer(question.prompt):
+        count += count < 26 and found[1] == string.ascii_uppercase[count]
+    return string.ascii_uppercase[: count if count > 1 else 26]

@@ -1,0 +1,47 @@
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from toolablate.traces.records._base import TaggedRecord
+
+Mechanism = Literal[
+    "retrieval_distraction",
+    "lock_in",
+    "tool_fault",
+    "budget",
+    "format",
+    "availability",
+    "calling",
+    "prompt",
+    "luck",
+    "unknown",
+]
+Method = Literal["trace", "replay", "judge"]
+
+
+class Attribution(TaggedRecord):
+    """Why a trial went wrong, as far as a method can tell.
+
+    `method` says how it is known: `trace` by rules over the events, `replay` by counterfactuals, `judge` by a model
+    that read the evidence; the first and the last give hypotheses. `confidence` is in [0, 1]. `evidence` are the
+    indices of the trace's events that speak for it, in order and each once; `note` says in a sentence why.
+
+    Mechanisms: `retrieval_distraction` (what was found drew the model away), `lock_in` (a computation answered another
+    question), `tool_fault`, `budget` (a limit was reached), `format` (the answer was lost on its way out),
+    `availability` (a tool that was only offered), `calling` (calls that gave nothing to go by), `prompt` (the
+    condition's own words), `luck` (what happens without tools, too), `unknown`.
+    """
+
+    version: Literal[1] = 1
+    trial: str
+    mechanism: Mechanism
+    method: Method
+    confidence: float = Field(ge=0, le=1)
+    evidence: tuple[int, ...] = ()
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _evidence_in_order(self) -> "Attribution":
+        if list(self.evidence) != sorted(set(self.evidence)) or any(index < 0 for index in self.evidence):
+            raise ValueError("the evidence must be indices of events, from 0, in order and each once")
+        return self
