@@ -2,12 +2,12 @@ import re
 from dataclasses import replace
 
 import pytest
+from rich.cells import cell_len
 from tests.traces.pages import SAFE, observations, shown
 
 from toolablate.traces.analysis import Comparison, Observation, compare
-from toolablate.traces.terminal import (
-    comparison_table,
-)
+from toolablate.traces.terminal import comparison_table
+from toolablate.traces.terminal.comparison.effects import effects
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
@@ -31,7 +31,8 @@ def test_a_comparison_fits_its_terminal_and_loses_nothing(width: int, by: str | 
     ):
         assert figure in page, figure
     assert ("−23.1 %" in page) == (width > 80)
-    assert ("Not shown, for want of width: base, p, p BH, Δ rel., 95 % of Δ rel." in page) == (width == 80)
+    seen = ", could see" if by else ""
+    assert (f"Not shown, for want of width: p, p BH{seen}, Δ rel., 95 % of Δ rel." in page) == (width == 80)
     assert ("law" in page) == (by == "domain")
     assert "SIMULATED" not in page
 
@@ -81,6 +82,85 @@ def test_unknown_cost_of_a_baseline_is_told_whichever_condition_comes_first() ->
     told = f"Trials of unknown cost: up to {unpriced} (none); the mean is of the others."
     for order in (found, found[::-1]):
         assert told in shown(comparison_table(order), 140)
+
+
+def scores_part(page: str) -> str:
+    return page[: re.search(r"\S+\s+compared\s+with", page).start()]  # type: ignore[union-attr]
+
+
+def models_and_conditions() -> list[Observation]:
+    """Two models under ten conditions; one lacks a condition, and one question of another one failed."""
+    rows = [replace(item, model=model) for item in observations() for model in ("gpt-x", "qwen3-235b-a22b-thinking")]
+    arms = ("offered", "sham", "placebo", "oracle")
+    rows += [
+        replace(item, condition=f"{item.condition}:{arm}") for item in rows if item.condition != "none" for arm in arms
+    ]
+    return [
+        replace(item, value=None) if item.condition == "search" and item.question == "q1" else item
+        for item in rows
+        if (item.model, item.condition) != ("gpt-x", "python:sham")
+    ]
+
+
+def test_scores_come_first_with_the_baseline_among_them() -> None:
+    rows = [replace(item, model=model) for item in observations() for model in ("m", "other")]
+    rows = [item for item in rows if (item.model, item.condition) != ("other", "search")]
+    lines = [line.split() for line in shown(comparison_table(compare(rows, "none")), 80).splitlines() if line.strip()]
+    assert lines[0] == ["Scores", "in", "percent;", "the", "baseline", "is", "none"]
+    assert lines[1] == ["model", "n", "none", "python", "search"]
+    assert lines[3:5] == [["m", "40", "65.0", "50.0", "65.0"], ["other", "40", "65.0", "50.0", "-"]]
+    assert lines[5] == ["m", "compared", "with", "none"]
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 140])
+def test_scores_of_many_conditions_come_in_blocks_that_lose_none(width: int) -> None:
+    rows = compare(models_and_conditions(), "none")
+    page = scores_part(shown(comparison_table(rows), width))
+    assert max(map(cell_len, page.splitlines())) <= width
+    assert "…" not in page
+    assert "Not shown" not in page
+    for name in ("none", *(row.condition for row in rows)):
+        assert name in page, name
+    assert len(re.findall(r"(?:50|65)\.0|64\.1 \(39\)", page)) == 2 * 11 - 1
+    assert page.count("64.1 (39)") == 2
+    assert page.count("gpt-x") == page.count("model") or width == 20, "each block names the models"
+
+
+def test_a_score_over_fewer_questions_says_how_many_and_which_base_it_has() -> None:
+    page = " ".join(shown(comparison_table(compare(models_and_conditions(), "none")), 140).split())
+    assert "(n): a score over fewer questions than the row's n; base is that of none over the same." in page
+    assert "search *39 64.1 64.1" in page
+    assert "(n)" not in shown(comparison_table(compare(observations(), "none")), 140)
+
+
+def test_the_score_of_the_baseline_is_over_the_most_questions_it_shares() -> None:
+    rows = [
+        replace(item, value=None) if item.condition == "python" and item.question == "q1" else item
+        for item in observations()
+    ]
+    lines = [line.split() for line in shown(comparison_table(compare(rows, "none")), 80).splitlines()]
+    assert ["gpt-x", "40", "65.0", "48.7", "(39)", "65.0"] in lines
+
+
+@pytest.mark.parametrize("width", range(60, 130, 5))
+def test_of_the_effects_base_and_score_stay_longest(width: int) -> None:
+    """From the table that has room for all to the one that becomes lines, what is worth less goes first."""
+    rows = [
+        replace(item, condition=f"{item.condition}-with-tools") for item in observations() if item.condition != "none"
+    ]
+    page = shown(effects(compare([*observations(), *rows], "none")), width)
+    _, _, gone = page.partition("Not shown, for want of width: ")
+    left_out = {" ".join(name.split()).rstrip(".") for name in gone.split(",")} - {""}
+    order = ["95 % of Δ rel", "p BH", "Δ rel", "p", "could see", "p Holm"]
+    assert left_out == set(order[: len(left_out)])
+    assert re.search(r"base\s+(65\.0 · )?score", page)
+
+
+def test_a_simulated_model_beside_a_real_one_is_marked_among_the_scores() -> None:
+    real = [replace(item, model="real") for item in observations()]
+    page = shown(comparison_table(compare([*observations(simulated=True), *real], "none")))
+    assert "gpt-x (simulated)" in scores_part(page)
+    assert "real (simulated)" not in page
 
 
 def footnotes(rows: list[Comparison], width: int = 100) -> list[str]:

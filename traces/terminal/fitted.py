@@ -122,6 +122,25 @@ class Fitted:
         return self.styles[number] if self.styles else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Columns of equal worth, more than there may be room for: as many tables below each other as it takes, each with
+    the first column and those that are next."""
+
+    first: Column
+    columns: tuple[Column, ...]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        name = _readable(self.first)
+        block: list[Column] = []
+        for column in self.columns:
+            if block and _total([name, *(each.width for each in (*block, column))], 0) > options.max_width:
+                yield Fitted((self.first, *block))
+                block = []
+            block.append(column)
+        yield Fitted((self.first, *block))
+
+
 def _folded(text: Text, style: str) -> Text:
     text = text.copy()
     text.overflow = "fold"

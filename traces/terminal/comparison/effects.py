@@ -18,18 +18,18 @@ def effects(rows: Sequence[Comparison]) -> Fitted:
     columns = (
         names("condition", [_named(row, several) for row in rows]),
         figures("n", [f"{mark(row)}{row.questions}" for row in rows]),
-        figures("base", [numbers.percent(row.baseline_score) for row in rows], spare=3),
+        figures("base", [numbers.percent(row.baseline_score) for row in rows]),
         figures("score", [numbers.percent(row.score) for row in rows]),
         figures("Δ points", [Text(numbers.signed(row.delta_points), style=_style(row)) for row in rows]),
         figures("95 % interval", [numbers.interval(row.ci95) for row in rows]),
-        figures("p", [numbers.p_value(row.p_value) for row in rows], spare=5),
-        figures("p Holm", [numbers.p_value(row.p_holm) for row in rows]),
+        figures("p", [numbers.p_value(row.p_value) for row in rows], spare=4),
+        figures("p Holm", [numbers.p_value(row.p_holm) for row in rows], spare=6),
         figures("p BH", [numbers.p_value(row.p_bh) for row in rows], spare=2),
         figures("R→W", [numbers.flips(row.flips_right_to_wrong, row.repeats) for row in rows]),
         figures("W→R", [numbers.flips(row.flips_wrong_to_right, row.repeats) for row in rows]),
         figures("noise", [numbers.percent(row.noise_flips) for row in rows]),
-        figures("could see", [_could_see(row) for row in rows], spare=6),
-        figures("Δ rel.", [numbers.signed(row.delta_relative, " %") for row in rows], spare=4),
+        figures("could see", [_could_see(row) for row in rows], spare=5),
+        figures("Δ rel.", [numbers.signed(row.delta_relative, " %") for row in rows], spare=3),
         figures("95 % of Δ rel.", [numbers.interval(row.delta_relative_ci95, " %") for row in rows], spare=1),
     )
     return Fitted(columns, tuple("" if row.group is None else "dim" for row in rows))

@@ -7,6 +7,7 @@ from typing import Any
 from toolablate.traces.analysis import FEW_CLUSTERS, FEW_DIFFERING, RIGHT, Comparison
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.comparison.effects import SMALL
+from toolablate.traces.terminal.comparison.scores import differ
 from toolablate.traces.terminal.numbers import SIGNIFICANT
 from toolablate.traces.terminal.plain import one_line
 
@@ -17,6 +18,7 @@ DEFINITIONS = "docs/statistics.md"
 
 
 def footnotes_of(rows: Sequence[Comparison], *, show_harm: bool = False) -> Iterator[str]:
+    yield from _scored(rows)
     yield from _tested(rows)
     yield from _small(rows)
     yield from _flips(rows)
@@ -31,6 +33,12 @@ def footnotes_of(rows: Sequence[Comparison], *, show_harm: bool = False) -> Iter
     yield from _unpriced(rows)
     yield from _budgets(rows)
     yield f"What each figure means: {DEFINITIONS}."
+
+
+def _scored(rows: Sequence[Comparison]) -> Iterator[str]:
+    if differ(rows):
+        baseline = one_line(rows[0].baseline)
+        yield f"(n): a score over fewer questions than the row's n; base is that of {baseline} over the same."
 
 
 def _tested(rows: Sequence[Comparison]) -> Iterator[str]:

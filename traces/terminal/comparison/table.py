@@ -10,6 +10,7 @@ from toolablate.traces.analysis import Comparison
 from toolablate.traces.terminal.comparison.effects import effects
 from toolablate.traces.terminal.comparison.footnotes import footnotes_of
 from toolablate.traces.terminal.comparison.harm import harm
+from toolablate.traces.terminal.comparison.scores import scores
 from toolablate.traces.terminal.comparison.trials import trials
 from toolablate.traces.terminal.plain import one_line
 from toolablate.traces.terminal.simulated import simulated_banner
@@ -18,8 +19,8 @@ from toolablate.traces.terminal.simulated import simulated_banner
 def comparison_table(
     comparisons: Sequence[Comparison], *, footnotes: bool = True, show_harm: bool = False
 ) -> RenderableType:
-    """Effects, whom conditions harm where that is asked for, then trials and cost, model by model; the less important
-    columns make way on narrow terminals."""
+    """The scores of all models; then model by model effects, whom conditions harm where that is asked for, trials and
+    cost. The less important columns make way on narrow terminals."""
     if not comparisons:
         return Text("Nothing to compare: only the baseline has ended trials.", style="yellow")
     return _Comparisons(tuple(comparisons), footnotes, show_harm)
@@ -32,6 +33,7 @@ class _Comparisons:
     show_harm: bool
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from scores(self.rows)
         for model, rows in groupby(self.rows, key=lambda row: row.model):
             yield from _model_part(model, list(rows), show_harm=self.show_harm)
         if self.footnotes:
