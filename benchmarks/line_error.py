@@ -13,6 +13,11 @@ class LineError(ValueError):
 
 
 def shown(value: Any) -> str:
-    """A value as it stands in the file, cut short."""
-    text = json.dumps(value, ensure_ascii=True, default=str)
-    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."
+    """A value as it stands in the file, cut short; what is no printable character is escaped."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    start = "".join(map(_escaped, text[:SHOWN_CHARS]))
+    return start if len(text) <= SHOWN_CHARS else f"{start}..."
+
+
+def _escaped(character: str) -> str:
+    return character if character.isprintable() else json.dumps(character)[1:-1]

@@ -19,6 +19,7 @@ def write_questions(files: Sequence[tuple[Path, Sequence[Question]]], *, source:
             raise InputError(f"{path} is named twice", hint="Each needs a file of its own.", code="same_file")
     for path, questions in files:
         try:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("".join(f"{question.to_json()}\n" for question in questions), encoding="utf-8")
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror}", code="unwritable") from None

@@ -4,7 +4,11 @@ import re
 from typing import NamedTuple
 
 _OPEN, _CLOSE = "<＜〈《【\\[［", ">＞〉》】\\]］"
-_MARKER = re.compile(rf"[{_OPEN}]\s{{0,4}}(?:(?P<answer>参考答案)|评估[要考]点)\s{{0,4}}[{_CLOSE}]\s{{0,4}}[:：]?")
+_MARKER = re.compile(
+    rf"[{_OPEN}]\s{{0,4}}(?:(?P<answer>参考答案|reference answer)|评估[要考]点|evaluation points)\s{{0,4}}[{_CLOSE}]"
+    r"\s{0,4}[:：]?",
+    re.IGNORECASE,
+)
 _NO_POINTS = frozenset({"", "无", "暂无", "none", "null", "n/a", "na", "nan", "-", "/"})
 
 
@@ -16,7 +20,8 @@ class Reference(NamedTuple):
 
 
 def split_reference(text: str) -> Reference:
-    """Takes apart what stands under `<参考答案>` and under `<评估要点>` (or `<评估考点>`), in any order.
+    """Takes apart what stands under `<参考答案>` and under `<评估要点>` (or `<评估考点>`), in any order, or under
+    `<Reference Answer>` and `<Evaluation Points>`, as the papers print them.
 
     What stands before the first marker belongs to the answer, which is all of it where there is no marker.
     """

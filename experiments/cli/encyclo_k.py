@@ -55,9 +55,10 @@ def compose(
     combination: Range,
     single: Path | None,
 ) -> None:
-    """Compose questions of the statements in STATEMENTS, a JSONL, from a seed alone.
+    """Compose questions of the statements in STATEMENTS, a JSONL or another source that `lpfqa import` takes, from a
+    seed alone.
 
-    A line has id, text, correct (true or false) and discipline, and may have field, subfield, language and of: the id
+    A row has id, text, correct (true or false) and discipline, and may have field, subfield, language and of: the id
     of the correct statement that an incorrect one was made from. A question's statements are of one subfield and
     language, and one option names all that are correct, or all that are incorrect.
     """
@@ -80,9 +81,9 @@ def compose(
 @click.argument("published", type=click.Path(path_type=Path))
 @_OUTPUT
 def import_published(published: Path, output: Path) -> None:
-    """Bring in published questions from PUBLISHED, a JSONL.
+    """Bring in published questions from PUBLISHED, a JSONL or another source that `lpfqa import` takes.
 
-    A line has question, options, answer_letter and discipline, and may have field, subfield, difficulty, id and
+    A row has question, options, answer_letter and discipline, and may have field, subfield, difficulty, id and
     language. What else it has is passed over.
     """
     from toolablate.benchmarks.encyclo_k import load_published_questions

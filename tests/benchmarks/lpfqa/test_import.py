@@ -35,25 +35,25 @@ def as_parquet(path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "write"), [("LPFQA-data.json", as_json), ("train.parquet", as_parquet)])
 def test_rows_become_a_question_file_of_a_plan(tmp_path: Path, name: str, write: Callable[[Path], None]) -> None:
-    source, output = tmp_path / name, tmp_path / "questions.jsonl"
+    source, output = tmp_path / name, tmp_path / "new" / "questions.jsonl"
     write(source)
     brought = bring(source, output)
     assert brought.exit_code == 0
     questions = load_questions(output)
     assert questions == load_lpfqa(source)
-    assert len(questions) == len(MADE) == 173
+    assert len(questions) == len(MADE) == 175
     assert brought.output.splitlines() == [
-        f"{output}: 173 questions",
+        f"{output}: 175 questions",
         " 46 with one right letter",
         " 18 with several right letters",
-        "109 with a reference answer",
-        " 11 with points that an answer has to meet",
+        "111 with a reference answer",
+        " 13 with points that an answer has to meet",
         "  1 with a judge prompt of its own",
         "  4 with letters, and options that cannot be told apart in its prompt",
     ]
     plan = tmp_path / "plan.toml"
     plan.write_text(
-        "conditions = ['none']\n[questions]\nfile = 'questions.jsonl'\nscorer = 'choice'\n"
+        "conditions = ['none']\n[questions]\nfile = 'new/questions.jsonl'\nscorer = 'choice'\n"
         "[[models]]\nprovider = 'simulated'\nname = 'sim'\n",
         encoding="utf-8",
     )
