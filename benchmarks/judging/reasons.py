@@ -13,7 +13,7 @@ _NO_REASON = re.compile(
 _GRADE_AT_END = re.compile(r"\s(?:score|得分|评分|分数)\W{0,6}[01](?:\.0)?\W{0,6}(?:json\W{0,6})?\Z", re.IGNORECASE)
 _LABEL = re.compile(
     r"[\W_]{0,8}(?:(?:grading|scoring)\s(?:basis|reason|rationale)|reason(?:ing)?|rationale|basis|explanation|justification"
-    r"|(?:评分|打分|判分)?(?:依据|理由)|原因|解释|说明)[*_\"'`”\s]{0,6}[:：]",
+    r"|(?:评分|打分|判分)?(?:依据|理由)|原因|解释|说明)[*_\"'`”】\])\s]{0,6}[:：]",
     re.IGNORECASE,
 )
 _EDGES = " \t\"'“”`*_{},"

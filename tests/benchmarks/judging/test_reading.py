@@ -215,6 +215,7 @@ REASONS = {
     f"Grading Basis: both name 12 V.\nScore: 1\nJSON:\n{J1}": "both name 12 V.",
     f"Grading Basis: both name 12 V. Score: 1 JSON: {J1}": "both name 12 V.",
     f"评分依据：都是 12 伏（第一点）。\n得分：1\nJSON：{J1}": "都是 12 伏（第一点）。",
+    f"【评分依据】：都是 12 伏。\n【得分】：1分\n【JSON】：{J1}": "都是 12 伏。",
     f"The answer computes a current first.\n\nReason: both\nname 12 V.\n\n{J1}": "both name 12 V.",
     f"The answer computes a current first.\n\nBoth name 12 V.\n\n{J1}": "Both name 12 V.",
     '{"reason": "both name 12 V.", "answer_score": 1}': "both name 12 V.",
