@@ -11,12 +11,26 @@ _BESIDE = re.compile(r"-(?:wal|shm|journal|recorder-\d+)$")
 
 
 def export(text: str, path: Path, option: str) -> None:
-    """Writes a table as UTF-8. Raises InputError where the file cannot be written, or is a store."""
+    """Writes a table as UTF-8, into a folder that is made where it is lacking. Raises InputError where the file cannot
+    be written, or is a store."""
     refuse_store(path, option)
+    make_folder(path, option)
     try:
         path.write_text(text, encoding="utf-8", errors="replace", newline="")
     except OSError as error:
         raise InputError(f"{option}: cannot write {path}: {error.strerror}", code="unwritable") from None
+
+
+def make_folder(path: Path, option: str) -> None:
+    """That which the file is to be in, with those around it. Raises InputError where it cannot be made."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{option}: cannot make the folder {path.parent}: {error.strerror}",
+            hint="Name a file in another folder.",
+            code="unwritable",
+        ) from None
 
 
 def refuse_store(path: Path, option: str) -> None:

@@ -47,11 +47,11 @@ def command(
 ) -> None:
     """Compare the conditions in STORE with a baseline, paired over questions.
 
-    Per model and condition: the score, the difference in points and relative, 95 % intervals from a paired bootstrap
-    over questions, a p-value from a sign-flip permutation test, also corrected for all comparisons shown, right->wrong
-    and wrong->right counts beside what chance alone gives, the smallest effect that could have been seen, tokens and
-    cost. With repeats and --harm (JSON and CSV always), also bounds to the share of trials that a condition harms and
-    helps.
+    First the scores of all models under all conditions. Then per model and condition: the score, the difference in
+    points and relative, 95 % intervals from a paired bootstrap over questions, a p-value from a sign-flip permutation
+    test, also corrected for all comparisons shown, right->wrong and wrong->right counts beside what chance alone
+    gives, the smallest effect that could have been seen, tokens and cost. With repeats and --harm (JSON and CSV
+    always), also bounds to the share of trials that a condition harms and helps.
     Where a replayed web had gaps, or gave answers away, also how often, and whether the conditions differ in that.
     """
     from rich.console import Console

@@ -47,7 +47,7 @@ def command(
     """
     from rich.console import Console
 
-    from toolablate.experiments.exporting import export, refuse_store
+    from toolablate.experiments.exporting import export, make_folder, refuse_store
     from toolablate.experiments.ladders import read_ladders
     from toolablate.traces.analysis.ladder import waterfalls_csv, waterfalls_json
     from toolablate.traces.terminal import counted, waterfalls_view
@@ -66,6 +66,7 @@ def command(
     if plot is not None:
         from toolablate.traces.plots import draw_waterfalls
 
+        make_folder(plot, "--plot")
         draw_waterfalls(found, plot)
     if as_json:
         click.echo(waterfalls_json(found))

@@ -22,10 +22,14 @@ def test_groups_noise_and_corrections_of_a_run_with_repeats(write_plan: WritePla
     ran = cli("run", write_plan(replies, conditions=conditions, questions=questions, extra="repeats = 3"))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "noise" in ran.stdout
+    page = [line.split() for line in cli("compare", store).stdout.splitlines() if line.strip()]
+    assert page[0] == ["Scores", "in", "percent;", "the", "baseline", "is", "none"]
+    assert page[1] == ["model", "n", "none", "scaffold"]
+    assert page[3][1:] == ["2", "50.0", "50.0"]
     assert "harmed" not in ran.stdout
     assert "harmed" not in cli("compare", store).stdout
     assert "Look so in half of their repeats" in cli("compare", store, "--harm").stdout
-    table = store.parent / "table.csv"
+    table = store.parent / "tables" / "of today" / "table.csv"  # in folders that are not there yet
     told = cli("compare", store, "--by", "kind", "--by", "domain", "--json", "--csv", table)
     rows = json.loads(told.stdout)["comparisons"]
     assert [(row["by"], row["group"]) for row in rows] == [(None, None), ("kind", "number"), ("domain", "sums")]
@@ -56,6 +60,10 @@ def _refuses_what_would_spoil_the_store(cli: Cli, store: Path) -> None:
         refused = cli("compare", store, "--csv", path)
         assert refused.returncode == 2
         assert "is a store and would be overwritten" in " ".join(refused.stderr.split())
+    refused = cli("compare", store, "--csv", store / "folder" / "table.csv")
+    assert refused.returncode == 2
+    assert "--csv: cannot make the folder" in " ".join(refused.stderr.split())
+    assert "Traceback" not in refused.stderr
     for beside in ("-wal", "-shm", "-recorder-1"):
         refused = cli("compare", store, "--csv", f"{store}{beside}")
         assert refused.returncode == 2

@@ -38,7 +38,8 @@ def ran(cli: Cli, folder: Path, conditions: str) -> Path:
 
 def test_a_ladder_is_read_from_a_store_in_every_form(cli: Cli, tmp_path: Path) -> None:
     store = ran(cli, tmp_path, WHOLE)
-    told = cli("ladder", store, "--csv", tmp_path / "l.csv", "--plot", tmp_path / "l.svg")
+    table, figure = tmp_path / "tables" / "l.csv", tmp_path / "figures" / "new" / "l.svg"
+    told = cli("ladder", store, "--csv", table, "--plot", figure)
     assert told.returncode == 0, told.stderr
     page = " ".join(told.stdout.split())
     assert "trusting ladder of python over 4 questions" in page
@@ -50,9 +51,9 @@ def test_a_ladder_is_read_from_a_store_in_every_form(cli: Cli, tmp_path: Path) -
     assert sum(rung["points"] for rung in waterfall["rungs"]) == pytest.approx(waterfall["total"]["points"], abs=1e-9)
     values = waterfall["shapley"]["values"]
     assert sum(each["points"] for each in values) == pytest.approx(waterfall["shapley"]["total"], abs=1e-9)
-    with (tmp_path / "l.csv").open(encoding="utf-8") as lines:
+    with table.open(encoding="utf-8") as lines:
         assert [line["kind"] for line in csv.DictReader(lines)] == ["rung"] * 5 + ["total", "bound", "bound"]
-    assert (tmp_path / "l.svg").read_bytes().startswith(b"<?xml")
+    assert figure.read_bytes().startswith(b"<?xml")
     observations = read_paired(store).observations
     assert ladder_view(store, observations) is not None
     # Labels lead to the conditions that they stand for, also where a name is shared.
@@ -103,6 +104,10 @@ def test_a_store_is_never_written_over(cli: Cli, tmp_path: Path) -> None:
         refused = cli("ladder", store, option, path)
         assert (refused.returncode, refused.stdout) == (2, "")
         assert "is a store and would be overwritten" in " ".join(refused.stderr.split())
+    for option in ("--csv", "--plot"):
+        refused = cli("ladder", store, option, store / "folder" / "f.svg")
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert f"{option}: cannot make the folder" in " ".join(refused.stderr.split())
     assert store.read_bytes() == before
     seeded = cli("ladder", store, "--seed", "-1")
     assert (seeded.returncode, seeded.stdout) == (2, "")
