@@ -4,7 +4,7 @@ import ast
 import warnings
 from collections.abc import Iterator, Sequence
 
-from toolablate.traces.analysis.attribution.signals.questions import general_words
+from toolablate.traces.analysis.attribution.signals.questions import bounds, general_words
 from toolablate.traces.analysis.attribution.signals.records import Check, CheckKind, Reformulation
 from toolablate.traces.analysis.attribution.signals.steps import Call
 
@@ -50,15 +50,15 @@ _EXACT = frozenset({"sympy", "z3"})
 
 
 def reformulation(calls: Sequence[Call], prompt: str) -> Reformulation:
-    """Loops up to a bound that stands in the question are what it asks for, and no check."""
-    asks = general_words(prompt)
+    """Loops up to a bound that the question itself sets are what it asks for, and no check."""
+    asks, asked = general_words(prompt), bounds(prompt)
     checks: list[Check] = []
     symbolic: list[int] = []
     for call in calls:
         tree = _parsed(call) if call.form == "code" and call.made.status != "invalid" else None
         if tree is None:
             continue
-        checks += _checks(call, tree, prompt)
+        checks += _checks(call, tree, asked)
         if any(_imports_exact(node) for node in ast.walk(tree)):
             symbolic.append(call.event)
     kept = tuple(checks[:MOST_CHECKS])
@@ -92,24 +92,24 @@ def _without_magic(line: str) -> str:
     return line[: len(line) - len(bare)] + "pass" if bare.startswith(("%", "!")) else line
 
 
-def _checks(call: Call, tree: ast.Module, prompt: str) -> list[Check]:
+def _checks(call: Call, tree: ast.Module, asked: frozenset[int]) -> list[Check]:
     known = _constants(tree)
     lines = call.asked[:MOST_CODE].split("\n")
     found: dict[tuple[int, CheckKind], Check] = {}
     for node in ast.walk(tree):
-        for place, kind in _kinds(node, known, prompt):
+        for place, kind in _kinds(node, known, asked):
             text = " ".join(lines[place - 1].split())[:_EXCERPT] if place <= len(lines) else ""
             found.setdefault((place, kind), Check(call.event, place, kind, text))
     return [found[key] for key in sorted(found)]
 
 
-def _kinds(node: ast.AST, known: dict[str, int], prompt: str) -> Iterator[tuple[int, CheckKind]]:
+def _kinds(node: ast.AST, known: dict[str, int], asked: frozenset[int]) -> Iterator[tuple[int, CheckKind]]:
     """The line, from 1, and the kind of each check that one node makes."""
     match node:
         case ast.For(iter=source) | ast.AsyncFor(iter=source) | ast.comprehension(iter=source):
-            if _is_bounded(source, known, prompt):
+            if _is_bounded(source, known, asked):
                 yield source.lineno, "bounded_loop"
-        case ast.While(test=ast.Compare(comparators=[bound])) if _is_long(_value(bound, known), prompt):
+        case ast.While(test=ast.Compare(comparators=[bound])) if _is_long(_value(bound, known), asked):
             yield node.lineno, "bounded_loop"
         case ast.Call(func=function):
             kind = _kind_of_call(function)
@@ -127,31 +127,18 @@ def _kind_of_call(function: ast.expr) -> CheckKind | None:
     return next((kind for kind, names in _CALLS.items() if name in names), None)
 
 
-def _is_bounded(source: ast.expr, known: dict[str, int], prompt: str) -> bool:
+def _is_bounded(source: ast.expr, known: dict[str, int], asked: frozenset[int]) -> bool:
     """Whether what a loop goes through is a range up to a number, also inside `product`, `enumerate` and the like."""
     ranges = [
         node
         for node in ([source, *source.args] if isinstance(source, ast.Call) else [source])
         if isinstance(node, ast.Call) and _name(node.func) in ("range", "primerange") and node.args
     ]
-    return any(_is_long(_value(node.args[min(1, len(node.args) - 1)], known), prompt) for node in ranges)
+    return any(_is_long(_value(node.args[min(1, len(node.args) - 1)], known), asked) for node in ranges)
 
 
-def _is_long(bound: int | None, prompt: str) -> bool:
-    if bound is None or bound < SHORTEST_LOOP:
-        return False
-    said = {str(near) for near in (bound - 1, bound, bound + 1)} | {f"{near:,}" for near in (bound - 1, bound)}
-    return not any(_stands_in(number, prompt) for number in said)
-
-
-def _stands_in(number: str, prompt: str) -> bool:
-    place = prompt.find(number)
-    while place >= 0:
-        around = prompt[max(place - 1, 0) : place] + prompt[place + len(number) : place + len(number) + 1]
-        if not any(character.isdigit() for character in around):
-            return True
-        place = prompt.find(number, place + len(number))
-    return False
+def _is_long(bound: int | None, asked: frozenset[int]) -> bool:
+    return bound is not None and bound >= SHORTEST_LOOP and bound not in asked
 
 
 def _constants(tree: ast.Module) -> dict[str, int]:

@@ -14,7 +14,7 @@ from toolablate.traces.records import Target
 
 _SCALES = (2, 3, 6, 9)
 _TELLING_DIGITS = 2
-_WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
+_WORD = re.compile(r"\d+(?:[.,]\d+)*|[\u3400-\u9fff]|[^\W\d\u3400-\u9fff]+")
 _SMALL_WORDS = frozenset({"and", "the", "a", "an", "of", "in", "和", "与", "的"})
 
 
@@ -56,7 +56,7 @@ def _rounds_to(given: float, numeral: str) -> bool:
 
 def _words_kind(final: Sequence[str], wanted: Sequence[str]) -> MisstatedKind | None:
     given, right = _words(final), _words(wanted)
-    if not given or not right or all(word.isdigit() for word in given | right):
+    if not given or not right or not any(word.isalpha() for word in given | right):
         return None
     if given == right:
         return None if len(final) == len(wanted) else "parts"

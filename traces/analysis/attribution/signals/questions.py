@@ -1,4 +1,4 @@
-"""Words of a question that ask in general: for all, whether there is one, a limit, a proof, an extreme."""
+"""What a question asks in general (for all, whether there is one, a limit, a proof, an extreme), and up to where."""
 
 import re
 
@@ -21,6 +21,12 @@ _FORM = re.compile(
     re.IGNORECASE,
 )
 _MOST = 8
+_BOUND = re.compile(
+    r"(?:\b(?:up\sto|at\smost|no\smore\sthan|exceed(?:ing)?|less\sthan|fewer\sthan|below|under|to|and|through|until|first)"
+    r"|≤|<=?|\\leq?(?:slant)?|\\l?dots,?|\.\.\.,?|…,?|前|到|至|不超过|小于|不大于)[\s$]{0,3}"
+    r"(?P<digits>\d{1,3}(?:,\d{3}){1,5}|\d{1,15})(?:\^\{?(?P<power>\d{1,2}))?",
+    re.IGNORECASE,
+)
 
 
 def general_words(prompt: str) -> tuple[str, ...]:
@@ -28,3 +34,14 @@ def general_words(prompt: str) -> tuple[str, ...]:
     asking = _FORM.sub(" ", prompt[-ASKING:])
     found = (" ".join(match[0].lower().split()) for match in _GENERAL.finditer(asking))
     return tuple(dict.fromkeys(found))[:_MOST]
+
+
+def bounds(prompt: str) -> frozenset[int]:
+    """The numbers up to which a question asks ("n up to 1,000", "1 ≤ n ≤ 10^6"), and both neighbours of each, since a
+    loop may leave the last one out."""
+    found: set[int] = set()
+    for match in _BOUND.finditer(prompt):
+        base, power = int(match["digits"].replace(",", "")), int(match["power"] or 1)
+        if power == 1 or base <= 10:
+            found.add(base**power)
+    return frozenset(near for bound in found for near in (bound - 1, bound, bound + 1))

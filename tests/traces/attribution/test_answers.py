@@ -1,0 +1,174 @@
+"""Signals of where the final answer comes from: leanings that change, adoption, words taken over, other forms."""
+
+import pytest
+from tests.traces.attribution.stories import QUESTION, ended, opened, ran, read, said, searched
+
+from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget, Target
+
+NITROGEN = "1. Plants\n   They take molecular nitrogen from the air."
+COUNT = Question(id="n", prompt="How many of the 12 moves win?", target=NumberTarget(value=3))
+
+
+def test_an_answer_that_changed_after_a_result_points_to_it() -> None:
+    signals = read(*searched("gas", NITROGEN, "I think it is A."), *ended("Answer: B"))
+    assert [(each.event, each.answer) for each in signals.leanings] == [(0, ("A",)), (2, ("B",))]
+    (change,) = signals.changes
+    assert (change.before.event, change.results, change.after.event) == (0, (1,), 2)
+
+
+def test_silence_before_the_call_is_no_change() -> None:
+    assert read(*searched("gas", NITROGEN, "Let me look this up."), *ended("Answer: B")).changes == ()
+
+
+def test_a_change_without_a_result_in_between_is_none_of_a_tool() -> None:
+    signals = read(said("I think it is A.", finish="length"), *ended("Answer: B", "reply_length"))
+    assert len(signals.leanings) == 2
+    assert signals.changes == ()
+
+
+def test_thoughts_are_read_too_and_what_is_said_after_them_counts() -> None:
+    signals = read(said("", reasoning="I think it is C."), *ended("Answer: A", reasoning="I believe it is B."))
+    assert [each.answer for each in signals.leanings] == [("C",), ("A",)]
+
+
+def test_an_option_that_a_result_holds_was_adopted() -> None:
+    adoption = read(*searched("gas", NITROGEN), *ended("Answer: B")).adoption
+    assert adoption is not None
+    assert (adoption.answer, adoption.event, adoption.form, adoption.is_new) == (("B",), 1, "search", True)
+
+
+def test_a_distractor_that_was_seen_and_ignored_is_not_adopted() -> None:
+    assert read(*searched("gas", NITROGEN), *ended("Answer: C")).adoption is None
+
+
+def test_an_answer_that_was_said_before_is_not_new() -> None:
+    adoption = read(*searched("gas", NITROGEN, "I think it is B."), *ended("Answer: B")).adoption
+    assert adoption is not None
+    assert adoption.said_before == 0
+    assert not adoption.is_new
+
+
+def test_a_result_that_holds_several_options_tells_nothing() -> None:
+    both = "carbon dioxide or molecular nitrogen"
+    adoption = read(*searched("gas", both), *ended("Answer: B")).adoption
+    assert adoption is not None
+    assert adoption.others == 1
+    assert not adoption.is_new
+
+
+def test_a_letter_that_a_result_announces_was_adopted() -> None:
+    adoption = read(*opened("u", "Key. The correct answer is B. " + QUESTION.choices[0]), *ended("Answer: B")).adoption
+    assert adoption is not None
+    assert adoption.is_new
+
+
+def test_a_result_of_a_call_that_failed_is_no_source() -> None:
+    broken = searched("gas", "Error: molecular nitrogen.", status="error", error="error")
+    assert read(*broken, *ended("Answer: B")).adoption is None
+
+
+@pytest.mark.parametrize(
+    ("output", "answer", "held"),
+    [
+        ("found 7", "Answer: 7", True),
+        ("0.333333", "Answer: 0.33", True),
+        ("1,234.5", "Answer: 1234.5", True),
+        ("77", "Answer: 7", False),
+        ("7.5", "Answer: 7", False),
+        ("7\n" + "line\n" * 9, "Answer: 7", False),
+        ("(no output)", "Answer: 7", False),
+    ],
+)
+def test_a_number_of_a_program_is_its_result(output: str, answer: str, held: bool) -> None:
+    assert (read(*ran("print(x)", output), *ended(answer), question=COUNT).adoption is not None) is held
+
+
+def test_a_single_digit_on_a_page_means_nothing() -> None:
+    assert read(*searched("x", "page 7 of many"), *ended("Answer: 7"), question=COUNT).adoption is None
+    assert read(*searched("x", "page 77 of many"), *ended("Answer: 77"), question=COUNT).adoption is not None
+
+
+def test_a_number_of_the_question_is_not_new() -> None:
+    adoption = read(*ran("print(12)", "12"), *ended("Answer: 12"), question=COUNT).adoption
+    assert adoption is not None
+    assert adoption.in_question
+    assert adoption.last
+
+
+def test_which_results_hold_the_answer_is_told() -> None:
+    events = (*ran("print(41)", "41"), *ran("print(5)", "5"), *ran("print(41)", "41"), *ran("1", "1"))
+    adoption = read(*events, *ended("Answer: 41"), question=COUNT).adoption
+    assert adoption is not None
+    assert (adoption.event, adoption.results, adoption.last) == (1, (1, 5), False)
+
+
+PAGE = "Chlorophyll lets molecular nitrogen enter the leaf through every single open pore at night."
+
+
+def test_words_taken_over_from_a_result_are_a_share_of_the_reply() -> None:
+    signals = read(*opened("u", PAGE), *ended(f"As it is said: {PAGE} Answer: B"))
+    echo = signals.echo
+    assert echo.words == 20
+    assert echo.from_tools == pytest.approx(14 / 20)
+    assert echo.from_tools_alone == echo.from_tools
+    assert echo.by_event == {1: echo.from_tools}
+    assert [(run.event, run.start, run.words) for run in echo.runs] == [(1, 4, 14)]
+    assert echo.runs[0].text.startswith("chlorophyll lets")
+
+
+def test_words_of_the_question_are_none_of_the_tool() -> None:
+    signals = read(*opened("u", QUESTION.prompt), *ended(QUESTION.prompt))
+    assert signals.echo.from_question == 1.0
+    assert signals.echo.from_tools == 1.0
+    assert signals.echo.from_tools_alone == 0.0
+
+
+def test_four_words_in_a_row_are_common_property_and_five_are_not() -> None:
+    assert read(*opened("u", "lets molecular nitrogen enter"), *ended(PAGE)).echo.from_tools == 0.0
+    assert read(*opened("u", "lets molecular nitrogen enter the"), *ended(PAGE)).echo.from_tools == pytest.approx(
+        5 / 14
+    )
+
+
+def test_chinese_is_compared_by_characters() -> None:
+    page = "绿色植物在夜间从空气中吸收氮气"
+    assert read(*opened("u", page[:7]), *ended(page)).echo.from_tools == 0.0
+    assert read(*opened("u", page[:8]), *ended(page)).echo.from_tools == pytest.approx(8 / 15)
+
+
+def test_one_word_a_million_times_is_compared_in_linear_time() -> None:
+    """The tests' time limit is what holds it."""
+    signals = read(*opened("u", "word " * 1_000_000), *ended("word " * 100_000))
+    assert signals.echo.from_tools == 1.0
+    assert signals.echo.words == 5_000
+
+
+@pytest.mark.parametrize(
+    ("target", "reply", "kind"),
+    [
+        (SpansTarget(spans=("$2.7 million",)), "[2700000]", "scale"),
+        (SpansTarget(spans=("$64,000",)), "[64]", "scale"),
+        (SpansTarget(spans=("49%",)), "[48.728]", "rounding"),
+        (NumberTarget(value=0.25), "Answer: 25", "scale"),
+        (SpansTarget(spans=("debts, and cash",)), '["debts", "cash"]', "parts"),
+        (SpansTarget(spans=("net sales",)), '["the net sales of the firm"]', "more"),
+        (SpansTarget(spans=("the deferral method, with credits",)), '["deferral method"]', "part"),
+        (SpansTarget(spans=("$2.7 million",)), "[2.7]", "part"),
+        (SpansTarget(spans=("$2.7 million",)), "[7]", None),
+        (SpansTarget(spans=("4",)), "[4000]", None),
+        (SpansTarget(spans=("49%",)), "[48.2]", None),
+        (SpansTarget(spans=("-27,603",)), "[27603]", None),
+        (SpansTarget(spans=("net sales",)), '["gross sales"]', None),
+        (SpansTarget(spans=("net sales",)), '["net sales"]', None),
+        (NumberTarget(value=3), "Answer: 5", None),
+    ],
+)
+def test_the_right_answer_in_another_form_is_known(target: Target, reply: str, kind: str | None) -> None:
+    found = read(*ended(reply), question=Question(id="s", prompt="What is it?", target=target)).misstated
+    assert (found and found.kind) == kind
+    assert found is None or found.event == 1
+
+
+def test_a_letter_has_no_other_form() -> None:
+    question = Question(id="c", prompt="A. x B. y", target=ChoiceTarget(letters=("A",)))
+    assert read(*ended("Answer: B"), question=question).misstated is None

@@ -1,0 +1,204 @@
+"""Labels of hand-made failures, each with the one that looks like it and is none."""
+
+from collections.abc import Sequence
+
+import pytest
+from tests.traces.attribution.stories import (
+    CONDITION,
+    QUESTION,
+    asked,
+    ended,
+    opened,
+    ran,
+    read,
+    right,
+    said,
+    searched,
+    told,
+    wrong,
+)
+
+from toolablate.traces.analysis.attribution.layer_one import Bare, layer_one
+from toolablate.traces.analysis.attribution.signals import Signals
+from toolablate.traces.records import Attribution, Change, ChoiceTarget, Condition, Event, Question, Score, SpansTarget
+
+DISTRACTOR = "1. Plants\n   They take molecular nitrogen from the air."
+NO_TOOLS = Condition(name="none")
+GENERAL = Question(
+    id="g",
+    prompt="Is n**2 + n + 41 prime for every positive integer n?",
+    choices=("it is prime for all", "it is composite for some"),
+    target=ChoiceTarget(letters=("B",)),
+)
+LOOP = "print(all(prime(n**2 + n + 41) for n in range(1, 40)))"
+
+
+def label(signals: Signals, score: Score | None = None, bare: Sequence[Bare] = ()) -> Attribution:
+    found = layer_one(signals, score or wrong(), bare)
+    assert found is not None
+    assert found.method == "trace"
+    assert found.confidence < 1
+    assert found.trial == signals.trial
+    return found
+
+
+def bare(answer: str, *, is_right: bool) -> Bare:
+    return Bare(read(*ended(answer, specs=()), condition=NO_TOOLS), right() if is_right else wrong())
+
+
+def alone(*events: Event, question: Question = QUESTION) -> tuple[str, tuple[int, ...]]:
+    found = label(read(*events, question=question))
+    return found.mechanism, found.evidence
+
+
+def test_a_trial_that_is_right_or_has_no_score_has_no_label() -> None:
+    signals = read(*searched("gas", DISTRACTOR), *ended("Answer: B"))
+    assert layer_one(signals, right()) is None
+    assert layer_one(signals, Score(trial="t", scorer="choice", verdict="unscored")) is None
+
+
+def test_an_answer_found_in_a_search_is_retrieval_distraction() -> None:
+    assert alone(*searched("gas", DISTRACTOR), *ended("Answer: B")) == ("retrieval_distraction", (1,))
+
+
+def test_an_answer_that_changed_to_one_that_was_found_is_surer_still() -> None:
+    plain = label(read(*searched("gas", DISTRACTOR), *ended("Answer: B")))
+    turned = label(read(*searched("gas", DISTRACTOR, "I think it is A."), *ended("Answer: B")))
+    assert turned.mechanism == "retrieval_distraction"
+    assert turned.evidence == (0, 1, 2)
+    assert turned.confidence > plain.confidence
+
+
+def test_a_distractor_that_was_ignored_is_not_blamed() -> None:
+    assert alone(*searched("gas", DISTRACTOR), *ended("Answer: C")) == ("unknown", ())
+
+
+def test_a_rationalisation_that_names_a_source_without_the_answer_is_not_believed() -> None:
+    reply = "According to what I found on the page, the answer is C."
+    assert alone(*opened("u", "[1] Leaves\nLeaves are green."), *ended(reply))[0] == "unknown"
+
+
+def test_a_reply_in_the_words_of_a_page_is_retrieval_too() -> None:
+    page = "Leaves hold many small openings through which the air of the night flows in and out again"
+    assert alone(*opened("u", page), *ended(f"{page}. Answer: C")) == ("retrieval_distraction", (1,))
+
+
+def test_code_that_answers_a_finite_question_is_lock_in() -> None:
+    found = label(read(*ran(LOOP, "it is prime for all"), *ended("Answer: A"), question=GENERAL))
+    assert (found.mechanism, found.evidence) == ("lock_in", (1,))
+    assert found.confidence == pytest.approx(0.8)
+    assert "finitely many" in found.note
+
+
+def test_code_that_says_otherwise_than_the_answer_is_less_sure() -> None:
+    found = label(read(*ran(LOOP, "True"), *ended("Answer: A"), question=GENERAL))
+    assert (found.mechanism, found.confidence) == ("lock_in", 0.45)
+
+
+def test_a_number_of_a_program_is_lock_in_and_no_retrieval() -> None:
+    question = Question(id="s", prompt="What is the ratio?", target=SpansTarget(spans=("0.5",)))
+    assert alone(*ran("print(3/4)", "[0.75]"), *ended("[0.75]"), question=question) == ("lock_in", (1,))
+
+
+def test_a_number_that_the_question_has_too_is_less_sure() -> None:
+    question = Question(id="s", prompt="Is 12 or 18 the larger one?", target=SpansTarget(spans=("18",)))
+    found = label(read(*ran("print(12)", "[12]"), *ended("[12]"), question=question))
+    assert (found.mechanism, found.confidence) == ("lock_in", 0.45)
+
+
+def test_the_right_answer_in_another_form_is_format() -> None:
+    question = Question(id="s", prompt="How much was it?", target=SpansTarget(spans=("$2.7 million",)))
+    found = label(read(*ran("print(2700000)", "[2700000]"), *ended("[2700000]"), question=question))
+    assert (found.mechanism, found.evidence) == ("format", (3,))
+
+
+def test_a_reply_without_an_answer_is_format_unless_the_budget_ended_it() -> None:
+    silent = read(*searched("gas", DISTRACTOR), *ended("I am sure of my conclusion."))
+    assert label(silent, wrong("unparsed")).mechanism == "format"
+    stopped = read(*searched("gas", DISTRACTOR), *ended("I am sure of my conclusion.", "turns"))
+    assert label(stopped, wrong("unparsed")).mechanism == "budget"
+
+
+def test_a_budget_stop_is_blamed_and_a_near_one_is_not() -> None:
+    events = searched("gas", "1. Trees\n   Trees are tall.")
+    assert alone(*events, *ended("Answer: C", "turns")) == ("budget", (3,))
+    near = CONDITION.model_copy(update={"budget": CONDITION.budget.model_copy(update={"turns": 2})})
+    signals = read(*events, *ended("Answer: C"), condition=near)
+    assert signals.budget.near == ("turns",)
+    assert label(signals).mechanism == "unknown"
+
+
+BROKEN = ran("1/0", "ZeroDivisionError", status="error", error="ZeroDivisionError")
+
+
+def test_an_error_is_blamed_unless_it_was_recovered_from() -> None:
+    assert alone(*BROKEN, *ended("Answer: C")) == ("tool_fault", (1,))
+    assert alone(*BROKEN, *ran("print(1)", "1"), *ended("Answer: C"))[0] == "unknown"
+
+
+def test_an_error_beside_an_answer_that_was_found_weighs_less() -> None:
+    assert alone(*BROKEN, *searched("gas", DISTRACTOR), *ended("Answer: B"))[0] == "retrieval_distraction"
+
+
+def test_of_two_causes_the_surer_one_is_named() -> None:
+    events = (*searched("gas", DISTRACTOR, "I think it is A."), *ended("Answer: B", "tool_calls"))
+    assert alone(*events)[0] == "retrieval_distraction"
+
+
+def test_finding_nothing_is_no_fault_and_calls_that_gave_nothing_are_calling() -> None:
+    assert alone(*searched("gas", "No results for 'gas'."), *ended("Answer: C")) == ("calling", (1,))
+    sham = ran("print(1)", "(no output)", changes=(Change(intervention="sham"),))
+    assert alone(*sham, *ended("Answer: C")) == ("calling", (1,))
+    refused = told(asked("python", kode=""), "no", status="invalid", error="bad_arguments")
+    assert alone(*refused, *ended("Answer: C"))[0] == "calling"
+
+
+def test_tools_offered_and_not_called_are_availability_and_words_alone_the_prompt() -> None:
+    assert alone(*ended("Answer: C")) == ("availability", (0,))
+    assert alone(*ended("Answer: C", specs=())) == ("prompt", ())
+    assert label(read(*ended("Answer: C", specs=()), condition=NO_TOOLS)).mechanism == "unknown"
+
+
+ADOPTED = (*searched("gas", DISTRACTOR), *ended("Answer: B"))
+
+
+def test_luck_needs_trials_without_tools_that_differ() -> None:
+    churning = [bare("Answer: C", is_right=False)] * 3 + [bare("Answer: A", is_right=True)]
+    found = label(read(*ADOPTED), bare=churning)
+    assert (found.mechanism, found.confidence) == ("luck", 0.75)
+    steady = [bare("Answer: A", is_right=True)] * 4
+    assert label(read(*ADOPTED), bare=steady).mechanism == "retrieval_distraction"
+    assert label(read(*ADOPTED), bare=steady).confidence == pytest.approx(0.6)
+
+
+def test_what_is_never_right_without_tools_is_nobodys_fault() -> None:
+    found = label(read(*ADOPTED), bare=[bare("Answer: C", is_right=False)] * 4)
+    assert (found.mechanism, found.evidence) == ("unknown", ())
+    assert "0 of 4" in found.note
+
+
+def test_an_answer_that_comes_without_tools_too_is_half_as_surely_a_tools() -> None:
+    mostly = [bare("Answer: A", is_right=True)] * 3
+    other = label(read(*ADOPTED), bare=[*mostly, bare("Answer: C", is_right=False)])
+    same = label(read(*ADOPTED), bare=[*mostly, bare("Answer: B", is_right=False)])
+    assert (other.mechanism, other.confidence) == ("retrieval_distraction", pytest.approx(0.45))
+    assert (same.mechanism, same.confidence) == ("luck", 0.25)
+
+
+def test_trials_without_a_score_are_left_out() -> None:
+    unscored = Bare(
+        read(*ended("", specs=()), condition=NO_TOOLS), Score(trial="t", scorer="choice", verdict="unscored")
+    )
+    assert label(read(*ADOPTED), bare=[unscored]).confidence == pytest.approx(0.6)
+
+
+def test_notes_hold_no_words_of_models_or_tools() -> None:
+    hostile = "\x1b[31m[bold]Answer: B"
+    events = (
+        said(hostile, asked(hostile, a=hostile)),
+        *told(asked(hostile, a=hostile), hostile, status="error", error=hostile),
+        *searched(hostile, f"{DISTRACTOR} {hostile}"),
+        *ended(f"{hostile} Answer: B"),
+    )
+    assert label(read(*events)).note.isprintable()
+    assert "bold" not in label(read(*events)).note

@@ -1,0 +1,119 @@
+"""What a text speaks for, and that it takes no more than linear time to find out."""
+
+import pytest
+
+from toolablate.traces.analysis.attribution.signals.answers import AnswerForm, texts_of
+from toolablate.traces.analysis.attribution.signals.leaning import final_answer, leaning
+
+LETTERS = AnswerForm("letters", "ABCD")
+NUMBER = AnswerForm("number")
+TEXT = AnswerForm("text")
+
+
+@pytest.mark.parametrize(
+    ("text", "letters"),
+    [
+        ("I think it is C.", "C"),
+        ("Answer: A", "A"),
+        ("**Answer:** (B)", "B"),
+        ("Answer: A, C", "AC"),
+        ("So the answer must be B, I think.", "B"),
+        ("Given the results, I now think the answer is D.", "D"),
+        ("I'm leaning towards B because of x", "B"),
+        ("I would lean to option (A) since it fits", "A"),
+        ("I'd go with D", "D"),
+        ("Option B is correct", "B"),
+        ("The correct option is B.", "B"),
+        ("Therefore, C is the correct answer.", "C"),
+        ("$\\boxed{\\text{D}}$", "D"),
+        ("The answer isn't C, it is D.", "D"),
+        ("The page says the answer is C, but I think it is B.", "B"),
+        ("Some say C. I pick A.", "A"),
+        ("First I thought the answer is A. Now I believe it is B.", "B"),
+        ("答案：C", "C"),
+        ("我认为应该选C", "C"),
+        ("我倾向于B", "B"),
+        ("所以选B", "B"),
+        ("答案不是C，而是B。", "B"),
+    ],
+)
+def test_a_leaning_is_read(text: str, letters: str) -> None:
+    assert leaning(text, LETTERS) == tuple(letters)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Let me compute this.",
+        "The answer is not C.",
+        "I don't think it is C",
+        "The page says the answer is C.",
+        "According to the forum, the answer is B",
+        "If the answer is C, then x is even.",
+        "Let me check whether it is C",
+        "Is it C or D?",
+        "The answer is C? Hardly.",
+        "It is A good question",
+        "The answer is A bit long",
+        "vitamin C is the best",
+        "A和C正确",
+        "答案不是C",
+        "如果答案是C",
+        "Answer: E",
+    ],
+)
+def test_silence_is_silence(text: str) -> None:
+    assert leaning(text, LETTERS) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("The answer is 1,200.50", "1200.5"),
+        ("I think it is about 42.", "42"),
+        ("Answer: -3", "-3"),
+        ("Answer: $12", "12"),
+        ("答案是3.5", "3.5"),
+    ],
+)
+def test_numbers_have_one_form(text: str, number: str) -> None:
+    assert leaning(text, NUMBER) == (number,)
+
+
+@pytest.mark.parametrize("text", ["the answer is not 5", "x = 5", "it is 5"])
+def test_numbers_that_are_no_answer_are_none(text: str) -> None:
+    assert leaning(text, NUMBER) == ()
+
+
+def test_a_final_reply_may_be_the_answer_alone() -> None:
+    assert final_answer("C", LETTERS) == ("C",)
+    assert final_answer("It follows.\n(B)", LETTERS) == ("B",)
+    assert final_answer("7", NUMBER) == ("7",)
+    assert final_answer('["$13.330", "Net  Sales"]', TEXT) == ("13.33", "net sales")
+    assert final_answer("So the answer is:\nFoo bar.", TEXT) == ("foo bar",)
+    assert final_answer("According to the page, the answer is B.", LETTERS) == ("B",)
+    assert final_answer("x" * 1_000, TEXT) == ()
+    assert texts_of("[" * 19_000) == ()
+
+
+HOSTILE = (
+    "the answer is ",
+    "I think ",
+    "A, ",
+    "answer: A and ",
+    "\\boxed{ ",
+    "option A is ",
+    "[",
+    "9,",
+    "if not ",
+    "答案",
+)
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_hostile_texts_are_read_in_bounded_time(piece: str) -> None:
+    """The tests' time limit is what holds it: five million characters each."""
+    text = piece * (5_000_000 // len(piece))
+    for form in (LETTERS, NUMBER, TEXT):
+        leaning(text, form)
