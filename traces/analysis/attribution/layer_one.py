@@ -32,7 +32,7 @@ from toolablate.traces.records import Attribution, Mechanism, Score
 REFORMULATED = 0.4
 """The score from which on code counts as an answer to another question."""
 
-MISSTATED: dict[MisstatedKind, float] = {"scale": 0.65, "rounding": 0.65, "parts": 0.7, "more": 0.65, "part": 0.5}
+MISSTATED: dict[MisstatedKind, float] = {"scale": 0.65, "rounding": 0.65, "wording": 0.7, "more": 0.65, "part": 0.6}
 """How surely an answer that is the right one in another form was lost by its form alone."""
 
 ECHOED = 0.3

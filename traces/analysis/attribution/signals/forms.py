@@ -7,7 +7,7 @@ out as it was computed, and the unit and the precision that the question wants d
 import re
 from collections.abc import Sequence
 
-from toolablate.traces.analysis.attribution.signals.answers import NUMBER, normal_number, plain
+from toolablate.traces.analysis.attribution.signals.answers import NUMBER, normal_number, normal_text, plain
 from toolablate.traces.analysis.attribution.signals.records import Answered, Misstated, MisstatedKind
 from toolablate.traces.analysis.attribution.signals.steps import Steps
 from toolablate.traces.records import Target
@@ -43,7 +43,7 @@ def _number_kind(final: Sequence[str], wanted: Sequence[str]) -> MisstatedKind |
         return None
     if _rounds_to(given, numerals[0]):
         return "rounding"
-    telling = len(right.replace(".", "").strip("-0")) >= _TELLING_DIGITS
+    telling = len(re.sub(r"\D", "", numerals[0]).lstrip("0")) >= _TELLING_DIGITS
     scaled = any(_rounds_to(given * 10.0**power, numerals[0]) for scale in _SCALES for power in (scale, -scale))
     return "scale" if telling and scaled else None
 
@@ -59,7 +59,7 @@ def _words_kind(final: Sequence[str], wanted: Sequence[str]) -> MisstatedKind | 
     if not given or not right or not any(word.isalpha() for word in given | right):
         return None
     if given == right:
-        return None if len(final) == len(wanted) else "parts"
+        return None if sorted(final) == sorted(map(normal_text, wanted)) else "wording"
     if right < given:
         return "more"
     return "part" if given < right else None

@@ -21,7 +21,7 @@ TroubleKind = Literal[
     "other",
 ]
 CheckKind = Literal["bounded_loop", "grid", "random_sample", "rounding", "tolerance"]
-MisstatedKind = Literal["scale", "rounding", "parts", "more", "part"]
+MisstatedKind = Literal["scale", "rounding", "wording", "more", "part"]
 Answered = tuple[str, ...]
 """An answer in its normal form: letters, plain numbers or lower-cased texts; () for silence."""
 
@@ -93,8 +93,8 @@ class Ending:
 @dataclass(frozen=True, slots=True)
 class Misstated:
     """A final answer that is the target in another form: a number of another scale (100 or a power of 1,000) or one
-    that only rounding makes the same, the same words in other `parts`, `more` words that hold the target's, or a `part`
-    of them."""
+    that only rounding makes the same, the same words put otherwise (`wording`), `more` words than the target's with
+    these among them, or a `part` of them."""
 
     event: int
     kind: MisstatedKind
