@@ -28,6 +28,8 @@ def command(plan: Path | None, as_json: bool) -> None:
         from rich.table import Table
         from rich.text import Text
 
+        from toolablate.traces.terminal.plain import inert
+
         table = Table(box=None, pad_edge=False, show_header=False)
         for _ in range(4):
             # A remedy that is cut short could not be copied.
@@ -35,8 +37,8 @@ def command(plan: Path | None, as_json: bool) -> None:
         marks = {"ok": ("works", "green"), "missing": ("does not work", "red"), "warning": ("note", "yellow")}
         for finding in findings:
             mark, style = marks[finding.state]
-            table.add_row(finding.topic, finding.name, Text(mark, style=style), Text(finding.detail))
+            table.add_row(finding.topic, inert(finding.name), Text(mark, style=style), inert(finding.detail))
             if finding.remedy:
-                table.add_row("", "", "", Text(f"to mend: {finding.remedy}", style="bold"))
+                table.add_row("", "", "", inert(f"to mend: {finding.remedy}", "bold"))
         Console().print(table)
     raise SystemExit(0 if fit_to_run(findings, loaded) else 1)

@@ -138,6 +138,14 @@ def test_a_judge_that_no_question_needs_is_told_and_not_asked(
     assert chat_server.requests == []
 
 
+def test_what_doctor_says_of_a_judge_is_inert(tmp_path: Path, cli: Cli) -> None:
+    judge = judge_at(NOWHERE).replace("'j'", '"j[/red]\\u001b]0;owned\\u0007"')
+    looked = cli("doctor", judged_plan(tmp_path, judge, conditions=["none"]))
+    assert "Traceback" not in looked.stderr
+    assert "judge j[/red]" in looked.stdout
+    assert "\x1b" not in looked.stdout
+
+
 def test_models_and_judges_of_one_endpoint_and_key_share_a_pace(tmp_path: Path) -> None:
     same = judge_at(NOWHERE, "m", "requests_per_minute = 60")
     elsewhere = judge_at(NOWHERE, "k", "api_key_env = 'ANOTHER_KEY'")
