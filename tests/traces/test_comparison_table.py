@@ -31,8 +31,9 @@ def test_a_comparison_fits_its_terminal_and_loses_nothing(width: int, by: str | 
     ):
         assert figure in page, figure
     assert ("−23.1 %" in page) == (width > 80)
-    seen = ", could see" if by else ""
-    assert (f"Not shown, for want of width: p, p BH{seen}, Δ rel., 95 % of Δ rel." in page) == (width == 80)
+    gone = f"{'p, ' if by else ''}p BH, Δ rel., 95 % of Δ rel."
+    assert (f"Not shown, for want of width: {gone}" in page) == (width == 80)
+    assert ("In every row: noise -." in page) == (width < 200), "unknown at one repeat, so the first to make way"
     assert ("law" in page) == (by == "domain")
     assert "SIMULATED" not in page
 
