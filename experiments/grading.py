@@ -36,8 +36,8 @@ class Grading:
 
 
 def ungraded(store: Path, planned: Design, scorers: Scorers) -> list[Grading]:
-    """The gradings that the store lacks: of trials that have ended and are scored by a judge, one by each judge; also of
-    answers that a judge left unscored after fewer asks than it has now."""
+    """The gradings that the store lacks: of trials that have ended and are scored by a judge, one by each judge; also
+    of answers that a judge left unscored after fewer asks than it has now."""
     judged = {question.identity() for question in planned.questions if scorers.is_judged(question)}
     if not judged:
         return []
