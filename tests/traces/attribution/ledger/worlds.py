@@ -1,0 +1,139 @@
+"""Trials of which every term is known: chances of being right at every level, and what is drawn from them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain as joined
+from itertools import combinations
+
+import numpy as np
+
+from toolablate.traces.analysis.attribution.ledger import Arms, Chain, Replay, Scores, ToolKind
+
+POPULATION = 400
+"""Kinds of questions; a run draws its questions from these, so that questions differ as they do in a benchmark."""
+
+KINDS: tuple[frozenset[ToolKind], ...] = (
+    frozenset(),
+    frozenset({"search"}),
+    frozenset({"code"}),
+    frozenset({"search", "code"}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What each factor does to a question's chance, and how often a trial is spoiled.
+
+    together  what search and code add where both were used
+    """
+
+    prompt: float = 0.0
+    availability: float = 0.0
+    calling: float = 0.0
+    use: float = 0.0
+    search: float = 0.0
+    code: float = 0.0
+    together: float = 0.0
+    fault: float = 0.0
+    budget: float = 0.0
+    format: float = 0.0
+    spread: float = 0.0
+
+    def kinds(self) -> "list[Question]":
+        """Each with shifts of its own, of which the mean is the world's."""
+        rng = np.random.default_rng(7)
+        base = rng.uniform(0.4, 0.6, POPULATION)
+        own = rng.uniform(-1, 1, (POPULATION, 5)) * self.spread
+        own -= own.mean(axis=0)
+        factors = np.array([self.prompt, self.availability, self.calling, self.use, self.search])
+        return [
+            Question(self, float(start), tuple((factors + shifts).tolist()))
+            for start, shifts in zip(base, own, strict=True)
+        ]
+
+    def truth(self) -> dict[str, float]:
+        """Every term and the content by kind of tool, in points, over kinds of questions and of trials."""
+        search = (2 * self.search + self.together / 2) / 4
+        code = (2 * self.code + self.together / 2) / 4
+        shares = [question.chance(tools) for question in self.kinds() for tools in KINDS]
+        right = float(np.mean(shares))
+        found = {
+            "format": -self.format * right * (1 - self.fault) * (1 - self.budget),
+            "budget": -self.budget * right * (1 - self.fault),
+            "tool_fault": -self.fault * right,
+            "luck": 0.0,
+            "content": search + code,
+            "use": self.use,
+            "calling": self.calling,
+            "availability": self.availability,
+            "prompt": self.prompt,
+            "unresolved": 0.0,
+            "search": search,
+            "code": code,
+        }
+        return {name: 100 * value for name, value in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    world: World
+    base: float
+    factors: tuple[float, ...]
+
+    def arm(self, factors: int) -> float:
+        """The chance with the first so many: none, prompt, availability, calling, use."""
+        return self.base + sum(self.factors[:factors])
+
+    def chance(self, real: frozenset[ToolKind]) -> float:
+        """With the results of these kinds of tools real, and those of others swapped."""
+        both = self.world.together if len(real) == 2 else 0.0
+        return self.arm(4) + ("search" in real) * self.factors[4] + ("code" in real) * self.world.code + both
+
+
+@dataclass(frozen=True, slots=True)
+class Replaying:
+    """With which probability a wrong trial and a right one are replayed, and with how many rollouts."""
+
+    wrong: float = 1.0
+    right: float = 1.0
+    rollouts: int = 6
+
+
+def trials(
+    kinds: list[Question], questions: int, replaying: Replaying, rng: np.random.Generator, *, repeats: int = 2
+) -> Iterator[Chain]:
+    for number, kind in enumerate(rng.integers(0, len(kinds), questions).tolist()):
+        question = kinds[kind]
+        arms = Arms(
+            none=_drawn(question.arm(0), 3, rng),
+            scaffold=_drawn(question.arm(1), 2, rng),
+            offered=_drawn(question.arm(2), 2, rng),
+            sham=_drawn(question.arm(3), 2, rng),
+        )
+        for repeat in range(repeats):
+            yield _trial(question, f"q{number:03}", repeat, arms, replaying, rng)
+
+
+def _trial(
+    question: Question, name: str, repeat: int, arms: Arms, replaying: Replaying, rng: np.random.Generator
+) -> Chain:
+    world, tools = question.world, KINDS[int(rng.integers(len(KINDS)))]
+    (repaired,) = _drawn(question.chance(tools), 1, rng)
+    extended = 0.0 if rng.random() < world.fault else repaired
+    mended = 0.0 if rng.random() < world.budget else extended
+    score = 0.0 if rng.random() < world.format else mended
+    probability = replaying.right if score else replaying.wrong
+    swaps = joined.from_iterable(combinations(sorted(tools), size) for size in range(len(tools) + 1))
+    rollouts = {
+        frozenset(swapped): _drawn(question.chance(tools - frozenset(swapped)), replaying.rollouts, rng)
+        for swapped in swaps
+    }
+    replay = Replay(extended=(extended,), repaired=(repaired,), rollouts=rollouts)
+    return Chain(
+        *("m", "T", name, ("question", name), f"{name}-{repeat}", score, arms, tools, mended, probability),
+        replay=replay if rng.random() < probability else None,
+    )
+
+
+def _drawn(chance: float, count: int, rng: np.random.Generator) -> Scores:
+    return tuple(rng.binomial(1, chance, count).astype(float).tolist())
