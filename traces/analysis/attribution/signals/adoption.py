@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import cached_property
 
 from toolablate.traces.analysis.attribution.signals.answers import (
     NUMBER,
@@ -18,6 +19,8 @@ from toolablate.traces.analysis.attribution.signals.steps import Call, Steps
 _RELATIVE = 1e-6
 _TELLING_CHARS = 6
 _LAST_LINES = 5
+_ANNOUNCING = ("answer", "option", "choice", "correct", "boxed", "答案", "选", "正确")
+"""A result without any of these words announces no letter, which is found out sooner than read."""
 
 
 def adoption(steps: Steps, form: AnswerForm, final: Answered, said: Sequence[Leaning], prompt: str) -> Adoption | None:
@@ -55,11 +58,15 @@ class _Shown:
         self.call = call
         worked = call.made.status == "ok"
         self.text = _as_words(call.output) if worked else ""
-        self._numbers = _numbers(self.text)
         last = "\n".join(call.output[-READ:].strip().splitlines()[-_LAST_LINES:])
         self._result = _numbers(plain(last)) if worked and call.form == "code" else []
-        ends = (call.output, call.output[:READ]) if form.kind == "letters" and worked else ()
+        announces = form.kind == "letters" and any(word in self.text for word in _ANNOUNCING)
+        ends = {call.output[-READ:], call.output[:READ]} if announces else ()
         self.announced = {leaning(end, form, reported=True) for end in ends} - {()}
+
+    @cached_property
+    def _numbers(self) -> list[float]:
+        return _numbers(self.text)
 
     def holds(self, item: str) -> bool:
         if NUMBER.fullmatch(item):

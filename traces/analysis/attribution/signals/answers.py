@@ -36,7 +36,8 @@ class AnswerForm:
 
 def plain(text: str) -> str:
     """In plain characters, without the marks of bold type and of code."""
-    return text.translate(_PLAIN).translate({ord(mark): None for mark in "*`"})
+    bare = text.replace("*", "").replace("`", "")
+    return bare if bare.isascii() else bare.translate(_PLAIN)
 
 
 def normal_number(numeral: str) -> str:

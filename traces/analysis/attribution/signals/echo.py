@@ -1,7 +1,7 @@
 """How much of the final reply comes word for word from what tools returned, beside what comes from the question."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from toolablate.traces.analysis.attribution.signals.records import Echo, Run
 from toolablate.traces.analysis.attribution.signals.steps import Steps
@@ -49,8 +49,9 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _grams(words: Sequence[str]) -> Iterator[tuple[Gram, int, int]]:
-    """From each place the fewest words that make a whole one: five words, eight characters, or as much of both."""
+def _grams(words: Sequence[str], firsts: Collection[str] | None = None) -> Iterator[tuple[Gram, int, int]]:
+    """From each place the fewest words that make a whole one: five words, eight characters, or as much of both. Where
+    `firsts` are given, only those that begin with one of them."""
     weights = [GRAM_WORDS if len(word) == 1 and word >= "\u3005" else GRAM_CHARACTERS for word in words]
     stop = weight = 0
     for start, own in enumerate(weights):
@@ -59,14 +60,16 @@ def _grams(words: Sequence[str]) -> Iterator[tuple[Gram, int, int]]:
             stop += 1
         if weight < _WHOLE:
             return
-        yield tuple(words[start:stop]), start, stop
+        if firsts is None or words[start] in firsts:
+            yield tuple(words[start:stop]), start, stop
         weight -= own
 
 
 def _covered(spans: Spans, text: str) -> set[int]:
     """The places of the final reply that lie in runs which a text has too."""
     # Each gram once: a reply and a result that say one word a million times must not be held against each other.
-    both = {gram for gram, _, _ in _grams(_words(text)) if gram in spans}
+    firsts = {gram[0] for gram in spans}
+    both = {gram for gram, _, _ in _grams(_words(text), firsts) if gram in spans}
     return {place for gram in both for start, stop in spans[gram] for place in range(start, stop)}
 
 
