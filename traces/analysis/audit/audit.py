@@ -58,7 +58,8 @@ def audit(paper: Paper) -> Audit:
 
 
 def audit_json(found: Audit) -> str:
-    """Per table its name, the recomputed cells and the findings; `ok` is whether all figures follow."""
+    """Per table its name, the recomputed cells and the findings; `ok` is whether all figures follow. A change in an
+    average row says in `average_of` what it is read as, and in `readings` what each reading gives."""
     tables = [
         {
             "table": one.table.name,

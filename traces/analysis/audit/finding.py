@@ -46,13 +46,13 @@ class Finding:
 class Recomputed:
     """One cell that other cells give.
 
-    printed   as it stands
-    value     recomputed from the printed figures; `decimals`: to how many digits it is worth showing
-    follows   whether the printed figure can be it, within what was rounded
-    reading   of a delta: the unit in which it follows; empty for any other. It is `value`'s where only one does, which
-              with `follows` False is not the unit of the other deltas
-    average_of  of a delta in an average row: what it is read as; several where rounding leaves that open
-    readings    of such a delta: what each reading gives
+    printed      as it stands
+    value        recomputed from the printed figures; `decimals`: to how many digits it is worth showing
+    follows      whether the printed figure can be it, within what was rounded
+    reading      of a delta: the unit in which it follows; empty for any other. With `follows` False `value` is in this
+                 unit, which is not that of the other deltas
+    average_of   of a delta in an average row: what it is read as; several where rounding leaves that open
+    readings     of such a delta: what each reading gives, in the unit of `value`
     """
 
     row: str
