@@ -137,7 +137,7 @@ class Gradings:
         while queue.waiting and not self._stop.stopped:
             grading = queue.waiting.popleft()
             try:
-                score = await self._grade(grading, store)
+                score, asked = await self._grade(grading, store)
             except LetGo:
                 return
             except ToolablateError as error:
@@ -148,22 +148,24 @@ class Gradings:
                 self._note(queue, as_internal(error))
             else:
                 self._watcher.graded(made=score.verdict != "unscored")
-                self._tell(queue, queue.ended(score))
+                self._tell(queue, queue.ended(score, asked=asked))
 
-    async def _grade(self, grading: Grading, store: Store) -> Score:
-        """Leaves what another process has graded meanwhile. By the key that the store has by now; where that is mended
-        while the judge thinks, it is asked once more."""
+    async def _grade(self, grading: Grading, store: Store) -> tuple[Score, bool]:
+        """The score, and whether the judge was asked for it: what another process has graded meanwhile is left as it
+        is. By the key that the store has by now; where that is mended while the judge thinks, it is asked once more."""
         judge, trial = grading.judge, grading.planned.trial
         while (standing := _standing(store, trial.id, judge)) is None:
             question = store.question(trial.question)
-            score = _of_twin(store, trial.id, judge)
-            if score is None:
+            made = _of_twin(store, trial.id, judge)
+            if made is None:
                 calls = _Calls(grading, self._sources[judge.model.name], self._retry)
                 score = await judge.grade(question, trial.id, store.trace(trial.id).answer, calls.ask)
+            else:
+                score = made
             score = score.model_copy(update={"target": question.key_identity()})
             if not await self._recorder.score([score]):
-                return score
-        return standing
+                return score, made is None
+        return standing, False
 
     def _note(self, queue: JudgeQueue[Grading], error: ToolablateError) -> None:
         self._watcher.graded(made=False)

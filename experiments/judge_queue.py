@@ -83,15 +83,15 @@ class JudgeQueue(Generic[T]):
         self.waiting.append(grading)
         self.total += 1
 
-    def ended(self, score: Score) -> GivenUp | None:
-        """Takes note of the score that an answer has now, and gives up a judge that gives no grades."""
+    def ended(self, score: Score, *, asked: bool) -> GivenUp | None:
+        """Takes note of the score that an answer has now, and gives up a judge that is asked and gives no grades."""
         if score.verdict != "unscored":
             self._graded += 1
             self._failed_in_a_row = 0
             return None
         self._unscored[score.reason] += 1
-        self._failed_in_a_row += 1
-        if self._failed_in_a_row < GRADINGS_IN_A_ROW:
+        self._failed_in_a_row += asked
+        if not asked or self._failed_in_a_row < GRADINGS_IN_A_ROW:
             return None
         return self._give_up(ScoringError(score.reason, code="no_grade"), self._last(score.reason))
 

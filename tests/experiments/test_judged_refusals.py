@@ -96,6 +96,12 @@ def test_a_judge_that_gives_no_grades_is_not_paid_for_all_answers(
     chat_server.answers(grades)
     assert cli("run", plan).returncode == 0
     assert Counter(verdicts(store).values())["unscored"] == (10 if each == 1 else 0)
+    # Grades that are only taken over cost nothing, so nothing is given up for them.
+    before = len(chat_server.requests)
+    text = plan.read_text(encoding="utf-8").replace("[questions]\n", "[questions]\nunparsed = 'exclude'\n")
+    plan.write_text(text, encoding="utf-8")
+    assert cli("run", plan).returncode == 0
+    assert len(chat_server.requests) == before
 
 
 def test_what_is_paid_for_in_vain_is_told(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:
