@@ -30,6 +30,9 @@ TEXT = AnswerForm("text")
         ("The page says the answer is C, but I think it is B.", "B"),
         ("Some say C. I pick A.", "A"),
         ("First I thought the answer is A. Now I believe it is B.", "B"),
+        ("I think it is A. No, A is wrong. It must be D.", "D"),
+        ("It is not B. On reflection I think it is B.", "B"),
+        ("Answer: C. A is wrong, and B is not it.", "C"),
         ("答案：C", "C"),
         ("我认为应该选C", "C"),
         ("我倾向于B", "B"),
@@ -61,6 +64,9 @@ def test_a_leaning_is_read(text: str, letters: str) -> None:
         "答案不是C",
         "如果答案是C",
         "Answer: E",
+        "I thought the answer is C. But it is not C.",
+        "I think it is B. Hm, B cannot be.",
+        "我认为选C，但C是错的",
     ],
 )
 def test_silence_is_silence(text: str) -> None:

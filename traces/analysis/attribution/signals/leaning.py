@@ -84,6 +84,11 @@ _REPORTED = re.compile(
     r"|thinks?|believes?|has|have|insists?|answered)\b|\baccording\sto\b|声称|据说|据称|有人|网页|页面|文章|来源",
     re.IGNORECASE,
 )
+_TAKEN_BACK = re.compile(
+    r"(?i:\b(?:not|n['’]t(?:\sbe)?|ruled?\sout|reject(?:ed)?)\s(?:the\s)?(?:option\s|choice\s|answer\s)?)\(?(?P<denied>[A-Z])\)?(?![\w'’])"
+    r"|(?<![\w'’-])(?P<wrong>[A-Z])\)?\s(?i:(?:(?:is|was|must\sbe)\s(?:wrong|incorrect|false|not\b)|(?:cannot|can['’]t)\sbe\b))"
+    r"|不(?:是|选|能选)\s?\(?(?P<not>[A-Z])(?![A-Za-z])|(?<![A-Za-z])(?P<bad>[A-Z])\)?\s?(?:项|选项)?(?:是)?(?:错|不对|不正确)"
+)
 
 
 def leaning(text: str, form: AnswerForm, *, reported: bool = False) -> Answered:
@@ -125,11 +130,15 @@ def can_hold_answer(text: str, form: AnswerForm) -> bool:
 
 
 def _last_letters(text: str, letters: str, reported: bool) -> Answered:
+    """Of those that are not taken back later on."""
+    denied = {next(filter(None, found.groups())): found.start() for found in _TAKEN_BACK.finditer(text)}
     for match in reversed(list(_LETTER.finditer(text))):
         named = match["first"] or match["named"] or match["clause"] or match["right"]
         more = re.findall(r"[A-Z]", match["more"] or "")
-        if {named, *more} <= set(letters) and _is_own(text, match, reported):
-            return tuple(sorted({named, *more}))
+        chosen = {named, *more}
+        taken_back = any(denied.get(letter, -1) > match.start() for letter in chosen)
+        if chosen <= set(letters) and not taken_back and _is_own(text, match, reported):
+            return tuple(sorted(chosen))
     return ()
 
 
