@@ -1,11 +1,17 @@
 """What a text speaks for, and that it takes no more than linear time to find out."""
 
+import json
+import os
+from pathlib import Path
+
 import pytest
 
 from toolablate.traces.analysis.attribution.signals.answers import AnswerForm, texts_of
 from toolablate.traces.analysis.attribution.signals.leaning import final_answer, leaning
 
 LETTERS = AnswerForm("letters", "ABCD")
+MMLU_PRO = AnswerForm("letters", "ABCDEFGHIJ")
+DATA = Path(os.environ.get("TOOLABLATE_DATA", Path(__file__).parents[4] / "shared/data")) / "mmlu_pro_outputs.jsonl"
 NUMBER = AnswerForm("number")
 TEXT = AnswerForm("text")
 
@@ -64,6 +70,7 @@ def test_a_leaning_is_read(text: str, letters: str) -> None:
         "答案不是C",
         "如果答案是C",
         "Answer: E",
+        "选项（C）与此无关",
         "I thought the answer is C. But it is not C.",
         "I think it is B. Hm, B cannot be.",
         "我认为选C，但C是错的",
@@ -101,6 +108,19 @@ def test_a_final_reply_may_be_the_answer_alone() -> None:
     assert final_answer("According to the page, the answer is B.", LETTERS) == ("B",)
     assert final_answer("x" * 1_000, TEXT) == ()
     assert texts_of("[" * 19_000) == ()
+
+
+def test_letters_of_real_replies_are_those_that_were_extracted() -> None:
+    """By the benchmark's authors, who take the first of several letters; for Llama they are partly guesses."""
+    if not DATA.exists():
+        pytest.skip(f"the recorded data are not here: {DATA} (set TOOLABLATE_DATA to their folder)")
+    with DATA.open(encoding="utf-8") as lines:
+        outputs = [output for line in lines for output in json.loads(line)["outputs"].items()]
+    known = [output for model, output in outputs if "Llama" not in model and output["pred"] is not None]
+    read = [(final_answer(output["text"], MMLU_PRO), (output["pred"],)) for output in known]
+    assert len(read) == 1_943
+    assert sum(found == pred for found, pred in read) >= 0.965 * len(read)
+    assert sum(bool(found) and found != pred for found, pred in read) <= 0.025 * len(read)
 
 
 HOSTILE = (

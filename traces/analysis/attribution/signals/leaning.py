@@ -51,7 +51,7 @@ _ALONE = (
     r"[a-z])"
 )
 _LETTER = re.compile(
-    rf"(?i:(?:{_ANNOUNCED}|{_LEANT}{_LEANT_LETTER}){_OPTION}|(?:选择?|选项)\s?:?\s?)"
+    rf"(?i:(?:{_ANNOUNCED}|{_LEANT}{_LEANT_LETTER}){_OPTION}|选(?!项)择?\s?:?\s?)"
     rf"[(\[]?(?P<first>[A-Z]){_ALONE}[)\]]?(?P<more>{_MORE})"
     r"|(?<![\w'’-])(?i:(?:option|choice|answer|statement|选项)\s?)[(\[]?(?P<named>[A-Z])[)\]]?,?\s"
     rf"(?i:{_BE}\s{_SURELY}(?:the\s)?(?:most\s(?:likely\s)?)?(?:correct|right|best|true)\b(?!\s(?:only\s)?(?:if|unless)\b))"
