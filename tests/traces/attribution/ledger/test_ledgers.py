@@ -118,7 +118,7 @@ def test_intervals_and_p_values_rest_on_clusters_and_not_on_the_order_of_trials(
     assert wide[0] < narrow[0] < alone.effect.points < narrow[1] < wide[1]
 
 
-def test_holm_is_over_mechanisms_conditions_and_models_without_what_is_unresolved() -> None:
+def test_holm_is_over_mechanisms_conditions_and_models_without_luck_and_what_is_unresolved() -> None:
     some = [
         replace(each, model=model, condition=condition)
         for model, condition, seed in (("b", "T", 3), ("a", "U", 4), ("a", "T", 5))
@@ -127,7 +127,7 @@ def test_holm_is_over_mechanisms_conditions_and_models_without_what_is_unresolve
     found = ledgers(some, resamples=500)
     assert [(each.model, each.condition) for each in found] == [("a", "T"), ("a", "U"), ("b", "T")]
     accounts = [each for ledger in found for each in ledger.mechanisms]
-    assert {each.name for each in accounts if each.p_value is None} == {"unresolved"}
+    assert {each.name for each in accounts if each.p_value is None} == {"luck", "unresolved"}
     tested = [each for each in accounts if each.p_value is not None]
     assert [each.p_holm for each in tested] == pytest.approx(holm([each.p_value or 0 for each in tested]))
     assert {each.p_value for ledger in found for each in (*ledger.terms, ledger.effect)} == {None}

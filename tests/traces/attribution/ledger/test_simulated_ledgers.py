@@ -60,14 +60,14 @@ def test_terms_are_unbiased_and_their_intervals_cover_the_truth(replaying: Repla
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
-    "replaying", [Replaying(), Replaying(wrong=0.45, right=0.15, rollouts=2)], ids=["all", "failures more often"]
+    ("world", "replaying"),
+    [(World(), Replaying()), (World(base=0.05), Replaying(wrong=0.45, right=0.15, rollouts=2))],
+    ids=["all", "hardly any right, failures more often"],
 )
-def test_without_any_effect_one_mechanism_in_twenty_is_significant_and_hardly_any_corrected(
-    replaying: Replaying,
-) -> None:
+def test_without_any_effect_at_most_one_mechanism_in_twenty_is_significant(world: World, replaying: Replaying) -> None:
     p_values: dict[str, list[float]] = defaultdict(list)
     corrected = []
-    for found in simulated(World(), replaying):
+    for found in simulated(world, replaying):
         tested = [each for each in found.mechanisms if each.p_value is not None]
         for each in tested:
             p_values[each.name].append(each.p_value or 0.0)
@@ -76,7 +76,7 @@ def test_without_any_effect_one_mechanism_in_twenty_is_significant_and_hardly_an
     spoiled = {"format_loss", "budget", "tool_fault"}
     rates = {name: np.mean(np.array(values) < 0.05) for name, values in p_values.items() if name not in spoiled}
     assert {min(p_values[name]) for name in spoiled} == {1.0}
-    assert len(rates) == 7
-    assert np.mean(list(rates.values())) == pytest.approx(0.05, abs=0.015)
-    assert max(rates.values()) <= 0.09
-    assert np.mean(np.array(corrected) < 0.05) <= 0.07
+    assert len(rates) == 6
+    assert 0.015 <= np.mean(list(rates.values())) <= 0.06
+    assert max(rates.values()) <= 0.085
+    assert np.mean(np.array(corrected) < 0.05) <= 0.06

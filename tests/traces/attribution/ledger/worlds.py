@@ -24,9 +24,11 @@ KINDS: tuple[frozenset[ToolKind], ...] = (
 class World:
     """What each factor does to a question's chance, and how often a trial is spoiled.
 
+    base      a question's chance without tools, on average
     together  what search and code add where both were used
     """
 
+    base: float = 0.5
     prompt: float = 0.0
     availability: float = 0.0
     calling: float = 0.0
@@ -42,7 +44,7 @@ class World:
     def kinds(self) -> "list[Question]":
         """Each with shifts of its own, of which the mean is the world's."""
         rng = np.random.default_rng(7)
-        base = rng.uniform(0.4, 0.6, POPULATION)
+        base = self.base * rng.uniform(0.8, 1.2, POPULATION)
         own = rng.uniform(-1, 1, (POPULATION, 5)) * self.spread
         own -= own.mean(axis=0)
         factors = np.array([self.prompt, self.availability, self.calling, self.use, self.search])

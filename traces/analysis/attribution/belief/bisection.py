@@ -15,7 +15,7 @@ Verdict = Literal["found", "no_fall", "not_monotone", "undecided"]
 class Search:
     """For a fall of at least `tau` among the steps 0 .. `steps`.
 
-    error  chance, at most, that a single fall is put at another step or called something else than a fall
+    error  chance, at most, that a single fall is put at another step, or called no fall or not monotone
     batch  samples that are asked for at once; more than one saves waiting and costs some samples
     most   samples of one step at most; where they do not decide, nothing is decided
     """

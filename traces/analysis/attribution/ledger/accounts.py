@@ -24,6 +24,10 @@ from toolablate.traces.analysis.statistics import (
 Interval = tuple[float, float]
 Name = TypeVar("Name")
 
+UNTESTED = frozenset({"luck", "unresolved"})
+"""Luck is 0 in expectation whatever tools do, and one trial less the mean of many rollouts is so skewed where most are
+right, or wrong, that a test would find it in 17 % of such data; the unresolved is no mechanism."""
+
 
 @dataclass(frozen=True, slots=True)
 class Account:
@@ -35,7 +39,7 @@ class Account:
     ci90, ci95  intervals by a bootstrap over independent questions, each with all its arms and rollouts; None where the
                 data cannot tell
     small       too few questions, or too few in which it is not 0, for intervals that cover what they say (`effect`)
-    p_value     two-sided sign-flip test of points = 0; of mechanisms alone, and not of what is unresolved
+    p_value     two-sided sign-flip test of points = 0; of mechanisms alone, and not of UNTESTED
     p_holm      the same, corrected over all mechanisms of all ledgers that were made together
     """
 
@@ -106,7 +110,7 @@ def _ledger(chains: Sequence[Chain], seed: int, resamples: int) -> Ledger:
         terms=tuple(accounts[1:first]),
         mechanisms=tuple(
             account
-            if account.name == "unresolved"
+            if account.name in UNTESTED
             else replace(account, p_value=sign_flip_p(each, seed=seed, resamples=resamples))
             for account, each in zip(accounts[first:], sums[first:], strict=True)
         ),
