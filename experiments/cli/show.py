@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from toolablate.traces.records import Score
     from toolablate.traces.store import Store
 
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     help="List only trials that ended so.",
 )
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="List at most so many.")
-@click.option("--json", "as_json", is_flag=True, help="Print the list, or the trace, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the list, or the trace with its scores, as JSON.")
 def command(
     store: Path,
     trial: str | None,
@@ -53,8 +54,12 @@ def command(
 
 def _show_trace(store: "Store", trial: str, attempt: int | None, *, full: bool, as_json: bool) -> None:
     trace = store.trace(trial, attempt=attempt)
+    scores = () if attempt else _scores(store, trace.trial.id)
     if as_json:
-        click.echo(trace.to_json())
+        import json
+
+        content = json.loads(trace.to_json()) | {"scores": [json.loads(score.to_json()) for score in scores]}
+        click.echo(json.dumps(content, ensure_ascii=False))
         return
     from rich.console import Console
 
@@ -65,10 +70,17 @@ def _show_trace(store: "Store", trial: str, attempt: int | None, *, full: bool, 
         question=store.question(trace.trial.question),
         model=store.model(trace.trial.model),
         condition=store.condition(trace.trial.condition),
-        scores=() if attempt else store.scores(trace.trial.id),
+        scores=scores,
         full=full,
     )
     Console().print(view)
+
+
+def _scores(store: "Store", trial: str) -> list["Score"]:
+    """Those that the latest run compares by come first."""
+    runs = store.runs()
+    counting = runs[-1].scorers if runs else ()
+    return sorted(store.scores(trial), key=lambda score: (score.scorer not in counting, score.scorer))
 
 
 def _means(name: str, label: str) -> bool:

@@ -150,7 +150,11 @@ def test_a_scripted_judge_needs_no_endpoint(tmp_path: Path, cli: Cli, store: Pat
         (0, "wrong"),
         (1, "correct"),
     }
-    assert "judged by m (scripted)" in cli("show", store, all_scores(store)[0].trial).stdout
+    trial = all_scores(store)[0].trial
+    assert "judged by m (scripted)" in cli("show", store, trial).stdout
+    told = json.loads(cli("show", store, trial, "--json").stdout)["scores"]
+    assert [score["value"] for score in told] == [0, 1], "the grade that counts comes first"
+    assert told[0]["judgement"]["calls"][0]["reply"]["message"]["content"] == GRADE % 0
 
 
 def test_what_only_grades_starts_no_sandbox(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:

@@ -55,6 +55,7 @@ def test_a_trace_tells_what_was_run_and_how_it_was_held(good_plan: Path, cli: Cl
     assert trace["environment"]["sandbox"] == BACKENDS[0]
     assert trace["environment"]["sandbox_limits"]["memory_mb"] > 0
     assert "ipykernel" in trace["environment"]["versions"]
+    assert [score["scorer"] for score in trace["scores"]] == ["number"]
     kinds = [event["kind"] for event in trace["events"]]
     assert kinds == ["model_call", "tool_call", "model_call", "tool_call", "model_call", "answer"]
 

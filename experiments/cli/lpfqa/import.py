@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     required=True,
     help="The question file to write, for a plan to name.",
 )
-def command(source: Path, output: Path) -> None:
+@click.option("--list", "as_list", is_flag=True, help="Also say of each question what it was taken for.")
+def command(source: Path, output: Path, as_list: bool) -> None:
     """Bring in published questions from SOURCE: a JSONL, a JSON file that is one array of rows (.json), a Parquet file
     or a folder of such files, a folder that `datasets` saved, or a dataset of the Hugging Face hub (hf:OWNER/NAME,
     hf:OWNER/NAME@REVISION, either with #SPLIT).
@@ -31,8 +32,20 @@ def command(source: Path, output: Path) -> None:
 
     questions = load_lpfqa(source)
     write_questions([(output, questions)], source=source)
-    for line in _told(output, questions):
+    for line in [*_told(output, questions), *(map(_taken_for, questions) if as_list else ())]:
         click.echo(line)
+
+
+def _taken_for(question: "Question") -> str:
+    from toolablate.traces.terminal.plain import one_line
+
+    said, rubric = ["reference"], question.rubric
+    if question.target.kind == "choice":
+        options = len(question.choices) or "the prompt's"
+        said = [f"choice {', '.join(question.target.letters)} of {options}"]
+    if rubric is not None:
+        said += ["points"] * bool(rubric.points) + ["own judge prompt"] * (rubric.prompt is not None)
+    return f"{one_line(question.id)}: {', '.join(said)}"
 
 
 def _told(output: Path, questions: Sequence["Question"]) -> list[str]:

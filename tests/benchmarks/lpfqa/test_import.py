@@ -19,8 +19,9 @@ from toolablate.traces.errors import InputError
 MADE = [json.loads(line)["row"] for line in Path(__file__).with_name("rows.jsonl").read_text("utf-8").splitlines()]
 
 
-def bring(source: Path, output: Path) -> Result:
-    return CliRunner().invoke(group, ["lpfqa", "import", str(source), "-o", str(output)], catch_exceptions=False)
+def bring(source: Path, output: Path, *options: str) -> Result:
+    command = ["lpfqa", "import", str(source), "-o", str(output), *options]
+    return CliRunner().invoke(group, command, catch_exceptions=False)
 
 
 def as_json(path: Path) -> None:
@@ -51,6 +52,11 @@ def test_rows_become_a_question_file_of_a_plan(tmp_path: Path, name: str, write:
         "  1 with a judge prompt of its own",
         "  4 with letters, and options that cannot be told apart in its prompt",
     ]
+    listed = bring(source, output, "--list").output.splitlines()[7:]
+    assert len(listed) == 175
+    assert [line.partition(":")[0] for line in listed] == [question.id for question in questions]
+    assert sum("choice " in line and "of the prompt's" in line for line in listed) == 4
+    assert sum(", points" in line for line in listed) == 13
     plan = tmp_path / "plan.toml"
     plan.write_text(
         "conditions = ['none']\n[questions]\nfile = 'new/questions.jsonl'\nscorer = 'choice'\n"
