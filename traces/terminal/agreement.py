@@ -54,7 +54,7 @@ def agreement_view(report: AgreementReport) -> RenderableType:
     if report.regraded:
         parts += [_heading("The same answer graded more than once"), _regraded(report.regraded)]
     if report.judge_noise:
-        parts += [_heading("What that alone does to a comparison"), _noise(report.judge_noise)]
+        parts += [_heading("What that alone does to a comparison"), *_noise(report.judge_noise)]
     return Group(*parts, Padding(Text("\n".join(_footnotes(report)), style="dim"), (0, 1, 1, 1)))
 
 
@@ -179,12 +179,16 @@ def _regraded(rows: Sequence[Regraded]) -> Fitted:
     )
 
 
-def _noise(rows: Sequence[JudgeNoise]) -> Fitted:
+def _noise(found: Sequence[JudgeNoise]) -> Iterator[RenderableType]:
+    for (judge, way), rows in groupby(found, key=lambda row: (row.judge, row.way)):
+        yield Text.assemble(" ", (one_line(judge), "bold"), f"  {WAYS[way]}", overflow="fold")
+        yield _noise_of(list(rows))
+
+
+def _noise_of(rows: Sequence[JudgeNoise]) -> Fitted:
     return Fitted(
         (
-            names("judge", [_name(row.judge) for row in rows], common=True),
             *_arm(rows),
-            words("how", [WAYS[row.way] for row in rows], common=True),
             figures("n", [f"{row.questions:,}" for row in rows], common=True),
             figures("noise", [numbers.percent(row.noise_flips) for row in rows]),
             figures("by the judge", [Text(f"{row.judge_flips:.1f}", style="bold") for row in rows]),
@@ -227,6 +231,8 @@ def _footnotes(report: AgreementReport) -> Iterator[str]:
         yield f"p Holm: that {tested}, corrected for {numbers.counted(len(report.shifts), 'test')}."
     if any(row.differential_points is not None for row in report.shifts):
         yield "unlike: points that errors make which differ by condition; errors that do not only shrink an effect."
+    if any(row.way == "same_text" and not row.differing for row in report.regraded):
+        yield "same text: where a judge's replies are recorded, equal answers share one, and so never differ."
     if report.judge_noise:
         yield "noise: questions that go one way between two runs of the baseline, and how many the judge alone turns."
         yield "judge alone: what a comparison could see if nothing varied but the judge's grades of the same answers."

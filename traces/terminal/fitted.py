@@ -129,16 +129,17 @@ class Blocks:
 
     first: Column
     columns: tuple[Column, ...]
+    styles: tuple[str, ...] = ()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         name = _readable(self.first)
         block: list[Column] = []
         for column in self.columns:
             if block and _total([name, *(each.width for each in (*block, column))], 0) > options.max_width:
-                yield Fitted((self.first, *block))
+                yield Fitted((self.first, *block), self.styles)
                 block = []
             block.append(column)
-        yield Fitted((self.first, *block))
+        yield Fitted((self.first, *block), self.styles)
 
 
 def _folded(text: Text, style: str) -> Text:

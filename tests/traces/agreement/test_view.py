@@ -78,6 +78,21 @@ def test_every_figure_has_its_place_where_there_is_room() -> None:
     assert "Not shown" not in page
 
 
+def test_what_a_judges_noise_does_is_a_table_for_each_judge_in_a_terminal_of_usual_width() -> None:
+    _, report = made(model="deepseek/deepseek-v3.2-thinking")
+    lines = shown(agreement_view(report), 80).partition("What that alone does")[2].splitlines()
+    assert [line.strip() for line in lines if "judge[" in line] == [f"{JUDGE}  graded again", f"{OTHER}  same text"]
+    assert sum(line.split()[-6:] == ["the", "judge", "could", "see", "judge", "alone"] for line in lines) == 2
+
+
+def test_equal_answers_that_never_differ_may_share_a_recorded_reply() -> None:
+    rows = [(trial(f"q{n}", "none", repeat), {JUDGE: n % 2, OTHER: n % 2}) for n in range(50) for repeat in (0, 1)]
+    found = graded(rows)
+    report = agreement_report(found, [(JUDGE, OTHER)], "none", answers={seen.trial: "yes" for seen, _ in rows})
+    assert {(row.way, row.differing) for row in report.regraded} == {("same_text", 0)}
+    assert "recorded, equal answers share one" in " ".join(shown(agreement_view(report)).split())
+
+
 def test_what_is_undefined_is_a_dash() -> None:
     rows = [(trial(f"q{n}"), {RULE: 1, JUDGE: 1}) for n in range(50)]
     found = graded(rows)

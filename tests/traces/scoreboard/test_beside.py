@@ -1,9 +1,11 @@
 """Ranks beside other benchmarks: who is matched with whom, and who is left."""
 
 import pytest
+from tests.traces.pages import shown
 from tests.traces.scoreboard.boards import right, seen
 
 from toolablate.traces.analysis.scoreboard import Beside, OtherBenchmark, scoreboard
+from toolablate.traces.terminal import scoreboard_view
 
 
 def beside(counts: dict[str, int], scores: dict[str, float]) -> Beside:
@@ -33,6 +35,13 @@ def test_names_match_whatever_their_case_where_that_leaves_no_doubt() -> None:
     exact = beside({"gpt": 2, "GPT": 1}, {"gpt": 1, "GPT": 2})
     assert [(row.model, row.other_score) for row in exact.rows] == [("gpt", 1), ("GPT", 2)]
     assert [row.other_score for row in beside({"gpt": 2}, {"gpt": 1, "GPT": 2}).rows] == [1]
+
+
+def test_blanks_in_names_do_not_part_a_model_from_itself_and_both_names_are_told() -> None:
+    trials = [*seen("Qwen 3", right(3, 60)), *seen("glm", right(2, 60))]
+    board = scoreboard(trials, "none", others=[OtherBenchmark("other", {" qwen  3 ": 1, "glm": 2})])
+    assert [(row.model, row.other_model) for row in board.beside[0].rows] == [("Qwen 3", " qwen  3 "), ("glm", "glm")]
+    assert "Taken for the same model: Qwen 3 = qwen 3." in shown(scoreboard_view(board))
 
 
 def test_too_few_matches_have_no_correlation() -> None:

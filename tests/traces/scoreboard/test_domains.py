@@ -9,7 +9,7 @@ import pytest
 from tests.traces.pages import shown
 from tests.traces.scoreboard.boards import columns, once, percents, right, seen
 
-from toolablate.traces.analysis.scoreboard import domains_csv, scoreboard
+from toolablate.traces.analysis.scoreboard import OtherBenchmark, domains_csv, scoreboard
 from toolablate.traces.analysis.scoreboard.answered import answered
 from toolablate.traces.analysis.scoreboard.standings import standings
 from toolablate.traces.errors import InputError
@@ -66,6 +66,40 @@ def test_what_infrastructure_spoiled_is_not_wrong_and_is_told() -> None:
     assert percents(found.overall.scores) == {"a": "66.67", "b": "25.00"}
     assert [(row.model, row.rank, row.missing) for row in found.standings] == [("a", 1, 1), ("b", 2, 0), ("c", None, 4)]
     assert found.overall.mean == pytest.approx((200 / 3 + 25) / 2)
+
+
+def test_a_score_over_fewer_questions_than_its_column_says_over_how_many() -> None:
+    """A model that an outage left with one right answer is the best of its column, but not over the same questions."""
+    trials = [
+        *seen("whole", once([1.0, 0.0] * 3), domains=DOMAINS),
+        *seen("broken", once([1.0, *[None] * 5]), domains=DOMAINS),
+    ]
+    page = shown(scoreboard_view(scoreboard(trials, "none")))
+    rows = [line.split() for line in page.splitlines()]
+    assert ["broken", "▲*100.00", "(1)", "-", "▲*100.00", "(1)"] in rows
+    assert ["whole", "*50.00", "▲*50.00", "*50.00"] in rows
+    assert ["law", "4", "75.00", "broken", "(1)", "100.00", "whole", "50.00"] in rows
+    assert "(n): over n of the column's questions alone" in page
+    assert "Left out: 5 questions that some model has no score of (broken 5)." in page
+    assert "(n):" not in shown(scoreboard_view(scoreboard(trials[:6], "none")))
+
+
+def test_stand_ins_beside_models_are_told_apart_in_every_table() -> None:
+    real, fake = (
+        [each for c in ("none", "python") for each in seen(name, right(3, 6), condition=c, domains=DOMAINS)]
+        for name in ("real", "fake")
+    )
+    fake = [replace(each, simulated=True) for each in fake]
+    other = OtherBenchmark("other", {"real": 1, "fake": 2})
+    page = shown(scoreboard_view(scoreboard([*real, *fake], "none", others=[other])))
+    lines = [line.strip() for line in page.splitlines()]
+    tables = sum(line.startswith("real ") for line in lines)
+    assert tables == sum(line.startswith("fake (simulated) ") for line in lines) == 6
+    assert "(simulated): a stand-in that imitates a model, no measurement" in page
+    assert " SIMULATED " not in page
+    alone = shown(scoreboard_view(scoreboard(fake, "none")))
+    assert " SIMULATED " in alone
+    assert "(simulated)" not in alone
 
 
 def test_what_became_of_trials_is_counted_on_both_sides() -> None:

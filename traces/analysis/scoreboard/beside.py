@@ -20,8 +20,8 @@ class OtherBenchmark:
 
 
 def beside(found: Answered, standings: Sequence[Standing], other: OtherBenchmark, *, seed: int = 0) -> Beside:
-    """Models are matched by name, and by name whatever its case where that leaves no doubt. Ranks are among the models
-    that have both scores."""
+    """Models are matched by name, and by name whatever its case and blanks where that leaves no doubt. Ranks are among
+    the models that have both scores."""
     ours = {each.model: each.accuracy.percent for each in standings if each.accuracy.percent is not None}
     theirs = _matched(list(ours), other.scores)
     models = [model for model in ours if model in theirs]
@@ -32,7 +32,7 @@ def beside(found: Answered, standings: Sequence[Standing], other: OtherBenchmark
     return Beside(
         benchmark=other.name,
         rows=tuple(
-            BesideRow(model, score, rank, interval, other_score, other_rank)
+            BesideRow(model, score, rank, interval, theirs[model], other_score, other_rank)
             for model, score, rank, interval, other_score, other_rank in zip(
                 models, scores[0], ranks[0], intervals, scores[1], ranks[1], strict=True
             )
@@ -47,11 +47,15 @@ def _matched(models: Sequence[str], names: Collection[str]) -> dict[str, str]:
     """The name that another benchmark has for a model."""
     exact = [name for name in names if name in models]
     left = [name for name in names if name not in exact]
-    here, there = (Counter(name.casefold() for name in each) for each in ([*models], left))
-    loose = {name.casefold(): name for name in left}
+    here, there = (Counter(map(_loosely, each)) for each in ([*models], left))
+    loose = {_loosely(name): name for name in left}
     found = {model: model for model in exact}
     for model in models:
-        same = model.casefold()
+        same = _loosely(model)
         if model not in found and here[same] == 1 and there[same] == 1:
             found[model] = loose[same]
     return found
+
+
+def _loosely(name: str) -> str:
+    return " ".join(name.split()).casefold()

@@ -208,12 +208,14 @@ class Ablation:
 
 @dataclass(frozen=True, slots=True)
 class BesideRow:
-    """Ranks are among the models that have a score on both; `ranks95` is of `rank`."""
+    """Ranks are among the models that have a score on both; `ranks95` is of `rank`. `other_model` is the name that the
+    other benchmark has for the model."""
 
     model: str
     score: float
     rank: int
     ranks95: RankInterval | None
+    other_model: str
     other_score: float
     other_rank: int
 

@@ -11,7 +11,7 @@ from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.fitted import Fitted, figures, names
 from toolablate.traces.terminal.numbers import SIGNIFICANT
 from toolablate.traces.terminal.plain import one_line
-from toolablate.traces.terminal.scoreboard.parts import SMALL, change, named, note, percent, spoiled, title
+from toolablate.traces.terminal.scoreboard.parts import SMALL, change, model_names, note, percent, spoiled, title
 
 LUCK = "~"
 
@@ -25,16 +25,16 @@ def ablation_part(found: Scoreboard) -> Iterator[RenderableType]:
     for condition in dict.fromkeys(row.condition for row in found.ablation.rows):
         rows = [row for row in found.ablation.rows if row.condition == condition]
         yield title(f"{one_line(condition)} against {one_line(found.baseline)}")
-        yield _table(rows, averages.get(condition))
+        yield _table(found, rows, averages.get(condition))
     yield note(_notes(found.ablation))
 
 
-def _table(rows: Sequence[ToolEffect], average: AverageEffect | None) -> Fitted:
+def _table(found: Scoreboard, rows: Sequence[ToolEffect], average: AverageEffect | None) -> Fitted:
     tested: list[Row] = [*rows, *([average] if average else [])]
     # Below the averages two rows of their own say which relative change each is.
     blank = [""] * (2 if average else 0)
     columns = (
-        names("model", [*(named(row.model) for row in rows), *_average_names(average)]),
+        names("model", [*model_names(found, (row.model for row in rows)), *_average_names(average)]),
         figures("n", [*(f"{_small(row)}{row.questions:,}" for row in tested), *blank]),
         figures("base", [*(percent(row.baseline_score) for row in tested), *blank]),
         figures("score", [*(percent(row.score) for row in tested), *blank]),
@@ -78,7 +78,10 @@ def _points(row: Row) -> Text:
 
 
 def _notes(found: Ablation) -> Iterator[str]:
-    yield "Δ points: score less base. Δ relative: Δ points in percent of base. n: questions scored on both sides."
+    yield (
+        "base, score: percent. Δ points: score less base. Δ relative: Δ points in percent of base. n: questions scored"
+        " on both sides."
+    )
     yield (
         f"{LUCK}: luck may explain it (p Holm of {SIGNIFICANT:g} or more, or unknown), corrected for"
         f" {numbers.counted(found.comparisons, 'comparison')} in these tables."

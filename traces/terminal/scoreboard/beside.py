@@ -8,21 +8,21 @@ from toolablate.traces.analysis.scoreboard import Beside, Correlation, RankCorre
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.fitted import Fitted, figures, names
 from toolablate.traces.terminal.plain import one_line
-from toolablate.traces.terminal.scoreboard.parts import listed, named, note, percent, ranks, title
+from toolablate.traces.terminal.scoreboard.parts import listed, model_names, note, percent, ranks, title
 
 
 def beside_part(found: Scoreboard) -> Iterator[RenderableType]:
     for other in found.beside:
         yield title(f"Ranks here and on {one_line(other.benchmark)}")
         if other.rows:
-            yield _table(other)
+            yield _table(found, other)
         yield note(_notes(other))
 
 
-def _table(other: Beside) -> Fitted:
+def _table(found: Scoreboard, other: Beside) -> Fitted:
     return Fitted(
         (
-            names("model", [named(row.model) for row in other.rows]),
+            names("model", model_names(found, (row.model for row in other.rows))),
             figures("score", [percent(row.score) for row in other.rows]),
             figures("rank", [str(row.rank) for row in other.rows]),
             figures("95 % of rank", [ranks(row.ranks95) for row in other.rows]),
@@ -41,6 +41,8 @@ def _notes(other: Beside) -> Iterator[str]:
             f"Over {found.models} models: Spearman's rho {_value(found.spearman)}, Kendall's tau-b"
             f" {_value(found.kendall)}{_how(found)}."
         )
+    if alike := [f"{row.model} = {row.other_model}" for row in other.rows if row.model != row.other_model]:
+        yield f"Taken for the same model: {listed(alike)}."
     if other.only_here:
         yield f"Without a score there: {listed(other.only_here)}."
     if other.only_there:

@@ -6,23 +6,26 @@ from rich.console import RenderableType
 
 from toolablate.traces.analysis import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.traces.analysis.scoreboard import DomainScores, Scoreboard, Standing
-from toolablate.traces.terminal.fitted import Fitted, figures, names
+from toolablate.traces.terminal.fitted import Blocks, Fitted, figures, names
 from toolablate.traces.terminal.numbers import UNKNOWN
 from toolablate.traces.terminal.plain import one_line
 from toolablate.traces.terminal.scoreboard.parts import (
     BEST,
     SMALL,
-    Blocks,
+    STAND_IN,
     below,
     heading,
     interval,
     listed,
+    model_names,
     named,
     note,
+    over,
     percent,
     ranks,
     scores,
     spoiled,
+    stand_ins,
     title,
 )
 
@@ -32,7 +35,7 @@ NO_DOMAIN = "(no domain)"
 def standings_part(found: Scoreboard) -> Iterator[RenderableType]:
     rows = found.standings
     columns = [
-        names("model", [named(row.model) for row in rows]),
+        names("model", model_names(found, (row.model for row in rows))),
         figures("n", [f"{SMALL if row.accuracy.small else ''}{row.accuracy.questions:,}" for row in rows]),
         figures("score", [percent(row.accuracy.percent) for row in rows]),
         figures("95 % interval", [interval(row.accuracy.ci95) for row in rows]),
@@ -47,7 +50,7 @@ def standings_part(found: Scoreboard) -> Iterator[RenderableType]:
         ]
     yield title(f"Scores under {one_line(found.baseline)}, in percent")
     yield Fitted(tuple(columns))
-    yield note(_standing_notes(rows, repeated=repeated))
+    yield note(_standing_notes(found, repeated=repeated))
 
 
 def _runs(row: Standing) -> str:
@@ -55,13 +58,16 @@ def _runs(row: Standing) -> str:
     return f"{percent(row.repeat_mean)} ± {spread}"
 
 
-def _standing_notes(rows: tuple[Standing, ...], *, repeated: bool) -> Iterator[str]:
-    yield "score: each question's mean over its repeats, then the mean over questions."
+def _standing_notes(found: Scoreboard, *, repeated: bool) -> Iterator[str]:
+    rows = found.standings
+    yield "n: questions with a score. score: each question's mean over its repeats, then the mean over questions."
     yield "rank: equal scores share the better one. 95 % of rank: those that other questions of the kind could give."
     if repeated:
         yield "sd of runs: from one run of the same questions to the next, so less than other questions would change."
     if any(row.accuracy.small for row in rows):
         yield f"{SMALL}: {_few()}; do not rely on their intervals."
+    if stand_ins(found):
+        yield f"{STAND_IN.strip()}: a stand-in that imitates a model, no measurement; means of models hold it too."
     yield from spoiled((row.model, row) for row in rows)
     if missing := [f"{one_line(row.model)} {row.missing:,}" for row in rows if row.missing]:
         yield f"Scores are not over the same questions. Without a score that others have: {listed(missing)}."
@@ -70,7 +76,7 @@ def _standing_notes(rows: tuple[Standing, ...], *, repeated: bool) -> Iterator[s
 def domains_part(found: Scoreboard) -> Iterator[RenderableType]:
     if not found.domains:
         return
-    rows, styles = below([row.model for row in found.standings])
+    rows, styles = below(found, (row.model for row in found.standings))
     yield title(f"By domain under {one_line(found.baseline)}, in percent")
     yield Blocks(
         names("model", rows),
@@ -80,12 +86,18 @@ def domains_part(found: Scoreboard) -> Iterator[RenderableType]:
         ),
         styles,
     )
-    marked = any(each.accuracy.small for column in (*found.domains, found.overall) for each in column.scores)
-    small = f" {SMALL}: {_few()}; such scores say little." if marked else ""
-    yield note([f"{BEST}: the best of its column, all of them where they are equal.{small}"])
+    yield note(_cell_notes((*found.domains, found.overall)))
     yield title("The highest and the lowest model of each domain")
     yield _extremes((*found.domains, found.overall))
     yield note(["The highest and lowest of many scores are partly luck, the more so the fewer questions."])
+
+
+def _cell_notes(columns: tuple[DomainScores, ...]) -> Iterator[str]:
+    yield f"{BEST}: the best of its column, all of them where they are equal."
+    if any(each.accuracy.small for column in columns for each in column.scores):
+        yield f"{SMALL}: {_few()}; such scores say little."
+    if any(over(each, column.questions) for column in columns for each in column.scores if each.accuracy.questions):
+        yield "(n): over n of the column's questions alone, so not to be set beside scores over all of them."
 
 
 def _extremes(columns: tuple[DomainScores, ...]) -> Fitted:
@@ -97,13 +109,17 @@ def _extremes(columns: tuple[DomainScores, ...]) -> Fitted:
             names("domain", [named(_name(column)) for column in columns]),
             figures("n", [f"{column.questions:,}" for column in columns]),
             figures("mean", [percent(column.mean) for column in columns]),
-            names("highest", [listed(column.highest) for column in columns]),
+            names("highest", [_who(column, column.highest) for column in columns]),
             figures("score", [percent(max(each, default=None)) for each in bounds]),
-            names("lowest", [listed(column.lowest) for column in columns]),
+            names("lowest", [_who(column, column.lowest) for column in columns]),
             figures("score", [percent(min(each, default=None)) for each in bounds]),
         ),
         ("",) * (len(columns) - 1) + ("bold",),
     )
+
+
+def _who(column: DomainScores, models: tuple[str, ...]) -> str:
+    return listed([f"{each.model}{over(each, column.questions)}" for each in column.scores if each.model in models])
 
 
 def _name(column: DomainScores, *, short: bool = False) -> str:

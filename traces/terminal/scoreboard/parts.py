@@ -1,19 +1,19 @@
 """What the tables of a scoreboard share: titles, notes, figures with two decimals as papers print them, and marks."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
-from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.traces.analysis.scoreboard import ModelScore, Standing, ToolEffect
-from toolablate.traces.terminal.fitted import READABLE_NAME_CELLS, Column, Fitted, figures
+from toolablate.traces.analysis.scoreboard import ModelScore, Scoreboard, Standing, ToolEffect
+from toolablate.traces.terminal.fitted import Column, figures
 from toolablate.traces.terminal.numbers import MINUS, UNKNOWN
 from toolablate.traces.terminal.plain import inert, one_line, shortened
 
 BEST = "▲"
 SMALL = "*"
+STAND_IN = " (simulated)"
 TITLE_CELLS = 14
 SPOILED = {
     "unparsed": "Trials without an answer that could be read, wrong unless the plan excludes them",
@@ -22,27 +22,6 @@ SPOILED = {
 }
 NAMED = 8
 """How many names a note lists."""
-
-
-@dataclass(frozen=True, slots=True)
-class Blocks:
-    """A table with more columns than there is room for: as many tables below each other as it takes, each with the
-    first column and those that are next."""
-
-    first: Column
-    columns: tuple[Column, ...]
-    styles: tuple[str, ...] = ()
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        name = max(self.first.narrowest, min(self.first.width, READABLE_NAME_CELLS))
-        block: list[Column] = []
-        for column in self.columns:
-            # The box draws a blank at both edges and one between columns.
-            if block and name + sum(each.width + 1 for each in (*block, column)) + 2 > options.max_width:
-                yield Fitted((self.first, *block), self.styles)
-                block = []
-            block.append(column)
-        yield Fitted((self.first, *block), self.styles)
 
 
 def title(text: str) -> RenderableType:
@@ -55,6 +34,17 @@ def note(lines: Iterable[str]) -> RenderableType:
 
 def named(text: str) -> Text:
     return inert(one_line(text))
+
+
+def stand_ins(found: Scoreboard) -> frozenset[str]:
+    """The simulated models, where there are others as well: where there are none the banner says it of all."""
+    simulated = frozenset(row.model for row in found.standings if row.simulated)
+    return simulated if len(simulated) < len(found.standings) else frozenset()
+
+
+def model_names(found: Scoreboard, models: Iterable[str]) -> list[Text]:
+    marked = stand_ins(found)
+    return [Text.assemble(named(name), STAND_IN) if name in marked else named(name) for name in models]
 
 
 def heading(text: str) -> str:
@@ -97,19 +87,26 @@ def ranks(bounds: tuple[int, int] | None) -> str:
     return str(bounds[0]) if bounds[0] == bounds[1] else f"{bounds[0]}-{bounds[1]}"
 
 
-def score(each: ModelScore) -> Text:
-    """Bold where it is best, which its sign says as well."""
+def score(each: ModelScore, questions: int) -> Text:
+    """Bold where it is best, which its sign says as well; with how many of the column's questions it is over, where
+    these are not all."""
     if each.accuracy.percent is None:
         return Text(UNKNOWN)
     marks = f"{BEST if each.best else ''}{SMALL if each.accuracy.small else ''}"
-    return Text(f"{marks}{percent(each.accuracy.percent)}", style="bold" if each.best else "")
+    return Text(f"{marks}{percent(each.accuracy.percent)}{over(each, questions)}", style="bold" if each.best else "")
+
+
+def over(each: ModelScore, questions: int) -> str:
+    own = each.accuracy.questions
+    return f" ({own:,})" if own < questions else ""
 
 
 def scores(name: str, column: Sequence[ModelScore], mean: float | None, questions: int) -> Column:
     """Of models, then their mean, then how many questions it is over."""
-    return figures(name, [*map(score, column), percent(mean), f"{questions:,}"])
+    return figures(name, [*(score(each, questions) for each in column), percent(mean), f"{questions:,}"])
 
 
-def below(models: Sequence[str]) -> tuple[list[Text], tuple[str, ...]]:
+def below(found: Scoreboard, models: Iterable[str]) -> tuple[list[Text], tuple[str, ...]]:
     """The names of the rows of such columns, and their styles."""
-    return [*map(named, models), Text("mean of models"), Text("questions")], ("",) * len(models) + ("bold", "dim")
+    rows = model_names(found, models)
+    return [*rows, Text("mean of models"), Text("questions")], ("",) * len(rows) + ("bold", "dim")

@@ -11,7 +11,7 @@ from toolablate.traces.terminal.simulated import simulated_banner
 def scoreboard_view(found: Scoreboard) -> RenderableType:
     """Scores and domains under the baseline, sets of questions, difficulty, tools, and ranks elsewhere."""
     return Group(
-        *([simulated_banner()] if any(row.simulated for row in found.standings) else []),
+        *([simulated_banner()] if all(row.simulated for row in found.standings) else []),
         *standings_part(found),
         *domains_part(found),
         *filtered_part(found),
