@@ -47,8 +47,7 @@ def agreement_view(report: AgreementReport) -> RenderableType:
     """Two scorers after two: how far they agree and what each says, and whether they differ by condition; then how
     often a judge grades the same answer otherwise."""
     parts: list[RenderableType] = []
-    if any(row.simulated for row in report.agreements):
-        parts.append(simulated_banner())
+    parts += _stand_ins([row for row in report.agreements if row.model is not None])
     for pair, rows in groupby(report.agreements, key=lambda row: (row.first, row.second)):
         parts += _pair(pair, list(rows), [row for row in report.shifts if (row.first, row.second) == pair])
     if report.regraded:
@@ -62,10 +61,19 @@ def disagreements_table(found: Sequence[Disagreement]) -> RenderableType:
     """The trials that two scorers differ on, each with the beginning of its id, by which `show` finds it."""
     if not found:
         return Text("No trial on which two scorers differ.", style="yellow")
-    parts: list[RenderableType] = [simulated_banner()] if any(each.simulated for each in found) else []
+    parts: list[RenderableType] = [*_stand_ins(found)]
     for pair, each in groupby(found, key=lambda row: (row.first, row.second)):
         parts += [_title(pair), _differing(list(each))]
     return Group(*parts)
+
+
+def _stand_ins(rows: Sequence[Agreement] | Sequence[Disagreement]) -> Iterator[RenderableType]:
+    """Names them where there are other models as well."""
+    if all(row.simulated for row in rows) and rows:
+        yield simulated_banner()
+    elif simulated := sorted({one_line(row.model or "") for row in rows if row.simulated}):
+        said = f"{', '.join(simulated)}: stand-ins that imitate models; what holds them is no measurement."
+        yield Padding(Text(f"Simulated: {said}", overflow="fold"), (0, 1))
 
 
 def _pair(pair: tuple[str, str], rows: Sequence[Agreement], shifts: Sequence[Shift]) -> list[RenderableType]:

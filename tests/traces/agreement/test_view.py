@@ -85,6 +85,20 @@ def test_what_a_judges_noise_does_is_a_table_for_each_judge_in_a_terminal_of_usu
     assert sum(line.split()[-6:] == ["the", "judge", "could", "see", "judge", "alone"] for line in lines) == 2
 
 
+def test_stand_ins_are_named_where_other_models_stand_beside_them() -> None:
+    rows = [
+        (replace(trial(f"q{n}", model=model), simulated=model == "fake"), {RULE: n % 2, JUDGE: n % 3 > 0})
+        for model in ("fake", "real")
+        for n in range(50)
+    ]
+    found = graded(rows)
+    report = agreement_report(found, [(RULE, JUDGE)], "none", answers={})
+    for view in (agreement_view(report), disagreements_table(disagreements(found, [(RULE, JUDGE)]))):
+        page = shown(view)
+        assert "Simulated: fake: stand-ins" in page
+        assert " SIMULATED " not in page
+
+
 def test_equal_answers_that_never_differ_may_share_a_recorded_reply() -> None:
     rows = [(trial(f"q{n}", "none", repeat), {JUDGE: n % 2, OTHER: n % 2}) for n in range(50) for repeat in (0, 1)]
     found = graded(rows)
