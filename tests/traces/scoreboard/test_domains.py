@@ -1,15 +1,17 @@
 """Models by domain: means over repeats, ties, failures, order."""
 
+import json
 import random
 import statistics
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.traces.pages import shown
 from tests.traces.scoreboard.boards import columns, once, percents, right, seen
 
-from toolablate.traces.analysis.scoreboard import OtherBenchmark, domains_csv, scoreboard
+from toolablate.traces.analysis.scoreboard import OtherBenchmark, domains_csv, scoreboard, scoreboard_json
 from toolablate.traces.analysis.scoreboard.answered import answered
 from toolablate.traces.analysis.scoreboard.standings import standings
 from toolablate.traces.errors import InputError
@@ -162,3 +164,10 @@ def test_the_domain_table_as_csv() -> None:
         ["'=a", "domain", "law", "1", "100.0"],
         ["'=a", "domain", "", "1", "0.0"],
     ]
+
+
+def test_what_json_has_is_in_the_guide() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "lpfqa.md").read_text(encoding="utf-8")
+    found = json.loads(scoreboard_json(scoreboard([*seen("a", right(1, 2)), *seen("b", right(2, 2))], "none")))
+    names = {*found, *(each["name"] for each in found["filtered"]["sets"][1:])}
+    assert {name for name in names if f"`{name}`" not in guide} == set()
