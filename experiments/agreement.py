@@ -7,6 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 from toolablate.experiments.comparing import observe, paired
+from toolablate.experiments.replies import WORLD
 from toolablate.experiments.scorer_names import scorer_meant
 from toolablate.traces.analysis.agreement import (
     AgreementReport,
@@ -34,8 +35,8 @@ SECOND = (
 @dataclass(frozen=True, slots=True)
 class Graded:
     """Trials with the scores of several scorers, the pairs of these to set side by side, the baseline's name and the
-    order of the conditions. `answers` has for each trial that a judge has graded a digest of its answer; `left_out`
-    counts ended trials of the store that the chosen run did not call for."""
+    order of the conditions. `answers` has for each trial that a judge has graded a digest of its answer, none where
+    judges' replies are recorded; `left_out` counts ended trials of the store that the chosen run did not call for."""
 
     gradings: Gradings
     pairs: tuple[tuple[str, str], ...]
@@ -55,23 +56,22 @@ def read_graded(path: Path, *, run: str = "latest", scorers: Sequence[str] = (),
     """The trials that one run called for (`latest`, or the beginning of its id), or `all` that the store holds, with
     the scores of all scorers or of those that are named. Without `with_answers` no trace is read, which is quicker, and
     answers of the same text are not known. Raises InputError where no trial has scores by two of them, StoreError."""
-    if len(set(scorers)) == 1:
-        raise InputError(
-            f"--scorer names one scorer alone: {one_line(scorers[0])}",
-            hint="Name another beside it, or none to set all of them side by side.",
-            code="usage",
-        )
     with Store(path) as store, store.at_one_moment():
         known = store.scorers()
         if not known:
             raise InputError(f"{path} holds no score yet", hint="toolablate run PLAN", code="no_scorer")
-        chosen = list(dict.fromkeys(scorer_meant(known, said) for said in scorers)) or ordered(
-            known, [name for each in store.runs() for name in each.scorers]
-        )
+        named = list(dict.fromkeys(scorer_meant(known, said) for said in scorers))
+        if len(named) == 1:
+            raise InputError(
+                f"--scorer names one scorer alone: {one_line(named[0])}",
+                hint="Name another beside it, or none to set all of them side by side.",
+                code="usage",
+            )
+        chosen = named or ordered(known, [name for each in store.runs() for name in each.scorers])
         trials = paired(store, run=run, scorer=chosen[0])
         found = gradings({scorer: observe(store, run=run, scorer=scorer) for scorer in chosen})
         pairs = _pairs(path, found, combinations(found, 2) if scorers else scorer_pairs(found))
-        answers = _answers(store, found) if with_answers else {}
+        answers = _answers(store, found) if with_answers and not _recorded(store) else {}
     return Graded(found, tuple(pairs), trials.baseline, trials.order, answers, trials.left_out)
 
 
@@ -88,6 +88,11 @@ def _pairs(path: Path, found: Gradings, pairs: Iterable[tuple[str, str]]) -> lis
             f"The trials of {path} have scores by one scorer alone: {names}" if found else f"No trial is scored: {path}"
         )
     raise InputError(told, hint=SECOND, code="one_scorer")
+
+
+def _recorded(store: Store) -> bool:
+    """Whether a judge's replies may be kept and shared by equal answers, of which two then say nothing of its noise."""
+    return any(run.world.get(WORLD, "live") != "live" for run in store.runs())
 
 
 def _answers(store: Store, found: Gradings) -> dict[str, str]:

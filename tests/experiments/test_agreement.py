@@ -26,14 +26,24 @@ Graders = Mapping[str, Callable[[int, Trial], float | None]]
 """What each scorer makes of the trials, by their number; a scorer that gives -1 has not looked."""
 
 
-def write(path: Path, graders: Graders, *, identity: str = "run-1", questions: int = 12, repeats: int = 2) -> None:
+def write(
+    path: Path,
+    graders: Graders,
+    *,
+    identity: str = "run-1",
+    questions: int = 12,
+    repeats: int = 2,
+    world: Mapping[str, str] = {},
+) -> None:
     """Trials of which the repeats of a question end with the same text."""
 
     async def fill() -> None:
         with Recorder(path) as recorder:
             asked = tuple(samples.question(number) for number in range(questions))
             planned = samples.trials(asked, repeats=repeats)
-            run = samples.run(identity).model_copy(update={"baseline": "none", "scorers": (next(iter(graders)),)})
+            run = samples.run(identity).model_copy(
+                update={"baseline": "none", "scorers": (next(iter(graders)),), "world": dict(world)}
+            )
             recorder.plan(run, asked, [samples.MODEL], [samples.NONE, samples.CODE], planned)
             for trial in planned:
                 if trial.id not in recorder.finished_trials():
@@ -195,3 +205,27 @@ def test_trials_of_other_runs_are_left_out_and_told(tmp_path: Path) -> None:
     assert "The store holds 32 more trials, which this run did not call for: see --run" in told
     assert len(read_graded(store, run="all").gradings["choice"]) == 48
     assert read_graded(store, run="all", with_answers=False).answers == {}
+
+
+@pytest.mark.parametrize(
+    ("replies", "ways"),
+    [
+        ("live", {"again", "same_text"}),
+        ("record replies.sqlite", {"again"}),
+        ("replay 569a672ad5c77637", {"again"}),
+    ],
+)
+def test_equal_answers_say_nothing_of_noise_where_they_share_a_recorded_grade(
+    tmp_path: Path, replies: str, ways: set[str]
+) -> None:
+    store = tmp_path / "s.sqlite"
+    write(store, FOUR, world={"replies": replies})
+    assert {row["way"] for row in figures(store)["regraded"]} == ways
+
+
+def test_two_names_of_one_judge_are_one_scorer(tmp_path: Path) -> None:
+    store = tmp_path / "s.sqlite"
+    write(store, FOUR)
+    with pytest.raises(InputError, match="names one scorer alone") as caught:
+        agreement(store, "--scorer", JUDGE, "--scorer", "m")
+    assert caught.value.code == "usage"

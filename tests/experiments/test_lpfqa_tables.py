@@ -284,6 +284,19 @@ def test_more_domains_than_fit_are_shown_block_by_block() -> None:
     assert [len(names) - 1 for names in headings] == [3, 3, 3]
 
 
+def test_domains_whose_names_are_cut_alike_keep_enough_to_tell_them_apart() -> None:
+    domains = ["Materials Engineering", "Materials Science and Engineering", "Mathematics"] * 3
+    page = shown(scoreboard_view(scoreboard(seen("a", right(3, 9), domains=domains), "none")), 120)
+    (heading,) = [line for line in page.splitlines() if line.startswith(" model ") and "Overall" in line]
+    assert re.split(r"\s{2,}", heading.strip()) == [
+        "model",
+        "Materials Engineering",
+        "Materials…ngineering",
+        "Mathematics",
+        "Overall",
+    ]
+
+
 def test_one_model_is_told_why_no_questions_are_chosen_by_its_results() -> None:
     page = " ".join(shown(scoreboard_view(scoreboard(seen("a", right(3, 6)), "none"))).split())
     assert "is not shown: of fewer than two models that says nothing of the questions." in page

@@ -14,7 +14,7 @@ from toolablate.traces.terminal.scoreboard.parts import (
     SMALL,
     STAND_IN,
     below,
-    heading,
+    headings,
     interval,
     listed,
     model_names,
@@ -76,19 +76,20 @@ def _standing_notes(found: Scoreboard, *, repeated: bool) -> Iterator[str]:
 def domains_part(found: Scoreboard) -> Iterator[RenderableType]:
     if not found.domains:
         return
+    columns = (*found.domains, found.overall)
     rows, styles = below(found, (row.model for row in found.standings))
     yield title(f"By domain under {one_line(found.baseline)}, in percent")
     yield Blocks(
         names("model", rows),
         tuple(
-            scores(_name(column, short=True), column.scores, column.mean, column.questions)
-            for column in (*found.domains, found.overall)
+            scores(heading, column.scores, column.mean, column.questions)
+            for heading, column in zip(headings(map(_name, columns)), columns, strict=True)
         ),
         styles,
     )
-    yield note(_cell_notes((*found.domains, found.overall)))
+    yield note(_cell_notes(columns))
     yield title("The highest and the lowest model of each domain")
-    yield _extremes((*found.domains, found.overall))
+    yield _extremes(columns)
     yield note(["The highest and lowest of many scores are partly luck, the more so the fewer questions."])
 
 
@@ -122,11 +123,8 @@ def _who(column: DomainScores, models: tuple[str, ...]) -> str:
     return listed([f"{each.model}{over(each, column.questions)}" for each in column.scores if each.model in models])
 
 
-def _name(column: DomainScores, *, short: bool = False) -> str:
-    if column.domain is None:
-        return "Overall"
-    name = column.domain or NO_DOMAIN
-    return heading(name) if short else name
+def _name(column: DomainScores) -> str:
+    return "Overall" if column.domain is None else column.domain or NO_DOMAIN
 
 
 def _few() -> str:

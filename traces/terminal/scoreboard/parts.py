@@ -47,9 +47,17 @@ def model_names(found: Scoreboard, models: Iterable[str]) -> list[Text]:
     return [Text.assemble(named(name), STAND_IN) if name in marked else named(name) for name in models]
 
 
-def heading(text: str) -> str:
-    """Of a column of figures, which is as wide as its title."""
-    return shortened(one_line(text), TITLE_CELLS)
+def headings(texts: Iterable[str]) -> list[str]:
+    """Of columns of figures, which are as wide as their titles: shortened, but no more than tells them apart."""
+    whole = [one_line(text) for text in texts]
+    return [_heading(name, [other for other in whole if other != name]) for name in whole]
+
+
+def _heading(name: str, others: Sequence[str]) -> str:
+    cells = TITLE_CELLS
+    while (found := shortened(name, cells)) != name and any(shortened(other, cells) == found for other in others):
+        cells += 1
+    return found
 
 
 def listed(texts: Sequence[str]) -> str:
