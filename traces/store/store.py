@@ -186,7 +186,8 @@ class Store:
     def scores(self, trial: str) -> tuple[Score, ...]:
         """All scores of a trial's current trace."""
         rows = self._rows(
-            "SELECT scores.body FROM scores JOIN trials ON trials.current = scores.trace WHERE trials.id = ?",
+            "SELECT scores.body FROM scores JOIN trials ON trials.key = scores.trial AND trials.current = scores.trace"
+            " WHERE trials.id = ?",
             (self.find_trial(trial),),
         )
         return tuple(self._record(Score, row[0]) for row in rows)
