@@ -3,17 +3,20 @@
 from toolablate.traces.records._base import Record, TaggedRecord, canonical_json, clean_text, digest_json, digest_text
 from toolablate.traces.records.artifact import Artifact
 from toolablate.traces.records.attribution import Attribution, Mechanism, Method
+from toolablate.traces.records.budget import Budget
 from toolablate.traces.records.change import Change
-from toolablate.traces.records.condition import Budget, Condition, InterventionUse, ToolUse
+from toolablate.traces.records.condition import Condition, InterventionUse, ToolUse
 from toolablate.traces.records.event import (
     Answer,
     Event,
     Failure,
     FinishReason,
     Limit,
+    Mismatch,
     ModelCall,
     ModelReply,
     ModelRequest,
+    Rebuilt,
     ToolCall,
 )
 from toolablate.traces.records.exposure import Continuation
@@ -40,6 +43,19 @@ from toolablate.traces.records.question import (
     SpansTarget,
     Target,
 )
+from toolablate.traces.records.resumption import (
+    Again,
+    AnswerNow,
+    Drop,
+    Extend,
+    Repair,
+    ReplayChange,
+    Resumption,
+    Say,
+    SetAside,
+    Swap,
+    SwapContent,
+)
 from toolablate.traces.records.run import Run
 from toolablate.traces.records.score import JudgeCall, Judgement, Score, Verdict
 from toolablate.traces.records.trial import Environment, Outcome, Trace, Trial
@@ -58,7 +74,9 @@ from toolablate.traces.records.web import (
 )
 
 __all__ = [
+    "Again",
     "Answer",
+    "AnswerNow",
     "Artifact",
     "Attribution",
     "Budget",
@@ -67,8 +85,10 @@ __all__ = [
     "ChoiceTarget",
     "Condition",
     "Continuation",
+    "Drop",
     "Environment",
     "Event",
+    "Extend",
     "Failure",
     "FetchFailure",
     "FinishReason",
@@ -84,6 +104,7 @@ __all__ = [
     "Mechanism",
     "Message",
     "Method",
+    "Mismatch",
     "MissKind",
     "Model",
     "ModelCall",
@@ -98,18 +119,26 @@ __all__ = [
     "Question",
     "QuestionFile",
     "Rates",
+    "Rebuilt",
     "Record",
     "ReferenceTarget",
+    "Repair",
+    "ReplayChange",
+    "Resumption",
     "Rubric",
     "Run",
     "Sampling",
+    "Say",
     "Score",
     "ScriptedModel",
     "SearchReply",
     "SearchResult",
     "SearchStatus",
+    "SetAside",
     "SimulatedModel",
     "SpansTarget",
+    "Swap",
+    "SwapContent",
     "TaggedRecord",
     "Target",
     "ToolCall",

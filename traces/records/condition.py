@@ -3,16 +3,8 @@ from typing import ClassVar, Literal
 from pydantic import Field, JsonValue
 
 from toolablate.traces.records._base import Record, TaggedRecord
-
-
-class Budget(Record):
-    """What a trial may spend. When a limit is reached the model is asked once more, without tools, for its answer."""
-
-    turns: int = Field(default=12, gt=0)
-    tool_calls: int = Field(default=24, ge=0)
-    tokens: int | None = Field(default=None, gt=0)
-    cost_usd: float | None = Field(default=None, gt=0)
-    seconds: float = Field(default=600.0, gt=0)
+from toolablate.traces.records.budget import Budget
+from toolablate.traces.records.resumption import Resumption
 
 
 class ToolUse(Record):
@@ -34,7 +26,8 @@ class Condition(TaggedRecord):
 
     `tool_choice` is `auto`, `none`, `required` or the name of the tool that has to be called first. `reasoning` says
     whether what the model thought between its tool calls is given back to it. `parallel_tool_calls` None leaves to the
-    endpoint whether a reply may call several tools.
+    endpoint whether a reply may call several tools. `resumed` is set where its trials go on from an event of another
+    trial: they are counterfactuals of that one, and no arm of any plan.
     """
 
     not_identity: ClassVar[frozenset[str]] = frozenset({"name"})
@@ -48,3 +41,4 @@ class Condition(TaggedRecord):
     reasoning: Literal["keep", "drop"] = "keep"
     budget: Budget = Budget()
     interventions: tuple[InterventionUse, ...] = ()
+    resumed: Resumption | None = None

@@ -115,4 +115,22 @@ class Answer(_Event):
     limit: Limit | None = None
 
 
-Event = Annotated[ModelCall | ToolCall | Failure | Answer, Field(discriminator="kind")]
+class Mismatch(Record):
+    """A tool call of the record that gave something else when it was made again: the index of its event in the whole
+    conversation, and the beginnings of what was `recorded` and of what it gives `now`."""
+
+    event: int = Field(ge=0)
+    recorded: str
+    now: str
+
+
+class Rebuilt(_Event):
+    """Before a trial was taken up again, this many `calls` of its record were made again, so that kernel and pages are
+    as they were; `mismatches` tells where they may not be."""
+
+    kind: Literal["rebuilt"] = "rebuilt"
+    calls: int = Field(ge=0)
+    mismatches: tuple[Mismatch, ...] = ()
+
+
+Event = Annotated[ModelCall | ToolCall | Failure | Answer | Rebuilt, Field(discriminator="kind")]

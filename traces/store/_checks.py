@@ -59,10 +59,8 @@ def models(connection: sqlite3.Connection) -> Iterator[Finding]:
 
 
 def conditions(connection: sqlite3.Connection) -> Iterator[Finding]:
-    query = "SELECT id, digest, body, json_array(name) FROM conditions"
-    yield from _named(
-        connection, "condition", TypeAdapter(Condition), query, lambda condition, stored: stored == [condition.name]
-    )
+    query = "SELECT id, digest, body, json_array(name, parent) FROM conditions"
+    yield from _named(connection, "condition", TypeAdapter(Condition), query, _condition_fits)
 
 
 def _question_fits(question: Question, stored: list[Any]) -> bool:
@@ -74,6 +72,10 @@ def _question_fits(question: Question, stored: list[Any]) -> bool:
         question.language,
         question.cluster,
     ] and target in ("", question.key_identity())
+
+
+def _condition_fits(condition: Condition, stored: list[Any]) -> bool:
+    return stored == [condition.name, condition.resumed.trial if condition.resumed else None]
 
 
 def _model_fits(model: Any, stored: list[Any]) -> bool:

@@ -16,6 +16,7 @@ WITH failed AS (
     SELECT trials.key AS trial, trials.id AS id, trials.model AS model, traces.key AS trace,
         (SELECT body FROM events WHERE trace = traces.key AND kind = 'failure' ORDER BY seq DESC LIMIT 1) AS body
     FROM trials JOIN traces ON traces.key = trials.current
+        JOIN conditions ON conditions.key = trials.condition AND conditions.parent IS NULL
     WHERE traces.outcome = 'failed'
         AND (:run IS NULL OR trials.key IN (SELECT trial FROM run_trials WHERE run = :run))
 )

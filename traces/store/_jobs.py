@@ -43,8 +43,8 @@ def plan(
             simulated = int(model.provider == "simulated")
             _put(desk, "models", model, model.identity(), name=model.name, simulated=simulated)
         for condition in conditions:
-            _put(desk, "conditions", condition, condition.identity(), name=condition.name)
-        keys = _put_trials(desk, trials)
+            put_condition(desk, condition)
+        keys = put_trials(desk, trials)
         key = _put_run(desk, run, keys)
         desk.connection.execute("UPDATE recorders SET run = ? WHERE key = ?", (key, recorder))
 
@@ -67,7 +67,15 @@ def _target_of(connection: sqlite3.Connection, target: bytes | None, body: bytes
     return (target or content_digest(TextReader(connection).unpack(body)["target"])).hex()
 
 
-def _put(desk: Desk, table: str, record: Record, identity: str, **columns: str | int | bytes) -> None:
+def put_condition(desk: Desk, condition: Condition) -> None:
+    """Raises StoreError where its trials would go on from one that is not there."""
+    parent = condition.resumed.trial if condition.resumed else None
+    if parent and not desk.connection.execute("SELECT 1 FROM trials WHERE id = ?", (parent,)).fetchone():
+        raise unplanned(parent)
+    _put(desk, "conditions", condition, condition.identity(), name=condition.name, parent=parent)
+
+
+def _put(desk: Desk, table: str, record: Record, identity: str, **columns: str | int | bytes | None) -> None:
     content = record_content(record)
     values = {"id": identity, **columns, "digest": content_digest(content), "body": desk.texts.pack(content)}
     names = [name for name in values if name not in ("id", "body")]
@@ -80,7 +88,7 @@ def _put(desk: Desk, table: str, record: Record, identity: str, **columns: str |
     )
 
 
-def _put_trials(desk: Desk, trials: Sequence[Trial]) -> dict[int, str]:
+def put_trials(desk: Desk, trials: Sequence[Trial]) -> dict[int, str]:
     """Ids of the trials by their keys."""
     keys = _keys(desk.connection, "trials")
     new = {trial.id: trial for trial in trials if trial.id not in keys}
@@ -137,12 +145,18 @@ def _keys(connection: sqlite3.Connection, table: str) -> dict[str, int]:
     return dict(connection.execute(f"SELECT id, key FROM {table}"))  # noqa: S608 - our names
 
 
+PLANNED = "condition NOT IN (SELECT key FROM conditions WHERE parent NOT NULL)"
+"""Of a row of `trials`: a plan called for it, and it is no counterfactual."""
+
+
 def finished_trials(desk: Desk) -> frozenset[str]:
-    return read_finished(desk.connection)
+    """Counterfactuals among them."""
+    rows = desk.connection.execute("SELECT id FROM trials WHERE outcome <> 'failed'")
+    return frozenset(row[0] for row in rows)
 
 
 def read_finished(connection: sqlite3.Connection) -> frozenset[str]:
-    rows = connection.execute("SELECT id FROM trials WHERE outcome <> 'failed'")
+    rows = connection.execute(f"SELECT id FROM trials WHERE outcome <> 'failed' AND {PLANNED}")  # noqa: S608 - our own
     return frozenset(row[0] for row in rows)
 
 

@@ -25,6 +25,7 @@ SELECT trials.question, trials.model, trials.condition, trials.repeat, traces.ou
 FROM trials
 JOIN traces ON traces.key = trials.current
 LEFT JOIN newest ON newest.trace = traces.key
+JOIN conditions ON conditions.key = trials.condition AND conditions.parent IS NULL
 WHERE :run IS NULL OR trials.key IN (SELECT trial FROM run_trials WHERE run = :run)
 ORDER BY trials.key
 """

@@ -23,7 +23,7 @@ SELECT count(*) FROM trials WHERE outcome IN ('answered', 'budget')
 
 @dataclass(frozen=True, slots=True)
 class TrialCounts:
-    """Trials of one model under one condition, by what became of them; the five add up to `planned`.
+    """Trials of plans of one model under one condition, by what became of them; the five add up to `planned`.
 
     `running`: a living recorder has begun it, be it for the first time or after failures. `pending`: never begun, or by
     a recorder that is gone without having ended it.
@@ -143,9 +143,12 @@ def _counts(connection: sqlite3.Connection, running: dict[_Arm, Counter[str | No
         "SELECT model, condition, outcome, count(*) FROM trials GROUP BY model, condition, outcome"
     ):
         found[model, condition][outcome] = count
-    models, conditions = labels(connection, "models"), labels(connection, "conditions")
+    of_plans = {key for (key,) in connection.execute("SELECT key FROM conditions WHERE parent IS NULL")}
+    models, conditions = labels(connection, "models"), labels(connection, "conditions", of_plans)
     counted = []
     for (model, condition), all_of in sorted(found.items()):
+        if condition not in conditions:
+            continue
         at_work = running.get((model, condition), Counter())
         left = {outcome: all_of[outcome] - at_work[outcome] for outcome in ("answered", "budget", "failed", None)}
         counted.append(

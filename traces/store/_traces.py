@@ -64,6 +64,7 @@ def read_environments(connection: sqlite3.Connection, run: str | None) -> tuple[
     """Raises InputError for a run that is not there, StoreError for a damaged environment, sqlite3.Error."""
     rows = connection.execute(
         "SELECT traces.environment FROM trials JOIN traces ON traces.key = trials.current"
+        " JOIN conditions ON conditions.key = trials.condition AND conditions.parent IS NULL"
         " WHERE ?1 IS NULL OR trials.key IN (SELECT trial FROM run_trials WHERE run = ?1)"
         " GROUP BY traces.environment ORDER BY min(traces.key)",
         (None if run is None else run_key(connection, run),),

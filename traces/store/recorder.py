@@ -2,7 +2,7 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from os import PathLike
@@ -30,7 +30,7 @@ from toolablate.traces.records import (
     digest_json,
     digest_text,
 )
-from toolablate.traces.store import _attempts, _claims, _jobs
+from toolablate.traces.store import _attempts, _claims, _jobs, _resumptions
 from toolablate.traces.store._digests import combined_digest, header_content, record_content
 from toolablate.traces.store._errors import explain
 from toolablate.traces.store._locks import Gate
@@ -151,6 +151,15 @@ class Recorder:
         recorder = self._membership.key
         job = _jobs.plan(run, questions, models, conditions, trials, store=self.path, recorder=recorder)
         self._wait(self._writer.submit(job, durable=True))
+
+    def resume(self, world: Mapping[str, str], conditions: Sequence[Condition], trials: Sequence[Trial]) -> None:
+        """Enters trials that go on from events of others, all or nothing; each condition says of which. They are part of
+        no run, and no plan's trials.
+
+        Raises StoreError for a parent, question or model that is not there, InputError where the world is another than
+        that of the trials that are done.
+        """
+        self._wait(self._writer.submit(_resumptions.resume(world, conditions, trials, store=self.path), durable=True))
 
     def finished_trials(self) -> frozenset[str]:
         """Ids of the trials that need not be run again: those that were answered or ran out of budget."""

@@ -13,6 +13,7 @@ from toolablate.traces.records import Failure, Trace
 from toolablate.traces.records.difference import first_difference
 from toolablate.traces.store._digests import replay_content, replay_digest
 from toolablate.traces.store._errors import reading
+from toolablate.traces.store._jobs import PLANNED
 from toolablate.traces.store._open import open_reader
 from toolablate.traces.store.store import Store
 
@@ -106,7 +107,8 @@ def _ended(store: Path) -> frozenset[str]:
 
 
 def _ids(connection: sqlite3.Connection) -> frozenset[str]:
-    return frozenset(identity for (identity,) in connection.execute("SELECT id FROM trials WHERE current NOT NULL"))
+    rows = connection.execute(f"SELECT id FROM trials WHERE current NOT NULL AND {PLANNED}")  # noqa: S608 - our own
+    return frozenset(identity for (identity,) in rows)
 
 
 def _last_failure(trace: Trace) -> Failure | None:

@@ -14,6 +14,7 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Condition,
     Environment,
+    Event,
     Model,
     Outcome,
     Question,
@@ -25,9 +26,10 @@ from toolablate.traces.records import (
 )
 from toolablate.traces.store._errors import reading
 from toolablate.traces.store._failures import read_failures
-from toolablate.traces.store._jobs import read_finished, read_unscored
+from toolablate.traces.store._jobs import PLANNED, read_finished, read_unscored
 from toolablate.traces.store._observe import read_observations, read_scorers
 from toolablate.traces.store._open import open_reader
+from toolablate.traces.store._resumptions import read_latest_run, read_resumptions
 from toolablate.traces.store._standing import TrialCounts, at_one_moment, read_standing
 from toolablate.traces.store._texts import TextReader, damaged
 from toolablate.traces.store._traces import MODEL, TRACE_QUERY, read_environments, read_trace
@@ -70,11 +72,11 @@ class Store:
             yield
 
     def ended_trials(self) -> int:
-        """How many trials have a current trace; those that failed and are just being run again among them."""
-        return int(self._rows("SELECT count(*) FROM trials WHERE outcome NOT NULL")[0][0])
+        """How many trials of plans have a current trace; those that failed and are just being run again among them."""
+        return int(self._rows(f"SELECT count(*) FROM trials WHERE outcome NOT NULL AND {PLANNED}")[0][0])  # noqa: S608
 
     def finished_trials(self) -> frozenset[str]:
-        """Ids of the trials that were answered or ran out of budget."""
+        """Ids of the trials of plans that were answered or ran out of budget."""
         with reading(self.path):
             return read_finished(self._connection)
 
@@ -167,12 +169,13 @@ class Store:
     def traces(
         self, *, model: str | None = None, condition: str | None = None, outcome: Outcome | None = None
     ) -> Iterator[Trace]:
-        """The current traces, in the order of their trials; `model` and `condition` are ids or names."""
+        """The current traces, in the order of their trials; `model` and `condition` are ids or names. Those of
+        counterfactuals are left out unless their condition is named."""
         rows = self._rows(
             "SELECT traces.key FROM trials JOIN traces ON traces.key = trials.current"
             " JOIN models ON models.key = trials.model JOIN conditions ON conditions.key = trials.condition"
             " WHERE (?1 IS NULL OR ?1 IN (models.id, models.name))"
-            " AND (?2 IS NULL OR ?2 IN (conditions.id, conditions.name))"
+            " AND iif(?2 IS NULL, conditions.parent IS NULL, ?2 IN (conditions.id, conditions.name))"
             " AND (?3 IS NULL OR traces.outcome = ?3) ORDER BY trials.key",
             (model, condition, outcome),
         )
@@ -212,7 +215,9 @@ class Store:
         return tuple(self._model(row[0]) for row in self._rows("SELECT body FROM models ORDER BY key"))
 
     def conditions(self) -> tuple[Condition, ...]:
-        return tuple(self._record(Condition, row[0]) for row in self._rows("SELECT body FROM conditions ORDER BY key"))
+        """Those of plans; of counterfactuals `resumptions` tells."""
+        rows = self._rows("SELECT body FROM conditions WHERE parent IS NULL ORDER BY key")
+        return tuple(self._record(Condition, row[0]) for row in rows)
 
     def conditions_of(self, observations: Iterable[Observation]) -> dict[str, Condition]:
         """The conditions of observations of this store, by the names that these give them."""
@@ -224,6 +229,29 @@ class Store:
         )
         names = {trial: name for name, trial in trials.items()}
         return {names[trial]: self._record(Condition, body) for trial, body in rows}
+
+    def resumptions(self, trial: str) -> dict[str, Condition]:
+        """The counterfactuals of a trial: the ids of the trials that go on from one of its events, with the condition
+        of each, which says from where and with what change."""
+        with reading(self.path):
+            found = read_resumptions(self._connection, self.find_trial(trial))
+        conditions = [(self._record(Condition, body), trials) for body, trials in found]
+        return {identity: condition for condition, trials in conditions for identity in trials}
+
+    def conversation(self, trial: str, *, attempt: int | None = None) -> tuple[Event, ...]:
+        """The events of a trial's current trace, or of one attempt, after those that its parents gave before it was
+        taken up again."""
+        trace = self.trace(trial, attempt=attempt)
+        resumed = self.condition(trace.trial.condition).resumed
+        if resumed is None:
+            return trace.events
+        return self.conversation(resumed.trial, attempt=resumed.attempt)[: resumed.event] + trace.events
+
+    def run_of(self, trial: str) -> Run | None:
+        """The last run that called for a trial; None for one of no plan."""
+        with reading(self.path):
+            body = read_latest_run(self._connection, self.find_trial(trial))
+        return None if body is None else self._record(Run, body)
 
     def runs(self) -> tuple[Run, ...]:
         return tuple(self._record(Run, row[0]) for row in self._rows("SELECT body FROM runs ORDER BY key"))

@@ -1,0 +1,91 @@
+"""What a counterfactual is: a trial that goes on from an event of another one, with one thing changed."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from toolablate.traces.records._base import Record, TaggedRecord
+from toolablate.traces.records.budget import Budget
+
+SwapContent = Literal["null", "placebo", "gold", "adversarial", "text"]
+
+
+class _Change(TaggedRecord):
+    tags: ClassVar[tuple[str, ...]] = ("kind",)
+
+
+class Again(_Change):
+    """Nothing is changed: what follows is drawn anew."""
+
+    kind: Literal["again"] = "again"
+
+
+class Swap(_Change):
+    """The result of the tool call at the event is shown as `text`, which is what the tool says where it finds nothing
+    (`null`), a result of another question (`placebo`), the right answer (`gold`), a wrong one (`adversarial`), or a
+    text that was given. The call is made all the same, with its effects."""
+
+    kind: Literal["swap"] = "swap"
+    content: SwapContent
+    text: str
+
+
+class Say(_Change):
+    """A user's message is added before the model is asked."""
+
+    kind: Literal["say"] = "say"
+    text: str = Field(min_length=1)
+
+
+class Drop(_Change):
+    """The tool call at the event and its result are left out, as if it had not been made. Where its message called
+    nothing else, the whole message is left out, and the model is asked again."""
+
+    kind: Literal["drop"] = "drop"
+
+
+class AnswerNow(_Change):
+    """A probe: the model is asked at once for its answer, without tools. Calls of its that have no result yet are not
+    executed."""
+
+    kind: Literal["answer_now"] = "answer_now"
+
+
+class SetAside(_Change):
+    """A probe: the model is asked at once to set aside what its tools gave, and to answer from what it knows."""
+
+    kind: Literal["set_aside"] = "set_aside"
+
+
+class Extend(_Change):
+    """The budget is another one."""
+
+    kind: Literal["extend"] = "extend"
+    budget: Budget
+
+
+class Repair(_Change):
+    """The tool call at the event, which went wrong, is shown with `text` as a result that worked; where that is None it
+    is made anew, without the interventions that had a part in it, here and in all later calls."""
+
+    kind: Literal["repair"] = "repair"
+    text: str | None = None
+
+
+ReplayChange = Annotated[
+    Again | Swap | Say | Drop | AnswerNow | SetAside | Extend | Repair, Field(discriminator="kind")
+]
+
+
+class Resumption(Record):
+    """Where a trial was taken up again, and with what change.
+
+    `trial` is the id of its parent and `attempt` the parent's attempt; `repeat` is the parent's. `event` is the index
+    of the first event that is not taken from the record; it counts from 0 in the parent's whole conversation.
+    """
+
+    trial: str = Field(min_length=1)
+    attempt: int = Field(default=1, ge=1)
+    repeat: int = Field(default=0, ge=0)
+    event: int = Field(ge=0)
+    change: ReplayChange = Again()
