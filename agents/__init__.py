@@ -5,8 +5,9 @@ from toolablate.agents.chat import ChatModel, ModelSource
 from toolablate.agents.connect import connect
 from toolablate.agents.endpoint import read_api_key, require_capabilities
 from toolablate.agents.pacing import Line, PacedSource, lines_of
+from toolablate.agents.resuming import Start, start_before
 from toolablate.agents.retry import RetryPolicy
-from toolablate.agents.run import AgentResult, run_agent
+from toolablate.agents.run import AgentResult, resume_agent, run_agent
 from toolablate.agents.session import Tools
 
 __all__ = [
@@ -17,11 +18,14 @@ __all__ = [
     "ModelSource",
     "PacedSource",
     "RetryPolicy",
+    "Start",
     "Tools",
     "ask",
     "connect",
     "lines_of",
     "read_api_key",
     "require_capabilities",
+    "resume_agent",
     "run_agent",
+    "start_before",
 ]

@@ -4,6 +4,7 @@ Each node names the next one: edges that decide would cost a third of what LangG
 imported here and nowhere else; `run` imports this module when the first trial needs it.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Literal, TypedDict, cast
 
@@ -12,33 +13,35 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from toolablate.agents.resuming import Node, Start, given_back, shown
 from toolablate.agents.session import TrialSession
-from toolablate.traces.records import Condition, Limit, Message, ModelReply, ModelRequest
-
-FINAL_REQUEST = (
-    "Give your final answer now, in the form that the question asks for, from what you have so far."
-    " No tools can be called any more."
-)
+from toolablate.traces.records import Limit, Message, ModelReply, ModelRequest
 
 
 class AgentState(TypedDict):
-    """The conversation so far, and the limit that ended it, if one did."""
+    """The conversation so far, and the limit that ended it, if one did.
+
+    `results` are those that calls of the last message have already, `closing` what the last request says.
+    """
 
     messages: tuple[Message, ...]
     limit: Limit | None
+    results: Mapping[int, str]
+    closing: str
 
 
 Compiled = CompiledStateGraph[AgentState, TrialSession, AgentState, AgentState]
 
 
 @cache
-def agent_graph() -> Compiled:
-    """The compiled graph. It holds nothing of a trial: all of that is in its state and its context."""
+def agent_graph(entry: Node = "ask") -> Compiled:
+    """The compiled graph that begins at `entry`. It holds nothing of a trial: all of that is in its state and its
+    context."""
     graph: StateGraph[AgentState, TrialSession, AgentState, AgentState] = StateGraph(AgentState, TrialSession)
     graph.add_node("ask", ask)
     graph.add_node("act", act)
     graph.add_node("final", final)
-    graph.add_edge(START, "ask")
+    graph.add_edge(START, entry)
     return graph.compile()
 
 
@@ -55,7 +58,7 @@ async def ask(state: AgentState, runtime: Runtime[TrialSession]) -> Command[Lite
     reply = await session.ask(_request(state, session, tool_choice=_tool_choice(state, session)), "ask")
     if not isinstance(reply, ModelReply):
         return Command(update={"limit": reply}, goto="final")
-    messages = (*state["messages"], _given_back(reply.message, session.condition))
+    messages = (*state["messages"], given_back(reply.message, session.condition))
     if reply.message.tool_calls:
         return Command(update={"messages": messages}, goto="act")
     if reply.finish_reason == "length":
@@ -65,24 +68,23 @@ async def ask(state: AgentState, runtime: Runtime[TrialSession]) -> Command[Lite
 
 async def act(state: AgentState, runtime: Runtime[TrialSession]) -> Command[Literal["ask", "final"]]:
     session = runtime.context
-    calls = state["messages"][-1].tool_calls
+    calls, results = state["messages"][-1].tool_calls, state["results"]
+    left = {place: call for place, call in enumerate(calls) if place not in results}
     limit: Limit | None = None
     if session.condition.tool_choice == "none":
-        outputs = session.refuse_all(calls)
+        outputs = session.refuse_all(tuple(left.values()))
     else:
-        outputs, limit = await session.call_all(calls)
-    results = (
-        Message(role="tool", content=output, tool_call_id=call.id) for call, output in zip(calls, outputs, strict=True)
-    )
-    messages = (*state["messages"], *results)
-    return Command(update={"messages": messages, "limit": limit}, goto="final" if limit else "ask")
+        outputs, limit = await session.call_all(tuple(left.values()))
+    messages = (*state["messages"], *shown(calls, {**results, **dict(zip(left, outputs, strict=True))}))
+    update = {"messages": messages, "limit": limit, "results": {}}
+    return Command(update=update, goto="final" if limit else "ask")
 
 
 async def final(state: AgentState, runtime: Runtime[TrialSession]) -> Command[Literal["__end__"]]:
     """Asks once more. The tools stay in the request, barred, since some endpoints refuse a history of tool calls
     without them; a call that is made all the same is not run."""
     session = runtime.context
-    request = _request(state, session, Message(role="user", content=FINAL_REQUEST), tool_choice="none")
+    request = _request(state, session, Message(role="user", content=state["closing"]), tool_choice="none")
     sent, reply = await session.ask_at_last(request, state["limit"])
     return Command(update={"messages": (*sent.messages, reply.message)}, goto="__end__")
 
@@ -96,13 +98,6 @@ def _request(state: AgentState, session: TrialSession, *more: Message, tool_choi
     )
 
 
-def _given_back(message: Message, condition: Condition) -> Message:
-    """A model's message as the next request holds it."""
-    if condition.reasoning == "keep":
-        return message
-    return message.model_copy(update={"reasoning": "", "reasoning_key": "", "items": ()})
-
-
 def _tool_choice(state: AgentState, session: TrialSession) -> str:
     """A model that has to call a tool is free to answer once it has, or it never could."""
     choice = session.condition.tool_choice
@@ -110,17 +105,26 @@ def _tool_choice(state: AgentState, session: TrialSession) -> str:
     return "auto" if choice not in ("auto", "none") and (called or not session.specs) else choice
 
 
-async def run_graph(session: TrialSession, messages: tuple[Message, ...]) -> Limit | None:
+async def run_graph(session: TrialSession, start: Start) -> Limit | None:
     """Runs one trial to its answer and returns the limit that ended it. Raises TrialFailed."""
+    state: AgentState = {
+        "messages": start.messages,
+        "limit": start.limit,
+        "results": start.results,
+        "closing": start.closing,
+    }
+    if start.node != "end":
+        state = await _through_graph(session, state, start.node)
+    session.answer(state["messages"][-1].content, state["limit"])
+    return state["limit"]
+
+
+async def _through_graph(session: TrialSession, state: AgentState, entry: Node) -> AgentState:
     from langsmith.run_helpers import tracing_context
 
     # A LANGSMITH_TRACING left over from another project must not send benchmark questions to a third party.
     with tracing_context(enabled=False):
-        ended = await agent_graph().ainvoke(
-            {"messages": messages, "limit": None},
-            {"recursion_limit": recursion_limit(session.spending.budget.turns)},
-            context=session,
+        ended = await agent_graph(entry).ainvoke(
+            state, {"recursion_limit": recursion_limit(session.spending.budget.turns)}, context=session
         )
-    state = cast(AgentState, ended)
-    session.answer(state["messages"][-1].content, state["limit"])
-    return state["limit"]
+    return cast(AgentState, ended)

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from toolablate.agents.chat import ChatModel
+from toolablate.agents.resuming import Start
 from toolablate.agents.retry import RetryPolicy
 from toolablate.agents.session import Tools, TrialFailed, TrialSession
-from toolablate.agents.spending import Spending
+from toolablate.agents.spending import Spending, worked_seconds
 from toolablate.traces.records import Condition, Event, Message, Outcome, Price, Usage
 
 
@@ -41,26 +42,58 @@ async def run_agent(
     `failed`; anything else that is raised (a bug, a cancellation, a broken script) is left to the caller. `clock`
     gives seconds; `seed` tells apart trials whose waits should not coincide.
     """
+    return await resume_agent(
+        start=Start(_opening(prompt, condition)),
+        model=model,
+        condition=condition,
+        tools=tools,
+        record=record,
+        price=price,
+        retry=retry,
+        clock=clock,
+        seed=f"{seed} {condition.identity()} {prompt}",
+    )
+
+
+async def resume_agent(
+    *,
+    start: Start,
+    model: ChatModel,
+    condition: Condition,
+    tools: Tools,
+    record: Callable[[Event], None],
+    price: Price | None = None,
+    retry: RetryPolicy | None = None,
+    clock: Callable[[], float] = time.monotonic,
+    seed: str = "",
+) -> AgentResult:
+    """Goes on with a conversation as `run_agent` does with a question.
+
+    What led to `start` counts against the budget; it is neither recorded again nor part of what is returned.
+    """
     from toolablate.agents.graph import run_graph
 
+    spending = Spending(condition.budget, price)
+    spending.charge_before(start.before)
     session = TrialSession(
         model=model,
         tools=tools,
         condition=condition,
         record=record,
-        spending=Spending(condition.budget, price),
+        spending=spending,
         retry=retry or RetryPolicy(),
         clock=clock,
-        rng=random.Random(f"{seed} {condition.identity()} {prompt}"),  # noqa: S311 - jitter, not a secret
+        rng=random.Random(seed),  # noqa: S311 - jitter, not a secret
         began=clock(),
+        worked_before=worked_seconds(start.before),
+        taken=start.taken,
     )
     try:
-        limit = await run_graph(session, _opening(prompt, condition))
+        limit = await run_graph(session, start)
         outcome: Outcome = "budget" if limit else "answered"
     except TrialFailed:
         outcome = "failed"
-    spent = session.spending
-    return AgentResult(outcome, spent.usage, spent.cost_usd, session.elapsed())
+    return AgentResult(outcome, spending.usage, spending.cost_usd, session.elapsed())
 
 
 def _opening(prompt: str, condition: Condition) -> tuple[Message, ...]:

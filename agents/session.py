@@ -59,7 +59,8 @@ class TrialFailed(Exception):
 @dataclass(slots=True)
 class TrialSession:
     """`idle_seconds` is the time that went into failed attempts and waits: neither an outage nor a queue must use up a
-    budget. `taken` is the last request that the model took."""
+    budget. `taken` is the last request that the model took. `worked_before` are the seconds that count against the
+    budget of what came before, where a conversation is taken up again."""
 
     model: ChatModel
     tools: Tools
@@ -70,6 +71,7 @@ class TrialSession:
     clock: Callable[[], float]
     rng: random.Random
     began: float
+    worked_before: float = 0.0
     idle_seconds: float = 0.0
     taken: ModelRequest | None = None
     specs: tuple[ToolSpec, ...] = field(init=False)
@@ -86,7 +88,7 @@ class TrialSession:
 
     def worked(self) -> float:
         """Seconds that count against the budget."""
-        return self.elapsed() - self.idle_seconds
+        return self.worked_before + self.elapsed() - self.idle_seconds
 
     def left(self) -> float:
         return self.spending.budget.seconds - self.worked()

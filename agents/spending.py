@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from toolablate.agents.costs import counted_cost, known_cost
-from toolablate.traces.records import Budget, Event, Failure, Limit, ModelCall, ModelReply, ModelRequest, Price, Usage
+from toolablate.traces.records import Budget, Event, Failure, Limit, ModelCall, ModelReply, ModelRequest, Price, ToolCall, Usage
 
 # For endpoints that do not report usage; roughly right for English, and only ever used to stop a runaway trial.
 CHARACTERS_PER_TOKEN = 4
@@ -31,15 +31,30 @@ class Spending:
         none (`of_use` is False) is paid for like any other and counts against `cost_usd`; its tokens are booked, and do
         not count against `tokens`, since what infrastructure broke must not use up what a model may write.
         """
+        self.usage = self.usage + reply.usage
+        self._count(request, reply, of_use=of_use)
+        cost = known_cost(reply, self.price)
+        self._costs.append(cost)
+        return cost
+
+    def charge_before(self, events: Iterable[Event]) -> None:
+        """Counts against the limits what these events took, which another trial has booked."""
+        request: ModelRequest | None = None
+        for event in events:
+            if isinstance(event, ModelCall):
+                self.turns += event.purpose == "ask"
+                self._count(request := event.request, event.reply)
+            elif isinstance(event, ToolCall):
+                self.tool_calls += 1
+            elif isinstance(event, Failure) and event.reply is not None:
+                self._count(request or ModelRequest(messages=()), event.reply, of_use=False)
+
+    def _count(self, request: ModelRequest, reply: ModelReply, *, of_use: bool = True) -> None:
         usage = reply.usage
-        self.usage = self.usage + usage
         read = estimated_tokens(request) if usage.input_tokens is None else usage.input_tokens
         wrote = _length(reply.message.content) if usage.output_tokens is None else usage.output_tokens
         self._tokens += read + wrote if of_use else 0
         self._dollars += counted_cost(reply, self.price, read, wrote)
-        cost = known_cost(reply, self.price)
-        self._costs.append(cost)
-        return cost
 
     @property
     def cost_usd(self) -> float | None:
@@ -67,6 +82,17 @@ def spent(events: Iterable[Event]) -> tuple[Usage, float | None]:
             usage = usage + event.reply.usage
             costs.append(event.cost_usd)
     return usage, _sum(costs)
+
+
+def worked_seconds(events: Iterable[Event]) -> float:
+    """Seconds in which a model was writing or a tool at work: calls that were made at once count once, waits and what
+    failed not at all."""
+    spans = sorted((event.at, event.at + event.seconds) for event in events if isinstance(event, ModelCall | ToolCall))
+    total = until = 0.0
+    for began, ended in spans:
+        total += max(0.0, ended - max(began, until))
+        until = max(until, ended)
+    return total
 
 
 def _sum(costs: list[float | None]) -> float | None:

@@ -52,8 +52,10 @@ class SimulatedChat:
         self, model: SimulatedModel, playbook: Playbook, question: Question, condition: Condition, repeat: int
     ) -> None:
         self._model = model
-        self._condition = condition.identity()
-        self._key = f"{model.seed} {question.id} {repeat}"
+        resumed = condition.resumed
+        # What goes on from another trial has its beliefs and its habits; its repeats are draws from these.
+        self._draw = f"{condition.identity()} {repeat}" if resumed else condition.identity()
+        self._key = f"{model.seed} {question.id} {resumed.repeat if resumed else repeat}"
         self._prompt = question.prompt
         self._play = playbook.play(question)
         self._programs = self._play.repertoire(self._rng("literal").random() < model.literalness)
@@ -103,7 +105,7 @@ class SimulatedChat:
         return Message(role="assistant", content=before_calls(kinds, self._rng("words", turn)), tool_calls=requests)
 
     def _answer(self, request: ModelRequest) -> str:
-        rng = self._rng("answer", self._condition)
+        rng = self._rng("answer", self._draw)
         candidate = self.belief(request).sample(rng)
         careless = rng.random() < self._model.carelessness
         return final_reply(candidate.answer, self._seen(request), rng, careless=careless)

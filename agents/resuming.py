@@ -1,0 +1,116 @@
+"""Where a conversation stands before one of its events, so that it can be taken up there."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from toolablate.agents.session import NOT_EXECUTED
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import (
+    Answer,
+    Condition,
+    Event,
+    Limit,
+    Message,
+    ModelCall,
+    ModelRequest,
+    ToolCall,
+    ToolRequest,
+)
+
+Node = Literal["ask", "act", "final", "end"]
+"""What comes next: a request, the calls of the last reply, the last request, or nothing but the answer."""
+
+FINAL_REQUEST = (
+    "Give your final answer now, in the form that the question asks for, from what you have so far."
+    " No tools can be called any more."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A conversation to go on with.
+
+    `results` are what was shown for calls of the last message, by their places in it, where `node` is `act`. `limit` is
+    what had run out, `closing` what the last request says. `before` are the events that led here, which the budget is
+    charged with.
+    """
+
+    messages: tuple[Message, ...]
+    node: Node = "ask"
+    results: Mapping[int, str] = field(default_factory=dict)
+    limit: Limit | None = None
+    closing: str = FINAL_REQUEST
+    before: tuple[Event, ...] = ()
+
+    @property
+    def taken(self) -> ModelRequest | None:
+        """The last request that the model took."""
+        last = _last_call(self.before)
+        return last.request if last else None
+
+
+def given_back(message: Message, condition: Condition) -> Message:
+    """A model's message as the next request holds it."""
+    if condition.reasoning == "keep":
+        return message
+    return message.model_copy(update={"reasoning": "", "reasoning_key": "", "items": ()})
+
+
+def start_before(conversation: Sequence[Event], event: int, condition: Condition) -> Start:
+    """How it stood before this event, by its index. Raises InputError where there is no such event, or no request that
+    was answered."""
+    if not 0 <= event < len(conversation):
+        there_are = f"they count from 0 to {len(conversation) - 1}" if conversation else "there are none"
+        raise InputError(f"--from: there is no event {event}", hint=there_are, code="unknown_event")
+    before, rest = tuple(conversation[:event]), conversation[event:]
+    last, following = _last_call(before), next((each for each in rest if isinstance(each, ModelCall)), None)
+    if last is None:
+        if following is None:
+            raise InputError(
+                "the model never answered a request in this trial, so there is nothing to go on from",
+                hint="run the plan again: trials that failed are run anew",
+                code="nothing_recorded",
+            )
+        return Start(following.request.messages, before=before)
+    reply = last.reply.message
+    said = (*last.request.messages, given_back(reply, condition))
+    limit = next((each.limit for each in rest if isinstance(each, Answer)), None)
+    if last.purpose == "final" or not (reply.tool_calls or following):
+        return Start(said, "end", limit=limit, before=before)
+    results = results_of(reply.tool_calls, before[_place(before, last) + 1 :])
+    calls_follow = any(isinstance(each, ToolCall) for each in rest[: _place(rest, following)])
+    if len(results) < len(reply.tool_calls) and (calls_follow or following is None):
+        return Start(said, "act", results, before=before)
+    messages = (*said, *shown(reply.tool_calls, results))
+    if following is None or following.purpose == "ask":
+        return Start(following.request.messages if following else messages, before=before)
+    return Start(messages, "final", limit=limit, before=before)
+
+
+def results_of(calls: Sequence[ToolRequest], events: Iterable[Event]) -> dict[int, str]:
+    """What was shown for these calls, by their places. An endpoint may give several calls one id."""
+    results: dict[int, str] = {}
+    for event in events:
+        if isinstance(event, ToolCall):
+            places = (place for place, call in enumerate(calls) if call == event.call and place not in results)
+            if (place := next(places, None)) is not None:
+                results[place] = event.output
+    return results
+
+
+def shown(calls: Sequence[ToolRequest], results: Mapping[int, str]) -> tuple[Message, ...]:
+    """The results as messages, in the order of the calls; one that has none was not executed."""
+    return tuple(
+        Message(role="tool", content=results.get(place, NOT_EXECUTED), tool_call_id=call.id)
+        for place, call in enumerate(calls)
+    )
+
+
+def _last_call(events: Sequence[Event]) -> ModelCall | None:
+    return next((event for event in reversed(events) if isinstance(event, ModelCall)), None)
+
+
+def _place(events: Sequence[Event], wanted: ModelCall | None) -> int:
+    """Its index among them, their number where it is none of them."""
+    return next((place for place, event in enumerate(events) if event is wanted), len(events))
