@@ -76,7 +76,7 @@ async def act(state: AgentState, runtime: Runtime[TrialSession]) -> Command[Lite
     else:
         outputs, limit = await session.call_all(tuple(left.values()))
     messages = (*state["messages"], *shown(calls, {**results, **dict(zip(left, outputs, strict=True))}))
-    update = {"messages": messages, "limit": limit, "results": {}}
+    update: dict[str, object] = {"messages": messages, "limit": limit, "results": {}}
     return Command(update=update, goto="final" if limit else "ask")
 
 

@@ -64,6 +64,7 @@ def start_before(conversation: Sequence[Event], event: int, condition: Condition
         there_are = f"they count from 0 to {len(conversation) - 1}" if conversation else "there are none"
         raise InputError(f"--from: there is no event {event}", hint=there_are, code="unknown_event")
     before, rest = tuple(conversation[:event]), conversation[event:]
+    limit = next((each.limit for each in rest if isinstance(each, Answer)), None)
     last, following = _last_call(before), next((each for each in rest if isinstance(each, ModelCall)), None)
     if last is None:
         if following is None:
@@ -72,10 +73,12 @@ def start_before(conversation: Sequence[Event], event: int, condition: Condition
                 hint="run the plan again: trials that failed are run anew",
                 code="nothing_recorded",
             )
-        return Start(following.request.messages, before=before)
+        asked = following.request.messages
+        if following.purpose == "final":
+            return Start(asked[:-1], "final", limit=limit, before=before)
+        return Start(asked, before=before)
     reply = last.reply.message
     said = (*last.request.messages, given_back(reply, condition))
-    limit = next((each.limit for each in rest if isinstance(each, Answer)), None)
     if last.purpose == "final" or not (reply.tool_calls or following):
         return Start(said, "end", limit=limit, before=before)
     results = results_of(reply.tool_calls, before[_place(before, last) + 1 :])

@@ -4,7 +4,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from toolablate.agents.costs import counted_cost, known_cost
-from toolablate.traces.records import Budget, Event, Failure, Limit, ModelCall, ModelReply, ModelRequest, Price, ToolCall, Usage
+from toolablate.traces.records import (
+    Budget,
+    Event,
+    Failure,
+    Limit,
+    ModelCall,
+    ModelReply,
+    ModelRequest,
+    Price,
+    ToolCall,
+    Usage,
+)
 
 # For endpoints that do not report usage; roughly right for English, and only ever used to stop a runaway trial.
 CHARACTERS_PER_TOKEN = 4

@@ -1,7 +1,7 @@
 """Making it happen: plans, conditions, the runner and the command line.
 
-`condition` and `ladder_of` are for who builds conditions in Python. They are imported when they are first asked for,
-since the command line lives below this package and has to start at once.
+`condition` and `ladder_of` are for who builds conditions in Python, `replay` takes up a recorded trial. They are
+imported when they are first asked for, since the command line lives below this package and has to start at once.
 """
 
 from typing import TYPE_CHECKING
@@ -10,7 +10,8 @@ from toolablate.traces._lazy import importing
 
 if TYPE_CHECKING:
     from toolablate.experiments.conditions import condition, ladder_of
+    from toolablate.experiments.counterfactual import Replayed, replay
 
-__all__ = ["condition", "ladder_of"]
+__all__ = ["Replayed", "condition", "ladder_of", "replay"]
 
-__getattr__ = importing(__name__, {"conditions": ("condition", "ladder_of")})
+__getattr__ = importing(__name__, {"conditions": ("condition", "ladder_of"), "counterfactual": ("Replayed", "replay")})

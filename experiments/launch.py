@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from toolablate.agents import Line, ModelSource, require_capabilities
+from toolablate.agents import Line, ModelSource, RetryPolicy, require_capabilities
 from toolablate.agents.pacing import pressures
 from toolablate.experiments.execution import LocalExecutor, open_executor
 from toolablate.experiments.failing import Failures
@@ -38,7 +38,8 @@ class Launched:
     """How a run went. `missing` counts the trials that have no answer yet: those that failed, and those that were not
     begun or not ended; of these, `elsewhere` are just being run by another process, the rest is left to the next run of
     the plan. `failures` are those of this run; `slowed` says what endpoints refused, and how long they were waited
-    for. `ungraded` counts the grades that answers lack, `judges` says what each judge did in this run."""
+    for. `run` is "" for trials that no plan called for. `ungraded` counts the grades that answers lack, `judges` says
+    what each judge did in this run."""
 
     run: str
     store: Path
@@ -54,13 +55,14 @@ class Launched:
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
-    """What a run stands on: the `executor` of its trials, and by name the models of its `judges` and what they cost."""
+class Opened:
+    """What a run stands on besides the executor of its trials: by name the models of its `judges` and what they cost,
+    the `lines` in which requests wait, and how often they are made."""
 
-    executor: LocalExecutor
     judges: Mapping[str, ModelSource]
     costs: Mapping[str, JudgeCosts]
     lines: Mapping[str, Line]
+    retry: RetryPolicy
 
 
 def launch(plan: Plan, plan_text: str, watcher: Watcher) -> Launched:
@@ -88,23 +90,26 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
             watcher.warn(told)
     async with AsyncExitStack() as stack:
         # All that can be refused comes before the store is opened for writing: a refused run leaves nothing there.
-        opened = await _open(plan, planned, scorers, watcher, run, stack)
+        executor, opened = await _open(plan, planned, scorers, watcher, run, stack)
         failures = Failures()
         runner = plan.runner
-        setting = Setting(opened.executor, scorers, watcher, failures, runner.kernels, runner.trial_seconds)
+        setting = Setting(executor, scorers, watcher, failures, runner.kernels, runner.trial_seconds)
         recorder = stack.enter_context(Recorder(store))
         trials = [entry.trial for entry in planned.trials]
         recorder.plan(run, planned.questions, planned.models, planned.conditions, trials)
-        return await _run(run.id, planned, setting, opened, recorder)
+        return await carry_out(planned, setting, opened, recorder, run=run.id)
 
 
-async def _run(run: str, planned: Design, setting: Setting, opened: _Opened, recorder: Recorder) -> Launched:
-    """Runs what is missing, then has judges grade what they have not graded yet."""
+async def carry_out(
+    planned: Design, setting: Setting, opened: Opened, recorder: Recorder, *, run: str = ""
+) -> Launched:
+    """Runs what is missing of trials that the store knows, then has judges grade what they have not graded yet. Raises
+    ToolablateError; what was finished stays finished."""
     store, stop, watcher, scorers = recorder.path, StopSwitch(), setting.watcher, setting.scorers
     finished = recorder.finished_trials()
     missing = [entry for entry in planned.trials if entry.trial.id not in finished]
     watcher.begin(len(planned.trials), missing)
-    gradings = Gradings(recorder, opened.judges, opened.costs, opened.executor.retry, watcher, stop)
+    gradings = Gradings(recorder, opened.judges, opened.costs, opened.retry, watcher, stop)
     async with _beating(watcher, opened.lines, recorder, gradings):
         with _interruptible(stop, watcher, opened.lines):
             await _run_missing(missing, setting, recorder, stop)
@@ -130,7 +135,7 @@ async def _run(run: str, planned: Design, setting: Setting, opened: _Opened, rec
 
 async def _open(
     plan: Plan, planned: Design, scorers: Scorers, watcher: Watcher, run: Run, stack: AsyncExitStack
-) -> _Opened:
+) -> tuple[LocalExecutor, Opened]:
     finished = finished_trials(Path(plan.store))
     missing = {entry.trial.condition for entry in planned.trials if entry.trial.id not in finished}
     left = [condition for condition in planned.conditions if condition.identity() in missing]
@@ -147,7 +152,8 @@ async def _open(
     lines = executor.lines if left else asked_lines(plan)
     judged = any(map(scorers.is_judged, planned.questions))
     costs = {judge.name: JudgeCosts() for judge in plan.judges}
-    return _Opened(executor, await open_judges(plan, stack, lines, costs) if judged else {}, costs, lines)
+    judges = await open_judges(plan, stack, lines, costs) if judged else {}
+    return executor, Opened(judges, costs, lines, executor.retry)
 
 
 async def _run_missing(missing: Sequence[PlannedTrial], setting: Setting, recorder: Recorder, stop: StopSwitch) -> None:

@@ -167,11 +167,17 @@ def load_plan(path: Path) -> tuple[Plan, str]:
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-        content = tomllib.loads(text)
     except FileNotFoundError:
         raise InputError(f"there is no plan at {path}", code="no_plan") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the plan {path}: {error}", code="unreadable_plan") from None
+    return read_plan(text, path), text
+
+
+def read_plan(text: str, path: Path) -> Plan:
+    """The plan that stands, or stood, at `path` with this text. Raises InputError as `load_plan` does."""
+    try:
+        content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
     content.setdefault("name", path.stem)
@@ -185,7 +191,7 @@ def load_plan(path: Path) -> tuple[Plan, str]:
     sources = open_prices(plan.prices)
     require_prices(path, plan.models, [plan.budget, *(condition.budget for condition in known)], sources)
     priced = {"models": with_prices(plan.models, sources), "judges": with_prices(plan.judges, sources)}
-    return plan.model_copy(update=priced), text
+    return plan.model_copy(update=priced)
 
 
 def _known_conditions(plan: Plan) -> list[Condition]:

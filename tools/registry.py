@@ -129,30 +129,49 @@ def open_toolset(
     `guard` looks at what comes from outside; `question`, `seed` and `donors` are for interventions. Raises InputError
     for an unknown tool, intervention or option, a tool named twice, or a resource that the plan does not provide.
     """
+    guard = guard or NoGuard()
+    opened = open_tools(uses, resources, files, guard)
+    named = tuple(each.tool.spec.name for each in opened)
+    outside = tuple(each.tool.spec.name for each in opened if each.is_outside)
+    under = donors.under(question, guard) if donors and question else None
+    setting = Setting(outside, question, seed, named, donors=under)
+    return Toolset([each.tool for each in opened], open_interventions(interventions, setting))
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedTool:
+    """A tool of one trial, and the part of `Resources` that it is made of, None for a function of the user's own."""
+
+    tool: Tool
+    resource: Resource | None
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether its text comes from the web or from another program."""
+        return self.resource not in (None, "sandbox")
+
+
+def open_tools(uses: Sequence[ToolUse], resources: Resources, files: FileSource, guard: Guard) -> list[OpenedTool]:
+    """The tools of one trial as they are, in their order. Raises InputError as `open_toolset` does."""
     expanded = list(_expanded(uses))
-    opening = _Opening(expanded, resources, files, guard or NoGuard())
-    tools: list[Tool] = []
-    outside: list[str] = []
-    for use in expanded:
-        opened = _open(use, opening)
-        tools += opened
-        if _resource(use) not in (None, "sandbox"):
-            outside += [tool.spec.name for tool in opened]
-    named = tuple(tool.spec.name for tool in tools)
-    under = donors.under(question, opening.guard) if donors and question else None
-    setting = Setting(tuple(outside), question, seed, named, donors=under)
-    return Toolset(tools, open_interventions(interventions, setting))
+    opening = _Opening(expanded, resources, files, guard)
+    return [OpenedTool(tool, resource_of(use)) for use in expanded for tool in _open(use, opening)]
+
+
+def expanded_uses(uses: Sequence[ToolUse]) -> tuple[ToolUse, ...]:
+    """With toolsets taken apart. Raises InputError for a tool that is unknown."""
+    return tuple(_checked(uses))
 
 
 def resources_needed(uses: Sequence[ToolUse]) -> frozenset[Resource]:
     """Which parts of `Resources` the tools cannot do without. Raises InputError as `open_toolset` does, except for what
     only an MCP server knows."""
-    return frozenset(resource for use in _checked(uses) if (resource := _resource(use)))
+    return frozenset(resource for use in _checked(uses) if (resource := resource_of(use)))
 
 
 def mcp_servers_needed(uses: Sequence[ToolUse]) -> tuple[str, ...]:
     """The names of the MCP servers whose tools are named, in order. Raises InputError as `resources_needed` does."""
-    return tuple(dict.fromkeys(_server_and_tool(use)[0] for use in _checked(uses) if _resource(use) == "mcp"))
+    return tuple(dict.fromkeys(_server_and_tool(use)[0] for use in _checked(uses) if resource_of(use) == "mcp"))
 
 
 def tool_sources(uses: Sequence[ToolUse]) -> dict[str, str]:
@@ -160,7 +179,7 @@ def tool_sources(uses: Sequence[ToolUse]) -> dict[str, str]:
 
     What such a module imports is not looked at. Raises InputError where a tool has no source text.
     """
-    return {use.name: source_digest(use.name) for use in _checked(uses) if _resource(use) is None}
+    return {use.name: source_digest(use.name) for use in _checked(uses) if resource_of(use) is None}
 
 
 def tool_names() -> tuple[str, ...]:
@@ -168,7 +187,7 @@ def tool_names() -> tuple[str, ...]:
     return (*_BUILT_IN, *TOOLSETS, *sorted(registered().keys() - _BUILT_IN.keys() - TOOLSETS.keys()))
 
 
-def _resource(use: ToolUse) -> Resource | None:
+def resource_of(use: ToolUse) -> Resource | None:
     """The part of `Resources` that the tool is made of; None for functions of the user's own."""
     if use.name in _BUILT_IN:
         return _BUILT_IN[use.name][0]
@@ -182,7 +201,7 @@ def _checked(uses: Sequence[ToolUse]) -> list[ToolUse]:
 
 
 def _checked_name(use: ToolUse) -> str:
-    match _resource(use):
+    match resource_of(use):
         case None:
             _refuse_unknown(use.name)
             function = function_tool(use.name)

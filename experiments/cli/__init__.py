@@ -13,6 +13,7 @@ COMMANDS = {
     "compare": "Compare the conditions of a store, paired over questions.",
     "ladder": "Say what each factor of a ladder is worth, from no tools to real ones.",
     "agreement": "Say how far the scorers of a store agree, and how sure a judge is of its grades.",
+    "replay": "Take up a trial at one of its events, with one thing changed.",
     "show": "List a store's trials, or show one trace.",
     "verify": "Check a store's digests, references and completeness.",
     "upgrade": "Bring a store that an older toolablate wrote up to date.",

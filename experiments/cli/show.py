@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 @click.argument("trial", required=False)
 @click.option("--attempt", type=click.IntRange(min=1), help="An earlier attempt at TRIAL instead of its current trace.")
 @click.option("--full", is_flag=True, help="Show long texts of TRIAL whole.")
+@click.option("--whole", is_flag=True, help="Of a replay, show what came before it was taken up as well.")
 @click.option("--question", metavar="ID", help="List only trials of this question.")
 @click.option("--model", metavar="NAME", help="List only trials of this model.")
 @click.option("--condition", metavar="NAME", help="List only trials under this condition.")
@@ -28,6 +29,7 @@ def command(
     trial: str | None,
     attempt: int | None,
     full: bool,
+    whole: bool,
     question: str | None,
     model: str | None,
     condition: str | None,
@@ -44,7 +46,7 @@ def command(
 
     with Store(store) as opened:
         if trial is not None:
-            _show_trace(opened, trial, attempt, full=full, as_json=as_json)
+            _show_trace(opened, trial, attempt, full=full, whole=whole, as_json=as_json)
             return
         if attempt is not None:
             raise InputError("--attempt needs a TRIAL", code="usage")
@@ -52,12 +54,14 @@ def command(
         _list_trials(opened, {key: value for key, value in wanted.items() if value}, verdict, limit, as_json)
 
 
-def _show_trace(store: "Store", trial: str, attempt: int | None, *, full: bool, as_json: bool) -> None:
+def _show_trace(store: "Store", trial: str, attempt: int | None, *, full: bool, whole: bool, as_json: bool) -> None:
     trace = store.trace(trial, attempt=attempt)
     scores = () if attempt else _scores(store, trace.trial.id)
+    conversation = store.conversation(trace.trial.id, attempt=trace.attempt) if whole else ()
     if as_json:
         import json
 
+        trace = trace.model_copy(update={"events": conversation}) if whole else trace
         content = json.loads(trace.to_json()) | {"scores": [json.loads(score.to_json()) for score in scores]}
         click.echo(json.dumps(content, ensure_ascii=False))
         return
@@ -71,6 +75,7 @@ def _show_trace(store: "Store", trial: str, attempt: int | None, *, full: bool, 
         model=store.model(trace.trial.model),
         condition=store.condition(trace.trial.condition),
         scores=scores,
+        before=conversation[: len(conversation) - len(trace.events)],
         full=full,
     )
     Console().print(view)

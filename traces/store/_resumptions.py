@@ -27,8 +27,8 @@ def read_resumptions(connection: sqlite3.Connection, trial: str) -> list[tuple[b
     repeats. Raises sqlite3.Error."""
     found: dict[int, tuple[bytes, list[str]]] = {}
     for key, body, identity in connection.execute(
-        "SELECT conditions.key, conditions.body, trials.id FROM conditions JOIN trials ON trials.condition = conditions.key"
-        " WHERE conditions.parent = ? ORDER BY conditions.key, trials.repeat",
+        "SELECT conditions.key, conditions.body, trials.id FROM conditions"
+        " JOIN trials ON trials.condition = conditions.key WHERE conditions.parent = ? ORDER BY conditions.key, trials.repeat",
         (trial,),
     ):
         found.setdefault(key, (body, []))[1].append(identity)

@@ -153,8 +153,8 @@ class Recorder:
         self._wait(self._writer.submit(job, durable=True))
 
     def resume(self, world: Mapping[str, str], conditions: Sequence[Condition], trials: Sequence[Trial]) -> None:
-        """Enters trials that go on from events of others, all or nothing; each condition says of which. They are part of
-        no run, and no plan's trials.
+        """Enters trials that go on from events of others, all or nothing; each condition says of which. They are in no
+        run, and no plan's trials.
 
         Raises StoreError for a parent, question or model that is not there, InputError where the world is another than
         that of the trials that are done.

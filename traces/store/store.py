@@ -240,12 +240,14 @@ class Store:
 
     def conversation(self, trial: str, *, attempt: int | None = None) -> tuple[Event, ...]:
         """The events of a trial's current trace, or of one attempt, after those that its parents gave before it was
-        taken up again."""
+        taken up again. Its own times go on from the end of these."""
         trace = self.trace(trial, attempt=attempt)
         resumed = self.condition(trace.trial.condition).resumed
         if resumed is None:
             return trace.events
-        return self.conversation(resumed.trial, attempt=resumed.attempt)[: resumed.event] + trace.events
+        before = self.conversation(resumed.trial, attempt=resumed.attempt)[: resumed.event]
+        until = max((event.at + event.seconds for event in before), default=0.0)
+        return (*before, *(event.model_copy(update={"at": event.at + until}) for event in trace.events))
 
     def run_of(self, trial: str) -> Run | None:
         """The last run that called for a trial; None for one of no plan."""

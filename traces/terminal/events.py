@@ -16,6 +16,7 @@ from toolablate.traces.records import (
     Failure,
     Message,
     ModelCall,
+    Rebuilt,
     ToolCall,
     ToolReply,
     ToolRequest,
@@ -34,9 +35,11 @@ ROLE_STYLES = {"system": "magenta", "user": "cyan", "assistant": "green", "tool"
 @dataclass(slots=True)
 class Page:
     """Knows what was shown, since every model call repeats the whole conversation before it: `shown` are messages as
-    JSON (their items cannot be hashed), `said` the texts of the model's own, `outputs` those of tools."""
+    JSON (their items cannot be hashed), `said` the texts of the model's own, `outputs` those of tools. `number` is that
+    of the next event in the whole conversation."""
 
     max_chars: int | None
+    number: int = 0
     shown: set[str] = field(default_factory=set)
     said: set[str] = field(default_factory=set)
     outputs: set[str] = field(default_factory=set)
@@ -51,6 +54,9 @@ class Page:
                 yield from self._failure(event)
             case Answer():
                 yield from self._answer(event)
+            case Rebuilt():
+                yield from self._rebuilt(event)
+        self.number += 1
 
     def _model_call(self, event: ModelCall) -> Iterator[RenderableType]:
         for message in event.request.messages:
@@ -61,9 +67,11 @@ class Page:
         self._is_new(event.reply.message)
         cost = "" if event.cost_usd is None else numbers.dollars(event.cost_usd)
         spent = [_took(event), usage_of(event.reply.usage), cost]
-        note = " · ".join(part for part in [event.reply.finish_reason, *spent] if part)
         purpose = "last request, without tools" if event.purpose == "final" else ""
-        yield from self._message(event.reply.message, note=" · ".join(part for part in (purpose, note) if part))
+        yield from self._message(event.reply.message, self._note(purpose, event.reply.finish_reason, *spent))
+
+    def _note(self, *parts: str) -> str:
+        return " · ".join(part for part in (f"event {self.number}", *parts) if part)
 
     def _is_new(self, message: Message) -> bool:
         """Whether it was not shown before; from now on it was."""
@@ -98,8 +106,8 @@ class Page:
     def _tool_call(self, event: ToolCall) -> Iterator[RenderableType]:
         self.outputs.add(event.output)
         style = "blue" if event.status == "ok" else "yellow"
-        note = [*_state(event), "changed" if event.changes else "", _took(event)]
-        yield rule(f"{one_line(event.call.name)} returns", style, " · ".join(part for part in note if part))
+        note = self._note(*_state(event), "changed" if event.changes else "", _took(event))
+        yield rule(f"{one_line(event.call.name)} returns", style, note)
         yield from self._shown(event, self.max_chars)
         yield from _seen(event)
         if event.changes:
@@ -133,18 +141,29 @@ class Page:
 
     def _failure(self, event: Failure) -> Iterator[RenderableType]:
         then = "tried again" if event.retried else "given up"
-        note = f"attempt {event.attempt}, {then} · {_took(event)}"
+        note = self._note(f"attempt {event.attempt}, {then}", _took(event))
         yield rule(f"{event.boundary} failed: {one_line(event.code)}", "red", note)
         yield indented(inert(event.message, "red", max_chars=self.max_chars))
 
     def _answer(self, event: Answer) -> Iterator[RenderableType]:
         limit = f"{event.limit} ran out" if event.limit else ""
-        yield rule("answer", "bold", limit)
+        yield rule("answer", "bold", self._note(limit))
         # The reply that it was taken from stands right above.
         if event.text not in self.said:
             yield indented(inert(event.text, max_chars=self.max_chars))
         else:
             yield indented(inert(_last_line(event.text), "bold", max_chars=self.max_chars))
+
+    def _rebuilt(self, event: Rebuilt) -> Iterator[RenderableType]:
+        calls = "1 recorded call" if event.calls == 1 else f"{event.calls} recorded calls"
+        yield rule("rebuilt", "magenta", self._note(f"{calls} made again", f"took {numbers.seconds(event.seconds)}"))
+        if not event.mismatches:
+            yield indented(Text("[each gave what was recorded]", style="dim"))
+        for each in event.mismatches:
+            yield indented(Text(f"[event {each.event} gave something else; recorded was:]", style="yellow"))
+            yield indented(inert(each.recorded or "(nothing)", max_chars=self.max_chars and ORIGINAL_CHARS), 4)
+            yield indented(Text("[and now:]", style="yellow"))
+            yield indented(inert(each.now or "(nothing)", max_chars=self.max_chars and ORIGINAL_CHARS), 4)
 
 
 def _seen(event: ToolCall) -> Iterator[RenderableType]:

@@ -10,10 +10,21 @@ from rich.table import Table
 from rich.text import Text
 
 from toolablate.traces.records import (
+    Again,
+    AnswerNow,
+    Budget,
     Condition,
+    Drop,
+    Event,
+    Extend,
     Model,
     Question,
+    Repair,
+    Resumption,
+    Say,
     Score,
+    SetAside,
+    Swap,
     Trace,
 )
 from toolablate.traces.terminal import numbers
@@ -34,15 +45,18 @@ def trace_view(
     model: Model | None = None,
     condition: Condition | None = None,
     scores: Sequence[Score] = (),
+    before: Sequence[Event] = (),
     full: bool = False,
 ) -> RenderableType:
     """What was said, called, returned and answered, each once and in order, with times and tokens.
 
-    Texts beyond some 4,000 characters are cut in their middle unless `full`. Everything foreign is made inert.
+    Of a trial that was taken up again, `before` are the events of its parents that are to be shown as well. Texts
+    beyond some 4,000 characters are cut in their middle unless `full`. Everything foreign is made inert.
     """
-    page = Page(None if full else MAX_CHARS)
+    resumed = condition.resumed if condition else None
+    page = Page(None if full else MAX_CHARS, number=resumed.event - len(before) if resumed else 0)
     parts: list[RenderableType] = [_heading(trace, question, model, condition)]
-    for event in trace.events:
+    for event in (*before, *trace.events):
         parts += page.event(event)
     parts.append(_ending(trace))
     if question is not None and scores:
@@ -80,6 +94,8 @@ def _facts(
         yield "domain", question.domain
     yield "model", model.name if model else trial.model
     yield "condition", condition.name if condition else trial.condition
+    if condition and condition.resumed:
+        yield from _resumed(condition.resumed)
     # Repeats count from 0 and attempts from 1, so each says which one it is.
     yield "repeat", f"{trial.repeat} (the {numbers.ordinal(trial.repeat + 1)})"
     yield "attempt", f"{trace.attempt} (the {numbers.ordinal(trace.attempt)})"
@@ -94,6 +110,35 @@ def _facts(
         yield "search", environment.search
     if environment.versions:
         yield "versions", _listed(environment.versions)
+
+
+def _resumed(resumed: Resumption) -> Iterator[tuple[str, str]]:
+    yield "replay of", f"trial {resumed.trial}, attempt {resumed.attempt}, from its event {resumed.event} on"
+    change = resumed.change
+    match change:
+        case Swap():
+            yield "change", f"the result is swapped ({change.content}) for: {change.text}"
+        case Say():
+            yield "change", f"a user's message is added: {change.text}"
+        case Drop():
+            yield "change", "the tool call is left out"
+        case AnswerNow():
+            yield "change", "the model is asked at once for its answer"
+        case SetAside():
+            yield "change", "the model is asked at once to put aside what its tools gave"
+        case Extend():
+            yield "change", f"the budget is another: {', '.join(_limits(change.budget))}"
+        case Repair():
+            given = "made anew" if change.text is None else f"shown as: {change.text}"
+            yield "change", f"the tool call that went wrong is {given}"
+        case Again():
+            yield "change", "none: what follows is drawn anew"
+
+
+def _limits(budget: Budget) -> Iterator[str]:
+    for name in Budget.model_fields:
+        if (value := getattr(budget, name)) is not None:
+            yield f"{name} {value:g}"
 
 
 def _kernel(versions: Mapping[str, str]) -> str:

@@ -1,0 +1,64 @@
+"""What a counterfactual will cost, by what its parent took: told before anything is spent."""
+
+from collections.abc import Sequence
+
+from toolablate.agents import Start
+from toolablate.agents.costs import rates_of
+from toolablate.agents.spending import estimated_tokens
+from toolablate.experiments.counterfactual.parent import Parent
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Budget, ModelCall, OpenAIModel, Price
+
+
+def estimated_cost(parent: Parent, start: Start, budget: Budget) -> float | None:
+    """US dollars for one trial, None where the price is not known: what the parent paid from the event on; of a probe,
+    and where the parent asked nothing more, one request that reads all that was said; with a larger budget, as many
+    requests more as it has turns, at what the parent's cost on average. Judges are not in it."""
+    if not isinstance(parent.model, OpenAIModel):
+        return 0.0
+    asked = [each for each in parent.conversation if isinstance(each, ModelCall)]
+    rest = asked[len([each for each in start.before if isinstance(each, ModelCall)]) :]
+    if start.node == "end":
+        return 0.0
+    if start.node == "final" or not rest:
+        return _one_request(parent.model.price, asked, start)
+    known = _sum([each.cost_usd for each in rest])
+    more = budget.turns - parent.condition.budget.turns
+    mean = _sum([each.cost_usd for each in asked])
+    if known is None or mean is None or more <= 0:
+        return known
+    return known + more * mean / len(asked)
+
+
+def refuse_too_dear(cost: float | None, max_cost: float | None) -> None:
+    """Raises InputError where all of it would cost more than allowed, or nobody knows what."""
+    if max_cost is None or (cost is not None and cost <= max_cost):
+        return
+    if cost is None:
+        raise InputError(
+            "--max-cost: what this would cost is not known, since the model has no price",
+            hint="give the model a price in the plan, or leave --max-cost out",
+            code="unknown_cost",
+        )
+    raise InputError(
+        f"--max-cost: this would cost about ${cost:.4g}, and ${max_cost:.4g} are allowed",
+        hint="ask for fewer --repeats, or allow more; nothing was spent",
+        code="too_dear",
+    )
+
+
+def _one_request(price: Price | None, asked: Sequence[ModelCall], start: Start) -> float | None:
+    if price is None:
+        return None
+    last = asked[-1]
+    said = sum(len(message.content) for message in start.messages) // 4
+    taken = start.taken
+    read = max(said, estimated_tokens(taken) if taken else 0)
+    wrote = last.reply.usage.output_tokens or len(last.reply.message.content) // 4
+    rates = rates_of(price, read)
+    return (read * rates.input + wrote * rates.output) / 1e6
+
+
+def _sum(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if len(known) == len(costs) else None
