@@ -37,10 +37,12 @@ class ReplayExecutor:
         calls = self.start.node in ("ask", "act")
         opened = self.world.open_tools(self.parent, self.condition if calls else _TOOLLESS)
         before, change = self.start.before, self.resumption.change
-        async with opened.toolset(self.condition.interventions if calls else ()) as toolset:
+        async with opened.toolset(self.parent.condition.interventions if calls else ()) as toolset:
             rebuilt = await rebuild(toolset, before, opened.rebuilt)
             if rebuilt.calls:
                 record(rebuilt)
+            if self.condition.interventions != self.parent.condition.interventions:
+                toolset = opened.toolset(self.condition.interventions)
             anew = isinstance(change, Repair) and change.text is None
             recorded = RecordedResults(self.parent.conversation, len(before), coding=opened.coding, anew=anew)
             swapped = swapped_call(self.parent.conversation, len(before), change)
@@ -57,11 +59,10 @@ class ReplayExecutor:
             )
 
     def _chat(self, task: TrialTask) -> ChatModel:
-        """A script has its replies under the names of the trial that it was written for. Recorded replies are found by
+        """A script has its replies under the names of the trial of a plan. Recorded replies are found by
         the number of the draw: that of a trial of a plan would give its reply again, where another is wanted."""
-        trial = self.parent.trace.trial
         if isinstance(self.parent.model, ScriptedModel):
-            return self.source.session(self.parent.question, self.parent.condition, trial.repeat)
+            return self.source.session(self.parent.question, self.parent.arm, self.parent.origin.repeat)
         if isinstance(self.parent.model, OpenAIModel):
             draw = int(task.trial.id[:_DRAW_DIGITS], 16)
             return self.source.session(self.parent.question, self.condition, draw)

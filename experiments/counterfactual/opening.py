@@ -76,7 +76,7 @@ class ReplayWorld:
             Setting(
                 tuple(each.tool.spec.name for each in opened if each.is_outside),
                 parent.question,
-                parent.origin,
+                parent.origin.id,
                 tuple(by_name),
                 donors=self.donors.under(parent.question, guard) if self.donors else None,
             ),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from toolablate.experiments.plan import Plan, find_modules_beside, load_plan, read_plan
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Condition, Event, Model, ModelCall, Question, ToolSpec, Trace
+from toolablate.traces.records import Condition, Event, Model, ModelCall, Question, ToolSpec, Trace, Trial
 from toolablate.traces.store import Store
 
 _REMEDY = "name the plan where it lies now: --plan PLAN"
@@ -15,14 +15,16 @@ _REMEDY = "name the plan where it lies now: --plan PLAN"
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """`conversation` is the whole of it; `origin` is the id of the trial of a plan that it goes back to."""
+    """`conversation` is the whole of it; `origin` is the trial of a plan that it goes back to, `arm` the condition of
+    that."""
 
     trace: Trace
     question: Question
     model: Model
     condition: Condition
     conversation: tuple[Event, ...]
-    origin: str
+    origin: Trial
+    arm: Condition
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -33,11 +35,11 @@ class Parent:
 def read_parent(store: Store, trial: str) -> Parent:
     """The current trace of a trial, named by the beginning of its id. Raises InputError where there is none."""
     trace = store.trace(trial)
-    condition, origin = store.condition(trace.trial.condition), trace.trial.id
-    resumed = condition.resumed
-    while resumed is not None:
-        origin = resumed.trial
-        resumed = store.condition(store.trace(origin).trial.condition).resumed
+    condition, origin = store.condition(trace.trial.condition), trace.trial
+    arm = condition
+    while arm.resumed is not None:
+        origin = store.trace(arm.resumed.trial, attempt=arm.resumed.attempt).trial
+        arm = store.condition(origin.condition)
     return Parent(
         trace=trace,
         question=store.question(trace.trial.question),
@@ -45,6 +47,7 @@ def read_parent(store: Store, trial: str) -> Parent:
         condition=condition,
         conversation=store.conversation(trace.trial.id),
         origin=origin,
+        arm=arm,
     )
 
 
@@ -68,7 +71,7 @@ def _at(path: Path) -> Plan:
 
 
 def _kept(store: Store, parent: Parent) -> Plan:
-    run = store.run_of(parent.origin)
+    run = store.run_of(parent.origin.id)
     if run is None:
         raise InputError(f"{store.path} holds no run that called for this trial", hint=_REMEDY, code="no_plan")
     refused: InputError | None = None

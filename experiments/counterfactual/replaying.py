@@ -156,7 +156,7 @@ def _design(parent: Parent, wanted: _Wanted, change: ReplayChange) -> tuple[Desi
     """The counterfactual as a plan's trials are: so they run, are scored and counted as those are."""
     trial = parent.trace.trial
     resumption = Resumption(
-        trial=trial.id, attempt=parent.trace.attempt, repeat=trial.repeat, event=wanted.event, change=change
+        trial=trial.id, attempt=parent.trace.attempt, repeat=parent.origin.repeat, event=wanted.event, change=change
     )
     condition = counterfactual(parent.condition, resumption, parent.conversation)
     trials = [

@@ -80,8 +80,9 @@ ReplayChange = Annotated[
 class Resumption(Record):
     """Where a trial was taken up again, and with what change.
 
-    `trial` is the id of its parent and `attempt` the parent's attempt; `repeat` is the parent's. `event` is the index
-    of the first event that is not taken from the record; it counts from 0 in the parent's whole conversation.
+    `trial` is the id of its parent and `attempt` the parent's attempt; `repeat` is that of the trial of a plan that it
+    goes back to. `event` is the index of the first event that is not taken from the record; it counts from 0 in the
+    parent's whole conversation.
     """
 
     trial: str = Field(min_length=1)
