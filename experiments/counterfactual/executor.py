@@ -67,4 +67,3 @@ class ReplayExecutor:
             draw = int(task.trial.id[:_DRAW_DIGITS], 16)
             return self.source.session(self.parent.question, self.condition, draw)
         return self.source.session(self.parent.question, self.condition, task.trial.repeat)
-

@@ -28,7 +28,8 @@ def read_resumptions(connection: sqlite3.Connection, trial: str) -> list[tuple[b
     found: dict[int, tuple[bytes, list[str]]] = {}
     for key, body, identity in connection.execute(
         "SELECT conditions.key, conditions.body, trials.id FROM conditions"
-        " JOIN trials ON trials.condition = conditions.key WHERE conditions.parent = ? ORDER BY conditions.key, trials.repeat",
+        " JOIN trials ON trials.condition = conditions.key"
+        " WHERE conditions.parent = ? ORDER BY conditions.key, trials.repeat",
         (trial,),
     ):
         found.setdefault(key, (body, []))[1].append(identity)
