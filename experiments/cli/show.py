@@ -4,8 +4,12 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from toolablate.traces.records import Score
     from toolablate.traces.store import Store
+
+SHOWN_RESUMPTIONS = 20
 
 
 @click.command("show")
@@ -78,7 +82,26 @@ def _show_trace(store: "Store", trial: str, attempt: int | None, *, full: bool, 
         before=conversation[: len(conversation) - len(trace.events)],
         full=full,
     )
-    Console().print(view)
+    console = Console()
+    console.print(view)
+    _print_resumptions(store, trace.trial.id, console)
+
+
+def _print_resumptions(store: "Store", trial: str, console: "Console") -> None:
+    """The counterfactuals of a trial, which no table lists."""
+    from rich.text import Text
+
+    from toolablate.traces.terminal import counted
+    from toolablate.traces.terminal.plain import ID_CHARS, one_line
+
+    found = store.resumptions(trial)
+    if not found:
+        return
+    console.print(f"Taken up again in {counted(len(found), 'trial')}:")
+    for identity, condition in list(found.items())[:SHOWN_RESUMPTIONS]:
+        console.print(Text(f"  {identity[:ID_CHARS]}  {one_line(condition.name)}"), soft_wrap=True)
+    if len(found) > SHOWN_RESUMPTIONS:
+        console.print(f"  and {len(found) - SHOWN_RESUMPTIONS} more")
 
 
 def _scores(store: "Store", trial: str) -> list["Score"]:

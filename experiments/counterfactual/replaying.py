@@ -1,7 +1,7 @@
 """Takes a trial up again at one of its events, with one thing changed."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from toolablate.agents import RetryPolicy, Start, require_capabilities
+from toolablate.agents import Line, ModelSource, RetryPolicy, Start, require_capabilities
 from toolablate.experiments.counterfactual.changing import changed_start, counterfactual, swapped_call
 from toolablate.experiments.counterfactual.estimate import estimated_cost, refuse_too_dear
 from toolablate.experiments.counterfactual.executor import ReplayExecutor
@@ -19,6 +19,7 @@ from toolablate.experiments.counterfactual.texts import STAND_INS, Content, swap
 from toolablate.experiments.failing import Failures
 from toolablate.experiments.judges import judges_of
 from toolablate.experiments.launch import Launched, Opened, carry_out
+from toolablate.experiments.plan import Plan
 from toolablate.experiments.progress import RunProgress
 from toolablate.experiments.replies import asked_lines, open_judges, open_sources
 from toolablate.experiments.runner import Setting
@@ -26,10 +27,13 @@ from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import Design, PlannedTrial
 from toolablate.experiments.watcher import Watcher
 from toolablate.experiments.world import bring_up_to_date, environment, world_of
+from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Again,
     Condition,
+    Drop,
     InterventionUse,
+    ModelCall,
     ReplayChange,
     Resumption,
     Swap,
@@ -93,7 +97,18 @@ class _Wanted:
     live: bool
 
 
-async def _replay(wanted: _Wanted, watcher: Watcher) -> Replayed:
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What is taken up, from where, in which world."""
+
+    parent: Parent
+    plan: Plan
+    world: dict[str, str]
+    start: Start
+    scorers: Scorers
+
+
+def _take_up(wanted: _Wanted) -> _Taken:
     bring_up_to_date(wanted.store)
     with Store(wanted.store) as opened:
         parent = read_parent(opened, wanted.trial)
@@ -104,34 +119,64 @@ async def _replay(wanted: _Wanted, watcher: Watcher) -> Replayed:
     change = wanted.change
     tried = Swap(content=change, text="") if isinstance(change, str) else change
     start = changed_start(parent.conversation, wanted.event, tried, parent.condition)
+    _refuse_dropped_turn(parent, start)
     scorers = Scorers(plan.questions, judges_of(plan))
     scorers.names([parent.question])
+    return _Taken(parent, plan, world, start, scorers)
+
+
+def _refuse_dropped_turn(parent: Parent, start: Start) -> None:
+    """The reply that made a dropped call is another one's, and has it still."""
+    resumed = parent.condition.resumed
+    if resumed is None or not isinstance(resumed.change, Drop) or start.node != "act":
+        return
+    if not any(isinstance(each, ModelCall) for each in start.before[resumed.event :]):
+        raise InputError(
+            f"--from: event {len(start.before)} is of the turn from which this trial drops a call",
+            hint=f"name the request that follows, or an event of trial {resumed.trial[:8]}",
+            code="wrong_event",
+        )
+
+
+async def _replay(wanted: _Wanted, watcher: Watcher) -> Replayed:
+    taken = _take_up(wanted)
+    parent, change = taken.parent, wanted.change
     async with AsyncExitStack() as stack:
-        replay_world = await open_replay_world(plan, _standing(parent, start, change), stack, live=wanted.live)
+        conditions = _standing(parent, taken.start, change)
+        world = await open_replay_world(taken.plan, conditions, stack, live=wanted.live)
         if isinstance(change, str):
-            change = await _swap(change, wanted.event, parent, start, replay_world)
+            change = await _swap(change, wanted.event, parent, taken.start, world)
         planned, resumption = _design(parent, wanted, change)
         (condition,) = planned.conditions
-        missing = _missing(wanted.store, planned)
-        cost = estimated_cost(parent, start, condition.budget)
-        total = None if cost is None else cost * missing
-        watcher.tell(_told(missing, total))
-        refuse_too_dear(total, wanted.max_cost)
+        cost = _estimate(wanted, taken, planned, watcher)
         require_capabilities(parent.model, condition)
-        lines = asked_lines(plan)
-        sources = await open_sources(plan, world, stack, lines)
-        retry = RetryPolicy(attempts=plan.runner.attempts, paced=True)
-        where = environment(replay_world.tried, world)
-        source = sources[parent.model.name]
-        executor = ReplayExecutor(parent, condition, resumption, start, replay_world, source, where, retry)
-        judges = await open_judges(plan, stack, lines) if scorers.is_judged(parent.question) else {}
+        lines = asked_lines(taken.plan)
+        source = (await open_sources(taken.plan, taken.world, stack, lines))[parent.model.name]
+        runner, where = taken.plan.runner, environment(world.tried, taken.world)
+        retry = RetryPolicy(attempts=runner.attempts, paced=True)
+        opened = Opened(await _judges(taken, stack, lines), lines, retry)
+        executor = ReplayExecutor(parent, condition, resumption, taken.start, world, source, where, retry)
+        setting = Setting(executor, taken.scorers, watcher, Failures(), runner.kernels, runner.trial_seconds)
         recorder = stack.enter_context(Recorder(wanted.store))
-        recorder.resume(world, planned.conditions, [each.trial for each in planned.trials])
-        runner = plan.runner
-        setting = Setting(executor, scorers, watcher, Failures(), runner.kernels, runner.trial_seconds)
-        launched = await carry_out(planned, setting, Opened(judges, lines, retry), recorder)
+        recorder.resume(taken.world, planned.conditions, [each.trial for each in planned.trials])
+        launched = await carry_out(planned, setting, opened, recorder)
     trials = tuple(each.trial.id for each in planned.trials)
-    return Replayed(parent.trace.trial.id, condition, trials, total, launched)
+    return Replayed(parent.trace.trial.id, condition, trials, cost, launched)
+
+
+async def _judges(taken: _Taken, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Mapping[str, ModelSource]:
+    return await open_judges(taken.plan, stack, lines) if taken.scorers.is_judged(taken.parent.question) else {}
+
+
+def _estimate(wanted: _Wanted, taken: _Taken, planned: Design, watcher: Watcher) -> float | None:
+    """US dollars for the trials that are missing, None where no price is known; told before anything is spent. Raises
+    InputError where it is too much."""
+    missing = _missing(wanted.store, planned)
+    cost = estimated_cost(taken.parent, taken.start, planned.conditions[0].budget)
+    total = None if cost is None else cost * missing
+    watcher.tell(_told(missing, total))
+    refuse_too_dear(total, wanted.max_cost)
+    return total
 
 
 def _standing(parent: Parent, start: Start, change: ReplayChange | Content) -> Sequence[Condition]:

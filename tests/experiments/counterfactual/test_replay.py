@@ -94,11 +94,12 @@ def test_gold_adversarial_null_and_placebo_are_shown_in_the_tools_own_form(scrip
     assert outputs["placebo"] not in ("2", "")
 
 
+@pytest.mark.parametrize("backend", ["forkserver", "bubblewrap"])
 def test_the_state_of_the_kernel_is_there_for_a_cell_that_was_never_recorded(
-    chat_server: ChatServer, tmp_path: Path
+    chat_server: ChatServer, tmp_path: Path, backend: str
 ) -> None:
     chat_server.answers(by_turn(code("x = 41"), code("print(x)"), reply("Answer: 41")))
-    store = run(endpoint_plan(tmp_path, chat_server))
+    store = run(endpoint_plan(tmp_path, chat_server, extra=f"sandbox = '{backend}'"))
     chat_server.answers(by_turn(code("-"), code("print(x + 1)"), reply("Answer: 42")))
     (again,) = replay(store, trial_of(store), 2).trials
     trace = trace_of(store, again)
@@ -289,6 +290,51 @@ def test_a_replay_can_itself_be_taken_up_again(scripted: Path) -> None:
     # The kernel is rebuilt from the cells, which the swap has left as they were.
     assert isinstance(trace.events[0], Rebuilt)
     assert trace.events[0].mismatches == ()
+
+
+def test_a_turn_of_which_a_call_was_dropped_is_taken_up_behind_it(chat_server: ChatServer, tmp_path: Path) -> None:
+    two = reply("", ("python", {"code": "print(1)"}), ("python", {"code": "print(2)"}))
+    chat_server.answers(by_turn(two, reply("Answer: 4")))
+    store = run(endpoint_plan(tmp_path, chat_server))
+    (dropped,) = replay(store, trial_of(store), 1, Drop()).trials
+    with pytest.raises(InputError, match="drops a call"):
+        replay(store, dropped, 1)
+    (again,) = replay(store, dropped, 2).trials
+    (asked,) = model_calls(trace_of(store, again).events)
+    assert len(asked.request.messages[-2].tool_calls) == 1
+
+
+def test_repeats_of_a_simulated_model_keep_its_belief_and_draw_from_it_anew(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        "conditions = ['none']\n[questions]\nfile = 'builtin'\nlimit = 1\n[[models]]\nprovider = 'simulated'\n"
+        "playbook = 'builtin'\nname = 's'\nconfidence = 0.5\n",
+        encoding="utf-8",
+    )
+    store = run(plan)
+    with Store(store) as opened:
+        (seen,) = opened.observations()
+    first = replay(store, seen.trial, 0, repeats=30)
+    answers = [trace_of(store, each).answer for each in first.trials]
+    assert 1 < len(set(answers)) < 30
+
+
+def test_show_lists_the_replays_of_a_trial_and_says_of_what_one_is(scripted: Path, cli: Cli) -> None:
+    trial = trial_of(scripted)
+    (swapped,) = replay(scripted, trial, 3, "gold").trials
+    listed = cli("show", scripted, trial).stdout
+    assert f"{swapped[:10]}  python ~ swap gold @3 of {trial[:8]}" in listed
+    shown = cli("show", scripted, swapped).stdout
+    assert f"trial {trial}, attempt 1, from its event 3 on" in " ".join(shown.replace("│", " ").split())
+    assert "the result is swapped (gold) for: 2" in shown
+    # It is numbered as in the whole conversation, of which it has three events in common with its parent.
+    assert ("event 2" in shown, "event 3" in shown) == (False, True)
+    whole = cli("show", scripted, swapped, "--whole").stdout
+    assert ("event 0" in whole, "event 3" in whole) == (True, True)
+    events = json.loads(cli("show", scripted, swapped, "--whole", "--json").stdout)["events"]
+    assert [each["kind"] for each in events] == [
+        "model_call", "tool_call", "model_call", "rebuilt", "tool_call", "model_call", "answer",
+    ]  # fmt: skip
 
 
 def test_what_is_wrong_is_told_before_anything_is_written(scripted: Path, cli: Cli, tmp_path: Path) -> None:

@@ -182,7 +182,9 @@ def test_the_interventions_of_the_condition_hold_on(chat_server: ChatServer, tmp
     from tests.experiments.counterfactual.scenes import code
 
     chat_server.answers(by_turn(code("print(1)"), reply("Answer: 4")))
-    reminded = "[{ name = 'python', tools = ['python'], interventions = [{ name = 'remind', options = { text = 'Mind.' } }] }]"
+    reminded = (
+        "[{ name = 'python', tools = ['python'], interventions = [{ name = 'remind', options = { text = 'Mind.' } }] }]"
+    )
     store = run(endpoint_plan(tmp_path, chat_server, conditions=reminded))
     trial = trial_of(store)
     chat_server.answers(by_turn(code("-"), code("print(2)"), reply("Answer: 4")))
