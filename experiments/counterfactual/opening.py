@@ -2,11 +2,16 @@
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolablate.experiments.counterfactual.parent import Parent
-from toolablate.experiments.counterfactual.unrecorded import UnrecordedPages, UnrecordedSearch, UnrecordedTool
+from toolablate.experiments.counterfactual.unrecorded import (
+    LookupKind,
+    UnrecordedPages,
+    UnrecordedSearch,
+    UnrecordedTool,
+)
 from toolablate.experiments.donors import open_donors
 from toolablate.experiments.guarding import guard_for
 from toolablate.experiments.plan import Plan
@@ -63,7 +68,7 @@ class ReplayWorld:
         uses = [use for use in expanded_uses(condition.tools) if resource_of(use) in {*self.asked, "search", "pages"}]
         guard = guard_for(parent.question, self.plan.web)
         files = work_files(parent.question, self.plan.questions.files_folder)
-        opened = open_tools(uses, self.resources, files, guard)
+        opened = [self._as_allowed(each) for each in open_tools(uses, self.resources, files, guard)]
         there = {each.tool.spec.name for each in opened}
         opened += [OpenedTool(UnrecordedTool(spec), "mcp") for spec in parent.specs if spec.name not in there]
         by_name = {each.tool.spec.name: each.resource for each in opened}
@@ -84,6 +89,12 @@ class ReplayWorld:
             kept_up=frozenset(stateful | at_hand),
             rebuilt=frozenset(stateful | at_hand if condition.interventions else stateful),
         )
+
+    def _as_allowed(self, opened: OpenedTool) -> OpenedTool:
+        if opened.resource in self.asked:
+            return opened
+        kind: LookupKind = "search" if opened.resource == "search" else "page"
+        return replace(opened, tool=UnrecordedTool(opened.tool.spec, kind, opened.tool))
 
 
 async def open_replay_world(

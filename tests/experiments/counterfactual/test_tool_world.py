@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 from tests.experiments.counterfactual.scenes import by_turn, endpoint_plan, run, tool_calls, trace_of, trial_of
@@ -140,6 +139,13 @@ def test_without_leave_a_live_web_is_not_asked(library: Library, chat_server: Ch
     (again,) = replay(store, trial, 2).trials
     (call,) = tool_calls(trace_of(store, again).events)
     assert (call.status, call.lookup and call.lookup.miss) == ("error", "not_in_archive")
+    # The page was open in the record; that it cannot be searched is no mistake of the model's.
+    chat_server.answers(by_turn(opening(url="-"), _finding(_page_id(opened)), reply("Answer: 4")))
+    (found,) = replay(store, trial, 2, Say(text="Look into it.")).trials
+    (call,) = tool_calls(trace_of(store, found).events)
+    assert call.lookup is not None
+    assert (call.lookup.kind, call.lookup.miss) == ("page", "not_in_archive")
+    chat_server.answers(by_turn(opening(url="-"), opening(url=library.pages[1]), reply("Answer: 4")))
     with pytest.raises(InputError, match="may not be asked again") as caught:
         replay(store, trial, 1, "placebo")
     assert caught.value.code == "not_recorded"
@@ -147,7 +153,6 @@ def test_without_leave_a_live_web_is_not_asked(library: Library, chat_server: Ch
     (live,) = replay(store, trial, 2, Say(text="Go on."), live=True).trials
     assert tool_calls(trace_of(store, live).events)[0].status == "ok"
     assert len(library.requests) > asked
-    assert quote(_page_id(opened))
 
 
 def test_pages_are_opened_again_from_a_sealed_archive(
