@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from toolablate.agents import Line, ModelSource, RetryPolicy, Start, require_capabilities
+from toolablate.agents import Line, RetryPolicy, Start, require_capabilities
 from toolablate.experiments.counterfactual.changing import changed_start, counterfactual, swapped_call
 from toolablate.experiments.counterfactual.estimate import estimated_cost, refuse_too_dear
 from toolablate.experiments.counterfactual.executor import ReplayExecutor
@@ -17,6 +17,7 @@ from toolablate.experiments.counterfactual.opening import ReplayWorld, open_repl
 from toolablate.experiments.counterfactual.parent import Parent, plan_of, read_parent
 from toolablate.experiments.counterfactual.texts import STAND_INS, Content, swap_of
 from toolablate.experiments.failing import Failures
+from toolablate.experiments.judge_costs import JudgeCosts
 from toolablate.experiments.judges import judges_of
 from toolablate.experiments.launch import Launched, Opened, carry_out
 from toolablate.experiments.plan import Plan
@@ -154,7 +155,7 @@ async def _replay(wanted: _Wanted, watcher: Watcher) -> Replayed:
         source = (await open_sources(taken.plan, taken.world, stack, lines))[parent.model.name]
         runner, where = taken.plan.runner, environment(world.tried, taken.world)
         retry = RetryPolicy(attempts=runner.attempts, paced=True)
-        opened = Opened(await _judges(taken, stack, lines), lines, retry)
+        opened = await _judges(taken, stack, lines, retry)
         executor = ReplayExecutor(parent, condition, resumption, taken.start, world, source, where, retry)
         setting = Setting(executor, taken.scorers, watcher, Failures(), runner.kernels, runner.trial_seconds)
         recorder = stack.enter_context(Recorder(wanted.store))
@@ -164,8 +165,11 @@ async def _replay(wanted: _Wanted, watcher: Watcher) -> Replayed:
     return Replayed(parent.trace.trial.id, condition, trials, cost, launched)
 
 
-async def _judges(taken: _Taken, stack: AsyncExitStack, lines: Mapping[str, Line]) -> Mapping[str, ModelSource]:
-    return await open_judges(taken.plan, stack, lines) if taken.scorers.is_judged(taken.parent.question) else {}
+async def _judges(taken: _Taken, stack: AsyncExitStack, lines: Mapping[str, Line], retry: RetryPolicy) -> Opened:
+    """Only a question that judges score needs them."""
+    costs = {judge.name: JudgeCosts() for judge in taken.plan.judges}
+    judged = taken.scorers.is_judged(taken.parent.question)
+    return Opened(await open_judges(taken.plan, stack, lines, costs) if judged else {}, costs, lines, retry)
 
 
 def _estimate(wanted: _Wanted, taken: _Taken, planned: Design, watcher: Watcher) -> float | None:

@@ -17,6 +17,7 @@ from toolablate.traces.store._uptime import uptime
 
 _UNSCORED = """
 SELECT count(*) FROM trials WHERE outcome IN ('answered', 'budget')
+    AND condition NOT IN (SELECT key FROM conditions WHERE parent NOT NULL)
     AND NOT EXISTS (SELECT 1 FROM scores WHERE scores.trial = trials.key AND scores.trace = trials.current)
 """
 
@@ -53,7 +54,7 @@ class LivingRecorder:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A store at one moment. `unscored` counts trials that have ended and have no score, by no scorer."""
+    """A store at one moment. `unscored` counts trials of plans that have ended and have no score, by no scorer."""
 
     at: datetime
     counts: tuple[TrialCounts, ...]
