@@ -5,7 +5,10 @@ import click
 
 if TYPE_CHECKING:
     from toolablate.experiments.counterfactual import Replayed
+    from toolablate.experiments.counterfactual.texts import Content
     from toolablate.traces.records import Extend, ReplayChange
+
+    Wanted = ReplayChange | Content
 
 
 @click.command("replay")
@@ -58,8 +61,9 @@ def command(
 
     Without a change, what follows is drawn anew. All before the event is as it was recorded: the kernel is rebuilt by
     running the recorded cells again, and what they give now is compared. After it, calls in the words of the record get
-    the recorded results. The new trials are stored beside the old one, and no table counts them. Exits with 1 if trials
-    are left undone or failed, with 2 if nothing could be run.
+    the recorded results. The new trials are stored beside the old one, and no table counts them. The plan is run that
+    the store has kept: take up only what you would run the plan of. Exits with 1 if trials are left undone or failed,
+    with 2 if nothing could be run.
     """
     from rich.console import Console
 
@@ -67,7 +71,7 @@ def command(
     from toolablate.experiments.progress import RunProgress
     from toolablate.traces.records import AnswerNow, Drop, Repair, Say, SetAside
 
-    changes: list[ReplayChange | str | None] = [
+    changes: list[Wanted | None] = [
         _swap(swap),
         Say(text=say) if say else None,
         Drop() if drop else None,
@@ -82,7 +86,7 @@ def command(
                 store,
                 trial,
                 event,
-                _only(changes),  # type: ignore[arg-type]
+                _only(changes),
                 repeats=repeats,
                 plan=plan,
                 max_cost=max_cost,
@@ -96,7 +100,7 @@ def command(
     raise SystemExit(1 if replayed.launched.missing or replayed.launched.ungraded else 0)
 
 
-def _only(changes: "list[ReplayChange | str | None]") -> "ReplayChange | str | None":
+def _only(changes: "list[Wanted | None]") -> "Wanted | None":
     from toolablate.traces.errors import InputError
 
     given = [change for change in changes if change is not None]
@@ -109,12 +113,13 @@ def _only(changes: "list[ReplayChange | str | None]") -> "ReplayChange | str | N
     return given[0] if given else None
 
 
-def _swap(content: str | None) -> "ReplayChange | str | None":
+def _swap(content: str | None) -> "Wanted | None":
     from toolablate.traces.errors import InputError
     from toolablate.traces.records import Swap, clean_text
 
-    if content in (None, "null", "placebo", "gold", "adversarial"):
-        return content
+    match content:
+        case None | "null" | "placebo" | "gold" | "adversarial":
+            return content
     try:
         return Swap(content="text", text=clean_text(Path(content).read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:

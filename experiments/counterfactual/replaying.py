@@ -27,7 +27,7 @@ from toolablate.experiments.runner import Setting
 from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import Design, PlannedTrial
 from toolablate.experiments.watcher import Watcher
-from toolablate.experiments.world import bring_up_to_date, environment, world_of
+from toolablate.experiments.world import UNPROTECTED, bring_up_to_date, environment, world_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Again,
@@ -141,6 +141,8 @@ def _refuse_dropped_turn(parent: Parent, start: Start) -> None:
 
 async def _replay(wanted: _Wanted, watcher: Watcher) -> Replayed:
     taken = _take_up(wanted)
+    if taken.plan.sandbox.backend == UNPROTECTED:
+        watcher.warn('sandbox = "none": code that models write runs unprotected')
     parent, change = taken.parent, wanted.change
     async with AsyncExitStack() as stack:
         conditions = _standing(parent, taken.start, change)

@@ -15,6 +15,7 @@ from tests.experiments.counterfactual.scenes import (
     trace_of,
     trial_of,
 )
+from tests.experiments.judged import grades, judge_at, judged_plan
 from tests.experiments.plans import answered, call
 from tests.servers.chat_server import ChatServer, reply
 
@@ -317,6 +318,17 @@ def test_repeats_of_a_simulated_model_keep_its_belief_and_draw_from_it_anew(tmp_
     first = replay(store, seen.trial, 0, repeats=30)
     answers = [trace_of(store, each).answer for each in first.trials]
     assert 1 < len(set(answers)) < 30
+
+
+def test_the_plans_judge_grades_what_was_replayed(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(grades)
+    store = run(judged_plan(tmp_path, judge_at(chat_server.url), count=1))
+    trial, asked = trial_of(store, "none", "q0"), len(chat_server.requests)
+    replayed = replay(store, trial, 0, repeats=2)
+    assert replayed.launched.ungraded == 0
+    assert len(chat_server.requests) == asked + 2
+    with Store(store) as opened:
+        assert [opened.scores(each)[0].verdict for each in replayed.trials] == ["wrong", "wrong"]
 
 
 def test_show_lists_the_replays_of_a_trial_and_says_of_what_one_is(scripted: Path, cli: Cli) -> None:
