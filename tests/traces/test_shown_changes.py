@@ -33,7 +33,7 @@ def test_what_was_changed_stands_with_what_the_tool_gave() -> None:
     original = ToolReply(output="42", truncated=True, artifacts=(Artifact(mime="image/png", data="abcd"),))
     page = page_of("1728", ("placebo", "bank 12"), ("delay", "waited 2 s"), original=original)
     assert lines_of(page) == [
-        "python returns  changed · at 0.0 s, took 0.0 s",
+        "python returns  event 0 · changed · at 0.0 s, took 0.0 s",
         "  1728",
         "changed by placebo",
         "  bank 12",
@@ -48,7 +48,7 @@ def test_what_was_changed_stands_with_what_the_tool_gave() -> None:
 def test_what_the_model_saw_is_told_from_what_was_recorded() -> None:
     page = page_of("This call failed.", ("fail", "failed at a rate of 1"), status="error", error="injected_failure")
     assert lines_of(page) == [
-        "python returns  error · changed · at 0.0 s, took 0.0 s",
+        "python returns  event 0 · error · changed · at 0.0 s, took 0.0 s",
         "  This call failed.",
         "  [recorded as: injected_failure]",
         "changed by fail",

@@ -25,11 +25,17 @@ def double(number: int) -> int:
     return 2 * number
 """
 SUBJECT = "water"
-OWN = "[{ name = 'own', base = 'none', tools = ['doubling_again:double'] }]"
 
 
 def double(number: int) -> Step:
     return reply("", ("double", {"number": number}))
+
+
+def _own_tool(folder: Path, text: str) -> str:
+    """The condition of a function in a module of this test's own, since a process imports a name once."""
+    module = f"of_{folder.name}"
+    (folder / f"{module}.py").write_text(text, encoding="utf-8")
+    return f"[{{ name = 'own', base = 'none', tools = ['{module}:double'] }}]"
 
 
 def search(query: str) -> Step:
@@ -42,9 +48,8 @@ def opening(**arguments: str) -> Step:
 
 @pytest.fixture
 def own(chat_server: ChatServer, tmp_path: Path) -> Path:
-    (tmp_path / "doubling_again.py").write_text(COUNTING, encoding="utf-8")
     chat_server.answers(by_turn(double(1), double(2), reply("Answer: 4")))
-    return run(endpoint_plan(tmp_path, chat_server, conditions=OWN))
+    return run(endpoint_plan(tmp_path, chat_server, conditions=_own_tool(tmp_path, COUNTING)))
 
 
 def _calls(folder: Path) -> int:
@@ -76,9 +81,8 @@ def test_what_was_not_recorded_is_a_miss_unless_the_replay_is_live(
 
 def test_of_two_calls_in_the_same_words_each_has_its_own_result(chat_server: ChatServer, tmp_path: Path) -> None:
     counting = COUNTING.replace("2 * number", "len(calls.read_text())").replace("doubles", "counts")
-    (tmp_path / "doubling_thrice.py").write_text(counting, encoding="utf-8")
     chat_server.answers(by_turn(double(1), double(1), double(1), reply("Answer: 4")))
-    store = run(endpoint_plan(tmp_path, chat_server, conditions=OWN.replace("again", "thrice")))
+    store = run(endpoint_plan(tmp_path, chat_server, conditions=_own_tool(tmp_path, counting)))
     trial = trial_of(store, "own")
     assert [each.output for each in tool_calls(trace_of(store, trial).events)] == ["1", "2", "3"]
     (again,) = replay(store, trial, 2).trials
