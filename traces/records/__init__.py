@@ -2,10 +2,11 @@
 
 from toolablate.traces.records._base import Record, TaggedRecord, canonical_json, clean_text, digest_json, digest_text
 from toolablate.traces.records.artifact import Artifact
-from toolablate.traces.records.attribution import Attribution, Mechanism, Method
+from toolablate.traces.records.attribution import Attribution, Distraction, Mechanism, Method
 from toolablate.traces.records.budget import Budget
 from toolablate.traces.records.change import Change
 from toolablate.traces.records.condition import Condition, InterventionUse, ToolUse
+from toolablate.traces.records.diagnosis import Diagnosis, ErrorType
 from toolablate.traces.records.event import (
     Answer,
     Event,
@@ -43,6 +44,7 @@ from toolablate.traces.records.question import (
     SpansTarget,
     Target,
 )
+from toolablate.traces.records.replay_design import ReplayDesign
 from toolablate.traces.records.resumption import (
     Again,
     AnswerNow,
@@ -50,9 +52,12 @@ from toolablate.traces.records.resumption import (
     Extend,
     Repair,
     ReplayChange,
+    Rerun,
     Resumption,
     Say,
     SetAside,
+    ShownResult,
+    StandInName,
     Swap,
     SwapContent,
 )
@@ -85,8 +90,11 @@ __all__ = [
     "ChoiceTarget",
     "Condition",
     "Continuation",
+    "Diagnosis",
+    "Distraction",
     "Drop",
     "Environment",
+    "ErrorType",
     "Event",
     "Extend",
     "Failure",
@@ -124,6 +132,8 @@ __all__ = [
     "ReferenceTarget",
     "Repair",
     "ReplayChange",
+    "ReplayDesign",
+    "Rerun",
     "Resumption",
     "Rubric",
     "Run",
@@ -135,8 +145,10 @@ __all__ = [
     "SearchResult",
     "SearchStatus",
     "SetAside",
+    "ShownResult",
     "SimulatedModel",
     "SpansTarget",
+    "StandInName",
     "Swap",
     "SwapContent",
     "TaggedRecord",

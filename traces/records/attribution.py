@@ -14,8 +14,10 @@ Mechanism = Literal[
     "calling",
     "prompt",
     "luck",
+    "own_error",
     "unknown",
 ]
+Distraction = Literal["misleading_adoption", "existence_as_norm", "over_engineering"]
 Method = Literal["trace", "replay", "judge"]
 
 
@@ -29,7 +31,10 @@ class Attribution(TaggedRecord):
     Mechanisms: `retrieval_distraction` (what was found drew the model away), `lock_in` (a computation answered another
     question), `tool_fault`, `budget` (a limit was reached), `format` (the answer was lost on its way out),
     `availability` (a tool that was only offered), `calling` (calls that gave nothing to go by), `prompt` (the
-    condition's own words), `luck` (what happens without tools, too), `unknown`.
+    condition's own words), `luck` (what happens without tools as well, now and then), `own_error` (the model is wrong
+    without tools, too), `unknown`. `distraction` says of retrieval distraction how it went: what was read was adopted
+    though it misleads, what exists was taken for what is right, or a simple answer was built up into an elaborate one.
+    `turned_at` is the event at which the belief in the right answer fell for good, None where that is not known.
     """
 
     version: Literal[1] = 1
@@ -37,6 +42,8 @@ class Attribution(TaggedRecord):
     mechanism: Mechanism
     method: Method
     confidence: float = Field(ge=0, le=1)
+    distraction: Distraction | None = None
+    turned_at: int | None = Field(default=None, ge=0)
     evidence: tuple[int, ...] = ()
     note: str = ""
 

@@ -8,6 +8,7 @@ from toolablate.traces.records._base import Record, TaggedRecord
 from toolablate.traces.records.budget import Budget
 
 SwapContent = Literal["null", "placebo", "gold", "adversarial", "text"]
+StandInName = Literal["sham", "placebo", "oracle", "adversarial"]
 
 
 class _Change(TaggedRecord):
@@ -72,8 +73,34 @@ class Repair(_Change):
     text: str | None = None
 
 
+class ShownResult(Record):
+    """The result of the tool call that is event `event` of the parent's conversation, shown as `text`."""
+
+    event: int = Field(ge=0)
+    text: str
+
+
+class Rerun(_Change):
+    """What follows is drawn anew, with all of this at once; with none of it this is `again`.
+
+    stand_in  what is given, from the event on, in place of the results of the tools that `tools` names; their recorded
+              results are given to nobody then
+    shown     results of calls before the event that the model sees otherwise from now on
+    budget    another budget
+    sound     tools work: the interventions that made calls of the parent fail are left out, and a call that is recorded
+              as an error is made anew
+    """
+
+    kind: Literal["rerun"] = "rerun"
+    stand_in: StandInName | None = None
+    tools: tuple[str, ...] = ()
+    shown: tuple[ShownResult, ...] = ()
+    budget: Budget | None = None
+    sound: bool = False
+
+
 ReplayChange = Annotated[
-    Again | Swap | Say | Drop | AnswerNow | SetAside | Extend | Repair, Field(discriminator="kind")
+    Again | Swap | Say | Drop | AnswerNow | SetAside | Extend | Repair | Rerun, Field(discriminator="kind")
 ]
 
 

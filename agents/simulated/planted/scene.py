@@ -1,0 +1,72 @@
+"""A scene: what a simulated model believes of one question, what it does with tools, and what moves it."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+CallKind = Literal["code", "query", "open"]
+Toolset = Literal["code", "search"]
+Nats = dict[str, float]
+"""By letter, what is added to the weight of an answer, in nats; letters that are not named get 0."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PlannedCall(_Part):
+    """A call that the model makes: code to run, words to search for, or an address to open."""
+
+    kind: CallKind
+    text: str
+
+
+class Turn(_Part):
+    """One reply with calls. `says` are variants of what stands before them; `commits` moves the belief as soon as the
+    reply is in the conversation, whatever comes back: a model that has put a question into code believes in what it
+    made of it."""
+
+    says: tuple[str, ...] = ("",)
+    calls: tuple[PlannedCall, ...] = Field(min_length=1)
+    commits: Nats = {}
+
+
+class Reaction(_Part):
+    """How results of one kind of call move the belief, once each however many results fit: that one `holds` the phrase
+    (in whatever case), or that they `fail`: some ended in an error, and none after that worked."""
+
+    kind: CallKind
+    when: Literal["holds", "fail"] = "holds"
+    phrase: str = ""
+    moves: Nats
+
+
+class Script(_Part):
+    """What the model does where it may call such tools: its turns, one after the other; then it answers. An answer that
+    is asked for before all turns are done is drawn from the belief as it is then."""
+
+    turns: tuple[Turn, ...] = ()
+    reactions: tuple[Reaction, ...] = ()
+    called: Nats = {}
+    offered: Nats = {}
+
+
+class Scene(_Part):
+    """One question to one model.
+
+    prior         weights of all letters before anything else
+    scripts       by what is offered; where both are, the search comes first
+    prompted      what a system prompt does
+    loses_format  probability that a final reply that follows tool calls names no letter; asked again, it does
+    set_aside     share of all that tools did to the belief that is left when it is told to set that aside
+    says          variants of the final reply's words, with {answer} for the letter and {text} for its option; they may
+                  name a cause that is none
+    """
+
+    question: str
+    prior: Nats
+    scripts: dict[Toolset, Script] = {}
+    prompted: Nats = {}
+    loses_format: float = Field(default=0.0, ge=0, le=1)
+    set_aside: float = Field(default=0.0, ge=0, le=1)
+    says: tuple[str, ...] = ("The answer is {answer}.",)
