@@ -12,9 +12,9 @@ def belief_steps(conversation: Sequence[Event]) -> tuple[int, ...]:
     reasoning.
     """
     asked = [index for index, event in enumerate(conversation) if isinstance(event, ModelCall)]
-    ends = [*asked[1:], len(conversation)]
-    called = (
-        next((index for index in range(start, end) if isinstance(conversation[index], ToolCall)), None)
-        for start, end in zip(asked, ends, strict=True)
+    called = [index for index, event in enumerate(conversation) if isinstance(event, ToolCall)]
+    ends = [*asked[1:], len(conversation)] if asked else []
+    first = (
+        next((call for call in called if start < call < end), None) for start, end in zip(asked, ends, strict=True)
     )
-    return tuple(sorted({*asked, *(index for index in called if index is not None)}))
+    return tuple(sorted({*asked, *(index for index in first if index is not None)}))
