@@ -12,5 +12,5 @@ def probability(design: ReplayDesign, value: float) -> float:
 
 
 def is_chosen(design: ReplayDesign, trial: str, value: float) -> bool:
-    drawn = int(digest_text(f"{design.seed} {trial}")[:_DIGITS], 16) / 16**_DIGITS
+    drawn = int(digest_text(f"{design.seed} {trial}")[:_DIGITS], 16) / float(16**_DIGITS)
     return drawn < probability(design, value)
