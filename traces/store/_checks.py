@@ -8,7 +8,19 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from toolablate.traces.errors import StoreError
-from toolablate.traces.records import Condition, Question, Record, Run, Score, Trace, Trial, digest_json, digest_text
+from toolablate.traces.records import (
+    Condition,
+    Diagnosis,
+    Question,
+    Record,
+    ReplayDesign,
+    Run,
+    Score,
+    Trace,
+    Trial,
+    digest_json,
+    digest_text,
+)
 from toolablate.traces.store._digests import combined_digest, content_digest, header_content, listing_digest
 from toolablate.traces.store._tallies import read_tallies, tallies
 from toolablate.traces.store._texts import TextReader, decode
@@ -248,6 +260,35 @@ def _score_columns(score: Any) -> tuple[Any, ...]:
     return score.trial, score.scorer, score.scorer_version, score.value, score.verdict
 
 
+def designs(connection: sqlite3.Connection) -> Iterator[Finding]:
+    query = "SELECT id, digest, body, json_array() FROM designs"
+    yield from _named(connection, "replay design", TypeAdapter(ReplayDesign), query, lambda *_: True)
+
+
+def diagnoses(connection: sqlite3.Connection) -> Iterator[Finding]:
+    kind = TypeAdapter(Diagnosis)
+    rows = connection.execute(
+        "SELECT diagnoses.trial, judge, wording, diagnoses.digest, diagnoses.body, trials.id, traces.trial,"
+        " traces.outcome FROM diagnoses LEFT JOIN trials ON trials.key = diagnoses.trial"
+        " LEFT JOIN traces ON traces.key = diagnoses.trace"
+    )
+    for trial, judge, wording, digest, body, identity, read, outcome in rows:
+        where = f"diagnosis of trial {identity or trial} by {judge} {wording}"
+        record = _whole(connection, kind, digest, body)
+        if isinstance(record, str):
+            yield where, record
+        elif identity is None or read != trial or outcome in (None, "failed"):
+            yield where, "it belongs to no finished trace of its trial"
+        elif isinstance(record, Diagnosis) and (record.trial, record.judge, record.wording) != (
+            identity,
+            judge,
+            wording,
+        ):
+            yield where, "a column does not match its content"
+        else:
+            yield None
+
+
 def runs(connection: sqlite3.Connection) -> Iterator[Finding]:
     kind = TypeAdapter(Run)
     for key, identity, planned, listed, digest, body in connection.execute(
@@ -285,4 +326,6 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("orphans", orphans),
     ("scores", scores),
     ("runs", runs),
+    ("designs", designs),
+    ("diagnoses", diagnoses),
 )

@@ -178,7 +178,7 @@ def score(scores: Sequence[Score]) -> Callable[[Desk], frozenset[str]]:
     def write(desk: Desk) -> frozenset[str]:
         outdated = set()
         for given in scores:
-            trial, trace, target = _scorable(desk.connection, given.trial)
+            trial, trace, target = scorable(desk.connection, given.trial)
             if given.target not in ("", target):
                 outdated.add(given.trial)
                 continue
@@ -202,7 +202,7 @@ def score(scores: Sequence[Score]) -> Callable[[Desk], frozenset[str]]:
     return write
 
 
-def _scorable(connection: sqlite3.Connection, identity: str) -> tuple[int, int, str]:
+def scorable(connection: sqlite3.Connection, identity: str) -> tuple[int, int, str]:
     row = connection.execute(
         "SELECT trials.key, current, outcome, target, questions.body FROM trials"
         " JOIN questions ON questions.key = question WHERE trials.id = ?",

@@ -15,11 +15,13 @@ from pydantic import TypeAdapter
 from toolablate.traces.errors import StoreError, ToolablateError
 from toolablate.traces.records import (
     Condition,
+    Diagnosis,
     Environment,
     Event,
     Model,
     Outcome,
     Question,
+    ReplayDesign,
     Run,
     Score,
     Trace,
@@ -30,7 +32,7 @@ from toolablate.traces.records import (
     digest_json,
     digest_text,
 )
-from toolablate.traces.store import _attempts, _claims, _jobs, _resumptions
+from toolablate.traces.store import _attempts, _claims, _diagnoses, _jobs, _resumptions
 from toolablate.traces.store._digests import combined_digest, header_content, record_content
 from toolablate.traces.store._errors import explain
 from toolablate.traces.store._locks import Gate
@@ -195,6 +197,18 @@ class Recorder:
         Raises StoreError for a trial that has no trace to score; then none is entered.
         """
         return await self._writer.settle(self._writer.submit(_jobs.score(tuple(scores)), durable=True))
+
+    def keep_design(self, design: ReplayDesign) -> None:
+        """Keeps what was to be replayed; the same design is kept once."""
+        self._wait(self._writer.submit(_diagnoses.keep_design(design), durable=True))
+
+    async def diagnose(self, diagnoses: Iterable[Diagnosis]) -> None:
+        """Enters what judges hold for the causes of failures, in one transaction; one of the same trial, judge and
+        wording replaces the older.
+
+        Raises StoreError for a trial that has no trace to read; then none is entered.
+        """
+        await self._writer.settle(self._writer.submit(_diagnoses.diagnose(tuple(diagnoses)), durable=True))
 
     def _wait(self, future: "Future[T]") -> T:
         try:

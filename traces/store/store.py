@@ -13,17 +13,20 @@ from pydantic import ValidationError
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Condition,
+    Diagnosis,
     Environment,
     Event,
     Model,
     Outcome,
     Question,
     Record,
+    ReplayDesign,
     Run,
     Score,
     Trace,
     Verdict,
 )
+from toolablate.traces.store._diagnoses import read_designs, read_diagnoses
 from toolablate.traces.store._errors import reading
 from toolablate.traces.store._failures import read_failures
 from toolablate.traces.store._jobs import PLANNED, read_finished, read_unscored
@@ -248,6 +251,24 @@ class Store:
         before = self.conversation(resumed.trial, attempt=resumed.attempt)[: resumed.event]
         until = max((event.at + event.seconds for event in before), default=0.0)
         return (*before, *(event.model_copy(update={"at": event.at + until}) for event in trace.events))
+
+    def replay_designs(self) -> tuple[ReplayDesign, ...]:
+        """What was to be replayed, in the order in which the designs were first kept."""
+        with reading(self.path):
+            bodies = read_designs(self._connection)
+        return tuple(self._record(ReplayDesign, body) for body in bodies)
+
+    def diagnoses(self, trial: str) -> tuple[Diagnosis, ...]:
+        """What judges hold for the cause of a trial's current trace, in the order of their names."""
+        with reading(self.path):
+            bodies = read_diagnoses(self._connection, self.find_trial(trial))
+        return tuple(self._record(Diagnosis, body) for body in bodies)
+
+    def all_diagnoses(self) -> tuple[Diagnosis, ...]:
+        """The diagnoses of all current traces, in the order of their trials."""
+        with reading(self.path):
+            bodies = read_diagnoses(self._connection)
+        return tuple(self._record(Diagnosis, body) for body in bodies)
 
     def run_of(self, trial: str) -> Run | None:
         """The last run that called for a trial; None for one of no plan."""
