@@ -1,0 +1,120 @@
+"""What the replays of one trial depend on, as its record has it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from toolablate.experiments.counterfactual.recorded import is_of_tool
+from toolablate.tools import resource_of
+from toolablate.traces.analysis.attribution.belief import Flip
+from toolablate.traces.analysis.attribution.ledger import ToolKind
+from toolablate.traces.analysis.attribution.signals import Signals
+from toolablate.traces.analysis.attribution.steps import belief_steps
+from toolablate.traces.records import Answer, Budget, Condition, Limit, ModelCall, ToolCall, ToolUse, Trace
+
+NO_FAULTS = frozenset({"exception", "nothing_found", "cut_off"})
+"""Kinds of trouble that are none of the tool's: the model's own code, and what was not there or not allowed."""
+
+_OF_FORMS: Mapping[str, ToolKind] = {"code": "code", "search": "search", "page": "search", "other": "other"}
+_OF_RESOURCES: Mapping[str | None, ToolKind] = {"sandbox": "code", "search": "search", "pages": "search"}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool gave: the event of the call, the tool, and its kind."""
+
+    event: int
+    tool: str
+    kind: ToolKind
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A trial of a condition with tools; events are indices of its conversation.
+
+    attempt  the attempt that its current trace is
+    steps    the events of its `belief_steps`
+    results  calls that a tool answered, in order
+    last     the last request that was answered, None where none was
+    ending   the answer, None where there is none
+    fault    the first call that a tool is to blame for, and that was not recovered from
+    budget   the condition's with all limits doubled, where one of these stopped the trial
+    kinds    of the tools that the model was offered, by their names
+    """
+
+    trial: str
+    attempt: int
+    steps: tuple[int, ...]
+    results: tuple[Result, ...]
+    last: int | None
+    ending: int | None
+    fault: int | None
+    budget: Budget | None
+    kinds: Mapping[str, ToolKind]
+
+    @property
+    def used(self) -> frozenset[ToolKind]:
+        """The kinds of tools whose results it has."""
+        return frozenset(result.kind for result in self.results)
+
+    def named(self, kinds: frozenset[ToolKind]) -> tuple[str, ...]:
+        """The tools of these kinds, also those that were not called: a run that goes on may call them."""
+        return tuple(sorted(name for name, kind in self.kinds.items() if kind in kinds))
+
+    @property
+    def shown(self) -> tuple[int, ...]:
+        """The results that the last request has seen, by their events."""
+        return tuple(result.event for result in self.results if self.last is not None and result.event < self.last)
+
+    def turned_by(self, flip: Flip) -> int | None:
+        """The last result between the two steps of a fall; None where the reply did it, or they are no neighbours."""
+        if flip.step - flip.after != 1:
+            return None
+        begin, end = self.steps[flip.after], self.steps[flip.step]
+        return next((each.event for each in reversed(self.results) if begin <= each.event < end), None)
+
+
+def case_of(trace: Trace, condition: Condition, signals: Signals) -> Case:
+    """Of a planned trial's current trace, whose events are its whole conversation."""
+    kinds = _kinds(trace, signals)
+    asked = [index for index, event in enumerate(trace.events) if isinstance(event, ModelCall)]
+    answers = (index for index, event in enumerate(trace.events) if isinstance(event, Answer))
+    return Case(
+        trial=trace.trial.id,
+        attempt=trace.attempt,
+        steps=belief_steps(trace.events),
+        results=tuple(
+            Result(index, event.call.name, kinds[event.call.name])
+            for index, event in enumerate(trace.events)
+            if isinstance(event, ToolCall) and event.status != "invalid" and is_of_tool(event)
+        ),
+        last=asked[-1] if asked else None,
+        ending=next(answers, None),
+        fault=_first_fault(signals),
+        budget=_doubled(condition.budget, signals.budget.stopped if trace.outcome == "budget" else None),
+        kinds=kinds,
+    )
+
+
+def _kinds(trace: Trace, signals: Signals) -> dict[str, ToolKind]:
+    """Of a tool that was called by its first call, of any other by what it is made of."""
+    requests = (event.request for event in trace.events if isinstance(event, ModelCall))
+    offered = (spec.name for request in requests for spec in request.tools)
+    kinds = {name: _OF_RESOURCES.get(resource_of(ToolUse(name=name)), "other") for name in dict.fromkeys(offered)}
+    return kinds | {call.tool: _OF_FORMS[call.form] for call in reversed(signals.calls)}
+
+
+def _first_fault(signals: Signals) -> int | None:
+    faults = (each for each in signals.troubles if each.recovered is None and each.kind not in NO_FAULTS)
+    return next((each.event for each in faults), None)
+
+
+def _doubled(budget: Budget, stopped: Limit | None) -> Budget | None:
+    if stopped in (None, "reply_length", "context_length"):
+        return None
+    return Budget(
+        turns=2 * budget.turns,
+        tool_calls=2 * budget.tool_calls,
+        tokens=None if budget.tokens is None else 2 * budget.tokens,
+        cost_usd=None if budget.cost_usd is None else 2 * budget.cost_usd,
+        seconds=2 * budget.seconds,
+    )
