@@ -1,0 +1,90 @@
+"""Which trials of a store are replayed: those of conditions with tools that a design chooses by lot."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from toolablate.experiments.attributing.case import Case, case_of
+from toolablate.experiments.comparing import observe
+from toolablate.experiments.scorer_names import scorer_meant
+from toolablate.traces.analysis.attribution.lot import is_chosen
+from toolablate.traces.analysis.attribution.signals import signals_of
+from toolablate.traces.analysis.ladder.arms import has_ladder
+from toolablate.traces.analysis.pairing import RIGHT, counts
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Condition, Question, ReplayDesign
+from toolablate.traces.store import Observation, Store
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenTrial:
+    """A trial that is to be replayed, and its score in [0, 1]."""
+
+    case: Case
+    condition: Condition
+    value: float
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.value < RIGHT
+
+
+def choose(
+    store: Store,
+    design: ReplayDesign,
+    *,
+    models: Sequence[str] = (),
+    conditions: Sequence[str] = (),
+    run: str = "all",
+) -> tuple[ChosenTrial, ...]:
+    """Of the trials that have ended and are scored, by the names that tables show; all models and all conditions whose
+    tools speak for themselves where none is named. Raises InputError for names that are not there, and where there is
+    no such trial."""
+    seen = [each for each in observe(store, run=run, scorer=design.scorer or None) if counts(each)]
+    with_tools = {name: each for name, each in store.conditions_of(seen).items() if has_ladder(each)}
+    _refuse_unknown("--model", models, {each.model for each in seen})
+    _refuse_unknown("--condition", conditions, with_tools)
+    candidates = [
+        each
+        for each in seen
+        if each.condition in (conditions or with_tools) and each.model in (models or (each.model,))
+    ]
+    if not candidates:
+        raise InputError(
+            f"{store.path} has no scored trial of a condition with tools",
+            hint="toolablate run PLAN, with conditions such as 'none' and 'python'",
+            code="no_trials",
+        )
+    question = lru_cache(maxsize=None)(store.question)
+    return tuple(
+        _chosen(store, each, with_tools[each.condition], question)
+        for each in candidates
+        if is_chosen(design, each.trial, each.value or 0.0)
+    )
+
+
+def scorers_of(store: Store, design: ReplayDesign) -> frozenset[str]:
+    """The names of the scorers whose scores count: the design's, else those of the last run; any where that says
+    none."""
+    known = store.scorers()
+    if design.scorer:
+        return frozenset({scorer_meant(known, design.scorer)})
+    runs = store.runs()
+    return frozenset(runs[-1].scorers if runs and runs[-1].scorers else known)
+
+
+def _chosen(store: Store, seen: Observation, condition: Condition, question: Callable[[str], Question]) -> ChosenTrial:
+    trace = store.trace(seen.trial)
+    signals = signals_of(trace, question(trace.trial.question), condition)
+    return ChosenTrial(case_of(trace, condition, signals), condition, seen.value or 0.0)
+
+
+def _refuse_unknown(option: str, named: Iterable[str], known: Iterable[str]) -> None:
+    there_are = sorted(known)
+    for name in named:
+        if name not in there_are:
+            raise InputError(
+                f"{option}: no scored trials with tools are called {name!r}",
+                hint=f"there are {', '.join(there_are)}" if there_are else "there are none at all",
+                code="unknown_name",
+            )
