@@ -1,0 +1,40 @@
+"""Everything that a store says of why its tools changed scores."""
+
+from dataclasses import dataclass
+
+from toolablate.traces.analysis.attribution.evidence import Evidence, Explained
+from toolablate.traces.analysis.attribution.ledger import Ledger
+from toolablate.traces.analysis.noise import Floor
+from toolablate.traces.records import ReplayDesign
+
+
+@dataclass(frozen=True, slots=True)
+class AttributionReport:
+    """Of trials under conditions with tools, beside those of the same questions without.
+
+    design      by which trials are chosen to be replayed; None where nothing was
+    ledgers     one for each model and condition
+    floors      flips of each of these against the trials without tools, beside those of chance
+    explained   the trials, each with its evidence and what is made of it
+    unreplayed  how many chosen trials still lack replays
+    simulated   names of the models that are stand-ins and no measurement
+    notes       what to know before reading the figures
+    """
+
+    design: ReplayDesign | None
+    ledgers: tuple[Ledger, ...]
+    floors: tuple[Floor, ...]
+    explained: tuple[Explained, ...]
+    unreplayed: int = 0
+    simulated: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
+
+    def floor(self, ledger: Ledger) -> Floor | None:
+        return next((each for each in self.floors if _same(each, ledger)), None)
+
+    def trials(self, ledger: Ledger) -> tuple[Explained, ...]:
+        return tuple(each for each in self.explained if _same(each.evidence, ledger))
+
+
+def _same(one: Floor | Evidence, ledger: Ledger) -> bool:
+    return (one.model, one.condition) == (ledger.model, ledger.condition)

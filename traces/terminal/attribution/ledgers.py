@@ -1,0 +1,131 @@
+"""An effect as a waterfall of mechanisms: each a bar from where the last one ended, in points from no tools."""
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from toolablate.traces.analysis import Floor
+from toolablate.traces.analysis.attribution.ledger import Account, Ledger
+from toolablate.traces.records import ReplayDesign
+from toolablate.traces.terminal import numbers
+from toolablate.traces.terminal.attribution.wording import account_name
+from toolablate.traces.terminal.fitted import Column, Fitted, figures, words
+from toolablate.traces.terminal.numbers import SIGNIFICANT
+from toolablate.traces.terminal.plain import inert, one_line
+from toolablate.traces.terminal.simulated import simulated_banner
+
+SMALL = "*"
+GAIN, LOSS, LEVEL = "█", "▒", "│"
+MOST_BAR, LEAST_NAME = 40, 13
+NO_TOOLS = "no tools"
+TRACE, ARMS, REPLAYS = "trace", "arms", "replays"
+_BY_ARMS = frozenset({"calling", "availability", "prompt"})
+
+
+def ledger_view(
+    ledger: Ledger, floor: Floor | None, design: ReplayDesign | None, room: int, *, simulated: bool
+) -> Iterator[RenderableType]:
+    """One model and condition: flips beside those of chance, the waterfall, and on what it rests."""
+    yield Text.assemble(
+        *(" ", (one_line(ledger.model), "bold"), "  ", (one_line(ledger.condition), "bold"), " against no tools"),
+        f"  over {numbers.counted(ledger.questions, 'question')}",
+    )
+    if simulated:
+        yield simulated_banner()
+    if floor is not None:
+        yield Padding(Text(_flips(floor)), (0, 1, 0, 1))
+    yield _table(ledger, room)
+    yield Padding(Text("\n".join(_remarks(ledger, design))), (0, 1, 1, 1))
+
+
+def accounts_of(ledger: Ledger) -> tuple[Account, ...]:
+    """Its mechanisms; what is unresolved is among them also where it is nothing."""
+    if any(each.name == "unresolved" for each in ledger.mechanisms):
+        return ledger.mechanisms
+    return (*ledger.mechanisms, Account("unresolved", 0.0, None, None, small=False))
+
+
+def rests_on(name: str, ledger: Ledger) -> str:
+    """Whether a mechanism is known by other arms of the ladder, by replays, or from traces alone."""
+    if name in _BY_ARMS:
+        return ARMS
+    if name == "unresolved":
+        return ""
+    return REPLAYS if ledger.replayed else TRACE
+
+
+def _flips(floor: Floor) -> str:
+    chance = floor.chance
+    ways = f"{chance.flips_right_to_wrong:.1f} right to wrong, {chance.flips_wrong_to_right:.1f} wrong to right"
+    noise = (
+        "what chance alone gives is not known without repeats of 2 or more"
+        if chance.noise_flips is None
+        else f"by chance alone {chance.noise_flips:.1f} either way"
+    )
+    return f"Questions that flip between single runs: {ways}; {noise}."
+
+
+def _table(ledger: Ledger, room: int) -> Fitted:
+    accounts = accounts_of(ledger)
+    rows = (*accounts, ledger.effect)
+    columns = (
+        Column("", (Text(NO_TOOLS), *(inert(_name(each)) for each in rows)), least=LEAST_NAME),
+        figures("points", ["", *(Text(numbers.signed(each.points), style=_style(each)) for each in rows)]),
+        figures("95 % interval", ["", *(_interval(each, each.ci95) for each in rows)]),
+        figures("90 % interval", ["", *(_interval(each, each.ci90) for each in rows)], spare=1),
+        figures("p", ["", *(numbers.p_value(each.p_value) for each in rows)], spare=2),
+        figures("p Holm", ["", *(numbers.p_value(each.p_holm) for each in rows)], spare=4),
+        words("rests on", ["", *(rests_on(each.name, ledger) for each in accounts), ""]),
+    )
+    taken = sum(column.width + 2 for column in columns) + 3
+    bars = _bars([each.points for each in accounts], rows, min(MOST_BAR, max(room // 6, room - taken)))
+    return Fitted((*columns, words("", bars)), ("", *("" for _ in accounts), "bold"))
+
+
+def _name(account: Account) -> str:
+    return "effect" if account.name == "effect" else account_name(account.name)
+
+
+def _bars(points: Sequence[float], rows: Sequence[Account], cells: int) -> list[Text]:
+    ends = list(accumulate(points, initial=0.0))
+    low, high = min(ends), max(ends)
+
+    def place(level: float) -> int:
+        return round((cells - 1) * (level - low) / (high - low)) if high > low else 0
+
+    def bar(row: Account, start: float, end: float) -> Text:
+        left, right = sorted((place(start), place(end)))
+        shown = LEVEL if left == right else (GAIN if end > start else LOSS) * (right - left + 1)
+        return Text(" " * left + shown, style=_style(row))
+
+    spans = [*pairwise(ends), (0.0, ends[-1])]
+    return [Text(" " * place(0.0) + LEVEL), *(bar(row, *span) for row, span in zip(rows, spans, strict=True))]
+
+
+def _interval(account: Account, interval: tuple[float, float] | None) -> str:
+    return f"{SMALL if account.small and interval else ''}{numbers.interval(interval)}"
+
+
+def _style(account: Account) -> str:
+    if account.small or account.p_holm is None or account.p_holm >= SIGNIFICANT:
+        return ""
+    return "bold red" if account.points < 0 else "bold green"
+
+
+def _remarks(ledger: Ledger, design: ReplayDesign | None) -> Iterator[str]:
+    yield f"The mechanisms sum to the effect. {_replayed(ledger, design)}"
+    if ledger.clusters != ledger.questions:
+        clusters = numbers.counted(ledger.clusters, "cluster")
+        yield f"Intervals and p rest on {clusters} of questions that share a source."
+
+
+def _replayed(ledger: Ledger, design: ReplayDesign | None) -> str:
+    trials = numbers.counted(ledger.trials, "trial")
+    if not ledger.replayed or design is None:
+        return f"None of {trials} was replayed: what only replays tell is unresolved."
+    shares = f"{100 * design.failures:g} % of the wrong, {100 * design.successes:g} % of the right"
+    weighed = "" if ledger.replayed == ledger.trials else "; each stands for as many as its chance says"
+    return f"{ledger.replayed:,} of {trials} were replayed, chosen by lot ({shares}){weighed}."

@@ -1,0 +1,82 @@
+"""What came of a trial with one thing changed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from toolablate.traces.analysis.attribution.evidence import Evidence
+from toolablate.traces.analysis.attribution.ledger import Chain, Scores, ToolKind
+from toolablate.traces.terminal.attribution.wording import chance
+
+_RESULTS: dict[ToolKind, str] = {
+    "search": "what it found",
+    "code": "what its code gave",
+    "other": "what its other tools gave",
+}
+SHOWN_RESULTS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """Scores of runs in which `changed` is the one difference."""
+
+    changed: str
+    scores: Scores
+
+
+def otherwise(evidence: Evidence) -> Iterator[Without]:
+    """Nothing of what was not run."""
+    found = (
+        *_at_the_turn(evidence),
+        *_rollouts(evidence.chain),
+        Without("told to set aside what its tools gave", evidence.set_aside),
+        *_repaired(evidence),
+        Without("asked once more after its final reply", evidence.closing),
+        *_arms(evidence.chain),
+    )
+    yield from (each for each in found if each.scores)
+
+
+def worths(evidence: Evidence) -> Iterator[str]:
+    """What each result is worth, those first that cost most."""
+    ordered = sorted(evidence.worth.items(), key=lambda item: item[1].value)
+    for event, worth in ordered[:SHOWN_RESULTS]:
+        sign = "+" if worth.value >= 0 else "\u2212"
+        error = "" if worth.standard_error is None else f" (standard error {chance(worth.standard_error)})"
+        yield f"The result of event {event} is worth {sign}{chance(abs(worth.value))} of being right{error}."
+
+
+def _at_the_turn(evidence: Evidence) -> Iterator[Without]:
+    turning = evidence.turning
+    if turning is not None:
+        yield Without(f"from event {turning.event} on again, the result as it was", turning.kept)
+        yield Without(f"from event {turning.event} on, with no result there", turning.without)
+
+
+def _rollouts(chain: Chain) -> Iterator[Without]:
+    replay = chain.replay
+    if replay is None:
+        return
+    for swapped, scores in sorted(replay.rollouts.items(), key=lambda item: (len(item[0]), sorted(item[0]))):
+        if not swapped:
+            yield Without("reasoned again after the same results", scores)
+            continue
+        named = " and ".join(_RESULTS[kind] for kind in sorted(swapped))
+        only = "" if swapped == chain.tools else "only "
+        yield Without(f"{only}{named} replaced by what another question gives", scores)
+
+
+def _repaired(evidence: Evidence) -> Iterator[Without]:
+    replay = evidence.chain.replay
+    if replay is None:
+        return
+    if evidence.signals.budget.stopped is not None:
+        yield Without("with twice the budget", replay.extended)
+    if any(trouble.recovered is None for trouble in evidence.signals.troubles) and replay.repaired != replay.extended:
+        yield Without("with tools that work", replay.repaired)
+
+
+def _arms(chain: Chain) -> Iterator[Without]:
+    """From the start, as the ladder has them."""
+    yield Without("from the start, its tools only offered", chain.arms.offered)
+    yield Without("from the start, calls give nothing", chain.arms.sham)
+    yield Without("from the start, results of another question", chain.arms.placebo)

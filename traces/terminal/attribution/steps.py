@@ -1,0 +1,137 @@
+"""What a trial did, a line for each step, with the belief after it."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rich.table import Table
+from rich.text import Text
+
+from toolablate.traces.analysis.attribution.belief import Belief
+from toolablate.traces.analysis.attribution.explanation import Explanation
+from toolablate.traces.analysis.attribution.steps import belief_steps
+from toolablate.traces.analysis.pairing import RIGHT
+from toolablate.traces.records import Event, ModelCall, ToolCall, ToolRequest
+from toolablate.traces.terminal.plain import one_line, shortened
+
+BAR_CELLS, WHAT_CELLS, ANSWER_CELLS = 10, 44, 14
+FULL, EMPTY = "█", "·"
+SHOWN_CALLS = 2
+NO_ANSWER = "(none)"
+_SKIPPED = ("import ", "from ", "#")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`event` is the first of the step, None for the question alone. `right` of `samples` answers are right after it,
+    and `answer` is what most of them say; no sample where nobody asked."""
+
+    event: int | None
+    what: str
+    right: int
+    samples: int
+    answer: str
+
+
+def steps_table(subject: Explanation) -> Table:
+    lines = list(step_lines(subject))
+    probed = any(line.samples for line in lines)
+    flip = subject.explained.evidence.flip
+    fell = None if flip is None else flip.step
+    table = Table.grid(padding=(0, 1))
+    table.add_column(justify="right", no_wrap=True, style="dim")
+    table.add_column(width=WHAT_CELLS if probed else None, overflow="fold")
+    if probed:
+        table.add_column(no_wrap=True)
+        table.add_column(justify="right", no_wrap=True)
+        table.add_column(no_wrap=True)
+        table.add_row("event", "", Text("right if it answers now", style="dim"), "", Text("says", style="dim"))
+    for place, line in enumerate(lines):
+        what = Text(shortened(line.what, WHAT_CELLS if probed else 70), style="bold" if place == fell else "")
+        beliefs = _belief(line) if probed else ()
+        table.add_row("" if line.event is None else str(line.event), what, *beliefs)
+    return table
+
+
+def step_lines(subject: Explanation) -> Iterator[Line]:
+    """The question alone, then what lies between each two belief steps, with the belief at the latter; after the last,
+    answers that were asked for once more."""
+    evidence = subject.explained.evidence
+    steps = belief_steps(subject.conversation)
+    beliefs = {each.step: each for each in evidence.trajectory.beliefs} if evidence.trajectory else {}
+    yield _line(None, "the question alone", beliefs.get(0))
+    for place, (start, end) in enumerate(pairwise((*steps, len(subject.conversation))), start=1):
+        what = _what(subject.conversation[start:end])
+        if place < len(steps):
+            yield _line(start, what, beliefs.get(place))
+        else:
+            right = sum(score >= RIGHT for score in evidence.closing)
+            answer = one_line(", ".join(evidence.score.extracted)) or NO_ANSWER
+            yield Line(start, what, right, len(evidence.closing), answer)
+
+
+def called(request: ToolRequest) -> str:
+    """`python: total = 3 * 4`, by what an argument says first."""
+    return f"{one_line(request.name)}: {_argument(request.arguments)}"
+
+
+def given(event: ToolCall) -> str:
+    """What a call gave, on one line."""
+    name = one_line(event.call.name)
+    said = one_line(event.error or event.output) or "(nothing)"
+    return f"{name} {'gives' if event.status == 'ok' else 'fails'}: {said}"
+
+
+def _line(event: int | None, what: str, belief: Belief | None) -> Line:
+    if belief is None:
+        return Line(event, what, 0, 0, "")
+    return Line(event, what, round(belief.right.mean * belief.samples), belief.samples, _leading(belief))
+
+
+def _leading(belief: Belief) -> str:
+    name, share = max(belief.options.items(), key=lambda item: item[1].mean, default=("", belief.unreadable))
+    if not name or belief.unreadable.mean > share.mean:
+        return NO_ANSWER
+    return one_line(name)
+
+
+def _belief(line: Line) -> Sequence[Text]:
+    if not line.samples:
+        return ()
+    filled = round(BAR_CELLS * line.right / line.samples)
+    bar = Text.assemble((FULL * filled, "green"), (EMPTY * (BAR_CELLS - filled), "dim"))
+    return bar, Text(f"{line.right}/{line.samples}"), Text(shortened(line.answer, ANSWER_CELLS))
+
+
+def _what(events: Sequence[Event]) -> str:
+    reply = next((event for event in events if isinstance(event, ModelCall)), None)
+    if reply is not None:
+        return _said(reply)
+    return _listed([given(event) for event in events if isinstance(event, ToolCall)])
+
+
+def _said(call: ModelCall) -> str:
+    message = call.reply.message
+    if message.tool_calls:
+        return f"calls {_listed([called(request) for request in message.tool_calls])}"
+    lines = [line for line in message.content[-2_000:].splitlines() if line.strip()]
+    last = "answers when the budget is gone" if call.purpose == "final" else "answers"
+    return f"{last}: {one_line(lines[-1])}" if lines else f"{last}: (nothing)"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    more = f"; and {len(parts) - SHOWN_CALLS} more" if len(parts) > SHOWN_CALLS else ""
+    return "; ".join(parts[:SHOWN_CALLS]) + more
+
+
+def _argument(arguments: str) -> str:
+    try:
+        given = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return one_line(arguments)
+    said = next((each for each in given.values() if isinstance(each, str)), None) if isinstance(given, dict) else None
+    if said is None:
+        return one_line(arguments)
+    lines = (line.strip() for line in said[:4_000].splitlines())
+    return one_line(next((line for line in lines if line and not line.startswith(_SKIPPED)), said))

@@ -1,0 +1,76 @@
+"""The trials that are wrong, and what each is attributed to."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from toolablate.traces.analysis.attribution.evidence import Explained
+from toolablate.traces.records import Attribution
+from toolablate.traces.terminal import numbers
+from toolablate.traces.terminal.attribution.wording import attributed, chance, mechanism_name
+from toolablate.traces.terminal.fitted import Fitted, figures, names, words
+from toolablate.traces.terminal.plain import ID_CHARS, inert, one_line
+
+SHOWN_EVENTS = 6
+Found = tuple[Explained, Attribution]
+
+
+def attributed_trials(explained: Sequence[Explained]) -> list[Found]:
+    """Those that have an attribution."""
+    return [(each, each.attribution) for each in explained if each.attribution is not None]
+
+
+def trials_view(explained: Sequence[Explained], most: int | None) -> Iterator[RenderableType]:
+    """How many wrong trials each mechanism has, then the trials; of more than `most` the first of them."""
+    found = attributed_trials(explained)
+    if not found:
+        return
+    yield Text(f" Wrong trials with tools: {len(found):,}", style="bold")
+    yield Padding(Text(_counted(found)), (0, 1, 0, 1))
+    shown = found if most is None else found[:most]
+    yield trials_table(shown)
+    if len(shown) < len(found):
+        yield Padding(Text(f"{len(found) - len(shown):,} more: --list", style="dim"), (0, 1, 1, 1))
+
+
+def trials_table(found: Sequence[Found]) -> RenderableType:
+    return Fitted(
+        (
+            words("trial", [each.evidence.signals.trial[:ID_CHARS] for each, _ in found]),
+            names("question", [_name(each.evidence.question) for each, _ in found], cut=True),
+            names("model", [_name(each.evidence.model) for each, _ in found], common=True),
+            names("condition", [_name(each.evidence.condition) for each, _ in found], common=True),
+            names("mechanism", [attributed(found) for _, found in found]),
+            words("method", [found.method for _, found in found], common=True),
+            figures("conf.", [chance(found.confidence) for _, found in found]),
+            figures("turned at", [_event(found.turned_at) for _, found in found]),
+            words("evidence", [_events(found.evidence) for _, found in found]),
+        )
+    )
+
+
+def _counted(found: Sequence[Found]) -> str:
+    """By replay, and by trace alone: the one is measured, the other a hypothesis."""
+    lines = []
+    for method, told in (("replay", "By replay"), ("trace", "By trace alone"), ("judge", "By judge alone")):
+        counts = Counter(each.mechanism for _, each in found if each.method == method)
+        if counts:
+            listed = ", ".join(f"{mechanism_name(name)} {count:,}" for name, count in counts.most_common())
+            lines.append(f"{told}: {listed}.")
+    return "\n".join(lines)
+
+
+def _name(text: str) -> Text:
+    return inert(one_line(text))
+
+
+def _event(number: int | None) -> str:
+    return numbers.UNKNOWN if number is None else str(number)
+
+
+def _events(events: Sequence[int]) -> str:
+    more = ", ..." if len(events) > SHOWN_EVENTS else ""
+    return ", ".join(map(str, events[:SHOWN_EVENTS])) + more

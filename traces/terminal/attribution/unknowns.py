@@ -1,0 +1,65 @@
+"""What is not known of a trial, and the command that would find out."""
+
+import shlex
+from collections.abc import Iterator
+
+from toolablate.traces.analysis.attribution.belief.trajectory import share
+from toolablate.traces.analysis.attribution.evidence import Evidence
+from toolablate.traces.analysis.attribution.explanation import Explanation
+from toolablate.traces.terminal.attribution.otherwise import otherwise
+from toolablate.traces.terminal.attribution.wording import Apart, Said, chance
+from toolablate.traces.terminal.plain import ID_CHARS
+
+
+def unknowns(subject: Explanation) -> Iterator[Said]:
+    evidence = subject.explained.evidence
+    if not evidence.bare:
+        yield "Whether the model is right without tools: run the plan with a condition without tools."
+    elif len(evidence.bare) == 1:
+        yield "How often the model is right without tools: a single trial does not tell (repeats in the plan)."
+    if evidence.chain.replay is None:
+        yield from _unreplayed(subject)
+    else:
+        yield from _noise(evidence)
+    attribution = subject.explained.attribution
+    if attribution is not None and attribution.mechanism == "retrieval_distraction" and not evidence.diagnoses:
+        yield "In which way it was drawn away, as a judge reads it:"
+        yield Apart(f"toolablate attribute {_store(subject)} --judge NAME")
+    yield "The whole trace:"
+    yield Apart(f"toolablate show {_store(subject)} {_trial(subject)}")
+
+
+def _unreplayed(subject: Explanation) -> Iterator[Said]:
+    yield "What would have been otherwise; a trial is replayed if the lot chooses it:"
+    yield Apart(f"toolablate attribute {_store(subject)} --replay")
+    if subject.explained.evidence.signals.calls:
+        yield "Or this trial alone, without the result that it turns on most likely:"
+        again = f"toolablate replay {_store(subject)} {_trial(subject)}"
+        yield Apart(f"{again} --from {_suspect(subject)} --swap null --repeats 8")
+
+
+def _suspect(subject: Explanation) -> int:
+    """The tool call whose result to take away first: what the attribution points to, else the last."""
+    calls = [call.event for call in subject.explained.evidence.signals.calls]
+    attribution = subject.explained.attribution
+    pointed = [event for event in attribution.evidence if event in calls] if attribution else []
+    return (pointed or calls)[-1]
+
+
+def _noise(evidence: Evidence) -> Iterator[Said]:
+    few = min((len(each.scores) for each in otherwise(evidence)), default=0)
+    if 0 < few < 20:
+        right = max(1, few - 1) if few > 1 else 1
+        around = share(right, few)
+        yield (
+            f"How much of this is chance: a share of {right} of {few} runs stands for anything from"
+            f" {chance(around.low)} to {chance(around.high)} (95 %)."
+        )
+
+
+def _store(subject: Explanation) -> str:
+    return shlex.quote(subject.store)
+
+
+def _trial(subject: Explanation) -> str:
+    return subject.explained.evidence.signals.trial[:ID_CHARS]

@@ -1,0 +1,72 @@
+"""All that a store says of why its tools changed scores."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.text import Text
+
+from toolablate.traces.analysis import FEW_CLUSTERS, FEW_DIFFERING
+from toolablate.traces.analysis.attribution.ledger import Account, Ledger
+from toolablate.traces.analysis.attribution.report import AttributionReport
+from toolablate.traces.terminal import numbers
+from toolablate.traces.terminal.attribution.ledgers import GAIN, LOSS, SMALL, ledger_view
+from toolablate.traces.terminal.attribution.trials import attributed_trials, trials_view
+from toolablate.traces.terminal.numbers import SIGNIFICANT
+from toolablate.traces.terminal.plain import plain_text
+
+SHOWN_TRIALS = 20
+
+
+def attribution_view(report: AttributionReport, *, all_trials: bool = False) -> RenderableType:
+    """Ledger by ledger, then the wrong trials: the first of them, unless `all_trials`."""
+    return _Report(report, all_trials)
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    report: AttributionReport
+    all_trials: bool
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        report = self.report
+        for ledger in report.ledgers:
+            yield from ledger_view(
+                ledger,
+                report.floor(ledger),
+                report.design,
+                options.max_width,
+                simulated=ledger.model in report.simulated,
+            )
+        if not report.ledgers:
+            yield Text("No trial with tools can be set against one of its question without.", style="yellow")
+        yield from trials_view(report.explained, None if self.all_trials else SHOWN_TRIALS)
+        notes = [*map(plain_text, report.notes), *_footnotes(report)]
+        yield Padding(Text("\n".join(notes), style="dim"), (0, 1, 1, 1))
+
+
+def _footnotes(report: AttributionReport) -> Iterator[str]:
+    if report.unreplayed:
+        be = "is" if report.unreplayed == 1 else "are"
+        chosen = numbers.counted(report.unreplayed, "chosen trial")
+        yield f"{chosen} {be} not fully replayed yet: attribute --replay with the same shares does what is missing."
+    if report.ledgers:
+        yield from _of_ledgers(report.ledgers)
+    if any(found.method != "replay" for _, found in attributed_trials(report.explained)):
+        yield "An attribution by trace or judge is a hypothesis; only a replay shows what would have been."
+    yield "What each figure means: docs/attribution.md."
+
+
+def _of_ledgers(ledgers: Sequence[Ledger]) -> Iterator[str]:
+    tested = sum(each.p_value is not None for ledger in ledgers for each in ledger.mechanisms)
+    shown = f"corrected for the {numbers.counted(tested, 'test')} shown"
+    yield f"{GAIN} gain, {LOSS} loss; in colour: p Holm < {SIGNIFICANT:g}, {shown}."
+    yield "points: percentage points of score. Luck and the unresolved have no test: they are no mechanism."
+    if any(each.small for ledger in ledgers for each in _all(ledger)):
+        few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} in which it is not 0"
+        yield f"{SMALL}: {few}; do not rely on their intervals."
+
+
+def _all(ledger: Ledger) -> tuple[Account, ...]:
+    return (ledger.effect, *ledger.mechanisms)

@@ -1,0 +1,74 @@
+"""What mechanisms and methods are called where people read of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from toolablate.traces.analysis.pairing import RIGHT, mean
+from toolablate.traces.records import Attribution, Distraction, Mechanism
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A line that stands apart from the sentences around it: a command, or what is quoted."""
+
+    text: str
+
+
+Said = str | Apart
+
+_ACCOUNTS: Mapping[str, str] = {
+    "computational_lock_in": "computational lock-in",
+    "computation_misled": "misled by computation",
+    "other_results": "results of other tools",
+    "format_loss": "format lost",
+    "use": "tools' use",
+}
+_MECHANISMS: Mapping[Mechanism, str] = {
+    "lock_in": "computational lock-in",
+    "format": "format lost",
+    "own_error": "the model's own error",
+    "unknown": "not known",
+}
+_DISTRACTIONS: Mapping[Distraction, str] = {
+    "misleading_adoption": "misleading content adopted",
+    "existence_as_norm": "existence taken as norm",
+    "over_engineering": "over-engineering",
+}
+_METHODS = {"trace": "by trace", "replay": "by replay", "judge": "by judge"}
+
+
+def account_name(name: str) -> str:
+    """Of a term or mechanism of a ledger."""
+    return _ACCOUNTS.get(name, name.replace("_", " "))
+
+
+def mechanism_name(mechanism: Mechanism) -> str:
+    """Of what a trial is attributed to."""
+    return _MECHANISMS.get(mechanism, mechanism.replace("_", " "))
+
+
+def distraction_name(distraction: Distraction) -> str:
+    return _DISTRACTIONS[distraction]
+
+
+def attributed(attribution: Attribution) -> str:
+    """`retrieval distraction (over-engineering)`."""
+    name = mechanism_name(attribution.mechanism)
+    return f"{name} ({distraction_name(attribution.distraction)})" if attribution.distraction else name
+
+
+def method_name(attribution: Attribution) -> str:
+    return _METHODS[attribution.method]
+
+
+def chance(value: float) -> str:
+    """A probability: `.82`, `1.0`."""
+    shown = f"{value:.2f}"
+    return shown[1:] if shown.startswith("0") else shown[:-1]
+
+
+def right_of(scores: tuple[float, ...]) -> str:
+    """`3 of 4 right`, with the mean where scores are graded."""
+    right = sum(score >= RIGHT for score in scores)
+    graded = any(0 < score < 1 for score in scores)
+    return f"{right} of {len(scores)} right" + (f" (mean score {chance(mean(scores))})" if graded else "")
