@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from toolablate.traces.store._digests import trace_digest
     from toolablate.traces.store._schema import SCHEMA_VERSION
     from toolablate.traces.store._standing import LivingRecorder, Standing, TrialCounts, standing
+    from toolablate.traces.store.counterfactual import Counterfactual
     from toolablate.traces.store.failure import FailureCount
     from toolablate.traces.store.observation import Observation
     from toolablate.traces.store.recorder import Recorder, TrialRecorder
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCHEMA_VERSION",
+    "Counterfactual",
     "FailureCount",
     "LivingRecorder",
     "Observation",
@@ -39,6 +41,7 @@ __getattr__ = importing(
     {
         "_digests": ("trace_digest",),
         "_schema": ("SCHEMA_VERSION",),
+        "counterfactual": ("Counterfactual",),
         "failure": ("FailureCount",),
         "observation": ("Observation",),
         "recorder": ("Recorder", "TrialRecorder"),

@@ -33,7 +33,7 @@ ORDER BY trials.key
 
 def read_observations(connection: sqlite3.Connection, *, scorers: Sequence[str], run: str | None) -> list[Observation]:
     """Raises InputError for a scorer or run that is not there or not clear, sqlite3.Error."""
-    _check_scorers(connection, scorers)
+    check_scorers(connection, scorers)
     key = None if run is None else run_key(connection, run)
     rows = connection.execute(_OBSERVATIONS, {"scorers": json.dumps(list(scorers)), "run": key}).fetchall()
     names, models, conditions = (
@@ -99,7 +99,7 @@ def read_scorers(connection: sqlite3.Connection) -> list[str]:
     return [row[0] for row in connection.execute("SELECT DISTINCT scorer FROM scores ORDER BY scorer")]
 
 
-def _check_scorers(connection: sqlite3.Connection, scorers: Sequence[str]) -> None:
+def check_scorers(connection: sqlite3.Connection, scorers: Sequence[str]) -> None:
     known = read_scorers(connection)
     if not scorers:
         query = "SELECT 1 FROM scores GROUP BY trial HAVING count(DISTINCT scorer) > 1 LIMIT 1"

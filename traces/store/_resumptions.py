@@ -24,11 +24,13 @@ def resume(
 
 def read_resumptions(connection: sqlite3.Connection, trial: str) -> list[tuple[bytes, list[str]]]:
     """The bodies of the conditions whose trials go on from this one, each with the ids of these, in the order of their
-    repeats. Raises sqlite3.Error."""
+    repeats. They have its question and its model, by which they are found. Raises sqlite3.Error."""
     found: dict[int, tuple[bytes, list[str]]] = {}
     for key, body, identity in connection.execute(
         "SELECT conditions.key, conditions.body, trials.id FROM conditions"
-        " JOIN trials ON trials.condition = conditions.key"
+        " JOIN trials AS parents ON parents.id = conditions.parent"
+        " JOIN trials ON trials.question = parents.question AND trials.model = parents.model"
+        " AND trials.condition = conditions.key"
         " WHERE conditions.parent = ? ORDER BY conditions.key, trials.repeat",
         (trial,),
     ):

@@ -121,8 +121,12 @@ class TextReader:
 
     def unpack(self, body: bytes) -> Any:
         """The content of a body. Raises StoreError where a text is missing or damaged."""
+        return self.unpacked(parse(body))
+
+    def unpacked(self, value: Any) -> Any:
+        """A packed value as it was, as one field of a body that is parsed."""
         try:
-            return self._unpack(parse(body))
+            return self._unpack(value)
         except RecursionError:
             raise damaged("a record refers to itself") from None
 

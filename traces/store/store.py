@@ -26,6 +26,7 @@ from toolablate.traces.records import (
     Trace,
     Verdict,
 )
+from toolablate.traces.store._counterfactuals import read_counterfactuals
 from toolablate.traces.store._diagnoses import read_designs, read_diagnoses
 from toolablate.traces.store._errors import reading
 from toolablate.traces.store._failures import read_failures
@@ -37,6 +38,7 @@ from toolablate.traces.store._standing import TrialCounts, at_one_moment, read_s
 from toolablate.traces.store._texts import TextReader, damaged
 from toolablate.traces.store._traces import MODEL, TRACE_QUERY, read_environments, read_trace
 from toolablate.traces.store._worlds import require_same_world
+from toolablate.traces.store.counterfactual import Counterfactual
 from toolablate.traces.store.failure import FailureCount
 from toolablate.traces.store.observation import Observation
 
@@ -240,6 +242,15 @@ class Store:
             found = read_resumptions(self._connection, self.find_trial(trial))
         conditions = [(self._record(Condition, body), trials) for body, trials in found]
         return {identity: condition for condition, trials in conditions for identity in trials}
+
+    def counterfactuals(
+        self, *, scorers: Sequence[str] = (), trial: str | None = None
+    ) -> dict[str, list[Counterfactual]]:
+        """What came of the counterfactuals of all trials, or of one, by their parents' ids; with the scores as those of
+        `observations` are chosen. Raises InputError as that does."""
+        parent = None if trial is None else self.find_trial(trial)
+        with reading(self.path):
+            return read_counterfactuals(self._connection, scorers=scorers, parent=parent)
 
     def conversation(self, trial: str, *, attempt: int | None = None) -> tuple[Event, ...]:
         """The events of a trial's current trace, or of one attempt, after those that its parents gave before it was

@@ -1,0 +1,69 @@
+"""What came of the trials that go on from others, without their events."""
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from pydantic import ValidationError
+
+from toolablate.traces.records import Resumption
+from toolablate.traces.store._observe import check_scorers
+from toolablate.traces.store._texts import TextReader, damaged, parse
+from toolablate.traces.store.counterfactual import Counterfactual
+
+# SQLite fills the bare columns of a max() from the row that holds the maximum: the newest version's score. A
+# counterfactual has the question and the model of its parent, by which it is found without a look at all trials.
+_COUNTERFACTUALS = """
+SELECT conditions.body, conditions.key, trials.id, traces.outcome, scores.value, scores.verdict, scores.body,
+    max(scores.version)
+FROM conditions
+JOIN trials AS parents ON parents.id = conditions.parent
+JOIN trials ON trials.question = parents.question AND trials.model = parents.model AND trials.condition = conditions.key
+LEFT JOIN traces ON traces.key = trials.current
+LEFT JOIN scores ON scores.trial = trials.key AND scores.trace = trials.current AND traces.outcome <> 'failed'
+    AND (:scorers = '[]' OR scores.scorer IN (SELECT value FROM json_each(:scorers)))
+WHERE conditions.parent NOT NULL AND (:parent IS NULL OR conditions.parent = :parent)
+GROUP BY trials.key ORDER BY conditions.key, trials.repeat
+"""
+
+
+def read_counterfactuals(
+    connection: sqlite3.Connection, *, scorers: Sequence[str], parent: str | None
+) -> dict[str, list[Counterfactual]]:
+    """By their parents. Raises InputError for a scorer that is not there or not clear, StoreError, sqlite3.Error."""
+    check_scorers(connection, scorers)
+    rows = connection.execute(_COUNTERFACTUALS, {"scorers": json.dumps(list(scorers)), "parent": parent})
+    reader = TextReader(connection)
+    found: dict[str, list[Counterfactual]] = defaultdict(list)
+    for _, repeats in groupby(rows.fetchall(), key=itemgetter(1)):
+        own = list(repeats)
+        resumption = _resumption(own[0][0], reader)
+        found[resumption.trial] += [
+            Counterfactual(identity, resumption, outcome, value, verdict, _answered(score, reader))
+            for _, _, identity, outcome, value, verdict, score, _ in own
+        ]
+    return dict(found)
+
+
+def _resumption(condition: bytes, reader: TextReader) -> Resumption:
+    """Of a condition's body, of which nothing else is unpacked."""
+    try:
+        return Resumption.model_validate(reader.unpacked(_fields(condition).get("resumed")), strict=False)
+    except ValidationError as error:
+        raise damaged(f"a resumption does not hold ({error.errors()[0]['msg']})") from None
+
+
+def _answered(score: bytes | None, reader: TextReader) -> tuple[str, ...]:
+    found = [] if score is None else reader.unpacked(_fields(score).get("extracted", []))
+    return tuple(map(str, found)) if isinstance(found, list) else ()
+
+
+def _fields(body: bytes) -> dict[str, Any]:
+    fields = parse(body)
+    if not isinstance(fields, dict):
+        raise damaged("a record is no object")
+    return fields
