@@ -8,8 +8,11 @@ from toolablate.agents.chat import ChatModel
 from toolablate.agents.simulated.belief import Belief, opening_belief
 from toolablate.agents.simulated.evidence import Finding, persuade
 from toolablate.agents.simulated.phrasing import before_calls, final_reply
+from toolablate.agents.simulated.planted.chat import PlantedChat
+from toolablate.agents.simulated.planted.reading import Scenes
 from toolablate.agents.simulated.playbook import Playbook
 from toolablate.agents.simulated.policy import findings, intentions, next_calls, understood
+from toolablate.agents.simulated.usage import usage_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Condition,
@@ -19,10 +22,7 @@ from toolablate.traces.records import (
     Question,
     SimulatedModel,
     ToolRequest,
-    Usage,
 )
-
-_CHARACTERS_PER_TOKEN = 4
 
 
 class SimulatedSource:
@@ -31,10 +31,17 @@ class SimulatedSource:
     def __init__(self, model: SimulatedModel, *, builtin: Path | None = None) -> None:
         if model.playbook == "builtin" and builtin is None:
             raise InputError(f"model {model.name!r}: no built-in playbook was given", code="no_playbook")
+        if model.playbook and model.scenes:
+            raise InputError(
+                f"model {model.name!r}: it has both a playbook and scenes", hint="leave one out", code="bad_scenes"
+            )
         self._model = model
+        self._scenes = Scenes(Path(model.scenes)) if model.scenes else None
         self._playbook = Playbook(builtin if model.playbook in ("", "builtin") else Path(model.playbook))
 
     def session(self, question: Question, condition: Condition, repeat: int) -> ChatModel:
+        if self._scenes is not None:
+            return PlantedChat(self._model, self._scenes.of(question), question, condition, repeat)
         return SimulatedChat(self._model, self._playbook, question, condition, repeat)
 
     async def close(self) -> None:
@@ -68,7 +75,7 @@ class SimulatedChat:
         return ModelReply(
             message=message,
             finish_reason="tool_calls" if calls else "stop",
-            usage=_usage(request, message),
+            usage=usage_of(request, message),
             model=f"simulated/{self._model.name}",
         )
 
@@ -112,16 +119,3 @@ class SimulatedChat:
 
     def _rng(self, *purpose: object) -> random.Random:
         return random.Random(f"{self._key} {purpose}")  # noqa: S311 - a simulation, not a secret
-
-
-def _usage(request: ModelRequest, message: Message) -> Usage:
-    def tokens(*texts: str) -> int:
-        return -(-sum(map(len, texts)) // _CHARACTERS_PER_TOKEN)
-
-    read = tokens(
-        *(text for sent in request.messages for text in (sent.content, *(call.arguments for call in sent.tool_calls))),
-        *(spec.to_json() for spec in request.tools),
-    )
-    return Usage(
-        input_tokens=read, output_tokens=tokens(message.content, *(call.arguments for call in message.tool_calls)) + 1
-    )

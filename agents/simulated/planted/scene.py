@@ -1,17 +1,21 @@
 """A scene: what a simulated model believes of one question, what it does with tools, and what moves it."""
 
-from typing import Literal
+from collections.abc import Iterator
+from string import ascii_uppercase
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 CallKind = Literal["code", "query", "open"]
 Toolset = Literal["code", "search"]
 Nats = dict[str, float]
 """By letter, what is added to the weight of an answer, in nats; letters that are not named get 0."""
 
+TOOLSET_OF: dict[CallKind, Toolset] = {"code": "code", "query": "search", "open": "search"}
+
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class PlannedCall(_Part):
@@ -26,7 +30,7 @@ class Turn(_Part):
     reply is in the conversation, whatever comes back: a model that has put a question into code believes in what it
     made of it."""
 
-    says: tuple[str, ...] = ("",)
+    says: tuple[str, ...] = Field(default=("",), min_length=1)
     calls: tuple[PlannedCall, ...] = Field(min_length=1)
     commits: Nats = {}
 
@@ -40,6 +44,12 @@ class Reaction(_Part):
     phrase: str = ""
     moves: Nats
 
+    @model_validator(mode="after")
+    def _phrase_fits(self) -> Self:
+        if (self.when == "holds") is not bool(self.phrase.strip()):
+            raise ValueError("a reaction has a phrase that results hold, or is to results that fail and has none")
+        return self
+
 
 class Script(_Part):
     """What the model does where it may call such tools: its turns, one after the other; then it answers. An answer that
@@ -49,6 +59,17 @@ class Script(_Part):
     reactions: tuple[Reaction, ...] = ()
     called: Nats = {}
     offered: Nats = {}
+
+    @property
+    def kinds(self) -> set[CallKind]:
+        """Of all calls that it speaks of."""
+        made = {call.kind for turn in self.turns for call in turn.calls}
+        return made | {reaction.kind for reaction in self.reactions}
+
+    def moves(self) -> Iterator[Nats]:
+        yield from (self.called, self.offered)
+        yield from (turn.commits for turn in self.turns)
+        yield from (reaction.moves for reaction in self.reactions)
 
 
 class Scene(_Part):
@@ -69,4 +90,22 @@ class Scene(_Part):
     prompted: Nats = {}
     loses_format: float = Field(default=0.0, ge=0, le=1)
     set_aside: float = Field(default=0.0, ge=0, le=1)
-    says: tuple[str, ...] = ("The answer is {answer}.",)
+    says: tuple[str, ...] = Field(default=("The answer is {answer}.",), min_length=1)
+
+    @model_validator(mode="after")
+    def _letters_are_known(self) -> Self:
+        if len(self.prior) < 2 or not all(len(letter) == 1 and letter in ascii_uppercase for letter in self.prior):
+            raise ValueError(f"prior: two letters or more, each one capital; found {', '.join(self.prior) or 'none'}")
+        moves = (move for script in self.scripts.values() for move in script.moves())
+        unknown = {letter for move in (self.prompted, *moves) for letter in move} - self.prior.keys()
+        if unknown:
+            raise ValueError(f"it moves {', '.join(sorted(unknown))}, which the prior has no weight for")
+        return self
+
+    @model_validator(mode="after")
+    def _scripts_call_their_tools(self) -> Self:
+        for toolset, script in self.scripts.items():
+            others = sorted(kind for kind in script.kinds if TOOLSET_OF[kind] != toolset)
+            if others:
+                raise ValueError(f"scripts.{toolset}: {others[0]!r} is a call of another script")
+        return self
