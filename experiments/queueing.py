@@ -22,14 +22,14 @@ DOWN_CODES = frozenset({"unreachable", "timeout", "server_error", "rate_limited"
 @dataclass(slots=True)
 class ModelQueue:
     """What one model is still to do, and how many trials in a row its endpoint, or the sandbox, has failed. `coding`
-    holds the names of the conditions whose trials may start a kernel."""
+    holds the ids of the conditions whose trials may start a kernel."""
 
     coding: frozenset[str]
     trials: deque[PlannedTrial] = field(default_factory=deque)
     failed_in_a_row: Counter[str] = field(default_factory=Counter)
 
     def runs_code(self, planned: PlannedTrial) -> bool:
-        return planned.condition.name in self.coding
+        return planned.trial.condition in self.coding
 
     def note(self, planned: PlannedTrial, trace: Trace, watcher: Watcher) -> Sequence[PlannedTrial]:
         """Takes note of a trial that has ended, and gives up those that would only fail like it; returns these."""

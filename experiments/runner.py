@@ -29,7 +29,8 @@ class _DeadlineError(ToolablateError):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What the trials of one run share. `trial_seconds` is the most that one may last, waits included."""
+    """What the trials of one run share. `trial_seconds` is the most that one may last, waits included. `coding` are the
+    ids of the conditions whose trials may start a kernel, where more is known of that than what the conditions say."""
 
     executor: Executor
     scorers: Scorers
@@ -37,6 +38,7 @@ class Setting:
     failures: Failures
     kernels: int = 4
     trial_seconds: float | None = None
+    coding: frozenset[str] | None = None
 
 
 @dataclass(slots=True)
@@ -58,8 +60,10 @@ async def run_trials(
 
     An error of the store ends the run; anything else ends a trial, as a recorded failure.
     """
-    conditions = {planned.condition.name: planned.condition for planned in missing}
-    coding = frozenset(name for name, each in conditions.items() if starts_kernel(each))
+    coding = setting.coding
+    if coding is None:
+        conditions = {planned.trial.condition: planned.condition for planned in missing}
+        coding = frozenset(identity for identity, each in conditions.items() if starts_kernel(each))
     queues: dict[str, ModelQueue] = {}
     for planned in missing:
         queues.setdefault(planned.model.name, ModelQueue(coding)).trials.append(planned)

@@ -5,7 +5,7 @@ import click
 
 if TYPE_CHECKING:
     from toolablate.experiments.counterfactual import Replayed
-    from toolablate.experiments.counterfactual.texts import Content
+    from toolablate.experiments.counterfactual.wanted import Content
     from toolablate.traces.records import Extend, ReplayChange
 
     Wanted = ReplayChange | Content

@@ -1,13 +1,51 @@
-"""What a counterfactual will cost, by what its parent took: told before anything is spent."""
+"""What counterfactuals will cost, by what their parents took: told before anything is spent."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 
 from toolablate.agents import Start
 from toolablate.agents.costs import rates_of
 from toolablate.agents.spending import estimated_tokens
 from toolablate.experiments.counterfactual.parent import Parent
+from toolablate.experiments.counterfactual.taking_up import TakenUp
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, ModelCall, OpenAIModel, Price
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """How many trials are wanted, how many of these are missing, and what they will cost in US dollars, None where no
+    price is known. `by_place` is that of each replay; a trial that several call for counts for the first."""
+
+    trials: int
+    missing: int
+    usd: float | None
+    by_place: Mapping[int, float | None]
+
+
+def estimated(wanted: Sequence[TakenUp], finished: AbstractSet[str]) -> Estimate:
+    """`finished` are the counterfactuals that the store has."""
+    known, trials, missing = set(finished), set[str](), 0
+    by_place: dict[int, float | None] = {}
+    unnamed = 0
+    for taken in sorted(wanted, key=lambda taken: taken.place):
+        count = taken.missing(known)
+        missing += count
+        unnamed += 0 if taken.trials else count
+        ids = {entry.trial.id for entry in taken.trials}
+        trials |= ids
+        known |= ids
+        cost = estimated_cost(taken.parent, taken.start, taken.condition.budget) if count else 0.0
+        by_place[taken.place] = None if cost is None else cost * count
+    return Estimate(len(trials) + unnamed, missing, _sum(list(by_place.values())), by_place)
+
+
+def told(estimate: Estimate) -> str:
+    trials = "1 trial" if estimate.missing == 1 else f"{estimate.missing:,} trials"
+    if estimate.usd is None:
+        return f"{trials} to run, at a cost that is not known: the model has no price"
+    return f"{trials} to run, for about ${estimate.usd:.4g} by what was recorded from there on"
 
 
 def estimated_cost(parent: Parent, start: Start, budget: Budget) -> float | None:

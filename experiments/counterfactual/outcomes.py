@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from toolablate.experiments.counterfactual.replaying import Replayed
+from toolablate.experiments.counterfactual.batch import Replayed
 from toolablate.traces.records import Outcome, Rebuilt, ToolCall, Trace, Verdict
 from toolablate.traces.store import Store
 from toolablate.traces.terminal import counted, failures_view

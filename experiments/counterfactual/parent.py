@@ -2,7 +2,8 @@
 
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from toolablate.experiments.plan import Plan, find_modules_beside, load_plan, read_plan
@@ -18,7 +19,8 @@ class Parent:
     """`conversation` is the whole of it; `origin` is the trial of a plan that it goes back to, `arm` the condition of
     that."""
 
-    trace: Trace
+    trial: Trial
+    attempt: int
     question: Question
     model: Model
     condition: Condition
@@ -32,57 +34,90 @@ class Parent:
         return next((each.request.tools for each in self.conversation if isinstance(each, ModelCall)), ())
 
 
-def read_parent(store: Store, trial: str) -> Parent:
-    """The current trace of a trial, named by the beginning of its id. Raises InputError where there is none."""
-    trace = store.trace(trial)
-    condition, origin = store.condition(trace.trial.condition), trace.trial
-    arm = condition
-    while arm.resumed is not None:
-        origin = store.trace(arm.resumed.trial, attempt=arm.resumed.attempt).trial
-        arm = store.condition(origin.condition)
-    return Parent(
-        trace=trace,
-        question=store.question(trace.trial.question),
-        model=store.model(trace.trial.model),
-        condition=condition,
-        conversation=store.conversation(trace.trial.id),
-        origin=origin,
-        arm=arm,
-    )
+class Parents:
+    """Reads trials and their plans, each once. `path` is where the plan lies now, None for the text that the store
+    keeps of each."""
 
+    def __init__(self, store: Store, path: Path | None) -> None:
+        self._store = store
+        self._path = path
+        self._parents: dict[str, tuple[Parent, Plan]] = {}
+        self._question = cache(store.question)
+        self._model = cache(store.model)
+        self._condition = cache(store.condition)
+        self._kept = cache(self._read_kept)
 
-def plan_of(store: Store, parent: Parent, path: Path | None) -> Plan:
-    """The plan of the run that called for the trial, with its model alone: as it lies at `path`, or by the text that
-    the run kept. Raises InputError where it cannot be read, and where it has no such model."""
-    plan = _kept(store, parent) if path is None else _at(path)
-    same = [model for model in plan.models if model.identity() == parent.model.identity()]
-    if not same:
-        raise InputError(
-            f"--plan: it has no model {parent.model.name!r} with the parameters of this trial",
-            hint=f"the store holds what that was; {_REMEDY}",
-            code="other_model",
+    def take(self, trial: str) -> tuple[Parent, Plan]:
+        """The current trace of a trial, named by the beginning of its id, and the plan of the run that called for it.
+        The model is as the plan has it. Raises InputError where there is no such trial, where the plan cannot be
+        read, and where it has no such model."""
+        if trial not in self._parents:
+            trace = self._store.trace(trial)
+            identity = trace.trial.id
+            if identity not in self._parents:
+                self._parents[identity] = self._read(trace)
+            self._parents[trial] = self._parents[identity]
+        return self._parents[trial]
+
+    def _read(self, trace: Trace) -> tuple[Parent, Plan]:
+        trial = trace.trial
+        condition, origin = self._condition(trial.condition), trial
+        arm = condition
+        while arm.resumed is not None:
+            origin = self._store.trace(arm.resumed.trial, attempt=arm.resumed.attempt).trial
+            arm = self._condition(origin.condition)
+        parent = Parent(
+            trial=trial,
+            attempt=trace.attempt,
+            question=self._question(trial.question),
+            model=self._model(trial.model),
+            condition=condition,
+            conversation=trace.events if condition.resumed is None else self._store.conversation(trial.id),
+            origin=origin,
+            arm=arm,
         )
-    return plan.model_copy(update={"store": str(store.path), "models": (same[0],)})
+        plan = self._plan_of(origin)
+        return replace(parent, model=_model_in(plan, parent.model)), plan
 
+    def _plan_of(self, origin: Trial) -> Plan:
+        if self._path is not None:
+            return self._moved(self._path)
+        run = self._store.run_of(origin.id)
+        if run is None:
+            raise InputError(
+                f"{self._store.path} holds no run that called for this trial", hint=_REMEDY, code="no_plan"
+            )
+        return self._kept(run.plan)
 
-def _at(path: Path) -> Plan:
-    find_modules_beside(path)
-    return load_plan(path)[0]
-
-
-def _kept(store: Store, parent: Parent) -> Plan:
-    run = store.run_of(parent.origin.id)
-    if run is None:
-        raise InputError(f"{store.path} holds no run that called for this trial", hint=_REMEDY, code="no_plan")
-    refused: InputError | None = None
-    for path in _places(run.plan, store.path):
+    @staticmethod
+    @cache
+    def _moved(path: Path) -> Plan:
         find_modules_beside(path)
-        try:
-            return read_plan(run.plan, path)
-        except InputError as error:
-            refused = refused or error
-    assert refused is not None
-    raise InputError(f"the plan of this trial cannot be read again: {refused.message}", hint=_REMEDY, code="no_plan")
+        return load_plan(path)[0]
+
+    def _read_kept(self, text: str) -> Plan:
+        refused: InputError | None = None
+        for path in _places(text, self._store.path):
+            find_modules_beside(path)
+            try:
+                return read_plan(text, path)
+            except InputError as error:
+                refused = refused or error
+        assert refused is not None
+        raise InputError(
+            f"the plan of this trial cannot be read again: {refused.message}", hint=_REMEDY, code="no_plan"
+        )
+
+
+def _model_in(plan: Plan, recorded: Model) -> Model:
+    for model in plan.models:
+        if model.identity() == recorded.identity():
+            return model
+    raise InputError(
+        f"--plan: it has no model {recorded.name!r} with the parameters of this trial",
+        hint=f"the store holds what that was; {_REMEDY}",
+        code="other_model",
+    )
 
 
 def _places(text: str, store: Path) -> Iterator[Path]:

@@ -1,14 +1,11 @@
 """What is shown in place of a result: nothing, the right answer, a wrong one, or a result of another question."""
 
-from typing import Literal
-
 from toolablate.experiments.counterfactual.opening import OpenedTools
 from toolablate.experiments.counterfactual.tools import rebuild
+from toolablate.experiments.counterfactual.wanted import Content
 from toolablate.tools import ToolResult
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Event, InterventionUse, Swap, ToolCall, clean_text
-
-Content = Literal["null", "placebo", "gold", "adversarial"]
 
 STAND_INS = {"null": "sham", "placebo": "placebo", "gold": "oracle", "adversarial": "adversarial"}
 """The interventions that say it, by what a swap calls it."""

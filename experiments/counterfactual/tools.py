@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from toolablate.experiments.counterfactual.recorded import RecordedResults, is_of_tool, reply_of, result_of
 from toolablate.tools import ToolResult, Toolset
+from toolablate.traces.errors import InternalError
 from toolablate.traces.records import (
     Change,
     Event,
@@ -30,6 +31,16 @@ class SwappedCall:
 
     recorded: ToolCall
     text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BarredTools:
+    """The tools of a trial that calls none any more, as its model was told of them."""
+
+    specs: tuple[ToolSpec, ...]
+
+    async def call(self, request: ToolRequest) -> ToolResult:
+        raise InternalError(f"the tool {request.name!r} was called in a trial that calls none")
 
 
 class ReplayedTools:

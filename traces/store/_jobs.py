@@ -155,8 +155,10 @@ def finished_trials(desk: Desk) -> frozenset[str]:
     return frozenset(row[0] for row in rows)
 
 
-def read_finished(connection: sqlite3.Connection) -> frozenset[str]:
-    rows = connection.execute(f"SELECT id FROM trials WHERE outcome <> 'failed' AND {PLANNED}")  # noqa: S608 - our own
+def read_finished(connection: sqlite3.Connection, *, planned: bool = True) -> frozenset[str]:
+    """Of the trials of plans, or of the counterfactuals."""
+    which = PLANNED if planned else f"NOT {PLANNED}"
+    rows = connection.execute(f"SELECT id FROM trials WHERE outcome <> 'failed' AND {which}")  # noqa: S608 - our own
     return frozenset(row[0] for row in rows)
 
 

@@ -85,6 +85,11 @@ class Store:
         with reading(self.path):
             return read_finished(self._connection)
 
+    def finished_resumptions(self) -> frozenset[str]:
+        """Ids of the counterfactuals that were answered or ran out of budget."""
+        with reading(self.path):
+            return read_finished(self._connection, planned=False)
+
     def counts(self) -> tuple[TrialCounts, ...]:
         """How far the trials are, by model and condition."""
         with reading(self.path):
