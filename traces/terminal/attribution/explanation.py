@@ -35,54 +35,54 @@ QUESTION_CHARS, ANSWER_CHARS = 300, 60
 SHOWN_ANSWERS = 8
 
 
-def explanation_view(subject: Explanation) -> RenderableType:
+def explanation_view(told: Explanation) -> RenderableType:
     """At most PAGE_CELLS wide. Everything foreign is made inert."""
-    return Constrain(_Page(subject), PAGE_CELLS)
+    return Constrain(_Page(told), PAGE_CELLS)
 
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    subject: Explanation
+    told: Explanation
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        subject = self.subject
-        yield from _heading(subject)
-        yield from _section("Without tools", _bare(subject.explained.evidence))
+        told = self.told
+        yield from _heading(told)
+        yield from _section("Without tools", _bare(told.explained.evidence))
         yield Text()
         yield Text("What it did", style="bold")
-        yield Padding(steps_table(subject), (0, 0, 0, 2))
-        yield from _section("Where it turned", turned(subject))
-        changed = [(each.changed, right_of(each.scores)) for each in otherwise(subject.explained.evidence)]
+        yield Padding(steps_table(told, options.max_width - 2), (0, 0, 0, 2))
+        yield from _section("Where it turned", turned(told))
+        changed = [(each.changed, right_of(each.scores)) for each in otherwise(told.explained.evidence)]
         if changed:
             yield from _section("What happens otherwise", ())
             yield Padding(_pairs(changed), (0, 0, 0, 2))
-            yield from _lines(worths(subject.explained.evidence))
-        yield from _section("Why", _why(subject))
-        yield from _section("What is not known", unknowns(subject))
+            yield from _lines(worths(told.explained.evidence))
+        yield from _section("Why", _why(told))
+        yield from _section("What is not known", unknowns(told))
 
 
-def _heading(subject: Explanation) -> Iterator[RenderableType]:
-    evidence = subject.explained.evidence
+def _heading(told: Explanation) -> Iterator[RenderableType]:
+    evidence = told.explained.evidence
     score = evidence.score
     value = "without a score" if score.value is None else f"{score.verdict} ({score.value:g})"
     trial = evidence.signals.trial[:ID_CHARS]
-    whose = f"{one_line(evidence.model)} · {one_line(evidence.condition)} · repeat {subject.repeat}"
+    whose = f"{one_line(evidence.model)} · {one_line(evidence.condition)} · repeat {told.repeat}"
     yield Text.assemble("Trial ", (trial, "bold"), f"  {whose} · {value}", overflow="fold")
-    if subject.simulated:
+    if told.simulated:
         yield simulated_banner()
     domain = f" ({one_line(evidence.domain)})" if evidence.domain else ""
-    yield from _section(f"Question {one_line(evidence.question)}{domain}", _asked(subject))
+    yield from _section(f"Question {one_line(evidence.question)}{domain}", _asked(told))
 
 
-def _asked(subject: Explanation) -> Iterator[str]:
-    yield one_line(subject.question.prompt, max_chars=QUESTION_CHARS)
-    answered = _short(", ".join(subject.explained.evidence.score.extracted)) or "nothing that could be read"
-    right = _right_answer(subject)
+def _asked(told: Explanation) -> Iterator[str]:
+    yield one_line(told.question.prompt, max_chars=QUESTION_CHARS)
+    answered = _short(", ".join(told.explained.evidence.score.extracted)) or "nothing that could be read"
+    right = _right_answer(told)
     yield f"It answered {answered}{f'; right is {right}' if right else ''}."
 
 
-def _right_answer(subject: Explanation) -> str:
-    target = subject.question.target
+def _right_answer(told: Explanation) -> str:
+    target = told.question.target
     match target.kind:
         case "choice":
             return _short(", ".join(target.letters))
@@ -109,31 +109,34 @@ def _answered(score: Score) -> str:
     return f"{_short(', '.join(score.extracted)) or '(none)'}{'' if _right(score.value) else ' (wrong)'}"
 
 
-def _why(subject: Explanation) -> Iterator[str]:
-    explained = subject.explained
+def _why(told: Explanation) -> Iterator[str]:
+    explained = told.explained
     if explained.attribution is None:
         right = _right(explained.evidence.score.value)
         yield "This trial is right: there is nothing to blame." if right else "Nothing was made of this trial."
         yield from _gains(explained.evidence)
     else:
-        yield f"{_sentence(explained.attribution)}."
+        yield f"It is put down to {_sentence(explained.attribution)}."
         yield from _grounds(explained.attribution)
     for other in explained.hypotheses:
-        yield f"Otherwise {_sentence(other)}: {one_line(other.note) or 'a hypothesis'}."
+        yield f"Or else {_sentence(other)}: {one_line(other.note) or 'a hypothesis'}."
     for diagnosis in explained.evidence.diagnoses:
         labels = [diagnosis.error_type.replace("_", " ")] if diagnosis.error_type else []
         labels += [distraction_name(diagnosis.distraction)] if diagnosis.distraction else []
-        told = ", ".join(labels) or "no label"
-        yield f"The judge {one_line(diagnosis.judge)} reads {told} (a hypothesis): {one_line(diagnosis.reason)}"
+        read = ", ".join(labels) or "no label"
+        yield f"The judge {one_line(diagnosis.judge)} reads {read} (a hypothesis): {one_line(diagnosis.reason)}"
 
 
 def _sentence(attribution: Attribution) -> str:
-    return f"{attributed(attribution)}, {method_name(attribution)}, confidence {chance(attribution.confidence)}"
+    return (
+        f"{attributed(attribution)}, {method_name(attribution)}, with a confidence of {chance(attribution.confidence)}"
+    )
 
 
 def _grounds(attribution: Attribution) -> Iterator[str]:
     if attribution.note:
-        yield f"{one_line(attribution.note, max_chars=400)}."
+        note = one_line(attribution.note, max_chars=400)
+        yield f"{note[:1].upper()}{note[1:]}."
     if attribution.evidence:
         yield f"Evidence: {_events(attribution.evidence)}."
     if attribution.method != "replay":
@@ -142,12 +145,12 @@ def _grounds(attribution: Attribution) -> Iterator[str]:
 
 def _gains(evidence: Evidence) -> Iterator[str]:
     signals = evidence.chain.replay.signals if evidence.chain.replay else frozenset()
-    told = {
+    gains = {
         "computed": "Its code found what the model did not know.",
         "retrieved": "Its search found what the model did not know.",
         "answer_leak": "A search result held the answer beside the question.",
     }
-    yield from (text for signal, text in told.items() if signal in signals)
+    yield from (text for signal, text in gains.items() if signal in signals)
 
 
 def _events(events: tuple[int, ...]) -> str:

@@ -15,8 +15,9 @@ from toolablate.traces.analysis.pairing import RIGHT
 from toolablate.traces.records import Event, ModelCall, ToolCall, ToolRequest
 from toolablate.traces.terminal.plain import one_line, shortened
 
-BAR_CELLS, WHAT_CELLS, ANSWER_CELLS = 10, 44, 14
-FULL, EMPTY = "█", "·"
+BAR_CELLS, SHARE_CELLS, ANSWER_CELLS, EVENT_CELLS = 10, 7, 12, 5
+LEAST_WHAT = 16
+FULL, EMPTY, FALLS = "█", "·", "↓"
 SHOWN_CALLS = 2
 NO_ANSWER = "(none)"
 _SKIPPED = ("import ", "from ", "#")
@@ -34,35 +35,36 @@ class Line:
     answer: str
 
 
-def steps_table(subject: Explanation) -> Table:
-    lines = list(step_lines(subject))
+def steps_table(told: Explanation, room: int) -> Table:
+    """At most `room` cells wide, if that is 60 or more."""
+    lines = list(step_lines(told))
     probed = any(line.samples for line in lines)
-    flip = subject.explained.evidence.flip
-    fell = None if flip is None else flip.step
-    table = Table.grid(padding=(0, 1))
-    table.add_column(justify="right", no_wrap=True, style="dim")
-    table.add_column(width=WHAT_CELLS if probed else None, overflow="fold")
+    beside = BAR_CELLS + SHARE_CELLS + ANSWER_CELLS + 3 if probed else 0
+    cells = max(LEAST_WHAT, room - EVENT_CELLS - 1 - beside)
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(justify="right", width=EVENT_CELLS, style="dim")
+    table.add_column(width=cells, no_wrap=True, overflow="ellipsis")
     if probed:
-        table.add_column(no_wrap=True)
-        table.add_column(justify="right", no_wrap=True)
-        table.add_column(no_wrap=True)
-        table.add_row("event", "", Text("right if it answers now", style="dim"), "", Text("says", style="dim"))
+        for width in (BAR_CELLS, SHARE_CELLS, ANSWER_CELLS):
+            table.add_column(width=width, no_wrap=True)
+        table.add_row("event", "", *(Text(title, style="dim") for title in ("right now", "", "says")))
     for place, line in enumerate(lines):
-        what = Text(shortened(line.what, WHAT_CELLS if probed else 70), style="bold" if place == fell else "")
-        beliefs = _belief(line) if probed else ()
-        table.add_row("" if line.event is None else str(line.event), what, *beliefs)
+        number = "" if line.event is None else str(line.event)
+        falls = _falls(told, place)
+        what = Text(line.what, style="bold" if falls else "")
+        table.add_row(number, what, *(_belief(line, falls=falls) if probed else ()))
     return table
 
 
-def step_lines(subject: Explanation) -> Iterator[Line]:
+def step_lines(told: Explanation) -> Iterator[Line]:
     """The question alone, then what lies between each two belief steps, with the belief at the latter; after the last,
     answers that were asked for once more."""
-    evidence = subject.explained.evidence
-    steps = belief_steps(subject.conversation)
+    evidence = told.explained.evidence
+    steps = belief_steps(told.conversation)
     beliefs = {each.step: each for each in evidence.trajectory.beliefs} if evidence.trajectory else {}
     yield _line(None, "the question alone", beliefs.get(0))
-    for place, (start, end) in enumerate(pairwise((*steps, len(subject.conversation))), start=1):
-        what = _what(subject.conversation[start:end])
+    for place, (start, end) in enumerate(pairwise((*steps, len(told.conversation))), start=1):
+        what = _what(told.conversation[start:end])
         if place < len(steps):
             yield _line(start, what, beliefs.get(place))
         else:
@@ -96,12 +98,19 @@ def _leading(belief: Belief) -> str:
     return one_line(name)
 
 
-def _belief(line: Line) -> Sequence[Text]:
+def _falls(told: Explanation, place: int) -> bool:
+    """Whether the belief falls at a line, as far as its steps were asked about."""
+    flip = told.explained.evidence.flip
+    return flip is not None and flip.after < place <= flip.step
+
+
+def _belief(line: Line, *, falls: bool) -> Sequence[Text]:
     if not line.samples:
         return ()
     filled = round(BAR_CELLS * line.right / line.samples)
     bar = Text.assemble((FULL * filled, "green"), (EMPTY * (BAR_CELLS - filled), "dim"))
-    return bar, Text(f"{line.right}/{line.samples}"), Text(shortened(line.answer, ANSWER_CELLS))
+    shares = Text(f"{line.right}/{line.samples}{f' {FALLS}' if falls else ''}")
+    return bar, shares, Text(shortened(line.answer, ANSWER_CELLS))
 
 
 def _what(events: Sequence[Event]) -> str:

@@ -11,10 +11,11 @@ from toolablate.traces.analysis.attribution.evidence import Explained
 from toolablate.traces.records import Attribution
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.wording import attributed, chance, mechanism_name
-from toolablate.traces.terminal.fitted import Fitted, figures, names, words
+from toolablate.traces.terminal.fitted import Column, Fitted, figures, names, words
 from toolablate.traces.terminal.plain import ID_CHARS, inert, one_line
 
 SHOWN_EVENTS = 6
+MECHANISM_CELLS = 21
 Found = tuple[Explained, Attribution]
 
 
@@ -43,11 +44,11 @@ def trials_table(found: Sequence[Found]) -> RenderableType:
             names("question", [_name(each.evidence.question) for each, _ in found], cut=True),
             names("model", [_name(each.evidence.model) for each, _ in found], common=True),
             names("condition", [_name(each.evidence.condition) for each, _ in found], common=True),
-            names("mechanism", [attributed(found) for _, found in found]),
-            words("method", [found.method for _, found in found], common=True),
-            figures("conf.", [chance(found.confidence) for _, found in found]),
-            figures("turned at", [_event(found.turned_at) for _, found in found]),
-            words("evidence", [_events(found.evidence) for _, found in found]),
+            Column("mechanism", tuple(Text(attributed(why)) for _, why in found), least=MECHANISM_CELLS),
+            words("method", [why.method for _, why in found], common=True),
+            figures("conf.", [chance(why.confidence) for _, why in found]),
+            figures("turned at", [_event(why.turned_at) for _, why in found], spare=2),
+            names("evidence", [_events(why.evidence) for _, why in found]),
         )
     )
 

@@ -15,24 +15,24 @@ QUOTED_LINES, QUOTED_CELLS = 3, 72
 MOST_LINES, MOST_CHARS = 400, 40_000
 
 
-def turned(subject: Explanation) -> Iterator[Said]:
+def turned(told: Explanation) -> Iterator[Said]:
     """Sentences, and lines that are quoted."""
-    evidence = subject.explained.evidence
+    evidence = told.explained.evidence
     if evidence.trajectory is None:
-        yield from _by_trace(subject)
+        yield from _by_trace(told)
         return
     if evidence.flip is None:
         yield _never_fell(evidence)
         return
     flip = evidence.flip
-    steps = belief_steps(subject.conversation)
+    steps = belief_steps(told.conversation)
     start, end = steps[flip.after], steps[flip.step]
     where = f"at event {start}" if end - start == 1 else f"in events {start} to {end - 1}"
     yield (
         f"The share of right answers falls {where}, from {chance(flip.before)} to {chance(flip.level)}, and stays down"
         f" (the same step in {100 * flip.confidence:.0f} % of resamples)."
     )
-    for number, event in enumerate(subject.conversation[start:end], start=start):
+    for number, event in enumerate(told.conversation[start:end], start=start):
         yield from quoted(number, event, evidence)
 
 
@@ -80,8 +80,8 @@ def _never_fell(evidence: Evidence) -> str:
     return f"The belief in the right answer does not fall for good at any step that was asked about: {ends}."
 
 
-def _by_trace(subject: Explanation) -> Iterator[Said]:
-    signals = subject.explained.evidence.signals
+def _by_trace(told: Explanation) -> Iterator[Said]:
+    signals = told.explained.evidence.signals
     yield "What it would have answered after each step was not asked."
     if not signals.changes:
         return
@@ -93,7 +93,7 @@ def _by_trace(subject: Explanation) -> Iterator[Said]:
         f" {change.after.event}{seen}."
     )
     for number in change.results[-1:]:
-        yield from quoted(number, subject.conversation[number], subject.explained.evidence)
+        yield from quoted(number, told.conversation[number], told.explained.evidence)
 
 
 def _listed(events: Sequence[int]) -> str:

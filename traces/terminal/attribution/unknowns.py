@@ -6,42 +6,49 @@ from collections.abc import Iterator
 from toolablate.traces.analysis.attribution.belief.trajectory import share
 from toolablate.traces.analysis.attribution.evidence import Evidence
 from toolablate.traces.analysis.attribution.explanation import Explanation
+from toolablate.traces.records import Attribution
 from toolablate.traces.terminal.attribution.otherwise import otherwise
 from toolablate.traces.terminal.attribution.wording import Apart, Said, chance
 from toolablate.traces.terminal.plain import ID_CHARS
 
 
-def unknowns(subject: Explanation) -> Iterator[Said]:
-    evidence = subject.explained.evidence
+def unknowns(told: Explanation) -> Iterator[Said]:
+    evidence = told.explained.evidence
     if not evidence.bare:
         yield "Whether the model is right without tools: run the plan with a condition without tools."
     elif len(evidence.bare) == 1:
         yield "How often the model is right without tools: a single trial does not tell (repeats in the plan)."
     if evidence.chain.replay is None:
-        yield from _unreplayed(subject)
+        yield from _unreplayed(told)
     else:
         yield from _noise(evidence)
-    attribution = subject.explained.attribution
-    if attribution is not None and attribution.mechanism == "retrieval_distraction" and not evidence.diagnoses:
+    if _is_open(told.explained.attribution) and not evidence.diagnoses:
         yield "In which way it was drawn away, as a judge reads it:"
-        yield Apart(f"toolablate attribute {_store(subject)} --judge NAME")
+        yield Apart(f"toolablate attribute {_store(told)} --judge NAME")
     yield "The whole trace:"
-    yield Apart(f"toolablate show {_store(subject)} {_trial(subject)}")
+    yield Apart(f"toolablate show {_store(told)} {_trial(told)}")
 
 
-def _unreplayed(subject: Explanation) -> Iterator[Said]:
+def _is_open(attribution: Attribution | None) -> bool:
+    """Whether what was found drew the model away, and nobody knows how."""
+    if attribution is None or attribution.mechanism != "retrieval_distraction":
+        return False
+    return attribution.distraction is None
+
+
+def _unreplayed(told: Explanation) -> Iterator[Said]:
     yield "What would have been otherwise; a trial is replayed if the lot chooses it:"
-    yield Apart(f"toolablate attribute {_store(subject)} --replay")
-    if subject.explained.evidence.signals.calls:
+    yield Apart(f"toolablate attribute {_store(told)} --replay")
+    if told.explained.evidence.signals.calls:
         yield "Or this trial alone, without the result that it turns on most likely:"
-        again = f"toolablate replay {_store(subject)} {_trial(subject)}"
-        yield Apart(f"{again} --from {_suspect(subject)} --swap null --repeats 8")
+        again = f"toolablate replay {_store(told)} {_trial(told)}"
+        yield Apart(f"{again} --from {_suspect(told)} --swap null --repeats 8")
 
 
-def _suspect(subject: Explanation) -> int:
+def _suspect(told: Explanation) -> int:
     """The tool call whose result to take away first: what the attribution points to, else the last."""
-    calls = [call.event for call in subject.explained.evidence.signals.calls]
-    attribution = subject.explained.attribution
+    calls = [call.event for call in told.explained.evidence.signals.calls]
+    attribution = told.explained.attribution
     pointed = [event for event in attribution.evidence if event in calls] if attribution else []
     return (pointed or calls)[-1]
 
@@ -57,9 +64,9 @@ def _noise(evidence: Evidence) -> Iterator[Said]:
         )
 
 
-def _store(subject: Explanation) -> str:
-    return shlex.quote(subject.store)
+def _store(told: Explanation) -> str:
+    return shlex.quote(told.store)
 
 
-def _trial(subject: Explanation) -> str:
-    return subject.explained.evidence.signals.trial[:ID_CHARS]
+def _trial(told: Explanation) -> str:
+    return told.explained.evidence.signals.trial[:ID_CHARS]

@@ -63,7 +63,7 @@ def _of_ledgers(ledgers: Sequence[Ledger]) -> Iterator[str]:
     shown = f"corrected for the {numbers.counted(tested, 'test')} shown"
     yield f"{GAIN} gain, {LOSS} loss; in colour: p Holm < {SIGNIFICANT:g}, {shown}."
     yield "points: percentage points of score. Luck and the unresolved have no test: they are no mechanism."
-    if any(each.small for ledger in ledgers for each in _all(ledger)):
+    if any(each.small and each.ci95 for ledger in ledgers for each in _all(ledger)):
         few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} in which it is not 0"
         yield f"{SMALL}: {few}; do not rely on their intervals."
 

@@ -1,0 +1,128 @@
+"""Ledgers as waterfalls: each mechanism a bar from where the last one ended, in points from no tools."""
+
+from collections.abc import Collection, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolablate.traces.analysis.attribution.ledger import Account, Ledger
+from toolablate.traces.analysis.effect import LEVEL
+from toolablate.traces.errors import InputError
+from toolablate.traces.plots.files import as_text, write_figure
+from toolablate.traces.plots.text import plain, signed, with_interval
+from toolablate.traces.plots.waterfall import (
+    GAIN,
+    GAP_INCHES,
+    GREY,
+    HEAD_INCHES,
+    LINE_INCHES,
+    LOSS,
+    MARGIN,
+    NAME_CHARS,
+    PALE,
+    PANEL_INCHES,
+    THICK,
+    TOTAL,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+UNRESOLVED = "white"
+
+
+def draw_ledgers(ledgers: Sequence[Ledger], path: Path, *, simulated: Collection[str] = ()) -> None:
+    """A panel for each ledger: models below each other, conditions side by side. `path` ends in .svg, .png or .pdf.
+
+    Whiskers are 95 % intervals of each mechanism; bars are pale where the Holm-corrected p-value is not below .05, or
+    questions are too few to say; what is unresolved is an outline. Raises InputError where there is nothing to draw or
+    the file cannot be written.
+    """
+    if not ledgers:
+        raise InputError("--plot: there is no effect to draw", code="no_ledger")
+    from matplotlib.figure import Figure
+
+    models = list(dict.fromkeys(each.model for each in ledgers))
+    conditions = list(dict.fromkeys(each.condition for each in ledgers))
+    most = max(len(each.mechanisms) + 1 for each in ledgers)
+    size = (PANEL_INCHES * len(conditions), len(models) * (HEAD_INCHES + most * (LINE_INCHES + GAP_INCHES)))
+    with as_text():
+        figure = Figure(figsize=size, layout="constrained")
+        panels = figure.subplots(len(models), len(conditions), squeeze=False)
+        for panel in panels.flat:
+            panel.set_axis_off()
+        limits = _limits(ledgers)
+        for each in ledgers:
+            panel = panels[models.index(each.model)][conditions.index(each.condition)]
+            _panel(panel, each, limits, simulated=each.model in simulated)
+        figure.supxlabel(
+            "Points from no tools, with 95 % intervals. Pale: p (Holm) is not below .05, or too few questions."
+            " Outline: not resolved.",
+            fontsize="small",
+            color=GREY,
+        )
+        write_figure(figure, path)
+
+
+def _starts(ledger: Ledger) -> list[float]:
+    """Where each mechanism begins, and the effect, which begins where the first does."""
+    return [*accumulate((each.points for each in ledger.mechanisms[:-1]), initial=0.0), 0.0]
+
+
+def _rows(ledger: Ledger) -> tuple[Account, ...]:
+    return (*ledger.mechanisms, ledger.effect)
+
+
+def _limits(ledgers: Sequence[Ledger]) -> tuple[float, float]:
+    """One scale for all panels, so that they can be compared."""
+    ends = [0.0]
+    for ledger in ledgers:
+        for start, row in zip(_starts(ledger), _rows(ledger), strict=True):
+            ends += [start + end for end in (0.0, row.points, *(row.ci95 or ()))]
+    margin = MARGIN * (max(ends) - min(ends)) or 1.0
+    return min(ends) - margin, max(ends) + margin
+
+
+def _panel(axes: "Axes", ledger: Ledger, limits: tuple[float, float], *, simulated: bool) -> None:
+    axes.set_axis_on()
+    axes.set_title(_title(ledger, simulated=simulated), loc="left", fontsize="medium", fontweight="bold")
+    rows, starts = _rows(ledger), _starts(ledger)
+    for place, (row, start) in enumerate(zip(rows, starts, strict=True)):
+        _bar(axes, place, row, start)
+        axes.text(
+            1.02,
+            place,
+            with_interval(row.points, row.ci95),
+            transform=axes.get_yaxis_transform(),
+            va="center",
+            fontsize="small",
+            fontweight="bold" if row is ledger.effect else "normal",
+        )
+    axes.axvline(0, color="black", linewidth=0.9, zorder=0)
+    axes.set_yticks(range(len(rows)), [row.name.replace("_", " ") for row in rows])
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_xlim(limits)
+    axes.tick_params(axis="y", length=0, pad=9)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.grid(axis="x", color="#DDDDDD", linewidth=0.6, zorder=-1)
+    axes.set_axisbelow(True)
+
+
+def _bar(axes: "Axes", place: int, row: Account, start: float) -> None:
+    if row.name == "unresolved":
+        axes.barh(place, row.points, left=start, height=THICK, color=UNRESOLVED, edgecolor=GREY, zorder=2)
+    else:
+        colour = TOTAL if row.name == "effect" else GAIN if row.points > 0 else LOSS
+        sure = not row.small and row.p_holm is not None and row.p_holm < LEVEL
+        axes.barh(place, row.points, left=start, height=THICK, color=colour, alpha=1 if sure else PALE, zorder=2)
+    if row.ci95 is not None:
+        low, high = (start + end for end in row.ci95)
+        axes.plot([low, high], [place, place], color="black", linewidth=1.1, zorder=3)
+        axes.plot([low, high], [place, place], linestyle="", marker="|", markersize=6, color="black", zorder=3)
+
+
+def _title(ledger: Ledger, *, simulated: bool) -> str:
+    marked = " (SIMULATED: no measurement)" if simulated else ""
+    names = f"{plain(ledger.model, NAME_CHARS)}: {plain(ledger.condition, NAME_CHARS)}{marked}"
+    replayed = f"{ledger.replayed:,} of {ledger.trials:,} trials replayed"
+    return f"{names}\n{signed(ledger.effect.points)} against no tools; n = {ledger.questions:,}; {replayed}"
