@@ -63,14 +63,14 @@ def choose(
     )
 
 
-def scorers_of(store: Store, design: ReplayDesign) -> frozenset[str]:
-    """The names of the scorers whose scores count: the design's, else those of the last run; any where that says
-    none."""
+def scorers_of(store: Store, design: ReplayDesign, run: str) -> tuple[str, ...]:
+    """The names of the scorers whose scores count, as `choose` takes them: the design's, else those of the run."""
     known = store.scorers()
     if design.scorer:
-        return frozenset({scorer_meant(known, design.scorer)})
+        return (scorer_meant(known, design.scorer),)
     runs = store.runs()
-    return frozenset(runs[-1].scorers if runs and runs[-1].scorers else known)
+    of_run = [each for each in runs if each.id.startswith(run)] or runs
+    return tuple(name for name in of_run[-1].scorers if name in known)
 
 
 def _chosen(store: Store, seen: Observation, condition: Condition, question: Callable[[str], Question]) -> ChosenTrial:

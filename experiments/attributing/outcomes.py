@@ -1,45 +1,36 @@
 """What the stored replays of a trial came to, by what they are for."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from toolablate.experiments.attributing.case import Case
 from toolablate.experiments.attributing.program import Purpose, purposes_of
 from toolablate.traces.analysis.attribution.belief import Flip, Probe, Trajectory, flip_step, trajectory
 from toolablate.traces.analysis.pairing import RIGHT
-from toolablate.traces.records import Score
-from toolablate.traces.store import Store
+from toolablate.traces.store import Counterfactual
 
 TAU = 0.3
 """How far a belief in the right answer has to fall for a flip."""
 
-Outcomes = Mapping[Purpose, Sequence[Score | None]]
-"""The scores of a trial's replays in the order of their repeats; None of one that did not end, or has no score."""
+Outcomes = Mapping[Purpose, Sequence[Counterfactual]]
+"""A trial's replays by what they are for, in the order of their repeats, those that did not end among them."""
 
 
-def outcomes_of(store: Store, case: Case, scorers: Collection[str]) -> Outcomes:
-    found: dict[Purpose, list[Score | None]] = defaultdict(list)
-    for trial, condition in store.resumptions(case.trial).items():
-        purposes = purposes_of(condition.resumed, case) if condition.resumed else ()
-        score = newest(store.scores(trial), scorers) if purposes else None
-        for purpose in purposes:
-            found[purpose].append(score)
+def outcomes_of(case: Case, counterfactuals: Iterable[Counterfactual]) -> Outcomes:
+    """Of the counterfactuals of its trial, as `Store.counterfactuals` gives them."""
+    found: dict[Purpose, list[Counterfactual]] = defaultdict(list)
+    for each in counterfactuals:
+        for purpose in purposes_of(each.resumption, case):
+            found[purpose].append(each)
     return found
-
-
-def newest(scores: Sequence[Score], scorers: Collection[str]) -> Score | None:
-    """The score that counts: of these scorers, the last version, if it has a value."""
-    of_them = (each for each in scores if each.scorer in scorers)
-    last = max(of_them, key=lambda each: each.scorer_version, default=None)
-    return last if last is not None and last.value is not None else None
 
 
 def belief_of(outcomes: Outcomes) -> Trajectory | None:
     """By the probes that there are, None without any."""
     probes = [
         probe
-        for purpose, scores in outcomes.items()
-        if purpose.step is not None and (probe := _probe(purpose.step, scores)) is not None
+        for purpose, replays in outcomes.items()
+        if purpose.step is not None and (probe := _probe(purpose.step, replays)) is not None
     ]
     return trajectory(probes) if probes else None
 
@@ -50,16 +41,16 @@ def flip_of(outcomes: Outcomes) -> Flip | None:
     return flip_step(found, TAU) if found else None
 
 
-def is_right(score: Score) -> bool:
-    return (score.value or 0.0) >= RIGHT
+def is_right(replay: Counterfactual) -> bool:
+    return replay.value is not None and replay.value >= RIGHT
 
 
-def _probe(step: int, scores: Sequence[Score | None]) -> Probe | None:
-    given = [score for score in scores if score is not None]
+def _probe(step: int, replays: Sequence[Counterfactual]) -> Probe | None:
+    scored = [each for each in replays if each.value is not None]
     options: dict[str, int] = defaultdict(int)
-    for score in given:
-        if score.verdict != "unparsed":
+    for each in scored:
+        if each.verdict != "unparsed":
             # A judge reads no answer out of a reply: its verdict is all that tells replies apart.
-            options[", ".join(score.extracted) or score.verdict] += 1
-    unreadable = len(given) - sum(options.values())
-    return Probe(step, options, unreadable, sum(map(is_right, given))) if given else None
+            options[", ".join(each.answered) or str(each.verdict)] += 1
+    unreadable = len(scored) - sum(options.values())
+    return Probe(step, options, unreadable, sum(map(is_right, scored))) if scored else None

@@ -22,7 +22,7 @@ from itertools import chain, combinations
 from typing import Literal, TypeVar
 
 from toolablate.experiments.attributing.case import Case
-from toolablate.experiments.counterfactual.texts import Content
+from toolablate.experiments.counterfactual.wanted import Content
 from toolablate.traces.analysis.attribution.belief import Flip
 from toolablate.traces.analysis.attribution.ledger import ToolKind
 from toolablate.traces.analysis.attribution.shapley import ALL_ORDERS
@@ -86,6 +86,19 @@ def first_round(case: Case, design: ReplayDesign) -> tuple[Asked, ...]:
 def second_round(case: Case, flip: Flip | None, nothing: Mapping[int, str], design: ReplayDesign) -> tuple[Asked, ...]:
     """Of a trial that is wrong. `nothing` is what each result of `Case.shown` is where its tool finds nothing."""
     return tuple(_second_round(case, flip, nothing, design)) if flip else ()
+
+
+def second_round_at_most(case: Case, design: ReplayDesign) -> tuple[Asked, ...]:
+    """As much as round two can be, whatever round one finds, from where it costs most."""
+    if not case.results or case.last is None:
+        return ()
+    turning = Asked(
+        Purpose("turning", event=case.results[0].event), case.results[0].event, Again(), 2 * design.rollouts
+    )
+    if not 2 <= len(case.shown) <= ALL_ORDERS:
+        return (turning,)
+    choices = len(orders(len(case.shown)).subsets)
+    return (turning, Asked(Purpose("worth"), case.last, Rerun(), choices * design.rollouts))
 
 
 def purposes_of(resumption: Resumption, case: Case) -> tuple[Purpose, ...]:

@@ -1,0 +1,119 @@
+"""Runs of replays, each told what is left to spend, and what came of all of them."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from toolablate.experiments.attributing.program import Asked, PurposeKind
+from toolablate.experiments.counterfactual import Batch, Estimate, Wanted, estimate_many, replay_many
+from toolablate.experiments.counterfactual.wanted import RefusedError
+from toolablate.experiments.watcher import Watcher
+from toolablate.traces.errors import InputError
+from toolablate.traces.store import Store
+from toolablate.traces.terminal import counted
+
+_TOO_DEAR = ("too_dear", "unknown_cost")
+
+Job = tuple[str, Asked]
+"""What is asked of the trial of this id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """So many `replays` for this `purpose` that cannot be made: `reason` is the code of the error, `message` what it
+    says of the first of them."""
+
+    purpose: PurposeKind
+    reason: str
+    message: str
+    replays: int
+
+
+@dataclass(slots=True)
+class Rounds:
+    """The rounds of one attribution. `spent` is what those so far were thought to cost, in US dollars, None where that
+    is not known."""
+
+    store: Path
+    plan: Path | None
+    max_cost: float | None
+    live: bool
+    watcher: Watcher
+    spent: float | None = 0.0
+    stopped: bool = False
+    _trials: set[str] = field(default_factory=set)
+    _refused: dict[Job, InputError] = field(default_factory=dict)
+
+    def estimate(self, jobs: Sequence[Job]) -> Estimate:
+        """Of those that can be made; the others are refused."""
+        while True:
+            left = self._left(jobs)
+            try:
+                return estimate_many(self.store, _wanted(left), plan=self.plan)
+            except RefusedError as error:
+                self._refuse(left, error)
+
+    def run(self, jobs: Sequence[Job]) -> None:
+        """Those that can be made. What does not fit into what is left to spend is left out as a whole. Raises
+        ToolablateError."""
+        batch = self._run(jobs)
+        if batch is None:
+            return
+        known = self.spent is not None and batch.estimated_usd is not None
+        self.spent = (self.spent or 0.0) + (batch.estimated_usd or 0.0) if known else None
+        self.stopped = self.stopped or batch.launched.stopped
+        self._trials.update(*(each.trials for each in batch.replayed))
+
+    @property
+    def refused(self) -> tuple[Refused, ...]:
+        counted: Counter[tuple[PurposeKind, str]] = Counter()
+        said: dict[tuple[PurposeKind, str], str] = {}
+        for (_, asked), error in self._refused.items():
+            key = asked.purpose.kind, error.code
+            counted[key] += asked.repeats
+            said.setdefault(key, error.message)
+        return tuple(Refused(*key, said[key], replays) for key, replays in counted.items())
+
+    def counts(self) -> tuple[int, int]:
+        """The replays that were asked for and could be made, and how many of these have not ended."""
+        with Store(self.store) as opened:
+            return len(self._trials), len(self._trials - opened.finished_resumptions())
+
+    def _run(self, jobs: Sequence[Job]) -> Batch | None:
+        while (left := self._left(jobs)) and not self.stopped:
+            wanted = _wanted(left)
+            try:
+                return replay_many(
+                    self.store,
+                    wanted,
+                    plan=self.plan,
+                    max_cost=self._to_spend(),
+                    live=self.live,
+                    watcher=self.watcher,
+                )
+            except RefusedError as error:
+                self._refuse(left, error)
+            except InputError as error:
+                if error.code not in _TOO_DEAR:
+                    raise
+                self.watcher.warn(f"{counted(_replays(left), 'replay')} left out: {error.message}")
+                self._refused |= dict.fromkeys(left, error)
+        return None
+
+    def _to_spend(self) -> float | None:
+        return None if self.max_cost is None else max(0.0, self.max_cost - (self.spent or 0.0))
+
+    def _left(self, jobs: Sequence[Job]) -> list[Job]:
+        return [job for job in dict.fromkeys(jobs) if job not in self._refused]
+
+    def _refuse(self, jobs: Sequence[Job], error: RefusedError) -> None:
+        self._refused |= {jobs[each.place]: each.error for each in error.refusals}
+
+
+def _replays(jobs: Sequence[Job]) -> int:
+    return sum(asked.repeats for _, asked in jobs)
+
+
+def _wanted(jobs: Sequence[Job]) -> list[Wanted]:
+    return [Wanted(trial, asked.event, asked.change, asked.repeats) for trial, asked in jobs]

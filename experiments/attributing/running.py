@@ -1,0 +1,159 @@
+"""Attribution by replay: chooses trials, says what their replays cost, and runs them."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from rich.console import Console
+
+from toolablate.experiments.attributing.bisecting import most_probes, searched
+from toolablate.experiments.attributing.case import Case
+from toolablate.experiments.attributing.choosing import ChosenTrial, choose, scorers_of
+from toolablate.experiments.attributing.nothing import nothing_found
+from toolablate.experiments.attributing.outcomes import Outcomes, flip_of, outcomes_of
+from toolablate.experiments.attributing.program import (
+    Asked,
+    first_round,
+    second_round,
+    second_round_at_most,
+)
+from toolablate.experiments.attributing.rounds import Job, Refused, Rounds
+from toolablate.experiments.counterfactual import Estimate
+from toolablate.experiments.counterfactual.estimate import refuse_too_dear
+from toolablate.experiments.progress import RunProgress
+from toolablate.experiments.watcher import Watcher
+from toolablate.experiments.world import bring_up_to_date
+from toolablate.traces.records import ReplayDesign
+from toolablate.traces.store import Recorder, Store
+from toolablate.traces.terminal import counted
+from toolablate.traces.terminal.numbers import dollars
+
+
+@dataclass(frozen=True, slots=True)
+class Attributed:
+    """What an attribution by replay has run. `chosen` counts the trials, `replays` the counterfactuals that the design
+    asks for and that can be made, `missing` those of them that have not ended; `estimated_usd` is what those that were
+    run were thought to cost, None where no price is known. `refused` are those that cannot be made; `stopped` tells
+    that the user stopped it."""
+
+    design: ReplayDesign
+    chosen: int
+    replays: int
+    missing: int
+    estimated_usd: float | None
+    refused: tuple[Refused, ...]
+    stopped: bool
+
+
+def attribute(
+    store: str | PathLike[str],
+    design: ReplayDesign,
+    *,
+    models: Sequence[str] = (),
+    conditions: Sequence[str] = (),
+    run: str = "all",
+    plan: str | PathLike[str] | None = None,
+    max_cost: float | None = None,
+    live: bool = False,
+    watcher: Watcher | None = None,
+) -> Attributed:
+    """Replays the trials of conditions with tools that the design chooses, as far as that is not done yet, and keeps
+    the design in the store. Killed or stopped, the same call does the rest.
+
+    `models` and `conditions` keep to those of these names, `run` to the trials of one run. `plan` names the plan where
+    its paths have moved; `max_cost` is in US dollars; `live` allows to ask the web for what is not recorded. What it
+    will cost is told before anything is spent. Raises InputError where that is too much, and for names that are not
+    there; ToolablateError.
+    """
+    with RunProgress(Console(quiet=True)) if watcher is None else nullcontext(watcher) as told:
+        rounds = Rounds(Path(store), Path(plan) if plan is not None else None, max_cost, live, told)
+        bring_up_to_date(rounds.store)
+        with Store(rounds.store) as opened:
+            chosen = choose(opened, design, models=models, conditions=conditions, run=run)
+            scorers = scorers_of(opened, design, run)
+        _run(rounds, _Chosen(design, chosen, scorers))
+    replays, missing = rounds.counts()
+    return Attributed(design, len(chosen), replays, missing, rounds.spent, rounds.refused, rounds.stopped)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    design: ReplayDesign
+    trials: Sequence[ChosenTrial]
+    scorers: Sequence[str]
+
+    def outcomes(self, store: Store, case: Case) -> Outcomes:
+        found = store.counterfactuals(scorers=self.scorers, trial=case.trial)
+        return outcomes_of(case, found.get(case.trial, ()))
+
+
+def _run(rounds: Rounds, chosen: _Chosen) -> None:
+    jobs = [(each.case.trial, asked) for each in chosen.trials for asked in first_round(each.case, chosen.design)]
+    estimate = _told(rounds, chosen, jobs)
+    refuse_too_dear(estimate.usd, rounds.max_cost)
+    with Recorder(rounds.store) as recorder:
+        recorder.keep_design(chosen.design)
+    rounds.run(jobs)
+    if chosen.design.steps == "bisect":
+        _bisect(rounds, chosen)
+    if not rounds.stopped:
+        rounds.run(_second_jobs(rounds.store, chosen))
+
+
+def _told(rounds: Rounds, chosen: _Chosen, jobs: Sequence[Job]) -> Estimate:
+    """What round one takes, and what the rest takes at most, for what round one finds is not known yet."""
+    estimate = rounds.estimate(jobs)
+    rest = [(each.case.trial, asked) for each in chosen.trials for asked in _rest_at_most(each, chosen.design)]
+    at_most = rounds.estimate(rest)
+    rounds.watcher.tell(
+        f"{counted(len(chosen.trials), 'trial')} to be replayed: {_amount(estimate)}, then at most {_amount(at_most)}"
+        " by what these show"
+    )
+    return estimate
+
+
+def _rest_at_most(trial: ChosenTrial, design: ReplayDesign) -> list[Asked]:
+    probes = most_probes(trial.case, design) if design.steps == "bisect" else None
+    return [*([probes] if probes else []), *(second_round_at_most(trial.case, design) if trial.is_wrong else ())]
+
+
+def _bisect(rounds: Rounds, chosen: _Chosen) -> None:
+    """All searches side by side, so that each round is one batch."""
+    cases = {each.case.trial: each.case for each in chosen.trials}
+    asked: dict[str, Asked] = {}
+    while cases and not rounds.stopped:
+        with Store(rounds.store) as opened:
+            found = {
+                trial: searched(case, chosen.outcomes(opened, case), chosen.design) for trial, case in cases.items()
+            }
+        # Where the same is wanted once more, some of it did not end: that is for the next run.
+        asked = {trial: wants for trial, wants in found.items() if wants is not None and wants != asked.get(trial)}
+        cases = {trial: cases[trial] for trial in asked}
+        rounds.run(list(asked.items()))
+
+
+def _second_jobs(store: Path, chosen: _Chosen) -> list[Job]:
+    with Store(store) as opened:
+        return [
+            (each.case.trial, asked)
+            for each in chosen.trials
+            if each.is_wrong
+            for asked in _second_of(opened, each, chosen)
+        ]
+
+
+def _second_of(store: Store, trial: ChosenTrial, chosen: _Chosen) -> tuple[Asked, ...]:
+    flip = flip_of(chosen.outcomes(store, trial.case))
+    if flip is None:
+        return ()
+    trace = store.trace(trial.case.trial)
+    nothing = asyncio.run(nothing_found(trial.case, trace, trial.condition))
+    return second_round(trial.case, flip, nothing, chosen.design)
+
+
+def _amount(estimate: Estimate) -> str:
+    cost = "at a cost that is not known" if estimate.usd is None else f"for about {dollars(estimate.usd)}"
+    return f"{counted(estimate.missing, 'replay')} {cost}"
