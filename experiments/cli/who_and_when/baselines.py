@@ -1,0 +1,17 @@
+from pathlib import Path
+
+import click
+
+
+@click.command("baselines")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
+@click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
+def command(data: Path, seed: int, as_json: bool) -> None:
+    """Say what constants, random guesses and the like are right for in the runs of DATA, a file of Who&When or the
+    folder of its files. Each constant is the best of its kind on the very runs that it is scored on.
+    """
+    from toolablate.experiments.cli.who_and_when.shown import show
+    from toolablate.experiments.who_and_when import read_who_and_when
+
+    show(read_who_and_when(data, seed=seed), as_json=as_json)
