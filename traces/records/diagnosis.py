@@ -24,7 +24,8 @@ class Diagnosis(TaggedRecord):
 
     `judge` is its name with the beginning of its identity; `wording` the version of what it is asked. `distraction` is
     how what was read drew the model away, None where nothing did. Both labels are None where no reply of `calls` has
-    any, as `reason` then says.
+    any, as `reason` then says. Each label has the judge's reason for it and the indices of the events that it points
+    to, in order and each once.
     """
 
     version: Literal[1] = 1
@@ -34,4 +35,7 @@ class Diagnosis(TaggedRecord):
     error_type: ErrorType | None
     distraction: Distraction | None
     reason: str = ""
+    evidence: tuple[int, ...] = ()
+    distraction_reason: str = ""
+    distraction_evidence: tuple[int, ...] = ()
     calls: tuple[JudgeCall, ...] = ()
