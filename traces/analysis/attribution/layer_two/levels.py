@@ -1,0 +1,98 @@
+"""The levels of one wrong trial: how often runs are right as more and more of what was at work is taken away."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Literal
+
+from toolablate.traces.analysis.attribution.evidence import Evidence
+from toolablate.traces.analysis.attribution.fall import fall_at
+from toolablate.traces.analysis.attribution.layer_two.chances import Tally
+from toolablate.traces.analysis.attribution.ledger import Arms, Replay, Scores, ToolKind
+from toolablate.traces.analysis.attribution.spoiling import faults, ran_out
+
+Part = Literal["budget", "tool_fault", "again", "search", "code", "other", "calling", "availability", "prompt"]
+"""What is taken away on the way to a level; `again` is nothing but what was drawn, and a kind of tool its results."""
+
+_NAMED: tuple[Part, ...] = ("search", "code", "other", "calling", "availability", "prompt", "tool_fault", "budget")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Runs at one level, and what was taken away since the level before."""
+
+    part: Part
+    tally: Tally
+
+
+def chains(evidence: Evidence) -> tuple[tuple[Level, ...], ...]:
+    """The levels from the trial as it was to the question without tools, in the order of the ledger's; one chain for
+    each order in which kinds of tools lose their results. Levels without runs are left out."""
+    orders = permutations(sorted(evidence.chain.tools))
+    return tuple(tuple(_filled([*_before(evidence, order), *_without_results(evidence, order)])) for order in orders)
+
+
+def _filled(levels: Sequence[Level]) -> Iterator[Level]:
+    """A level without runs hands on what was taken away for it. Where several were, the results are named before the
+    calls, and these before what is there without any."""
+    passed: list[Part] = []
+    for level in levels:
+        passed.append(level.part)
+        if level.tally.runs:
+            yield Level(next((part for part in _NAMED if part in passed), "again"), level.tally)
+            passed = []
+
+
+def _before(evidence: Evidence, order: Sequence[ToolKind]) -> Iterator[Level]:
+    """As it was, mended from outside, drawn again, and without the results of one kind of tool after another."""
+    replay, signals = evidence.chain.replay or Replay(), evidence.signals
+    stopped, broken = ran_out(signals), bool(faults(signals))
+    yield Level("again", _believed(evidence, len(evidence.steps) - 1))
+    if stopped:
+        yield Level("budget", _tally(replay.extended))
+    if broken:
+        yield Level("tool_fault", _tally(replay.repaired))
+    if not order:
+        return
+    # What goes on from the one result has the trial's own budget and faults.
+    turning = None if stopped or broken else evidence.turning
+    yield Level("again", _tally((*replay.rollouts.get(frozenset(), ()), *(turning.kept if turning else ()))))
+    for number, kind in enumerate(order, start=1):
+        if turning and kind in _turned(evidence):
+            yield Level(kind, _tally(turning.without))
+        yield Level(kind, _tally(replay.rollouts.get(frozenset(order[:number]), ())))
+
+
+def _without_results(evidence: Evidence, order: Sequence[ToolKind]) -> Iterator[Level]:
+    """The arms of the ladder, and the belief at the first step, at which nothing was called yet."""
+    arms = evidence.chain.arms
+    if order:
+        yield Level("calling", _tally(arms.placebo))
+        yield Level("calling", _tally(arms.sham))
+        yield Level("calling", _believed(evidence, 0))
+    yield Level("calling" if order else "again", _tally(arms.offered))
+    yield from _without_tools(arms, prompted=evidence.signals.prompted)
+
+
+def _without_tools(arms: Arms, *, prompted: bool) -> Iterator[Level]:
+    """Without a prompt the scaffold is the question alone."""
+    if prompted:
+        yield Level("availability", _tally(arms.scaffold))
+    yield Level("prompt" if prompted else "availability", _tally(arms.none))
+
+
+def _turned(evidence: Evidence) -> frozenset[ToolKind]:
+    if evidence.flip is None:
+        return frozenset()
+    return fall_at(evidence.flip, evidence.steps, evidence.signals.calls).kinds
+
+
+def _believed(evidence: Evidence, step: int) -> Tally:
+    beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
+    found = next((belief for belief in beliefs if belief.step == step), None)
+    return Tally(found.samples, found.right.mean * found.samples) if found else Tally(0, 0.0)
+
+
+def _tally(scores: Scores) -> Tally:
+    return Tally(len(scores), math.fsum(scores))
