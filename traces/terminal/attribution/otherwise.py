@@ -62,7 +62,7 @@ def _rollouts(chain: Chain) -> Iterator[Without]:
             continue
         named = " and ".join(_RESULTS[kind] for kind in sorted(swapped))
         only = "" if swapped == chain.tools else "only "
-        yield Without(f"{only}{named} replaced by what another question gives", scores)
+        yield Without(f"{only}{named} swapped for another question's", scores)
 
 
 def _repaired(evidence: Evidence) -> Iterator[Without]:

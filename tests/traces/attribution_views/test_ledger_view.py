@@ -1,0 +1,123 @@
+"""Ledgers and the trials behind them, in a terminal."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from tests.traces.attribution_views.samples import (
+    UNREPLAYED,
+    attribution,
+    evidence,
+    explained,
+    floor,
+    ledger,
+    page,
+    report,
+)
+
+from toolablate.traces.analysis.attribution.evidence import Explained
+from toolablate.traces.terminal.attribution import attribution_view
+
+HOSTILE = "\x1b]0;owned\x07[red]m\u202e"
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_a_ledger_fits_its_terminal_and_names_every_mechanism(width: int) -> None:
+    found = ledger()
+    shown = page(attribution_view(report(found)), width)
+    assert max(map(len, shown.splitlines())) <= width
+    joined = re.sub(r"\s+", " ", shown)
+    for name in ("tool fault", "calling", "luck", "unresolved", "effect", "no tools"):
+        assert name in joined
+    for each in found.mechanisms:
+        assert f"{abs(each.points):.1f}" in shown
+
+
+def test_bars_begin_where_the_last_one_ended_and_the_effect_spans_them() -> None:
+    lines = page(attribution_view(report()), 160).splitlines()
+    rows = [line for line in lines if re.search(r"[█▒│]\s*$", line) and "p Holm" not in line]
+    spans = [(found.start(), found.end()) for line in rows if (found := re.search(r"[█▒│]+\s*$", line.rstrip()))]
+    first, last = spans[0], spans[-1]
+    assert last[1] == first[1]
+    assert spans[-2][0] == last[0]
+    assert spans[1][1] == first[1]
+
+
+def test_what_is_unresolved_is_shown_also_where_it_is_nothing() -> None:
+    found = ledger()
+    without = replace(found, mechanisms=tuple(each for each in found.mechanisms if each.name != "unresolved"))
+    assert re.search(r"unresolved +0\.0", page(attribution_view(report(without)), 120))
+
+
+def test_it_is_told_on_what_each_mechanism_rests() -> None:
+    replayed = page(attribution_view(report()), 120)
+    assert re.search(r"retrieval distraction.* replays ", replayed)
+    assert re.search(r"calling.* arms ", replayed)
+    assert "240 of 240 trials were replayed, chosen by lot (100 % of the wrong, 30 % of the right)" in re.sub(
+        r"\s+", " ", replayed
+    )
+    alone = page(attribution_view(report(ledger(replayed=False), design=None)), 120)
+    assert "None of 240 trials was replayed: what only replays tell is unresolved." in alone
+    assert re.search(r"format lost.* trace ", alone)
+    assert "retrieval distraction" not in alone.partition("Wrong trials")[0]
+
+
+def test_flips_stand_beside_those_of_chance() -> None:
+    found = ledger()
+    known = page(attribution_view(report(found)), 160)
+    assert "14.0 right to wrong, 3.0 wrong to right; by chance alone 6.0 either way" in known
+    unknown = page(attribution_view(report(found, floors=(floor(found, noise=None),))), 160)
+    assert "what chance alone gives is not known without repeats of 2 or more" in unknown
+
+
+def test_few_questions_are_marked() -> None:
+    few = page(attribution_view(report(ledger(questions=20))), 120)
+    assert "*: fewer than 40 independent questions" in few
+    assert re.search(r"effect +−[\d.]+ +\*", few)
+    assert "*: fewer" not in page(attribution_view(report()), 120)
+
+
+def test_luck_and_the_unresolved_have_no_p_value() -> None:
+    shown = page(attribution_view(report()), 120)
+    assert re.search(r"luck .* - +- ", shown)
+    assert "corrected for the 9 tests shown" in shown
+
+
+def test_trials_are_listed_with_mechanism_method_and_evidence() -> None:
+    guessed = Explained(
+        evidence(**UNREPLAYED), attribution(method="trace", mechanism="lock_in", distraction=None, evidence=(0, 1, 2))
+    )
+    shown = page(attribution_view(report(explained=(explained(), guessed))), 160)
+    assert "Wrong trials with tools: 2" in shown
+    assert "By replay: retrieval distraction 1." in shown
+    assert "By trace alone: computational lock-in 1." in shown
+    assert re.search(r"retrieval distraction \(misleading content adopted\) +replay +\.82 +1 +1", shown)
+    assert re.search(r"computational lock-in +trace +\.82 +1 +0, 1, 2", shown)
+    assert "An attribution by trace or judge is a hypothesis" in shown
+
+
+def test_more_trials_than_fit_are_listed_when_they_are_asked_for() -> None:
+    many = report(explained=(explained(),) * 25)
+    assert "5 more: --list" in page(attribution_view(many))
+    assert "--list" not in page(attribution_view(many, all_trials=True))
+
+
+def test_what_lacks_replays_and_what_is_to_be_known_is_told() -> None:
+    shown = page(attribution_view(report(unreplayed=3, notes=("Two trials have no placebo.",))))
+    assert "3 chosen trials are not fully replayed yet" in shown
+    assert "Two trials have no placebo." in shown
+
+
+def test_names_are_inert_and_simulated_models_are_announced() -> None:
+    found = ledger(model=HOSTILE, condition=HOSTILE)
+    shown = page(attribution_view(report(found, simulated=frozenset({HOSTILE}), notes=(HOSTILE,))), markup=True)
+    assert "owned" not in shown
+    assert "\u202e" not in shown
+    assert "[red]m" in shown
+    assert "SIMULATED" in shown
+    assert "SIMULATED" not in page(attribution_view(report()))
+
+
+def test_without_a_ledger_it_is_said() -> None:
+    shown = page(attribution_view(report(ledgers=(), floors=(), explained=())))
+    assert "No trial with tools can be set against one of its question without" in re.sub(r"\s+", " ", shown)
