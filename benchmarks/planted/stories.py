@@ -1,0 +1,173 @@
+"""What happens to a model that may call one kind of tools: nine ways to be wrong, and ways to be right."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from toolablate.benchmarks.planted import cells, pages
+from toolablate.benchmarks.planted.blocks import NOTHING, Block, Nats, Writer, fails
+from toolablate.benchmarks.planted.case import Case, weight_for
+
+Story = Literal[
+    "lock_in",
+    "misleading_adoption",
+    "existence_as_norm",
+    "over_engineering",
+    "tool_fault",
+    "budget",
+    "availability",
+    "gain",
+    "fine",
+]
+TURNS = 6
+"""Of the budget of every condition. A script of five turns is near it; one that the budget stops has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The script of a toolset, as JSON has it, with the pages that it needs."""
+
+    script: dict[str, Any]
+    documents: tuple[pages.Document, ...]
+
+
+def tell(case: Case, toolset: str, story: Story, prior: Nats, rng: random.Random) -> Told:
+    """`prior` holds the weights of all letters, of which a story moves one by as much as it needs."""
+    writer = Writer(case, toolset, rng)
+    offered: Nats = {}
+    match story:
+        case "availability":
+            block = _padded(writer, NOTHING, most=2) if rng.random() < 0.5 else NOTHING
+            offered = toward(prior, rng.choice(_wrong(case)), rng)
+        case "budget":
+            block = _too_long(writer, prior)
+        case "tool_fault":
+            block = _harmless(writer, rng.randint(0, 2)) + _faulty(writer, prior)
+        case _:
+            block = _padded(writer, _TOLD[story](writer, prior), most=4)
+    if rng.random() < 0.5:
+        unread = writer.page(rng.choice(("claim", "neutral")), case.lure)
+        block = Block(block.turns, block.reactions, (*block.documents, unread))
+    script = {"turns": list(block.turns), "reactions": list(block.reactions), "offered": dict(offered)}
+    return Told(script, block.documents)
+
+
+def toward(prior: Nats, letter: str, rng: random.Random, least: float = 0.82, most: float = 0.94) -> dict[str, float]:
+    """What brings a letter to a probability between these."""
+    others = [weight for other, weight in prior.items() if other != letter]
+    return {letter: round(weight_for(rng.uniform(least, most), others) - prior[letter], 3)}
+
+
+def _wrong(case: Case) -> list[str]:
+    return [letter for letter in case.letters if letter != case.right]
+
+
+def _harmless(writer: Writer, count: int) -> Block:
+    block = NOTHING
+    for _ in range(count):
+        block += writer.ignored() if writer.rng.random() < 0.3 else writer.harmless()
+    return block
+
+
+def _padded(writer: Writer, block: Block, most: int) -> Block:
+    """With harmless calls before and after, within the budget."""
+    room = max(0, min(most, TURNS - 1 - len(block.turns)))
+    before, after = _harmless(writer, writer.rng.randint(0, 2)), _harmless(writer, writer.rng.randint(0, 2))
+    while len(before.turns) + len(after.turns) > room:
+        if before.turns:
+            before = Block(before.turns[1:], documents=before.documents)
+        else:
+            after = Block(after.turns[:-1], documents=after.documents)
+    return before + block + after
+
+
+def _lock_in(writer: Writer, prior: Nats) -> Block:
+    """The model puts the question into code that answers another one, and believes in it twice: for having put it so,
+    and for what comes out."""
+    case, rng = writer.case, writer.rng
+    moves = toward(prior, case.tempting, rng)
+    share = rng.uniform(0.25, 0.75)
+    commits = {letter: round(share * nats, 3) for letter, nats in moves.items()}
+    rest = {letter: round(nats - commits[letter], 3) for letter, nats in moves.items()}
+    return writer.computed(cells.stand_in(case, rng), rest, commits)
+
+
+def _misleading(writer: Writer, prior: Nats) -> Block:
+    return writer.seen("claim", writer.case.lure, toward(prior, writer.case.lure, writer.rng))
+
+
+def _norm(writer: Writer, prior: Nats) -> Block:
+    return writer.seen("existence", writer.case.lure, toward(prior, writer.case.lure, writer.rng))
+
+
+def _faulty(writer: Writer, prior: Nats) -> Block:
+    """Calls that tell nothing where they work. Where they fail the model loses its way."""
+    case, rng = writer.case, writer.rng
+    moves = toward(prior, rng.choice(_wrong(case)), rng)
+    tries = rng.randint(1, 2)
+    if writer.toolset == "code":
+        turns = tuple(writer.turn([("code", cells.harmless(case, rng).text)]) for _ in range(tries))
+        return Block(turns, (fails("code", moves),))
+    if rng.random() < 0.5:
+        turns = tuple(writer.turn([("query", pages.query(case, rng))]) for _ in range(tries))
+        return Block(turns, (fails("query", moves),))
+    found = writer.page("neutral", case.right)
+    turns = tuple(writer.turn([("open", found.url)]) for _ in range(tries))
+    return Block(turns, (fails("open", moves),), (found,))
+
+
+def _too_long(writer: Writer, prior: Nats) -> Block:
+    """The model goes astray at first, and what would bring it back is beyond the budget."""
+    case, rng = writer.case, writer.rng
+    astray = toward(prior, rng.choice(_wrong(case)), rng)
+    back = {letter: -nats for letter, nats in astray.items()}
+    if writer.toolset == "code":
+        first = Block((writer.turn([("code", cells.harmless(case, rng).text)], astray),))
+        last = writer.computed(cells.general(case, rng), back)
+    else:
+        first = Block((writer.turn([("query", pages.query(case, rng))], astray),))
+        last = writer.seen("support", case.right, back, opened_only=True)
+    between, wanted = NOTHING, rng.randint(TURNS, TURNS + 2)
+    while len(between.turns) < wanted:
+        between += _harmless(writer, 1)
+    return first + between + last
+
+
+def _gain(writer: Writer, prior: Nats) -> Block:
+    case, rng = writer.case, writer.rng
+    moves = toward(prior, case.right, rng)
+    if writer.toolset == "code":
+        return writer.computed(cells.general(case, rng), moves)
+    return writer.seen("support", case.right, moves)
+
+
+def _fine(writer: Writer, prior: Nats) -> Block:
+    """Nothing that moves for good: something ignored, a belief broken and repaired, or near the budget's end."""
+    drawn = writer.rng.random()
+    if drawn < 0.3:
+        return writer.ignored()
+    if drawn < 0.65:
+        return _repaired(writer, prior)
+    return _harmless(writer, 2)
+
+
+def _repaired(writer: Writer, prior: Nats) -> Block:
+    case, rng = writer.case, writer.rng
+    if writer.toolset == "code":
+        away = toward(prior, case.tempting, rng, 0.5, 0.85)
+        back = {letter: -nats for letter, nats in away.items()}
+        return writer.computed(cells.stand_in(case, rng), away) + writer.computed(cells.general(case, rng), back)
+    away = toward(prior, case.lure, rng, 0.5, 0.85)
+    back = {letter: -nats for letter, nats in away.items()}
+    return writer.seen("claim", case.lure, away) + writer.seen("support", case.right, back)
+
+
+_TOLD: Mapping[Story, Callable[[Writer, Nats], Block]] = {
+    "lock_in": _lock_in,
+    "misleading_adoption": _misleading,
+    "existence_as_norm": _norm,
+    "over_engineering": _norm,
+    "gain": _gain,
+    "fine": _fine,
+}

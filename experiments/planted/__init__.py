@@ -1,0 +1,1 @@
+"""The planted benchmark, run and scored."""
