@@ -38,12 +38,12 @@ def plan_of(case: Case, design: ReplayDesign) -> Search:
     return Search(len(case.steps) - 1, tau=TAU, batch=design.samples, most=MOST * design.samples)
 
 
-def most_probes(case: Case, design: ReplayDesign) -> Asked | None:
+def most_probes(case: Case, design: ReplayDesign) -> tuple[Asked, ...]:
     """As many as the search takes at most, all at the last step, where the model reads most."""
     if not case.steps:
-        return None
+        return ()
     samples = _samples_at_most(plan_of(case, design)) if len(case.steps) > 1 else design.samples
-    return probe(case, len(case.steps) - 1, samples)
+    return (probe(case, len(case.steps) - 1, samples),)
 
 
 def _given(outcomes: Outcomes, ask: Ask, begin: int) -> int | None:

@@ -1,6 +1,6 @@
 """What the replays of one trial depend on, as its record has it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.experiments.counterfactual.recorded import is_of_tool
@@ -9,7 +9,7 @@ from toolablate.traces.analysis.attribution.belief import Flip
 from toolablate.traces.analysis.attribution.ledger import ToolKind
 from toolablate.traces.analysis.attribution.signals import Signals
 from toolablate.traces.analysis.attribution.steps import belief_steps
-from toolablate.traces.records import Answer, Budget, Condition, Limit, ModelCall, ToolCall, ToolUse, Trace
+from toolablate.traces.records import Answer, Budget, Condition, Event, Limit, ModelCall, ToolCall, ToolUse, Trace
 
 NO_FAULTS = frozenset({"exception", "nothing_found", "cut_off"})
 """Kinds of trouble that are none of the tool's: the model's own code, and what was not there or not allowed."""
@@ -77,7 +77,6 @@ def case_of(trace: Trace, condition: Condition, signals: Signals) -> Case:
     """Of a planned trial's current trace, whose events are its whole conversation."""
     kinds = _kinds(trace, signals)
     asked = [index for index, event in enumerate(trace.events) if isinstance(event, ModelCall)]
-    answers = (index for index, event in enumerate(trace.events) if isinstance(event, Answer))
     return Case(
         trial=trace.trial.id,
         attempt=trace.attempt,
@@ -88,11 +87,16 @@ def case_of(trace: Trace, condition: Condition, signals: Signals) -> Case:
             if isinstance(event, ToolCall) and event.status != "invalid" and is_of_tool(event)
         ),
         last=asked[-1] if asked else None,
-        ending=next(answers, None),
+        ending=ending_of(trace.events),
         fault=_first_fault(signals),
         budget=_doubled(condition.budget, signals.budget.stopped if trace.outcome == "budget" else None),
         kinds=kinds,
     )
+
+
+def ending_of(conversation: Sequence[Event]) -> int | None:
+    """The event of the answer, None where there is none."""
+    return next((index for index, event in enumerate(conversation) if isinstance(event, Answer)), None)
 
 
 def _kinds(trace: Trace, signals: Signals) -> dict[str, ToolKind]:

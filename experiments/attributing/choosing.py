@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolablate.experiments.attributing.case import Case, case_of
-from toolablate.experiments.comparing import observe
 from toolablate.experiments.scorer_names import scorer_meant
 from toolablate.traces.analysis.attribution.lot import is_chosen
 from toolablate.traces.analysis.attribution.signals import signals_of
@@ -18,29 +17,29 @@ from toolablate.traces.store import Observation, Store
 
 @dataclass(frozen=True, slots=True)
 class ChosenTrial:
-    """A trial that is to be replayed, and its score in [0, 1]."""
+    """A trial that is to be replayed, as a comparison sees it and as its replays do."""
 
+    seen: Observation
     case: Case
     condition: Condition
-    value: float
 
     @property
     def is_wrong(self) -> bool:
-        return self.value < RIGHT
+        return (self.seen.value or 0.0) < RIGHT
 
 
 def choose(
     store: Store,
     design: ReplayDesign,
+    observed: Iterable[Observation],
     *,
     models: Sequence[str] = (),
     conditions: Sequence[str] = (),
-    run: str = "all",
 ) -> tuple[ChosenTrial, ...]:
     """Of the trials that have ended and are scored, by the names that tables show; all models and all conditions whose
     tools speak for themselves where none is named. Raises InputError for names that are not there, and where there is
     no such trial."""
-    seen = [each for each in observe(store, run=run, scorer=design.scorer or None) if counts(each)]
+    seen = [each for each in observed if counts(each)]
     with_tools = {name: each for name, each in store.conditions_of(seen).items() if has_ladder(each)}
     _refuse_unknown("--model", models, {each.model for each in seen})
     _refuse_unknown("--condition", conditions, with_tools)
@@ -76,7 +75,7 @@ def scorers_of(store: Store, design: ReplayDesign, run: str) -> tuple[str, ...]:
 def _chosen(store: Store, seen: Observation, condition: Condition, question: Callable[[str], Question]) -> ChosenTrial:
     trace = store.trace(seen.trial)
     signals = signals_of(trace, question(trace.trial.question), condition)
-    return ChosenTrial(case_of(trace, condition, signals), condition, seen.value or 0.0)
+    return ChosenTrial(seen, case_of(trace, condition, signals), condition)
 
 
 def _refuse_unknown(option: str, named: Iterable[str], known: Iterable[str]) -> None:

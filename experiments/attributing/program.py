@@ -14,6 +14,8 @@ Round two is for a wrong trial whose belief falls for good:
 
 turning    at the result at which it falls: that result again, and nothing in its place
 worth      before the last request: each choice of results, with nothing in the place of the others
+
+and for all runs that the ledger compares with each other, of which no answer could be read: one `closing` of each.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """Attribution by replay: chooses trials, says what their replays cost, and runs them."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from os import PathLike
@@ -12,6 +12,7 @@ from rich.console import Console
 from toolablate.experiments.attributing.bisecting import most_probes, searched
 from toolablate.experiments.attributing.case import Case
 from toolablate.experiments.attributing.choosing import ChosenTrial, choose, scorers_of
+from toolablate.experiments.attributing.mending import closing, closings_at_most, unparsed_arms, unparsed_replays
 from toolablate.experiments.attributing.nothing import nothing_found
 from toolablate.experiments.attributing.outcomes import Outcomes, flip_of, outcomes_of
 from toolablate.experiments.attributing.program import (
@@ -21,6 +22,7 @@ from toolablate.experiments.attributing.program import (
     second_round_at_most,
 )
 from toolablate.experiments.attributing.rounds import Job, Refused, Rounds
+from toolablate.experiments.comparing import observe
 from toolablate.experiments.counterfactual import Estimate
 from toolablate.experiments.counterfactual.estimate import refuse_too_dear
 from toolablate.experiments.progress import RunProgress
@@ -72,17 +74,22 @@ def attribute(
         rounds = Rounds(Path(store), Path(plan) if plan is not None else None, max_cost, live, told)
         bring_up_to_date(rounds.store)
         with Store(rounds.store) as opened:
-            chosen = choose(opened, design, models=models, conditions=conditions, run=run)
+            seen = observe(opened, run=run, scorer=design.scorer or None)
+            chosen = choose(opened, design, seen, models=models, conditions=conditions)
+            arms = tuple(unparsed_arms(chosen, seen, opened.conditions_of(seen)))
             scorers = scorers_of(opened, design, run)
-        _run(rounds, _Chosen(design, chosen, scorers))
+        _run(rounds, _Chosen(design, chosen, arms, scorers))
     replays, missing = rounds.counts()
     return Attributed(design, len(chosen), replays, missing, rounds.spent, rounds.refused, rounds.stopped)
 
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
+    """`arms` are trials of the arms that they are compared with, of which no answer could be read."""
+
     design: ReplayDesign
     trials: Sequence[ChosenTrial]
+    arms: Sequence[str]
     scorers: Sequence[str]
 
     def outcomes(self, store: Store, case: Case) -> Outcomes:
@@ -106,7 +113,9 @@ def _run(rounds: Rounds, chosen: _Chosen) -> None:
 def _told(rounds: Rounds, chosen: _Chosen, jobs: Sequence[Job]) -> Estimate:
     """What round one takes, and what the rest takes at most, for what round one finds is not known yet."""
     estimate = rounds.estimate(jobs)
-    rest = [(each.case.trial, asked) for each in chosen.trials for asked in _rest_at_most(each, chosen.design)]
+    with Store(rounds.store) as opened:
+        rest = _closings(opened, chosen.arms)
+    rest += ((each.case.trial, asked) for each in chosen.trials for asked in _rest_at_most(each, chosen.design))
     at_most = rounds.estimate(rest)
     rounds.watcher.tell(
         f"{counted(len(chosen.trials), 'trial')} to be replayed: {_amount(estimate)}, then at most {_amount(at_most)}"
@@ -116,8 +125,9 @@ def _told(rounds: Rounds, chosen: _Chosen, jobs: Sequence[Job]) -> Estimate:
 
 
 def _rest_at_most(trial: ChosenTrial, design: ReplayDesign) -> list[Asked]:
-    probes = most_probes(trial.case, design) if design.steps == "bisect" else None
-    return [*([probes] if probes else []), *(second_round_at_most(trial.case, design) if trial.is_wrong else ())]
+    probes = most_probes(trial.case, design) if design.steps == "bisect" else ()
+    second = second_round_at_most(trial.case, design) if trial.is_wrong else ()
+    return [*probes, *second, *closings_at_most(trial.case, design)]
 
 
 def _bisect(rounds: Rounds, chosen: _Chosen) -> None:
@@ -137,21 +147,27 @@ def _bisect(rounds: Rounds, chosen: _Chosen) -> None:
 
 def _second_jobs(store: Path, chosen: _Chosen) -> list[Job]:
     with Store(store) as opened:
-        return [
-            (each.case.trial, asked)
-            for each in chosen.trials
-            if each.is_wrong
-            for asked in _second_of(opened, each, chosen)
-        ]
+        jobs: list[Job] = []
+        unparsed = list(chosen.arms)
+        for each in chosen.trials:
+            outcomes = chosen.outcomes(opened, each.case)
+            unparsed += unparsed_replays(outcomes)
+            jobs += ((each.case.trial, asked) for asked in _second_of(opened, each, outcomes, chosen.design))
+        return [*jobs, *_closings(opened, unparsed)]
 
 
-def _second_of(store: Store, trial: ChosenTrial, chosen: _Chosen) -> tuple[Asked, ...]:
-    flip = flip_of(chosen.outcomes(store, trial.case))
+def _second_of(store: Store, trial: ChosenTrial, outcomes: Outcomes, design: ReplayDesign) -> tuple[Asked, ...]:
+    flip = flip_of(outcomes) if trial.is_wrong else None
     if flip is None:
         return ()
-    trace = store.trace(trial.case.trial)
-    nothing = asyncio.run(nothing_found(trial.case, trace, trial.condition))
-    return second_round(trial.case, flip, nothing, chosen.design)
+    nothing = asyncio.run(nothing_found(trial.case, store.trace(trial.case.trial), trial.condition))
+    return second_round(trial.case, flip, nothing, design)
+
+
+def _closings(store: Store, trials: Iterable[str]) -> list[Job]:
+    """A run may serve for several purposes, and one of an arm for several trials."""
+    asked = ((trial, closing(store, trial)) for trial in dict.fromkeys(trials))
+    return [(trial, each) for trial, each in asked if each is not None]
 
 
 def _amount(estimate: Estimate) -> str:

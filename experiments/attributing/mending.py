@@ -1,0 +1,57 @@
+"""Answers that could not be read, of the runs that a trial is compared with: each is asked for once more, as the
+trial's own is, so that the loss of its form is not taken for anything else."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from toolablate.experiments.attributing.case import Case, ending_of
+from toolablate.experiments.attributing.choosing import ChosenTrial
+from toolablate.experiments.attributing.outcomes import Outcomes
+from toolablate.experiments.attributing.program import Asked, Purpose, PurposeKind, first_round
+from toolablate.traces.analysis.ladder import ladders
+from toolablate.traces.records import AnswerNow, Condition, ReplayDesign
+from toolablate.traces.store import Observation, Store
+
+LEVELS: frozenset[PurposeKind] = frozenset({"rollout", "extended", "repaired"})
+"""Replays whose scores are levels of the ledger."""
+
+
+def closing(store: Store, trial: str) -> Asked | None:
+    """What is asked of a run whose answer could not be read, None where it gave none."""
+    ending = ending_of(store.conversation(trial))
+    return None if ending is None else Asked(Purpose("closing"), ending, AnswerNow(), 1)
+
+
+def unparsed_replays(outcomes: Outcomes) -> Iterator[str]:
+    """The ids of replays of a trial whose answer could not be read."""
+    for purpose, replays in outcomes.items():
+        if purpose.kind in LEVELS:
+            yield from (each.trial for each in replays if each.verdict == "unparsed")
+
+
+def closings_at_most(case: Case, design: ReplayDesign) -> tuple[Asked, ...]:
+    """As many as there can be of a trial's replays, asked of the trial itself."""
+    if case.ending is None:
+        return ()
+    runs = sum(asked.repeats for asked in first_round(case, design) if asked.purpose.kind in LEVELS)
+    return (Asked(Purpose("closing"), case.ending, AnswerNow(), runs),) if runs else ()
+
+
+def unparsed_arms(
+    chosen: Sequence[ChosenTrial], seen: Sequence[Observation], conditions: Mapping[str, Condition]
+) -> Iterator[str]:
+    """The ids of trials of the same questions and models, under the arms that the chosen ones are compared with, whose
+    answer could not be read. `conditions` has those of all trials by the names that these show."""
+    of_ladders = {ladder.toolset: frozenset(ladder.arms.values()) - {ladder.toolset} for ladder in ladders(conditions)}
+    bare = frozenset(name for name, condition in conditions.items() if not condition.tools)
+    arms = {
+        (each.seen.model, each.seen.question, arm)
+        for each in chosen
+        for arm in of_ladders.get(each.seen.condition, bare)
+    }
+    return (
+        each.trial
+        for each in seen
+        if each.verdict == "unparsed"
+        and each.outcome != "failed"
+        and (each.model, each.question, each.condition) in arms
+    )
