@@ -59,7 +59,8 @@ def _lines(ledger: Ledger, simulated: frozenset[str]) -> Iterator[dict[str, Any]
 
 def _account(account: Account) -> dict[str, Any]:
     told = asdict(account)
-    return {**told, **ends("ci90", told.pop("ci90")), **ends("ci95", told.pop("ci95"))}
+    intervals = ends("ci90", told.pop("ci90")) | ends("ci95", told.pop("ci95"))
+    return told | intervals
 
 
 def _trial(explained: Explained) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class _Page:
         yield Text("What it did", style="bold")
         yield Padding(steps_table(told, options.max_width - 2), (0, 0, 0, 2))
         yield from _section("Where it turned", turned(told))
-        changed = [(each.changed, right_of(each.scores)) for each in otherwise(told.explained.evidence)]
+        changed = [(right_of(each.scores), each.changed) for each in otherwise(told.explained.evidence)]
         if changed:
             yield from _section("What happens otherwise", ())
             yield Padding(_pairs(changed), (0, 0, 0, 2))
@@ -173,10 +173,10 @@ def _lines(lines: Iterable[Said]) -> Iterator[RenderableType]:
 
 def _pairs(rows: list[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
-    table.add_column(overflow="fold")
     table.add_column(no_wrap=True)
-    for changed, came in rows:
-        table.add_row(Text(changed), Text(came))
+    table.add_column(overflow="fold")
+    for came, changed in rows:
+        table.add_row(Text(came), Text(changed))
     return table
 
 
