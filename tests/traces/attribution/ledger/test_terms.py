@@ -1,5 +1,7 @@
 """What each term is, which levels it needs, and what it is called."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +55,20 @@ def test_use_is_the_same_without_the_placebo_arm_and_takes_calling_where_no_sham
     # Where other questions of the condition have a sham arm, this one's use and calling cannot be told apart.
     assert of(chain(none))["unresolved"] == -0.15
     assert "use" not in of(chain(none))
+
+
+def test_formats_that_are_lost_without_tools_too_are_set_against_those_of_the_trial() -> None:
+    arms = Arms(none=(0.6, 0.7), scaffold=(0.7,), offered=(0.6,), sham=(0.5,), placebo=(0.48,), bare=(0.8, 0.7))
+    found = of(chain(arms))
+    assert (found["format"], found["prompt"]) == (-0.05 + 0.1, 0.7 - 0.75)
+
+
+def test_a_format_that_only_a_replay_can_mend_is_unresolved_without_one() -> None:
+    each = Chain("m", "T", "q", ("question", "q"), "t", 0.0, ARMS, CODE, None, 0.5, REPLAY)
+    mended = replace(each, replay=replace(REPLAY, mended=(0.0, 0.1)))
+    assert of(mended) == of(chain())
+    assert (of(each)["format"], of(each)["unresolved"]) == (0.0, pytest.approx(-0.1))
+    assert terms(mended, None, calling=True)["format"] == 0.0
 
 
 def test_what_no_replay_shows_is_unresolved() -> None:

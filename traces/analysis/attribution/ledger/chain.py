@@ -21,13 +21,18 @@ stood in what a search found; that the search found what the model did not know.
 @dataclass(frozen=True, slots=True)
 class Arms:
     """Scores of a question under the arms of the ladder, each from the start. A condition without a prompt has the
-    scores of `none` as its `scaffold`."""
+    scores of `none` as its `scaffold`.
+
+    Those of `none` are as they are. `bare` are the same with lost formats mended, as those of all other arms are; empty
+    where none is known to be lost.
+    """
 
     none: Scores
     scaffold: Scores = ()
     offered: Scores = ()
     sham: Scores = ()
     placebo: Scores = ()
+    bare: Scores = ()
 
     def __post_init__(self) -> None:
         if not self.none:
@@ -37,19 +42,22 @@ class Arms:
 @dataclass(frozen=True, slots=True)
 class Replay:
     """What a trial comes to with one more thing changed, each on top of the changes before it. Where there is nothing
-    to change, as where the budget did not run out, the scores are those of the level before.
+    to change, as where the budget did not run out, the scores are those of the level before. Lost formats are mended at
+    every level.
 
     extended  with the budget extended
     repaired  with the errors of tools repaired
     rollouts  with the reasoning drawn again after the same results, by the kinds of tools whose results were swapped
               for placebo ones: by none of them, by all, and where several were used by each choice of them
     signals   by other runs than `rollouts`: a signal that is a sign of their noise would make that noise a mechanism
+    mended    what the same answer scores with its format mended, where the chain does not know it
     """
 
     extended: Scores = ()
     repaired: Scores = ()
     rollouts: Mapping[frozenset[ToolKind], Scores] = field(default_factory=dict)
     signals: frozenset[Signal] = frozenset()
+    mended: Scores = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +66,7 @@ class Chain:
 
     unit         the independent unit of its question
     tools        kinds of tools whose results it has
-    mended       what the same answer scores with its format mended; None where nobody looked
+    mended       what the same answer scores with its format mended; None where only a replay can tell
     probability  with which a trial like it was to be replayed; it may depend on its score
     replay       None where it was not
     """

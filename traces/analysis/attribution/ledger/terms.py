@@ -22,6 +22,7 @@ Level = Literal[
     "sham",
     "offered",
     "scaffold",
+    "bare",
     "none",
 ]
 
@@ -39,8 +40,10 @@ BELOW: Mapping[Level, Term] = {
     "sham": "calling",
     "offered": "availability",
     "scaffold": "prompt",
+    "bare": "format",
 }
-"""What the difference of a level and the next one is."""
+"""What the difference of a level and the next one is. From `mended` to `bare` every level has its formats mended, so
+that `format` is what the trial loses by its form more than the question does without tools."""
 
 
 def terms(chain: Chain, replay: Replay | None, *, calling: bool) -> dict[Term, float]:
@@ -63,14 +66,16 @@ def terms(chain: Chain, replay: Replay | None, *, calling: bool) -> dict[Term, f
 
 def _levels(chain: Chain, replay: Replay | None) -> Iterator[tuple[Level, float]]:
     yield "observed", chain.score
-    if chain.mended is not None:
-        yield "mended", chain.mended
+    mended = replay.mended if chain.mended is None and replay is not None else ()
+    if chain.mended is not None or mended:
+        yield "mended", mean(mended) if chain.mended is None else chain.mended
     arms = chain.arms
     runs: dict[Level, Scores] = {
         "placebo": arms.placebo,
         "sham": arms.sham,
         "offered": arms.offered,
         "scaffold": arms.scaffold,
+        "bare": arms.bare or arms.none,
         "none": arms.none,
     }
     if replay is not None:
