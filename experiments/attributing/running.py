@@ -111,23 +111,25 @@ def _run(rounds: Rounds, chosen: _Chosen) -> None:
 
 
 def _told(rounds: Rounds, chosen: _Chosen, jobs: Sequence[Job]) -> Estimate:
-    """What round one takes, and what the rest takes at most, for what round one finds is not known yet."""
+    """What round one takes, and what the rest takes at most, as long as what round one finds is not known."""
     estimate = rounds.estimate(jobs)
-    with Store(rounds.store) as opened:
-        rest = _closings(opened, chosen.arms)
-    rest += ((each.case.trial, asked) for each in chosen.trials for asked in _rest_at_most(each, chosen.design))
-    at_most = rounds.estimate(rest)
-    rounds.watcher.tell(
-        f"{counted(len(chosen.trials), 'trial')} to be replayed: {_amount(estimate)}, then at most {_amount(at_most)}"
-        " by what these show"
-    )
+    known = not estimate.missing and chosen.design.steps == "all"
+    rest = rounds.estimate(_second_jobs(rounds.store, chosen) if known else _rest_at_most(rounds.store, chosen))
+    trials, bound = counted(len(chosen.trials), "trial"), "" if known else "at most "
+    rounds.watcher.tell(f"{trials} to be replayed: {_amount(estimate)}, then {bound}{_amount(rest)} by what these show")
     return estimate
 
 
-def _rest_at_most(trial: ChosenTrial, design: ReplayDesign) -> list[Asked]:
+def _rest_at_most(store: Path, chosen: _Chosen) -> list[Job]:
+    with Store(store) as opened:
+        closings = _closings(opened, chosen.arms)
+    return [*closings, *((each.case.trial, asked) for each in chosen.trials for asked in _at_most(each, chosen.design))]
+
+
+def _at_most(trial: ChosenTrial, design: ReplayDesign) -> Sequence[Asked]:
     probes = most_probes(trial.case, design) if design.steps == "bisect" else ()
     second = second_round_at_most(trial.case, design) if trial.is_wrong else ()
-    return [*probes, *second, *closings_at_most(trial.case, design)]
+    return (*probes, *second, *closings_at_most(trial.case, design))
 
 
 def _bisect(rounds: Rounds, chosen: _Chosen) -> None:
