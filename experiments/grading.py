@@ -147,8 +147,9 @@ class Gradings:
             except Exception as error:  # noqa: BLE001 - what a judge wrote must not be able to end a run
                 self._note(queue, as_internal(error))
             else:
-                self._watcher.graded(made=score.verdict != "unscored")
-                self._tell(queue, queue.ended(score, asked=asked))
+                lacking = score.reason if score.verdict == "unscored" else None
+                self._watcher.graded(made=lacking is None)
+                self._tell(queue, queue.ended(lacking, asked=asked))
 
     async def _grade(self, grading: Grading, store: Store) -> tuple[Score, bool]:
         """The score, and whether the judge was asked for it: what another process has graded meanwhile is left as it

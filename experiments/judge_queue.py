@@ -7,7 +7,6 @@ from typing import Generic, TypeVar
 from toolablate.experiments.judge_costs import JudgeCosts
 from toolablate.experiments.queueing import DOWN_CODES, FATAL_CODES
 from toolablate.traces.errors import ScoringError, ToolablateError
-from toolablate.traces.records import Score
 
 T = TypeVar("T")
 
@@ -83,17 +82,18 @@ class JudgeQueue(Generic[T]):
         self.waiting.append(grading)
         self.total += 1
 
-    def ended(self, score: Score, *, asked: bool) -> GivenUp | None:
-        """Takes note of the score that an answer has now, and gives up a judge that is asked and gives no grades."""
-        if score.verdict != "unscored":
+    def ended(self, lacking: str | None, *, asked: bool) -> GivenUp | None:
+        """Takes note of what an answer has now, a grade or the reason why it is `lacking`, and gives up a judge that is
+        asked and gives no grades."""
+        if lacking is None:
             self._graded += 1
             self._failed_in_a_row = 0
             return None
-        self._unscored[score.reason] += 1
+        self._unscored[lacking] += 1
         self._failed_in_a_row += asked
         if not asked or self._failed_in_a_row < GRADINGS_IN_A_ROW:
             return None
-        return self._give_up(ScoringError(score.reason, code="no_grade"), self._last(score.reason))
+        return self._give_up(ScoringError(lacking, code="no_grade"), self._last(lacking))
 
     def failed(self, error: ToolablateError) -> GivenUp | None:
         """Takes note of a grading that could not be made, and gives up the others that would only fail like it."""

@@ -1,10 +1,9 @@
 """Opens what a plan needs, runs what is missing, and says how it went."""
 
 import asyncio
-import signal
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from toolablate.agents import Line, ModelSource, RetryPolicy, require_capabilities
 from toolablate.agents.pacing import pressures
+from toolablate.experiments.beside import beating, interruptible
 from toolablate.experiments.execution import LocalExecutor, open_executor
 from toolablate.experiments.failing import Failures
 from toolablate.experiments.grading import Gradings, ungraded
@@ -24,11 +24,10 @@ from toolablate.experiments.question_files import refuse_too_large
 from toolablate.experiments.replies import asked_lines, open_judges
 from toolablate.experiments.runner import Setting, StopSwitch, run_trials
 from toolablate.experiments.scoring import Scorers, score_unscored
-from toolablate.experiments.slowness import told_at_the_end, waits
+from toolablate.experiments.slowness import told_at_the_end
 from toolablate.experiments.trials import Design, PlannedTrial, design
 from toolablate.experiments.watcher import Watcher
 from toolablate.experiments.world import bring_up_to_date, finished_trials, needed, require_same_world, world_of
-from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Run
 from toolablate.traces.store import FailureCount, Recorder
 
@@ -110,11 +109,11 @@ async def carry_out(
     missing = [entry for entry in planned.trials if entry.trial.id not in finished]
     watcher.begin(len(planned.trials), missing)
     gradings = Gradings(recorder, opened.judges, opened.costs, opened.retry, watcher, stop)
-    async with _beating(watcher, opened.lines, recorder, gradings):
-        with _interruptible(stop, watcher, opened.lines):
+    async with beating(watcher, opened.lines, recorder, lambda: gradings.standing):
+        with interruptible(stop, watcher, opened.lines):
             await _run_missing(missing, setting, recorder, stop)
         await score_unscored(store, planned, scorers, recorder)
-        with _interruptible(stop, watcher, opened.lines):
+        with interruptible(stop, watcher, opened.lines):
             await gradings.run(lambda: ungraded(store, planned, scorers))
     finished, taken = recorder.finished_trials(), await recorder.taken()
     left = [entry.trial.id for entry in planned.trials if entry.trial.id not in finished]
@@ -162,61 +161,3 @@ async def _run_missing(missing: Sequence[PlannedTrial], setting: Setting, record
         skipped = await run_trials(missing, setting, recorder, stop)
         others = recorder.finished_trials() | await recorder.taken() if skipped else frozenset()
         missing = [entry for entry in skipped if entry.trial.id not in others]
-
-
-@asynccontextmanager
-async def _beating(
-    watcher: Watcher, lines: Mapping[str, Line], recorder: Recorder, gradings: Gradings
-) -> AsyncIterator[None]:
-    beating = asyncio.create_task(_beat(watcher, lines, recorder, gradings))
-    try:
-        yield
-    finally:
-        beating.cancel()
-
-
-async def _beat(watcher: Watcher, lines: Mapping[str, Line], recorder: Recorder, gradings: Gradings) -> None:
-    told: tuple[str, ...] = ()
-    while True:
-        await asyncio.sleep(1)
-        slow = waits(pressures(lines.values()), datetime.now())
-        watcher.slowed(slow)
-        now = (*gradings.standing, *slow)
-        if now != told:
-            # A store that cannot be written ends the run by itself.
-            with suppress(StoreError):
-                recorder.waits_for(told := now)
-        watcher.beat()
-
-
-@contextmanager
-def _interruptible(stop: StopSwitch, watcher: Watcher, lines: Mapping[str, Line]) -> Iterator[None]:
-    """Ctrl-C once: no new trial or grading is started, and none waits for its first reply's turn. Ctrl-C again, or
-    SIGTERM: those in flight are cancelled too; they are not finished, so the next run does them again."""
-    loop = asyncio.get_running_loop()
-    running = asyncio.current_task()
-    assert running is not None
-
-    def interrupt() -> None:
-        if stop.stopped:
-            running.cancel()
-        else:
-            watcher.stopping()
-            for line in lines.values():
-                line.let_go()
-        stop.stop()
-
-    def terminate() -> None:
-        stop.stop()
-        running.cancel()
-
-    loop.add_signal_handler(signal.SIGINT, interrupt)
-    loop.add_signal_handler(signal.SIGTERM, terminate)
-    try:
-        yield
-    except asyncio.CancelledError:
-        if not stop.stopped:
-            raise
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
-        loop.remove_signal_handler(signal.SIGTERM)

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from toolablate.experiments.failing import last_failure
 from toolablate.experiments.trials import PlannedTrial
+from toolablate.experiments.watcher import JudgeTask
 from toolablate.traces.records import Score, Trace
 from toolablate.traces.terminal import counted, plain_text
 from toolablate.traces.terminal.numbers import dollars
@@ -27,16 +28,21 @@ def _bar(doing: str, console: Console) -> Progress:
     return Progress(TextColumn(f"[bold]{doing}"), *columns, console=console)
 
 
+_TASKS: dict[JudgeTask, tuple[str, str]] = {"grade": ("answer", "graded"), "read": ("failure", "read")}
+"""What judges look at, and what becomes of it."""
+
+
 class GradingProgress:
     """How far judges are; it begins where the trials end."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, task: JudgeTask = "grade") -> None:
         self._console = console
+        self.noun, self.done = _TASKS[task]
         self._total = 0
         self._failed = 0
         self._done = 0
-        self.bar = _bar("answers graded", console)
-        self._task = self.bar.add_task("answers graded", total=None, start=False)
+        self.bar = _bar(f"{self.noun}s {self.done}", console)
+        self._task = self.bar.add_task(f"{self.noun}s {self.done}", total=None, start=False)
 
     @property
     def began(self) -> bool:
@@ -47,7 +53,7 @@ class GradingProgress:
         self._total += more
         self.bar.start_task(self._task)
         self.bar.update(self._task, total=self._total)
-        self._console.print(f"{counted(more, f'{also}answer')} to be graded by judges")
+        self._console.print(f"{counted(more, f'{also}{self.noun}')} to be {self.done} by judges")
 
     def ended(self, *, made: bool) -> None:
         self._done += 1
@@ -55,7 +61,7 @@ class GradingProgress:
         self.bar.advance(self._task)
 
     def line(self) -> str:
-        return f"{self._done - self._failed}/{self._total} answers graded, {self._failed} could not be"
+        return f"{self._done - self._failed}/{self._total} {self.noun}s {self.done}, {self._failed} could not be"
 
 
 class RunProgress:
@@ -148,7 +154,9 @@ class RunProgress:
     def given_up(self, model: str, remaining: int, reason: str) -> None:
         self._notes.append(f"{model}: {counted(remaining, 'trial')} left undone, {plain_text(reason)}")
 
-    def grading(self, total: int) -> None:
+    def grading(self, total: int, task: JudgeTask = "grade") -> None:
+        if task == "read" and self._gradings.noun != _TASKS[task][0]:
+            self._gradings = GradingProgress(self._console, task)
         self._gradings.begin(total)
         if self._console.is_terminal and not self._live.is_started:
             self._live.start()
@@ -157,7 +165,8 @@ class RunProgress:
         self._gradings.ended(made=made)
 
     def judge_given_up(self, judge: str, remaining: int, reason: str) -> None:
-        self._notes.append(f"{judge}: {counted(remaining, 'answer')} left ungraded, {plain_text(reason)}")
+        what = self._gradings
+        self._notes.append(f"{judge}: {counted(remaining, what.noun)} left un{what.done}, {plain_text(reason)}")
 
     def tell(self, text: str) -> None:
         self._console.print(text, markup=False)

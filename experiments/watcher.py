@@ -1,8 +1,11 @@
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from toolablate.experiments.trials import PlannedTrial
 from toolablate.traces.records import Score, Trace
+
+JudgeTask = Literal["grade", "read"]
+"""What judges do: grade answers, or read failures."""
 
 
 class Watcher(Protocol):
@@ -32,9 +35,9 @@ class Watcher(Protocol):
 
     def given_up(self, model: str, remaining: int, reason: str) -> None: ...
 
-    def grading(self, total: int) -> None:
-        """The trials have ended, and judges begin to grade: so many answers by all of them. It may come again, for
-        answers that another process has ended meanwhile."""
+    def grading(self, total: int, task: JudgeTask = "grade") -> None:
+        """The trials have ended, and judges begin to grade, or to read: so many answers by all of them. It may come
+        again, for answers that another process has ended meanwhile."""
         ...
 
     def graded(self, *, made: bool) -> None:
