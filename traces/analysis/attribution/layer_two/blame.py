@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from toolablate.traces.analysis.attribution.evidence import Evidence
-from toolablate.traces.analysis.attribution.fall import fall_at
+from toolablate.traces.analysis.attribution.gains import is_locked_in
 from toolablate.traces.analysis.attribution.layer_one import MISSTATED
 from toolablate.traces.analysis.attribution.layer_two.chances import PRIOR, drawn_chances
 from toolablate.traces.analysis.attribution.layer_two.levels import Level, Part, chains
-from toolablate.traces.analysis.pairing import RIGHT, mean
+from toolablate.traces.analysis.pairing import RIGHT
 from toolablate.traces.analysis.statistics.numerals import Floats
 from toolablate.traces.records import Mechanism
 
@@ -72,17 +72,8 @@ def _shared(levels: Sequence[Level], named: Mapping[Part, Mechanism]) -> dict[Me
 def _named(evidence: Evidence) -> Mapping[Part, Mechanism]:
     """Calls whose belief fell with the code, before or after it ran, and came back once that was set aside, are a
     lock-in: with placebo results the model has put the question into the same code."""
-    return {**OF_PARTS, "calling": "lock_in"} if is_locked_in(evidence) else OF_PARTS
-
-
-def is_locked_in(evidence: Evidence) -> bool:
-    """Whether the belief falls for good at code or what it gave, and is nearer to what it was before once the
-    computation is set aside."""
-    if evidence.flip is None or not evidence.set_aside:
-        return False
-    fall = fall_at(evidence.flip, evidence.steps, evidence.signals.calls)
-    middle = (evidence.flip.before + evidence.flip.level) / 2
-    return fall.kinds == {"code"} and mean(evidence.set_aside) > middle
+    locked_in = is_locked_in(evidence.flip, evidence.steps, evidence.signals, evidence.set_aside)
+    return {**OF_PARTS, "calling": "lock_in"} if locked_in else OF_PARTS
 
 
 def _lost_by_form(evidence: Evidence) -> float:

@@ -1,0 +1,72 @@
+"""The arms below a condition with tools: which conditions they are, and what a question scores under each."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from toolablate.experiments.explaining.mending import Mending
+from toolablate.traces.analysis.attribution.ledger import Arms, Scores
+from toolablate.traces.analysis.ladder.arms import UNPROMPTED, ArmKind, has_ladder, ladders
+from toolablate.traces.analysis.pairing import counts
+from toolablate.traces.records import Condition
+from toolablate.traces.store import Observation
+
+
+class Ladders:
+    """Trials by model, question and condition, and the conditions with tools with the arms below them.
+
+    A condition that has no ladder is set against the baseline alone, or, where that has tools or words of its own,
+    against the first condition that has neither.
+    """
+
+    def __init__(
+        self, seen: Iterable[Observation], conditions: Mapping[str, Condition], baseline: str, mending: Mending
+    ) -> None:
+        self._trials: dict[tuple[str, str, str], list[Observation]] = defaultdict(list)
+        for each in seen:
+            self._trials[each.model, each.question, each.condition].append(each)
+        self._mending = mending
+        self._conditions = conditions
+        found = {ladder.toolset: ladder.arms for ladder in ladders(conditions)}
+        alone = _without_ladder(conditions, baseline)
+        self._arms: dict[str, Mapping[ArmKind, str]] = {
+            name: found.get(name, alone)
+            for name, each in conditions.items()
+            if has_ladder(each) and (name in found or (alone and not each.name.endswith(UNPROMPTED)))
+        }
+
+    @property
+    def with_tools(self) -> Sequence[str]:
+        """The conditions that can be explained."""
+        return tuple(self._arms)
+
+    def without_tools(self, seen: Observation) -> list[Observation]:
+        """The question's trials without tools that count."""
+        return [each for each in self._of(seen, "none") if counts(each)]
+
+    def below(self, seen: Observation) -> Arms | None:
+        """None where no trial without tools counts."""
+        none = tuple(each.value or 0.0 for each in self.without_tools(seen))
+        if not none:
+            return None
+        bare = self._mended(seen, "none")
+        prompted = bool(self._conditions[seen.condition].prompt)
+        return Arms(
+            none=none,
+            scaffold=self._mended(seen, "scaffold") if prompted else bare,
+            offered=self._mended(seen, "offered"),
+            sham=self._mended(seen, "sham"),
+            placebo=self._mended(seen, "placebo"),
+            bare=bare if bare != none else (),
+        )
+
+    def _mended(self, seen: Observation, kind: ArmKind) -> Scores:
+        return self._mending.of_trials(self._of(seen, kind))
+
+    def _of(self, seen: Observation, kind: ArmKind) -> list[Observation]:
+        label = self._arms[seen.condition].get(kind)
+        return [] if label is None else self._trials.get((seen.model, seen.question, label), [])
+
+
+def _without_ladder(conditions: Mapping[str, Condition], baseline: str) -> Mapping[ArmKind, str]:
+    bare = [name for name, each in conditions.items() if not each.tools and not each.prompt]
+    return {"none": baseline if baseline in bare else bare[0]} if bare else {}

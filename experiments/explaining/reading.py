@@ -1,0 +1,208 @@
+"""Reads out of a store why its trials went as they did: evidence, labels and ledgers. Nothing is asked of anyone."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from os import PathLike
+from pathlib import Path
+
+from toolablate.experiments.attributing.case import case_of
+from toolablate.experiments.attributing.choosing import scorers_of
+from toolablate.experiments.comparing import observe
+from toolablate.experiments.explaining.arms import Ladders
+from toolablate.experiments.explaining.gathered import Gathered
+from toolablate.experiments.explaining.mending import Mending
+from toolablate.experiments.explaining.replays import Replays, replays_of
+from toolablate.traces.analysis.attribution.evidence import Evidence, Explained
+from toolablate.traces.analysis.attribution.gains import ledger_signals
+from toolablate.traces.analysis.attribution.layer_one import Bare, layer_one
+from toolablate.traces.analysis.attribution.layer_two import layer_two
+from toolablate.traces.analysis.attribution.ledger import Arms, Chain, Replay, ledgers
+from toolablate.traces.analysis.attribution.lot import is_chosen, probability
+from toolablate.traces.analysis.attribution.signals import Signals, signals_of
+from toolablate.traces.analysis.pairing import counts, unit
+from toolablate.traces.records import Diagnosis, ReplayDesign, Score, Trace
+from toolablate.traces.store import Counterfactual, Observation, Store
+
+
+def explained(
+    path: str | PathLike[str],
+    *,
+    run: str = "all",
+    models: Sequence[str] = (),
+    conditions: Sequence[str] = (),
+    scorer: str | None = None,
+    trial: str | None = None,
+    design: ReplayDesign | None = None,
+) -> Gathered:
+    """Of the trials that one run called for (the beginning of its id, or `latest`), or `all` that the store holds; of
+    all models and all conditions with tools, or of those of these names; or of one trial, by its id.
+
+    `design` is by default the one that was kept last. Raises InputError for a run or a scorer that is not there, and
+    StoreError.
+    """
+    with Store(Path(path)) as store:
+        kept = store.replay_designs()
+        design = design or (kept[-1] if kept else None)
+        reading = _read(store, run, scorer, design, trial)
+        wanted = [
+            each
+            for each in reading.seen
+            if each.condition in (conditions or reading.ladders.with_tools)
+            and each.condition in reading.ladders.with_tools
+            and each.model in (models or (each.model,))
+            and trial in (None, each.trial)
+        ]
+        found = [each for seen in wanted if (each := _explained(seen, reading)) is not None]
+    chains = [each.evidence.chain for each in found]
+    unreplayed = sum(reading.chosen(chain.trial) and chain.replay is None for chain in chains)
+    return Gathered(
+        explained=tuple(found),
+        design=design,
+        ledgers=tuple(ledgers(chains)) if chains and trial is None else (),
+        unreplayed=unreplayed,
+        notes=tuple(_notes(len(wanted) - len(found), unreplayed, reading)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A store that is open, and what is read of it once. `lots` are the scores by which the design draws its lots."""
+
+    store: Store
+    seen: Sequence[Observation]
+    ladders: Ladders
+    mending: Mending
+    scorers: Sequence[str]
+    replays: "_Counterfactuals"
+    diagnoses: Mapping[str, Sequence[Diagnosis]]
+    design: ReplayDesign | None
+    lots: Mapping[str, float]
+    known: "_Known"
+
+    def probability(self, trial: str) -> float:
+        return probability(self.design, self.lots[trial]) if self.design and trial in self.lots else 0.0
+
+    def chosen(self, trial: str) -> bool:
+        return self.design is not None and trial in self.lots and is_chosen(self.design, trial, self.lots[trial])
+
+
+class _Counterfactuals:
+    """Of a whole store at once, or, where a single trial is asked about, as they are wanted."""
+
+    def __init__(self, store: Store, scorers: Sequence[str], *, at_once: bool) -> None:
+        self._store, self._scorers = store, scorers
+        self._all = store.counterfactuals(scorers=scorers) if at_once else None
+
+    def of(self, trial: str) -> Sequence[Counterfactual]:
+        found = self._store.counterfactuals(scorers=self._scorers, trial=trial) if self._all is None else self._all
+        return found.get(trial, ())
+
+
+class _Known:
+    """Traces, signals and scores of planned trials."""
+
+    def __init__(self, store: Store, scorers: Sequence[str]) -> None:
+        self._store, self._scorers = store, scorers
+        self._question = lru_cache(maxsize=None)(store.question)
+        self.condition = lru_cache(maxsize=None)(store.condition)
+        self.bare = lru_cache(maxsize=None)(self._bare)
+
+    def signals(self, trace: Trace) -> Signals:
+        return signals_of(trace, self._question(trace.trial.question), self.condition(trace.trial.condition))
+
+    def score(self, trial: str) -> Score:
+        of_them = [each for each in self._store.scores(trial) if each.scorer in self._scorers]
+        return max(of_them, key=lambda each: each.scorer_version)
+
+    def _bare(self, trial: str) -> Bare:
+        return Bare(self.signals(self._store.trace(trial)), self.score(trial))
+
+
+def _read(store: Store, run: str, scorer: str | None, design: ReplayDesign | None, trial: str | None) -> _Reading:
+    named = scorer or (design.scorer if design else "")
+    with store.at_one_moment():
+        seen = observe(store, run=run, scorer=named or None)
+        of_design = named if design is None else design.scorer
+        lots = seen if of_design == named else observe(store, run=run, scorer=of_design or None)
+        scorers = scorers_of(store, ReplayDesign(scorer=named), run)
+        replays = _Counterfactuals(store, scorers, at_once=trial is None)
+    mending = Mending(store, replays.of)
+    diagnoses: dict[str, list[Diagnosis]] = defaultdict(list)
+    for each in store.all_diagnoses() if trial is None else store.diagnoses(trial):
+        diagnoses[each.trial].append(each)
+    return _Reading(
+        *(store, [each for each in seen if counts(each)]),
+        ladders=Ladders(seen, store.conditions_of(seen), store.runs()[-1].baseline, mending),
+        mending=mending,
+        scorers=scorers,
+        replays=replays,
+        diagnoses=diagnoses,
+        design=design,
+        lots={each.trial: each.value or 0.0 for each in lots if counts(each)},
+        known=_Known(store, scorers),
+    )
+
+
+def _explained(seen: Observation, reading: _Reading) -> Explained | None:
+    """None where there is no trial without tools to set it against."""
+    arms = reading.ladders.below(seen)
+    if arms is None:
+        return None
+    evidence = _evidence(seen, arms, reading)
+    by_trace = layer_one(evidence.signals, evidence.score, evidence.bare)
+    by_replay = layer_two(evidence)
+    if by_replay is None:
+        return Explained(evidence, by_trace)
+    return Explained(evidence, by_replay, () if by_trace is None else (by_trace,))
+
+
+def _evidence(seen: Observation, arms: Arms, reading: _Reading) -> Evidence:
+    known = reading.known
+    trace = reading.store.trace(seen.trial)
+    signals, score = known.signals(trace), known.score(seen.trial)
+    case = case_of(trace, known.condition(trace.trial.condition), signals)
+    value = seen.value or 0.0
+    own = () if score.verdict == "unparsed" else (value,)
+    found = replays_of(case, own, reading.replays.of(seen.trial), reading.mending)
+    chain = Chain(
+        *(seen.model, seen.condition, seen.question, unit(seen), seen.trial, value, arms, case.used),
+        mended=value if own else None,
+        probability=reading.probability(seen.trial),
+        replay=_replay(found, case.steps, signals) if reading.chosen(seen.trial) else None,
+    )
+    return Evidence(
+        *(seen.model, seen.condition, seen.question, seen.domain, signals, score, chain),
+        bare=tuple(known.bare(each.trial) for each in reading.ladders.without_tools(seen)),
+        steps=case.steps,
+        trajectory=found.trajectory,
+        flip=found.flip,
+        closing=found.closing,
+        set_aside=found.set_aside,
+        turning=found.turning,
+        worth=found.worth,
+        diagnoses=tuple(reading.diagnoses.get(seen.trial, ())),
+    )
+
+
+def _replay(found: Replays, steps: Sequence[int], signals: Signals) -> Replay | None:
+    if found.replay is None:
+        return None
+    return replace(found.replay, signals=ledger_signals(signals, steps, found.trajectory, found.flip, found.set_aside))
+
+
+def _notes(lonely: int, unreplayed: int, reading: _Reading) -> Iterator[str]:
+    if lonely:
+        yield f"{_counted(lonely)} left out: no trial of the same question without tools has a score"
+    if unreplayed:
+        yield f"{_counted(unreplayed)} chosen by the design and not replayed yet: unresolved until they are"
+    if reading.mending.unmended:
+        yield (
+            f"{_counted(reading.mending.unmended)} without an answer that could be read, among arms and replays, never"
+            " asked again: they count as wrong at their level"
+        )
+
+
+def _counted(trials: int) -> str:
+    return "1 trial" if trials == 1 else f"{trials} trials"
