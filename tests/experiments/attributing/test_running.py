@@ -1,0 +1,206 @@
+"""Whole attributions by replay: real kernels, a real store, a model over HTTP that believes what it is shown."""
+
+from pathlib import Path
+
+import pytest
+from tests.experiments.attributing.scenes import (
+    ALL,
+    Heard,
+    case_in,
+    outcomes_in,
+    purposes_in,
+    replays_of,
+    swayed,
+)
+from tests.experiments.counterfactual.scenes import endpoint_plan, run
+from tests.servers.chat_server import ChatServer, Status
+
+from toolablate.experiments.attributing.outcomes import belief_of, flip_of
+from toolablate.experiments.attributing.program import Purpose
+from toolablate.experiments.attributing.running import attribute
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import ReplayDesign
+from toolablate.traces.store import Store, verify
+
+MISLED = swayed(["print(5)", "print(7)"], lambda shown: "7" in shown)
+"""Right until it sees the second result."""
+
+
+def values(store: Path, purpose: Purpose) -> list[float | None]:
+    return [each.value for each in outcomes_in(store)[purpose]]
+
+
+@pytest.mark.parametrize("backend", ["forkserver", "bubblewrap"])
+def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_known_again(
+    chat_server: ChatServer, tmp_path: Path, backend: str
+) -> None:
+    chat_server.answers(MISLED)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['none', 'python']", extra=f"sandbox = '{backend}'"))
+    done = attribute(store, ALL)
+    assert (done.chosen, done.missing, done.refused, done.stopped) == (1, 0, (), False)
+    assert purposes_in(store) == {
+        "probe": 5 * 8,
+        "closing": 8,
+        "set_aside": 8,
+        "rollout": 2 * 2,
+        "turning": 2 * 2,
+        "worth": 4 * 2,
+    }
+    assert done.replays == len(replays_of(store)) == 72
+    found = belief_of(outcomes_in(store))
+    assert found is not None
+    assert [belief.right.mean for belief in found.beliefs] == [1, 1, 1, 1, 0]
+    flip = flip_of(outcomes_in(store))
+    assert flip is not None
+    assert (flip.after, flip.step, case_in(store).turned_by(flip)) == (3, 4, 3)
+    assert values(store, Purpose("set_aside")) == [1] * 8
+    assert values(store, Purpose("closing")) == [0] * 8
+    assert values(store, Purpose("rollout")) == [0, 0]
+    assert values(store, Purpose("rollout", swapped=frozenset({"code"}))) == [1, 1]
+    assert values(store, Purpose("turning", event=3)) == [0, 0]
+    assert values(store, Purpose("turning", event=3, kept=False)) == [1, 1]
+    worth = {frozenset[int](): 1, frozenset({0}): 1, frozenset({1}): 0, frozenset({0, 1}): 0}
+    assert {real: values(store, Purpose("worth", real=real)) for real in worth} == {
+        real: [value] * 2 for real, value in worth.items()
+    }
+    assert verify(store).ok
+
+
+def test_the_same_call_asks_nothing_again_and_keeps_the_design_once(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(MISLED)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['none', 'python']"))
+    first = attribute(store, ALL)
+    asked = len(chat_server.requests)
+    with Heard() as heard:
+        again = attribute(store, ALL, watcher=heard)
+    assert len(chat_server.requests) == asked
+    assert (again.replays, again.missing, again.estimated_usd) == (first.replays, 0, 0)
+    assert (
+        heard.told[0]
+        == "1 trial to be replayed: 0 replays for about $0, then 0 replays for about $0 by what these show"
+    )
+    with Store(store) as opened:
+        assert opened.replay_designs() == (ALL,)
+
+
+def test_what_failed_is_done_by_the_same_call(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(MISLED)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']", extra="runner = { attempts = 1 }"))
+    asked = len(chat_server.requests)
+    chat_server.answers(lambda request: Status(400) if len(chat_server.requests) == asked + 3 else MISLED(request))
+    first = attribute(store, ALL)
+    assert first.missing == 1
+    chat_server.answers(MISLED)
+    second = attribute(store, ALL)
+    assert (second.replays, second.missing) == (first.replays, 0)
+
+
+def test_more_samples_go_on_with_those_that_are_there(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(MISLED)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
+    attribute(store, ALL)
+    before = replays_of(store)
+    attribute(store, ALL.model_copy(update={"samples": 9}))
+    assert len(replays_of(store) - before) == 5 + 1 + 1
+    assert before < replays_of(store)
+
+
+def test_a_bisection_probes_fewer_steps_and_finds_the_same_fall(chat_server: ChatServer, tmp_path: Path) -> None:
+    cells = [f"print({number})" for number in range(100, 112)]
+    misled = swayed(cells, lambda shown: "104" in shown)
+    flips, probed = {}, {}
+    for steps in ("all", "bisect"):
+        chat_server.answers(misled)
+        folder = tmp_path / steps
+        folder.mkdir()
+        store = run(endpoint_plan(folder, chat_server, conditions="['python']"))
+        design = ReplayDesign(samples=8, rollouts=1, steps=steps)  # type: ignore[arg-type]
+        done = attribute(store, design)
+        assert done.missing == 0
+        flips[steps], found = flip_of(outcomes_in(store)), belief_of(outcomes_in(store))
+        assert found is not None
+        probed[steps] = len(found.beliefs)
+        asked = len(chat_server.requests)
+        attribute(store, design)
+        assert len(chat_server.requests) == asked
+    assert flips["all"] is not None
+    assert flips["bisect"] is not None
+    assert (flips["all"].after, flips["all"].step) == (flips["bisect"].after, flips["bisect"].step) == (9, 10)
+    assert probed["all"] == 25
+    assert probed["bisect"] < 16
+
+
+def test_a_trial_that_called_nothing_is_asked_for_its_answer_alone(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(swayed([], lambda _: True))
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
+    attribute(store, ALL)
+    assert purposes_in(store) == {"probe": 8, "closing": 8}
+
+
+def test_a_trial_that_ran_out_of_budget_goes_on_with_twice_of_it(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(swayed(["print(5)", "print(6)"], lambda shown: "6" not in shown))
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']", extra="budget = { turns = 1 }"))
+    done = attribute(store, ALL)
+    assert (done.missing, done.refused) == (0, ())
+    assert values(store, Purpose("extended")) == [1, 1]
+    assert values(store, Purpose("rollout")) == [1, 1]
+    assert values(store, Purpose("closing")) == [0] * 8
+
+
+def test_a_fault_of_a_tool_is_repaired(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(swayed(["print(5)"], lambda shown: "5" not in shown))
+    failing = "['none', { name = 'failing', base = 'python', interventions = ['fail'] }]"
+    store = run(endpoint_plan(tmp_path, chat_server, conditions=failing))
+    done = attribute(store, ALL)
+    assert (done.missing, done.refused) == (0, ())
+    assert values(store, Purpose("repaired")) == values(store, Purpose("rollout")) == [1, 1]
+
+
+def test_answers_that_cannot_be_read_are_asked_for_once_more_in_all_runs_that_are_compared(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    misled = swayed(["print(7)"], lambda shown: "7" in shown)
+    mumbling = swayed(["print(7)"], lambda shown: "7" in shown, form="It is {}, I think, or so they say, or not.")
+
+    def decide(request: dict[str, object]) -> object:
+        asked_again = request["messages"][-1]["role"] == "user" and len(request["messages"]) > 2  # type: ignore[index,arg-type]
+        return (misled if asked_again else mumbling)(request)
+
+    chat_server.answers(decide)  # type: ignore[arg-type]
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['none', 'python']"))
+    with Store(store) as opened:
+        assert {seen.verdict for seen in opened.observations()} == {"unparsed"}
+    done = attribute(store, ALL)
+    assert done.missing == 0
+    with Store(store) as opened:
+        found = opened.counterfactuals()
+        bare = next(seen.trial for seen in opened.observations() if seen.condition == "none")
+    assert [(each.value, each.verdict) for each in found[bare]] == [(1, "correct")]
+    unparsed = [each for each in outcomes_in(store)[Purpose("rollout")] if each.verdict == "unparsed"]
+    assert len(unparsed) == 2
+    assert [len(found[each.trial]) for each in unparsed] == [1, 1]
+
+
+def test_nothing_is_spent_or_written_where_round_one_is_too_dear(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(MISLED)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
+    asked = len(chat_server.requests)
+    with pytest.raises(InputError, match="--max-cost") as caught:
+        attribute(store, ALL, max_cost=1e-6)
+    assert caught.value.code == "too_dear"
+    assert len(chat_server.requests) == asked
+    assert replays_of(store) == set()
+    with Store(store) as opened:
+        assert opened.replay_designs() == ()
+
+
+def test_round_two_is_left_out_where_it_would_be_too_dear_and_done_when_there_is_more(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    chat_server.answers(MISLED)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
+    with Heard() as heard:
+        attribute(store, ALL.model_copy(update={"rollouts": 200}), watcher=heard)
+    with Heard() as heard:
+        whole = attribute(store, ALL, watcher=heard)
+    assert whole.estimated_usd == 0
