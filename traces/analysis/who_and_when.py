@@ -71,7 +71,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class WhoAndWhen:
-    """`predicted` by set, by length and of all; None where there are only baselines. `elsewhere`: of so many runs the
+    """`predicted` by set, by length and of all; empty where there are only baselines. `elsewhere`: of so many runs the
     step to blame is, by its own name, another agent's than the one to blame."""
 
     runs: int
@@ -82,7 +82,7 @@ class WhoAndWhen:
 
 
 def rows(method: str, graded: Sequence[Graded], *, seed: int = 0) -> tuple[Row, ...]:
-    """By set, by length within each set where it has several, and of all."""
+    """By set, by length whatever the set, and of all where there are several sets."""
     sets = list(dict.fromkeys(each.of_set for each in graded))
     found = [row_of(method, name, [each for each in graded if each.of_set == name], seed=seed) for name in sets]
     for least, most in LENGTHS:

@@ -1,0 +1,132 @@
+"""Lists the questions that `pot` turned wrong, with the first label of each: what its trace alone points to.
+
+    python examples/tatqa/flips.py STORE [--sample DIRECT COT] [--seed N] [--unlabelled] [--json]
+
+A flip is a question that `direct`, or `cot`, answers right and `pot` wrong. Its label is that of `layer_one` beside the
+trial that is right. `--sample` draws so many of each at random, no question twice; `--unlabelled` leaves the labels
+out, for who wants to read a flip before seeing what it was called.
+"""
+
+import argparse
+import json
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from toolablate.traces.analysis.attribution.layer_one import Bare, layer_one
+from toolablate.traces.analysis.attribution.signals import Signals, signals_of
+from toolablate.traces.records import Score, Trace
+from toolablate.traces.store import Store
+
+BASELINES = ("direct", "cot")
+TURNED = "pot"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledFlip:
+    """`code`, `status` and `output` are of the program's call; `label` and `note` are "" where they were left out."""
+
+    baseline: str
+    question: str
+    trial: str
+    asked: str
+    wanted: tuple[str, ...]
+    before: str
+    code: str
+    status: str
+    output: str
+    after: str
+    label: str
+    confidence: float
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    trace: Trace
+    signals: Signals
+    score: Score
+
+
+def flips(store: Store) -> list[LabelledFlip]:
+    """Those of `direct`, then those of `cot`, each in the order of their questions' ids."""
+    questions = {question.identity(): question for question in store.questions()}
+    conditions = {condition.identity(): condition for condition in store.conditions()}
+    seen: dict[tuple[str, str], _Seen] = {}
+    for trace in store.traces():
+        question, condition = questions[trace.trial.question], conditions[trace.trial.condition]
+        score = store.scores(trace.trial.id)[0]
+        seen[trace.trial.question, condition.name] = _Seen(trace, signals_of(trace, question, condition), score)
+    found = []
+    for baseline in BASELINES:
+        for identity in sorted(questions, key=lambda each: questions[each].id):
+            before, after = seen.get((identity, baseline)), seen.get((identity, TURNED))
+            if before is None or after is None or before.score.value != 1:
+                continue
+            label = layer_one(after.signals, after.score, [Bare(before.signals, before.score)])
+            if label is None:
+                continue
+            call = next((event for event in after.trace.events if event.kind == "tool_call"), None)
+            target = questions[identity].target
+            found.append(
+                LabelledFlip(
+                    baseline=baseline,
+                    question=questions[identity].id,
+                    trial=after.trace.trial.id,
+                    asked=questions[identity].prompt,
+                    wanted=target.spans if target.kind == "spans" else (),
+                    before=_answer(before.trace),
+                    code=json.loads(call.call.arguments)["code"] if call else "",
+                    status=call.status if call else "",
+                    output=call.output if call else "",
+                    after=_answer(after.trace),
+                    label=label.mechanism,
+                    confidence=label.confidence,
+                    note=label.note,
+                )
+            )
+    return found
+
+
+def sample(found: Sequence[LabelledFlip], sizes: Sequence[int], seed: int) -> list[LabelledFlip]:
+    """So many of each baseline, in random order; what was drawn of one is not drawn of another."""
+    draws, drawn = random.Random(seed), list[LabelledFlip]()  # noqa: S311 - a sample, not a secret
+    for baseline, size in zip(BASELINES, sizes, strict=True):
+        taken = {flip.question for flip in drawn}
+        left = [flip for flip in found if flip.baseline == baseline and flip.question not in taken]
+        drawn += draws.sample(left, size)
+    return drawn
+
+
+def _answer(trace: Trace) -> str:
+    return next((event.text for event in reversed(trace.events) if event.kind == "answer"), "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="List the questions that pot turned wrong, with their labels.")
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--sample", type=int, nargs=2, metavar=("DIRECT", "COT"))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--unlabelled", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with Store(options.store) as store:
+        found = flips(store)
+    if options.sample:
+        found = sample(found, options.sample, options.seed)
+    if options.unlabelled:
+        found = [replace(flip, label="", confidence=0.0, note="") for flip in found]
+    if options.json:
+        print(json.dumps(list(map(asdict, found)), ensure_ascii=False))
+        return
+    for flip in found:
+        said = f"  {flip.label} ({flip.confidence:.2f}): {flip.note}" if flip.label else ""
+        print(f"{flip.baseline:7s}{flip.question}  trial {flip.trial[:10]}{said}")
+    for (baseline, label), count in sorted(Counter((flip.baseline, flip.label) for flip in found).items()):
+        print(f"{count:5d}  {baseline} -> {TURNED}{f': {label}' if label else ''}")
+
+
+if __name__ == "__main__":
+    main()
