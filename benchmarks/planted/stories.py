@@ -43,7 +43,9 @@ def tell(case: Case, toolset: str, story: Story, prior: Nats, rng: random.Random
         case "budget":
             block = _too_long(writer, prior)
         case "tool_fault":
-            block = _harmless(writer, rng.randint(0, 2)) + _faulty(writer, prior)
+            # Nothing comes after it, for a call that works would make up for it.
+            faulty = _faulty(writer, prior)
+            block = _at_most(TURNS - 1 - len(faulty.turns), _harmless(writer, rng.randint(0, 2))) + faulty
         case _:
             block = _padded(writer, _TOLD[story](writer, prior), most=4)
     if rng.random() < 0.5:
@@ -73,13 +75,14 @@ def _harmless(writer: Writer, count: int) -> Block:
 def _padded(writer: Writer, block: Block, most: int) -> Block:
     """With harmless calls before and after, within the budget."""
     room = max(0, min(most, TURNS - 1 - len(block.turns)))
-    before, after = _harmless(writer, writer.rng.randint(0, 2)), _harmless(writer, writer.rng.randint(0, 2))
-    while len(before.turns) + len(after.turns) > room:
-        if before.turns:
-            before = Block(before.turns[1:], documents=before.documents)
-        else:
-            after = Block(after.turns[:-1], documents=after.documents)
+    before = _at_most(room, _harmless(writer, writer.rng.randint(0, 2)))
+    after = _at_most(room - len(before.turns), _harmless(writer, writer.rng.randint(0, 2)))
     return before + block + after
+
+
+def _at_most(turns: int, block: Block) -> Block:
+    """The last turns, so that no error is left that nothing recovers from."""
+    return Block(block.turns[max(0, len(block.turns) - turns) :], block.reactions, block.documents)
 
 
 def _lock_in(writer: Writer, prior: Nats) -> Block:
@@ -128,10 +131,10 @@ def _too_long(writer: Writer, prior: Nats) -> Block:
     else:
         first = Block((writer.turn([("query", pages.query(case, rng))], astray),))
         last = writer.seen("support", case.right, back, opened_only=True)
-    between, wanted = NOTHING, rng.randint(TURNS, TURNS + 2)
+    between, wanted = NOTHING, rng.randint(TURNS - 1, TURNS + 1)
     while len(between.turns) < wanted:
         between += _harmless(writer, 1)
-    return first + between + last
+    return first + _at_most(wanted, between) + last
 
 
 def _gain(writer: Writer, prior: Nats) -> Block:
