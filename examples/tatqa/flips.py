@@ -17,7 +17,7 @@ from pathlib import Path
 
 from toolablate.traces.analysis.attribution.layer_one import Bare, layer_one
 from toolablate.traces.analysis.attribution.signals import Signals, signals_of
-from toolablate.traces.records import Score, Trace
+from toolablate.traces.records import Attribution, Question, Score, Trace
 from toolablate.traces.store import Store
 
 BASELINES = ("direct", "cot")
@@ -46,48 +46,53 @@ class LabelledFlip:
 @dataclass(frozen=True, slots=True)
 class _Seen:
     trace: Trace
+    question: Question
     signals: Signals
     score: Score
 
 
 def flips(store: Store) -> list[LabelledFlip]:
     """Those of `direct`, then those of `cot`, each in the order of their questions' ids."""
+    found = []
+    for seen in sorted(_seen(store), key=lambda each: each[TURNED].question.id):
+        for baseline in BASELINES:
+            before, after = seen[baseline], seen[TURNED]
+            label = layer_one(after.signals, after.score, [Bare(before.signals, before.score)])
+            if before.score.value == 1 and label is not None:
+                found.append(_flip(baseline, before, after, label))
+    return sorted(found, key=lambda flip: BASELINES.index(flip.baseline))
+
+
+def _seen(store: Store) -> list[dict[str, _Seen]]:
+    """The trials of each question that has all of them, by condition."""
     questions = {question.identity(): question for question in store.questions()}
     conditions = {condition.identity(): condition for condition in store.conditions()}
-    seen: dict[tuple[str, str], _Seen] = {}
+    found: dict[str, dict[str, _Seen]] = {}
     for trace in store.traces():
         question, condition = questions[trace.trial.question], conditions[trace.trial.condition]
-        score = store.scores(trace.trial.id)[0]
-        seen[trace.trial.question, condition.name] = _Seen(trace, signals_of(trace, question, condition), score)
-    found = []
-    for baseline in BASELINES:
-        for identity in sorted(questions, key=lambda each: questions[each].id):
-            before, after = seen.get((identity, baseline)), seen.get((identity, TURNED))
-            if before is None or after is None or before.score.value != 1:
-                continue
-            label = layer_one(after.signals, after.score, [Bare(before.signals, before.score)])
-            if label is None:
-                continue
-            call = next((event for event in after.trace.events if event.kind == "tool_call"), None)
-            target = questions[identity].target
-            found.append(
-                LabelledFlip(
-                    baseline=baseline,
-                    question=questions[identity].id,
-                    trial=after.trace.trial.id,
-                    asked=questions[identity].prompt,
-                    wanted=target.spans if target.kind == "spans" else (),
-                    before=_answer(before.trace),
-                    code=json.loads(call.call.arguments)["code"] if call else "",
-                    status=call.status if call else "",
-                    output=call.output if call else "",
-                    after=_answer(after.trace),
-                    label=label.mechanism,
-                    confidence=label.confidence,
-                    note=label.note,
-                )
-            )
-    return found
+        signals, score = signals_of(trace, question, condition), store.scores(trace.trial.id)[0]
+        found.setdefault(trace.trial.question, {})[condition.name] = _Seen(trace, question, signals, score)
+    return [seen for seen in found.values() if {*BASELINES, TURNED} <= seen.keys()]
+
+
+def _flip(baseline: str, before: _Seen, after: _Seen, label: Attribution) -> LabelledFlip:
+    call = next((event for event in after.trace.events if event.kind == "tool_call"), None)
+    target = after.question.target
+    return LabelledFlip(
+        baseline=baseline,
+        question=after.question.id,
+        trial=after.trace.trial.id,
+        asked=after.question.prompt,
+        wanted=target.spans if target.kind == "spans" else (),
+        before=_answer(before.trace),
+        code=json.loads(call.call.arguments)["code"] if call else "",
+        status=call.status if call else "",
+        output=call.output if call else "",
+        after=_answer(after.trace),
+        label=label.mechanism,
+        confidence=label.confidence,
+        note=label.note,
+    )
 
 
 def sample(found: Sequence[LabelledFlip], sizes: Sequence[int], seed: int) -> list[LabelledFlip]:
