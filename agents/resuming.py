@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from toolablate.agents.session import NOT_EXECUTED
+from toolablate.agents.shortening import LEFT_OUT
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Answer,
@@ -75,7 +76,7 @@ def start_before(conversation: Sequence[Event], event: int, condition: Condition
             )
         asked = following.request.messages
         if following.purpose == "final":
-            return Start(asked[:-1], "final", limit=limit, before=before)
+            return Start(asked[:-1], "final", limit=limit, closing=asked[-1].content, before=before)
         return Start(asked, before=before)
     reply = last.reply.message
     said = (*last.request.messages, given_back(reply, condition))
@@ -86,20 +87,29 @@ def start_before(conversation: Sequence[Event], event: int, condition: Condition
     if len(results) < len(reply.tool_calls) and (calls_follow or following is None):
         return Start(said, "act", results, before=before)
     messages = (*said, *shown(reply.tool_calls, results))
-    if following is None or following.purpose == "ask":
-        return Start(following.request.messages if following else messages, before=before)
-    return Start(messages, "final", limit=limit, before=before)
+    if following is None:
+        return Start(messages, before=before)
+    if following.purpose == "ask":
+        return Start(following.request.messages, before=before)
+    *asked, closing = following.request.messages
+    whole = all(message.content != LEFT_OUT for message in asked)
+    return Start(tuple(asked) if whole else messages, "final", limit=limit, closing=closing.content, before=before)
 
 
 def results_of(calls: Sequence[ToolRequest], events: Iterable[Event]) -> dict[int, str]:
-    """What was shown for these calls, by their places. An endpoint may give several calls one id."""
-    results: dict[int, str] = {}
+    """What was shown for these calls, by their places."""
+    return {place: event.output for place, event in answered(calls, events).items()}
+
+
+def answered(calls: Sequence[ToolRequest], events: Iterable[Event]) -> dict[int, ToolCall]:
+    """Which of the events answered these calls, by their places. An endpoint may give several calls one id."""
+    found: dict[int, ToolCall] = {}
     for event in events:
         if isinstance(event, ToolCall):
-            places = (place for place, call in enumerate(calls) if call == event.call and place not in results)
+            places = (place for place, call in enumerate(calls) if call == event.call and place not in found)
             if (place := next(places, None)) is not None:
-                results[place] = event.output
-    return results
+                found[place] = event
+    return found
 
 
 def shown(calls: Sequence[ToolRequest], results: Mapping[int, str]) -> tuple[Message, ...]:

@@ -69,6 +69,21 @@ class Toolset:
         call = self._numbered(tool, request, arguments)
         return await intervened(self._interventions, call, partial(_run, tool, arguments))
 
+    def pass_over(self, request: ToolRequest) -> None:
+        """Has later calls numbered as if this one had been made before them. Where it is made after all, it has the
+        number that it was given here."""
+        tool = self._tools.get(request.name)
+        if tool is None or not self._interventions:
+            return
+        try:
+            arguments = parse_arguments(request.arguments, tool.spec)
+        except InvalidArgumentsError:
+            return
+        if not tool.refusal(arguments):
+            call = self._numbered(tool, request, arguments)
+            for applied in self._interventions:
+                applied.scope.holds(call)
+
     def _numbered(self, tool: Tool, request: ToolRequest, arguments: Mapping[str, JsonValue]) -> Call:
         # Not by the request's id, since some endpoints give all calls the same.
         for earlier, call in self._calls:

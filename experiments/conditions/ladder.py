@@ -48,8 +48,8 @@ def ladder_of(condition: Condition, arms: Sequence[Arm] = ARMS, *, shapley: bool
 
 
 def starts_kernel(condition: Condition) -> bool:
-    """Whether a trial may come to run code: not where its calls are barred or answered by a stand-in."""
-    answered = any(use.name in _UNCALLED for use in condition.interventions)
+    """Whether a trial may come to run code: not where its calls are barred, or all answered by a stand-in."""
+    answered = any(use.name in _UNCALLED and not use.options for use in condition.interventions)
     return condition.tool_choice != "none" and not answered and "sandbox" in resources_needed(condition.tools)
 
 

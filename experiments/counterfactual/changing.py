@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from toolablate.agents import Start, start_before
-from toolablate.agents.resuming import shown
+from toolablate.agents.resuming import FINAL_REQUEST, shown
 from toolablate.agents.session import NOT_ALLOWED, NOT_EXECUTED
+from toolablate.experiments.counterfactual.faults import at_fault
+from toolablate.experiments.counterfactual.rerunning import interventions_of, named, with_shown
 from toolablate.experiments.counterfactual.tools import SwappedCall
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
@@ -17,6 +19,7 @@ from toolablate.traces.records import (
     Message,
     Repair,
     ReplayChange,
+    Rerun,
     Resumption,
     Say,
     SetAside,
@@ -44,12 +47,16 @@ def changed_start(conversation: Sequence[Event], event: int, change: ReplayChang
         case Say(text=text):
             return _with_message(start, text, event)
         case AnswerNow():
-            return replace(start, messages=_complete(start), node="final", results={}, limit=None)
+            messages = _complete(start)
+            return replace(start, messages=messages, node="final", results={}, limit=None, closing=FINAL_REQUEST)
         case SetAside():
             messages = _complete(start)
             return replace(start, messages=messages, node="final", results={}, limit=None, closing=SET_ASIDE)
         case Extend():
             return _with_more(start, event)
+        case Rerun():
+            start = with_shown(start, conversation, change.shown)
+            return _with_more(start, event) if change.budget else start
         case _:
             pass
     return start
@@ -79,15 +86,29 @@ def swapped_call(conversation: Sequence[Event], event: int, change: ReplayChange
 def counterfactual(parent: Condition, resumption: Resumption, conversation: Sequence[Event]) -> Condition:
     """The condition of trials that go on so from a trial under `parent`."""
     change = resumption.change
-    what = f"{change.kind} {change.content}" if isinstance(change, Swap) else _WORDS.get(change.kind, change.kind)
-    name = f"{parent.name} ~ {what} @{resumption.event} of {resumption.trial[:8]}"
+    name = f"{parent.name} ~ {_worded(change)} @{resumption.event} of {resumption.trial[:8]}"
     update: dict[str, object] = {"name": name, "resumed": resumption}
-    if isinstance(change, Extend):
-        update["budget"] = change.budget
-    if isinstance(change, Repair) and change.text is None:
-        at_fault = {each.intervention for each in _tool_call(conversation, resumption.event, "--repair").changes}
-        update["interventions"] = tuple(use for use in parent.interventions if use.name not in at_fault)
+    match change:
+        case Extend(budget=budget):
+            update["budget"] = budget
+        case Repair(text=None):
+            made = at_fault([conversation[resumption.event]])
+            update["interventions"] = tuple(use for use in parent.interventions if use.name not in made)
+        case Rerun():
+            update["budget"] = change.budget or parent.budget
+            update["interventions"] = interventions_of(parent, change, conversation)
+        case _:
+            pass
     return parent.model_copy(update=update)
+
+
+def _worded(change: ReplayChange) -> str:
+    match change:
+        case Swap():
+            return f"{change.kind} {change.content}"
+        case Rerun():
+            return named(change)
+    return _WORDS.get(change.kind, change.kind)
 
 
 def _tool_call(conversation: Sequence[Event], event: int, option: str) -> ToolCall:

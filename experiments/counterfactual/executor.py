@@ -2,17 +2,28 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from toolablate.agents import AgentResult, ChatModel, ModelSource, RetryPolicy, resume_agent
 from toolablate.agents.session import Tools
 from toolablate.experiments.counterfactual.changing import swapped_call
-from toolablate.experiments.counterfactual.opening import ReplayWorld
+from toolablate.experiments.counterfactual.faults import is_faulty, was_made_to_fail
+from toolablate.experiments.counterfactual.opening import OpenedTools, ReplayWorld
 from toolablate.experiments.counterfactual.recorded import RecordedResults
 from toolablate.experiments.counterfactual.taking_up import TakenUp
 from toolablate.experiments.counterfactual.tools import BarredTools, ReplayedTools, rebuild
 from toolablate.experiments.execution import TrialTask
 from toolablate.traces.errors import InternalError
-from toolablate.traces.records import Environment, Event, OpenAIModel, Repair, ScriptedModel
+from toolablate.traces.records import (
+    Environment,
+    Event,
+    OpenAIModel,
+    Repair,
+    ReplayChange,
+    Rerun,
+    ScriptedModel,
+    ToolCall,
+)
 
 _DRAW_DIGITS = 12
 
@@ -36,14 +47,20 @@ class ReplayExecutor:
         assert taken.resumption is not None
         parent, before, change = taken.parent, taken.start.before, taken.resumption.change
         opened = self.world.open_tools(parent, taken.condition)
-        async with opened.toolset(parent.condition.interventions) as toolset:
-            rebuilt = await rebuild(toolset, before, opened.rebuilt)
+        toolset, stage = opened.across(parent.condition.interventions, taken.condition.interventions)
+        async with toolset:
+            waiting = taken.start.messages[-1].tool_calls if taken.start.node == "act" else ()
+            rebuilt = await rebuild(toolset, before, opened.rebuilt, waiting)
             if rebuilt.calls:
                 record(rebuilt)
-            if taken.condition.interventions != parent.condition.interventions:
-                toolset = opened.toolset(taken.condition.interventions)
-            anew = isinstance(change, Repair) and change.text is None
-            recorded = RecordedResults(parent.conversation, len(before), coding=opened.coding, anew=anew)
+            stage.over = True
+            recorded = RecordedResults(
+                parent.conversation,
+                len(before),
+                coding=opened.coding,
+                anew=isinstance(change, Repair) and change.text is None,
+                unwanted=partial(_is_unwanted, change, opened),
+            )
             swapped = swapped_call(parent.conversation, len(before), change)
             tools = ReplayedTools(parent.specs, toolset, recorded, opened.kept_up, swapped)
             return await self._go_on(taken, task, tools, record)
@@ -72,3 +89,14 @@ class ReplayExecutor:
         if isinstance(parent.model, OpenAIModel):
             return source.session(parent.question, taken.condition, int(task.trial.id[:_DRAW_DIGITS], 16))
         return source.session(parent.question, taken.condition, task.trial.repeat)
+
+
+def _is_unwanted(change: ReplayChange, opened: OpenedTools, recorded: ToolCall) -> bool:
+    """Whether the change wants this result from the tool itself, or from what stands in for it."""
+    if not isinstance(change, Rerun):
+        return False
+    name = recorded.call.name
+    if name in change.tools:
+        return True
+    may_work = name in opened.askable or was_made_to_fail(recorded)
+    return change.sound and may_work and is_faulty(recorded, opened.coding)

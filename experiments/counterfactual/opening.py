@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from toolablate.experiments.counterfactual.parent import Parent
+from toolablate.experiments.counterfactual.staging import Stage, StagedScope, joined
 from toolablate.experiments.counterfactual.unrecorded import (
     LookupKind,
     UnrecordedPages,
@@ -38,18 +39,31 @@ from toolablate.traces.records import Condition, InterventionUse
 class OpenedTools:
     """The tools of one trial, those that can be asked and stand-ins for the others.
 
-    `coding` names those that run code. `kept_up` are those whose calls are made although their results are recorded,
-    since later ones depend on them or nothing is asked of anyone; `rebuilt` those of which this is so before the event.
+    `coding` names those that run code, `askable` those that can be asked. `kept_up` are those whose calls are made
+    although their results are recorded, since later ones depend on them or nothing is asked of anyone; `rebuilt` those
+    of which this is so before the event.
     """
 
     tools: tuple[OpenedTool, ...]
     setting: Setting
     coding: frozenset[str]
+    askable: frozenset[str]
     kept_up: frozenset[str]
     rebuilt: frozenset[str]
 
     def toolset(self, interventions: Sequence[InterventionUse]) -> Toolset:
         return Toolset([each.tool for each in self.tools], open_interventions(interventions, self.setting))
+
+    def across(self, before: Sequence[InterventionUse], after: Sequence[InterventionUse]) -> tuple[Toolset, Stage]:
+        """With the interventions of the record until the stage is over, and with others from then on. One that is among
+        both goes on counting its calls."""
+        stage, uses = Stage(), joined(before, after)
+        opened = open_interventions(uses, self.setting)
+        staged = [
+            replace(applied, scope=StagedScope(applied.scope, stage, before=use in before, after=use in after))
+            for use, applied in zip(uses, opened, strict=True)
+        ]
+        return Toolset([each.tool for each in self.tools], staged), stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +100,7 @@ class ReplayWorld:
                 donors=self.donors.under(parent.question, guard) if self.donors else None,
             ),
             frozenset(coding),
+            askable=frozenset(name for name in there if by_name[name] in self.asked),
             kept_up=frozenset(stateful | at_hand),
             rebuilt=frozenset(stateful | at_hand if condition.interventions else stateful),
         )

@@ -2,11 +2,14 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from toolablate.agents.session import NOT_ALLOWED, OUT_OF_TIME
 from toolablate.tools import ToolResult
 from toolablate.traces.records import Event, ToolCall, ToolReply, ToolRequest, canonical_json
+
+REPLAY = "replay"
+"""The name under which the changes of a replay stand among those of interventions."""
 
 
 class RecordedResults:
@@ -14,10 +17,19 @@ class RecordedResults:
 
     The n-th call in the same words gets the n-th result. What a cell of code gives depends on all cells before it, so
     of the tools that `coding` names a result is given only as long as all their calls so far are the same, and none is
-    made `anew` with another effect. Each call is to be asked for once, in the order in which calls are made.
+    made `anew` with another effect. A result for which `unwanted` holds is not given, and its call so made anew. Each
+    call is to be asked for once, in the order in which calls are made.
     """
 
-    def __init__(self, conversation: Sequence[Event], event: int, *, coding: Collection[str], anew: bool) -> None:
+    def __init__(
+        self,
+        conversation: Sequence[Event],
+        event: int,
+        *,
+        coding: Collection[str],
+        anew: bool,
+        unwanted: Callable[[ToolCall], bool],
+    ) -> None:
         given = [each for each in conversation if isinstance(each, ToolCall) and is_of_tool(each)]
         before = [each for each in conversation[:event] if isinstance(each, ToolCall) and is_of_tool(each)]
         self._coding = coding
@@ -30,8 +42,16 @@ class RecordedResults:
         self._cells = [each for each in given if each.call.name in coding]
         self._made = [_words(each.call) for each in before if each.call.name in coding]
         self._anew = anew
+        self._unwanted = unwanted
 
     def of(self, request: ToolRequest) -> ToolCall | None:
+        found = self._found(request)
+        if found is None or not self._unwanted(found):
+            return found
+        self._anew = self._anew or request.name in self._coding
+        return None
+
+    def _found(self, request: ToolRequest) -> ToolCall | None:
         words = _words(request)
         if request.name in self._coding:
             self._made.append(words)

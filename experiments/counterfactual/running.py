@@ -9,6 +9,7 @@ from toolablate.agents import Line, ModelSource, RetryPolicy
 from toolablate.experiments.counterfactual.changing import swapped_call
 from toolablate.experiments.counterfactual.executor import ReplayExecutor
 from toolablate.experiments.counterfactual.opening import ReplayWorld, open_replay_world
+from toolablate.experiments.counterfactual.placebos import refuse_without_placebo
 from toolablate.experiments.counterfactual.taking_up import Group, TakenUp, settled
 from toolablate.experiments.counterfactual.texts import STAND_INS, swap_of
 from toolablate.experiments.counterfactual.wanted import Refusal, RefusedError
@@ -46,7 +47,7 @@ async def open_group(
     if group.plan.sandbox.backend == UNPROTECTED and "sandbox" in needed(conditions):
         watcher.warn('sandbox = "none": code that models write runs unprotected')
     world = await open_replay_world(group.plan, conditions, stack, live=live)
-    group.taken = await _settled(group.taken, world)
+    group.taken = await _settled(group.taken, finished, world)
     planned, scorers = group.design(), group.scorers()
     # What only grades needs no key but its judges'.
     asked = group.plan if missing else group.plan.model_copy(update={"models": ()})
@@ -86,10 +87,12 @@ def _codes(taken: TakenUp) -> bool:
     return taken.calls and "sandbox" in needed([taken.condition])
 
 
-async def _settled(group: Sequence[TakenUp], world: ReplayWorld) -> list[TakenUp]:
+async def _settled(group: Sequence[TakenUp], finished: AbstractSet[str], world: ReplayWorld) -> list[TakenUp]:
     found, refusals = [], []
     for taken in group:
         try:
+            if taken.missing(finished):
+                refuse_without_placebo(taken, world)
             found.append(taken if taken.trials else settled(taken, await _swap(taken, world)))
         except InputError as error:
             refusals.append(Refusal(taken.place, error))

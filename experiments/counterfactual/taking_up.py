@@ -5,17 +5,20 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from toolablate.agents import Start, require_capabilities
+from toolablate.agents import Start, require_capabilities, start_before
 from toolablate.experiments.counterfactual.changing import changed_start, counterfactual
 from toolablate.experiments.counterfactual.parent import Parent, Parents
+from toolablate.experiments.counterfactual.rerunning import refuse_unfit
+from toolablate.experiments.counterfactual.staging import joined
 from toolablate.experiments.counterfactual.wanted import Refusal, RefusedError, Wanted
 from toolablate.experiments.judges import judges_of
 from toolablate.experiments.plan import Plan
 from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import Design, PlannedTrial
 from toolablate.experiments.world import world_of
+from toolablate.tools import open_interventions
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Condition, Drop, ModelCall, ReplayChange, Resumption, Swap, Trial
+from toolablate.traces.records import Condition, Drop, ModelCall, ReplayChange, Rerun, Resumption, Swap, Trial
 from toolablate.traces.store import Store
 
 
@@ -99,7 +102,10 @@ def settled(taken: TakenUp, change: ReplayChange) -> TakenUp:
         event=taken.wanted.event,
         change=change,
     )
+    if isinstance(change, Rerun):
+        refuse_unfit(change, parent.specs)
     condition = counterfactual(parent.condition, resumption, parent.conversation)
+    open_interventions(joined(parent.condition.interventions, condition.interventions))
     require_capabilities(parent.model, condition)
     identity = condition.identity()
     trials = tuple(
@@ -120,7 +126,7 @@ def _taken(store: Store, place: int, wanted: Wanted, parent: Parent) -> TakenUp:
         change = _swapped_before(store.resumptions(parent.trial.id).values(), wanted, parent) or change
     tried = Swap(content=change, text="") if isinstance(change, str) else change
     start = changed_start(parent.conversation, wanted.event, tried, parent.condition)
-    _refuse_dropped_turn(parent, start)
+    _refuse_changed_turn(parent, wanted.event)
     taken = TakenUp(place, wanted, parent, start)
     return taken if isinstance(change, str) else settled(taken, change)
 
@@ -136,14 +142,18 @@ def _swapped_before(conditions: Iterable[Condition], wanted: Wanted, parent: Par
     return None
 
 
-def _refuse_dropped_turn(parent: Parent, start: Start) -> None:
-    """The reply that made a dropped call is another one's, and has it still."""
+def _refuse_changed_turn(parent: Parent, event: int) -> None:
+    """The reply whose calls an earlier replay went on with is another trial's, and has not what was changed."""
     resumed = parent.condition.resumed
-    if resumed is None or not isinstance(resumed.change, Drop) or start.node != "act":
+    if resumed is None or not isinstance(resumed.change, Drop | Rerun):
         return
-    if not any(isinstance(each, ModelCall) for each in start.before[resumed.event :]):
+    if isinstance(resumed.change, Rerun) and not resumed.change.shown:
+        return
+    start = start_before(parent.conversation, event, parent.condition)
+    if start.node == "act" and not any(isinstance(each, ModelCall) for each in start.before[resumed.event :]):
+        what = "drops a call" if isinstance(resumed.change, Drop) else "shows other results"
         raise InputError(
-            f"--from: event {len(start.before)} is of the turn from which this trial drops a call",
+            f"--from: event {event} is of the turn from which this trial {what}",
             hint=f"name the request that follows, or an event of trial {resumed.trial[:8]}",
             code="wrong_event",
         )

@@ -16,7 +16,7 @@ async def swap_of(content: Content, recorded: ToolCall, before: tuple[Event, ...
     result, for which the call is made again. Raises InputError where that may not be; ToolError, SandboxError."""
     name = recorded.call.name
     if content == "placebo":
-        if name not in opened.kept_up:
+        if name not in opened.askable:
             raise InputError(
                 f"--swap placebo: it is made from what {name!r} really gives, which may not be asked again",
                 hint="--live allows it; or --swap null, gold, adversarial or a FILE",

@@ -1,16 +1,20 @@
 """The tools of a trial that is taken up again: what was recorded where it was, and the tools themselves beyond it."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from toolablate.experiments.counterfactual.recorded import RecordedResults, is_of_tool, reply_of, result_of
+from toolablate.agents.resuming import answered
+from toolablate.agents.session import NOT_ALLOWED
+from toolablate.experiments.counterfactual.recorded import REPLAY, RecordedResults, is_of_tool, reply_of, result_of
 from toolablate.tools import ToolResult, Toolset
 from toolablate.traces.errors import InternalError
 from toolablate.traces.records import (
     Change,
     Event,
     Mismatch,
+    ModelCall,
     Rebuilt,
     ToolCall,
     ToolReply,
@@ -18,9 +22,6 @@ from toolablate.traces.records import (
     ToolSpec,
     clean_text,
 )
-
-REPLAY = "replay"
-"""The name under which the changes of a replay stand among those of interventions."""
 
 _SHOWN_CHARS = 1_000
 
@@ -68,10 +69,13 @@ class ReplayedTools:
         if swapped is not None and swapped.text is not None:
             if request.name in self._kept_up:
                 await self._toolset.call(request)
+            else:
+                self._toolset.pass_over(request)
             return _swapped(swapped.recorded, swapped.text)
         if swapped is not None or held is None:
             return await self._toolset.call(request)
         if request.name not in self._kept_up:
+            self._toolset.pass_over(request)
             return result_of(held)
         now = await self._toolset.call(request)
         return _as_recorded(held, now)
@@ -90,19 +94,42 @@ class ReplayedTools:
         return held, swapped
 
 
-async def rebuild(toolset: Toolset, before: Sequence[Event], names: Collection[str]) -> Rebuilt:
-    """Makes the recorded calls of these tools again, in their order, and compares what they give. Raises ToolError or
-    SandboxError where infrastructure failed."""
+async def rebuild(
+    toolset: Toolset, before: Sequence[Event], names: Collection[str], waiting: Sequence[ToolRequest] = ()
+) -> Rebuilt:
+    """Makes the recorded calls of these tools again, in the order in which they were begun, and compares what they
+    give. Those of other tools, and those of the last reply that are `waiting` for their results, are only numbered.
+    Raises ToolError or SandboxError where infrastructure failed."""
     began, calls, mismatches = time.monotonic(), 0, []
-    for index, event in enumerate(before):
+    for index, request in _in_order(before, waiting):
+        event = before[index] if index is not None else None
         if isinstance(event, ToolCall) and event.call.name in names and is_of_tool(event):
-            now = await toolset.call(event.call)
+            now = await toolset.call(request)
             calls += 1
             expected = _of_condition(event)
             if not _same(expected, now):
                 shown = (clean_text(each.output)[:_SHOWN_CHARS] for each in (expected, now))
                 mismatches.append(Mismatch(event=index, recorded=next(shown), now=next(shown)))
+        elif not isinstance(event, ToolCall) or event.output != NOT_ALLOWED:
+            toolset.pass_over(request)
     return Rebuilt(at=0.0, seconds=round(time.monotonic() - began, 6), calls=calls, mismatches=tuple(mismatches))
+
+
+def _in_order(before: Sequence[Event], waiting: Sequence[ToolRequest]) -> Iterator[tuple[int | None, ToolRequest]]:
+    """Calls that are made at once end in any order: they are begun in that of their reply. Each comes with the index of
+    its event, None where it waits."""
+    places = {id(event): index for index, event in enumerate(before)}
+    asked = [index for index, event in enumerate(before) if isinstance(event, ModelCall)]
+    for start, end in pairwise([*asked, len(before)]):
+        replied = before[start]
+        assert isinstance(replied, ModelCall)
+        calls = replied.reply.message.tool_calls
+        made = answered(calls, before[start + 1 : end])
+        for place, call in enumerate(calls):
+            if place in made:
+                yield places[id(made[place])], call
+            elif any(call is each for each in waiting):
+                yield None, call
 
 
 def _of_condition(event: ToolCall) -> ToolCall | ToolReply:

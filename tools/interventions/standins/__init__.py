@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from toolablate.tools.interventions.intervention import InterventionKind, Options
+from toolablate.tools.interventions.intervention import InterventionKind
+from toolablate.tools.interventions.scope import OfTools
 from toolablate.tools.interventions.standins.claims import Adversarial, Oracle, refuse_without_wrong_answer
 from toolablate.tools.interventions.standins.placebo import Placebo
 from toolablate.tools.interventions.standins.sham import Sham
@@ -11,8 +12,8 @@ from toolablate.tools.interventions.standins.sham import Sham
 __all__ = ["STAND_INS", "refuse_without_wrong_answer"]
 
 STAND_INS: Mapping[str, InterventionKind[Any]] = {
-    "sham": InterventionKind(Options, Sham),
-    "placebo": InterventionKind(Options, Placebo),
-    "oracle": InterventionKind(Options, Oracle),
-    "adversarial": InterventionKind(Options, Adversarial),
+    "sham": InterventionKind(OfTools, Sham),
+    "placebo": InterventionKind(OfTools, Placebo),
+    "oracle": InterventionKind(OfTools, Oracle),
+    "adversarial": InterventionKind(OfTools, Adversarial),
 }
