@@ -51,6 +51,11 @@ def place_of(letter: str, language: str) -> str:
     return _PLACES[language][ascii_uppercase.index(letter)]
 
 
+def is_in_form(message: Message) -> bool:
+    """Whether a final reply is in the form that the question asks for."""
+    return bool(_IN_FORM.search(message.content))
+
+
 def answer_of(messages: Sequence[Message], question: Question) -> str | None:
     """The letter of the last final reply among these messages, in its form or not; None where there is none."""
     said = [message.content for message in messages if message.role == "assistant" and not message.tool_calls]

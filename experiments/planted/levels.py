@@ -1,0 +1,172 @@
+"""The levels of the ledger for one run of a scene, in closed form, and the terms that they come to."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+from toolablate.agents.simulated.planted.mind import TOOLSETS, Influence, Situation, believed, influences
+from toolablate.agents.simulated.planted.scene import TOOLSET_OF, Toolset
+from toolablate.experiments.planted.outputs import Mode
+from toolablate.experiments.planted.worlds import Run, Way, World, doubled
+from toolablate.traces.analysis.attribution.ledger import (
+    Arms,
+    Chain,
+    Mechanism,
+    Replay,
+    Signal,
+    Term,
+    mechanisms,
+    terms,
+)
+from toolablate.traces.analysis.ladder.arms import ArmKind
+from toolablate.traces.records import Budget
+
+FALL = 0.3
+"""By how much at least a belief in the right answer falls, or rises, for its cause to get a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Mean scores of one trial with one more thing changed each, as the ledger's `Chain` and `Replay` have them.
+
+    arms      from the start, by the arms of the ladder; with lost forms mended, as all but `observed`
+    observed  before its answer is drawn, and so is `mended`
+    rollouts  by the toolsets that give placebos
+    aside     where it is told to set aside what tools did
+    """
+
+    arms: Mapping[ArmKind, float]
+    observed: float
+    mended: float
+    extended: float
+    repaired: float
+    rollouts: Mapping[frozenset[Toolset], float]
+    aside: float
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a difference to no tools is made of, in shares of one."""
+
+    terms: Mapping[Term, float]
+    mechanisms: Mapping[Mechanism, float]
+
+
+def levels(world: World, run: Run) -> Levels:
+    believes = world.believed(run)[world.right]
+    extended = world.level(extension(world, run)) if run.limit else believes
+    repaired = world.level(repair(world, run)) if run.fault is not None else extended
+    return Levels(
+        arms=arms(world),
+        observed=believes * world.in_form(run),
+        mended=believes,
+        extended=extended,
+        repaired=repaired,
+        rollouts={swapped: world.level(rollout(world, run, swapped)) for swapped in _subsets(run.toolsets)},
+        aside=believed(world.scene, world.influences(run), aside=True)[world.right],
+    )
+
+
+def arms(world: World) -> dict[ArmKind, float]:
+    def from_start(mode: Mode) -> float:
+        return world.level(Way(world.condition.budget, modes=dict.fromkeys(TOOLSETS, mode)))
+
+    def untouched(*, prompted: bool, offered: bool) -> float:
+        now = Situation(prompted, frozenset(world.offers) if offered else frozenset(), 0, ())
+        return believed(world.scene, influences(world.scene, now))[world.right]
+
+    prompted = bool(world.condition.prompt)
+    return {
+        "none": untouched(prompted=False, offered=False),
+        "scaffold": untouched(prompted=prompted, offered=False),
+        "offered": untouched(prompted=prompted, offered=True),
+        "sham": from_start("sham"),
+        "placebo": from_start("placebo"),
+        "real": from_start("real"),
+    }
+
+
+def extension(world: World, run: Run) -> Way:
+    """The run gone on with within twice its budget."""
+    return Way(doubled(world.condition.budget), dict(enumerate(run.made)))
+
+
+def repair(world: World, run: Run) -> Way:
+    """The run from its first fault on, with tools that work, and with twice its budget where that ran out."""
+    return Way(_budget(world, run), dict(enumerate(run.made[: run.fault])), fails=False)
+
+
+def rollout(world: World, run: Run, swapped: frozenset[Toolset]) -> Way:
+    """The run from its first result on: with the results that it had, or with sound ones where there is a fault, and
+    placebos for those of some toolsets."""
+    modes: dict[Toolset, Mode] = dict.fromkeys(swapped, "placebo")
+    if run.fault is not None:
+        return Way(_budget(world, run), modes=modes, fails=False)
+    given = {place: made for place, made in enumerate(run.made) if TOOLSET_OF[made.kind] not in swapped}
+    return Way(_budget(world, run), given, modes)
+
+
+def parts(world: World, run: Run, found: Levels, score: float, mended: float, there: frozenset[ArmKind]) -> Parts:
+    """Of a trial with this score, by the ledger's own rules; `there` are the arms that it has runs of."""
+    given: dict[ArmKind, tuple[float, ...]] = {arm: (found.arms[arm],) for arm in found.arms if arm in there}
+    # Where no answer was wrong by its form or its budget or its tools, these levels are that of the answer itself.
+    extended = found.extended if run.limit else mended
+    repaired = found.repaired if run.fault is not None else extended
+    chain = Chain(
+        model="",
+        condition=world.condition.name,
+        question=world.scene.question,
+        unit=("question", world.scene.question),
+        trial="",
+        score=score,
+        arms=Arms(
+            none=(found.arms["none"],),
+            scaffold=given.get("scaffold", ()),
+            offered=given.get("offered", ()),
+            sham=given.get("sham", ()),
+            placebo=given.get("placebo", ()),
+        ),
+        tools=frozenset(run.toolsets),
+        mended=mended,
+        probability=1.0,
+        replay=Replay(
+            extended=(extended,),
+            repaired=(repaired,),
+            rollouts={frozenset(swapped): (level,) for swapped, level in found.rollouts.items()},
+            signals=signals(world, run, found),
+        ),
+    )
+    summed = terms(chain, chain.replay, calling="sham" in there)
+    return Parts(summed, mechanisms(chain, chain.replay, summed))
+
+
+def signals(world: World, run: Run, found: Levels) -> frozenset[Signal]:
+    """Which names the contents of a run deserve: by what the belief in the right answer is without them."""
+    names: set[Signal] = set()
+    worth = {
+        toolset: found.mended - world.believed(run, moved_by(world, run, toolset))[world.right] for toolset in TOOLSETS
+    }
+    if worth["code"] <= -FALL and found.aside - found.mended >= FALL / 2:
+        names.add("lock_in")
+    if worth["code"] >= FALL:
+        names.add("computed")
+    if worth["search"] >= FALL:
+        names.add("retrieved")
+    return frozenset(names)
+
+
+def moved_by(world: World, run: Run, toolset: Toolset) -> tuple[Influence, ...]:
+    """What a toolset's results and the replies that asked for them did to the belief; what a fault of the tool did is
+    not among them."""
+    of_content = {"commits", "holds"} if run.fault is not None else {"commits", "holds", "fail"}
+    return tuple(each for each in world.influences(run) if each.toolset == toolset and each.source in of_content)
+
+
+def _budget(world: World, run: Run) -> Budget:
+    return doubled(world.condition.budget) if run.limit else world.condition.budget
+
+
+def _subsets(toolsets: frozenset[Toolset]) -> Iterator[frozenset[Toolset]]:
+    ordered = [toolset for toolset in TOOLSETS if toolset in toolsets]
+    for size in range(len(ordered) + 1):
+        yield from (frozenset(chosen) for chosen in combinations(ordered, size))

@@ -1,0 +1,266 @@
+"""What is true of the trials of a store whose model acts out scenes: computed from these, and never from a replay."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolablate.agents.simulated.planted.chat import chance
+from toolablate.agents.simulated.planted.mind import belief, situation
+from toolablate.agents.simulated.planted.reading import Scenes
+from toolablate.agents.simulated.planted.wording import answer_of, is_in_form
+from toolablate.experiments.counterfactual.changing import changed_start
+from toolablate.experiments.plan import file_digest
+from toolablate.experiments.planted.causes import Causes, cause_at, causes, chances
+from toolablate.experiments.planted.levels import FALL, Levels, Parts, levels, parts
+from toolablate.experiments.planted.outputs import Outputs, calls_of, offers_of
+from toolablate.experiments.planted.worlds import Run, Way, World, refuse_unknown, runs
+from toolablate.traces.analysis.attribution.ledger import Mechanism as LedgerMechanism
+from toolablate.traces.analysis.attribution.ledger import Term
+from toolablate.traces.analysis.attribution.steps import belief_steps
+from toolablate.traces.analysis.ladder.arms import ArmKind, has_ladder, ladders
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import (
+    Answer,
+    AnswerNow,
+    Condition,
+    Mechanism,
+    Message,
+    ModelCall,
+    ModelRequest,
+    Question,
+    SimulatedModel,
+    Trace,
+)
+from toolablate.traces.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTruth:
+    """One trial of a condition with tools.
+
+    letter      its answer, in whatever form
+    steps       the events of its `belief_steps`; `trajectory` is the probability of being right before each
+    flip        the step at which that falls for good, and `turned_at` its event; None where it does not
+    levels      exact means, before its answer was drawn
+    parts       of its score less the mean without tools, given its answer
+    mechanism   why it is wrong, by its own draw; None where it is right
+    chances     of each mechanism given its answer: no method can be expected to know more than this
+    """
+
+    trial: str
+    model: str
+    condition: str
+    question: str
+    score: float
+    letter: str
+    steps: tuple[int, ...]
+    trajectory: tuple[float, ...]
+    flip: int | None
+    turned_at: int | None
+    levels: Levels
+    parts: Parts
+    mechanism: Mechanism | None
+    chances: Mapping[Mechanism, float]
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionTruth:
+    """A condition against no tools, over its questions: `expected` is what any number of repeats tends to, `realised`
+    what its trials come to, given their answers and with nothing else left to chance."""
+
+    model: str
+    condition: str
+    questions: int
+    effect: float
+    expected: Parts
+    realised: Parts
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    trials: tuple[TrialTruth, ...]
+    conditions: tuple[ConditionTruth, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Questions by the ids of their records, and what holds for all trials of one model."""
+
+    questions: Mapping[str, Question]
+    scenes: Scenes
+    outputs: Outputs
+
+
+@dataclass(frozen=True, slots=True)
+class _Arm:
+    """A condition with tools, its model, and the arms of its ladder that the store has."""
+
+    model: SimulatedModel
+    condition: Condition
+    there: frozenset[ArmKind]
+    traces: tuple[Trace, ...]
+
+
+def truth_of(store: Store, scenes: Path | None = None) -> Truth:
+    """Of every trial of a condition with tools whose model has scenes, but for those that infrastructure spoiled.
+
+    `scenes` is the file of all models where it is not where it was. Raises InputError where it cannot be read or is
+    another one, and for conditions whose runs have no closed form.
+    """
+    questions = {question.identity(): question for question in store.questions()}
+    trials: list[TrialTruth] = []
+    conditions: list[ConditionTruth] = []
+    for model in store.models():
+        if not isinstance(model, SimulatedModel) or not model.scenes:
+            continue
+        ran = _ran(store, model)
+        outputs = Outputs(
+            (trace, questions[trace.trial.question].id, condition) for condition, traces in ran for trace in traces
+        )
+        known = _Known(questions, _scenes_of(model, scenes), outputs)
+        for arm in _arms(model, ran):
+            found = [_trial(known, arm, trace) for trace in arm.traces]
+            trials += found
+            conditions += [_condition(known, arm, found)] if found else []
+    return Truth(tuple(trials), tuple(conditions))
+
+
+def exact_flip(trajectory: Sequence[float], fall: float = FALL) -> int | None:
+    """The first step after a fall of at least `fall` from which the belief never comes back by half of it: the rule of
+    `flip_step`, for probabilities that are known."""
+    for step in range(1, len(trajectory)):
+        before = trajectory[step - 1]
+        if before - trajectory[step] >= fall and max(trajectory[step:]) <= before - fall / 2:
+            return step
+    return None
+
+
+def _ran(store: Store, model: SimulatedModel) -> list[tuple[Condition, list[Trace]]]:
+    by_id: dict[str, list[Trace]] = {}
+    for trace in store.traces(model=model.identity()):
+        if trace.scorable and trace.answer is not None:
+            by_id.setdefault(trace.trial.condition, []).append(trace)
+    return [(store.condition(identity), traces) for identity, traces in by_id.items()]
+
+
+def _scenes_of(model: SimulatedModel, path: Path | None) -> Scenes:
+    asked = path or Path(model.scenes)
+    if file_digest(asked, f"model {model.name!r}: scenes") != model.scenes_digest:
+        raise InputError(
+            f"{asked} is not the file of scenes that model {model.name!r} acted out",
+            hint="name the file that was there when the plan was run",
+            code="other_scenes",
+        )
+    return Scenes(asked)
+
+
+def _arms(model: SimulatedModel, ran: Sequence[tuple[Condition, list[Trace]]]) -> Iterator[_Arm]:
+    """The conditions in which a model meets real tools."""
+    there = {ladder.toolset: frozenset(ladder.arms) for ladder in ladders({each.identity(): each for each, _ in ran})}
+    for condition, traces in ran:
+        if has_ladder(condition):
+            refuse_unknown(condition)
+            arms = there.get(condition.identity(), frozenset[ArmKind]({"none"}))
+            yield _Arm(model, condition, arms, tuple(traces))
+
+
+def _world(known: _Known, arm: _Arm, question: Question) -> World:
+    if question.target.kind != "choice" or len(question.target.letters) != 1:
+        raise InputError(
+            f"question {question.id!r} has not one right letter, so no truth can be computed", code="no_truth"
+        )
+    (right,) = question.target.letters
+    return World(known.scenes.of(question), right, arm.condition, offers_of(arm.traces[0]), known.outputs)
+
+
+def _trial(known: _Known, arm: _Arm, trace: Trace) -> TrialTruth:
+    question = known.questions[trace.trial.question]
+    world, run = _world(known, arm, question), run_of(trace)
+    said = Message(role="assistant", content=trace.answer or "")
+    letter = answer_of([said], question)
+    if letter is None:
+        raise InputError(f"trial {trace.trial.id} has an answer that no scene gives", code="no_truth")
+    right = letter == world.right
+    score = float(right and is_in_form(said))
+    found, why = levels(world, run), causes(world, run)
+    trajectory = tuple(_believed_at(world, trace, event) for event in belief_steps(trace.events))
+    flip, steps = exact_flip(trajectory), belief_steps(trace.events)
+    mechanism, likely = _cause(arm, trace, question, why, letter) if score < 1 else (None, {})
+    return TrialTruth(
+        trial=trace.trial.id,
+        model=arm.model.name,
+        condition=arm.condition.name,
+        question=question.id,
+        score=score,
+        letter=letter,
+        steps=steps,
+        trajectory=trajectory,
+        flip=flip,
+        turned_at=None if flip is None else steps[flip],
+        levels=found,
+        parts=parts(world, run, found, score, float(right), arm.there),
+        mechanism=mechanism,
+        chances=likely,
+    )
+
+
+def run_of(trace: Trace) -> Run:
+    """A recorded trial as far as a belief depends on it."""
+    replies = (event.reply for event in trace.events if isinstance(event, ModelCall) and event.purpose == "ask")
+    limit = next((event.limit for event in trace.events if isinstance(event, Answer)), None)
+    made = tuple(made for _, made in calls_of(trace))
+    return Run(sum(bool(reply.message.tool_calls) for reply in replies), made, limit)
+
+
+def _cause(
+    arm: _Arm, trace: Trace, question: Question, why: Causes, letter: str
+) -> tuple[Mechanism, dict[Mechanism, float]]:
+    """Why a trial is wrong by its own draw, and what can be known of that."""
+    if letter == why.right:
+        return "format", {"format": 1.0}
+    u = chance(arm.model, question, arm.condition, trace.trial.repeat, "answer").random()
+    return cause_at(why, u), chances(why, letter)
+
+
+def _believed_at(world: World, trace: Trace, event: int) -> float:
+    """The probability that an answer that is asked for before this event is right."""
+    change = AnswerNow()
+    start = changed_start(trace.events, event, change, world.condition)
+    specs = next(each.request.tools for each in trace.events if isinstance(each, ModelCall))
+    closing = Message(role="user", content=start.closing)
+    request = ModelRequest(messages=(*start.messages, closing), tools=specs, tool_choice="none")
+    return belief(world.scene, situation(request))[world.right]
+
+
+def _condition(known: _Known, arm: _Arm, trials: Sequence[TrialTruth]) -> ConditionTruth:
+    by_id = {question.id: question for question in known.questions.values()}
+    asked = {trial.question: [each for each in trials if each.question == trial.question] for trial in trials}
+    expected: list[tuple[float, Parts]] = []
+    realised: list[tuple[float, Parts]] = []
+    for name, own in asked.items():
+        world = _world(known, arm, by_id[name])
+        ways = [(p / len(asked), run, levels(world, run)) for p, run in runs(world, Way(arm.condition.budget))]
+        expected += [(p, parts(world, run, found, found.observed, found.mended, arm.there)) for p, run, found in ways]
+        realised += [(1 / len(asked) / len(own), trial.parts) for trial in own]
+    total = summed(expected)
+    return ConditionTruth(
+        model=arm.model.name,
+        condition=arm.condition.name,
+        questions=len(asked),
+        effect=sum(total.terms.values()),
+        expected=total,
+        realised=summed(realised),
+    )
+
+
+def summed(weighted: Iterable[tuple[float, Parts]]) -> Parts:
+    """The parts of several trials, each times its weight."""
+    terms: dict[Term, float] = defaultdict(float)
+    named: dict[LedgerMechanism, float] = defaultdict(float)
+    for weight, each in weighted:
+        for term, value in each.terms.items():
+            terms[term] += weight * value
+        for mechanism, value in each.mechanisms.items():
+            named[mechanism] += weight * value
+    return Parts(dict(terms), dict(named))

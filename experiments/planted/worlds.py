@@ -1,0 +1,165 @@
+"""Runs of a scene in closed form: every way a trial can go, with its probability, and what the model then believes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from toolablate.agents.simulated.planted.mind import (
+    Influence,
+    Situation,
+    believed,
+    influences,
+    script_turns,
+)
+from toolablate.agents.simulated.planted.scene import TOOLSET_OF, CallKind, Scene, Toolset, Turn
+from toolablate.experiments.planted.outputs import Made, Mode, Offers, Outputs
+from toolablate.tools.interventions.fail import FailOptions
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Budget, Condition, Limit
+
+STAND_INS = frozenset({"sham", "placebo"})
+_HARMLESS = frozenset({"fail", "delay"}) | STAND_INS
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A trial as far as a belief depends on it: how many replies made calls, the calls that were executed, and the
+    limit that ended it."""
+
+    turns: int = 0
+    made: tuple[Made, ...] = ()
+    limit: Limit | None = None
+
+    @property
+    def toolsets(self) -> frozenset[Toolset]:
+        """Those that gave results."""
+        return frozenset(TOOLSET_OF[made.kind] for made in self.made)
+
+    @property
+    def fault(self) -> int | None:
+        """The first call that failed by an intervention while no later call to its tool worked."""
+        for place, made in enumerate(self.made):
+            later = (other for other in self.made[place + 1 :] if other.kind == made.kind)
+            if made.broken and all(other.result.failed for other in later):
+                return place
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One question under one condition with tools."""
+
+    scene: Scene
+    right: str
+    condition: Condition
+    offers: Offers
+    outputs: Outputs
+
+    def believed(self, run: Run, without: Sequence[Influence] = ()) -> dict[str, float]:
+        """The probability of each letter at the end of a run, without some of what moved it there."""
+        return believed(self.scene, (each for each in self.influences(run) if each not in without))
+
+    def influences(self, run: Run) -> tuple[Influence, ...]:
+        return influences(self.scene, self.situation(run))
+
+    def situation(self, run: Run) -> Situation:
+        results = tuple(made.result for made in run.made)
+        return Situation(bool(self.condition.prompt), frozenset(self.offers), run.turns, results)
+
+    def in_form(self, run: Run) -> float:
+        """The probability that its answer is in the form that was asked for."""
+        return 1 - self.scene.loses_format if run.turns and run.limit is None else 1.0
+
+    def level(self, way: "Way") -> float:
+        """The mean score of runs that go this way, with lost forms mended."""
+        return sum(probability * self.believed(run)[self.right] for probability, run in runs(self, way))
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How runs go on: within which budget, after which calls (by their places) of which the results are given, with
+    which results of the others, and whether the condition makes some of these fail."""
+
+    budget: Budget
+    given: Mapping[int, Made] = field(default_factory=dict)
+    modes: Mapping[Toolset, Mode] = field(default_factory=dict)
+    fails: bool = True
+
+
+def runs(world: World, way: Way) -> list[tuple[float, Run]]:
+    """All runs with their probabilities, which sum to 1. Of limits those of turns and of tool calls are known."""
+    turns = [turn for _, turn in script_turns(world.scene, frozenset(world.offers))]
+    going, ended = [(1.0, Run())], list[tuple[float, Run]]()
+    for turn in turns:
+        if all(run.turns >= way.budget.turns for _, run in going):
+            break
+        after = [(p * q, more) for p, run in going for q, more in _through(world, way, run, turn)]
+        ended += [(p, run) for p, run in after if run.limit]
+        going = [(p, run) for p, run in after if not run.limit]
+    return ended + [(p, replace(run, limit=_before_answer(run, way.budget))) for p, run in going]
+
+
+def _before_answer(run: Run, budget: Budget) -> Limit | None:
+    return "turns" if run.turns >= budget.turns else None
+
+
+def _through(world: World, way: Way, run: Run, turn: Turn) -> Iterator[tuple[float, Run]]:
+    """One more reply with the calls that it makes, each of which may fail."""
+    branches = [(1.0, run.made)]
+    left = max(way.budget.tool_calls - len(run.made), 0)
+    for call in turn.calls[:left]:
+        branches = [
+            (p * q, (*made, more))
+            for p, made in branches
+            for q, more in _called(world, way, call.kind, call.text, made)
+        ]
+    limit: Limit | None = "tool_calls" if left < len(turn.calls) else None
+    for p, made in branches:
+        yield p, Run(run.turns + 1, made, limit)
+
+
+def _called(
+    world: World, way: Way, kind: CallKind, asked: str, before: tuple[Made, ...]
+) -> Iterator[tuple[float, Made]]:
+    if (given := way.given.get(len(before))) is not None:
+        yield 1.0, given
+        return
+    broken, message = _failing(world, kind, before) if way.fails else (0.0, "")
+    if broken:
+        yield broken, Made(kind, asked, message, broken=True)
+    if broken < 1:
+        mode = way.modes.get(TOOLSET_OF[kind], "real")
+        yield 1 - broken, Made(kind, asked, world.outputs.of(world.scene, mode, kind, asked, before))
+
+
+def _failing(world: World, kind: CallKind, before: Sequence[Made]) -> tuple[float, str]:
+    """The probability that the next call fails, and what the model is shown then: the last intervention says it."""
+    works, message = 1.0, ""
+    for use in world.condition.interventions:
+        if use.name != "fail":
+            continue
+        options = FailOptions.model_validate(dict(use.options))
+        tools = options.tools
+        in_scope = [made for made in before if tools is None or world.offers[made.kind].tool in tools]
+        ours = tools is None or world.offers[kind].tool in tools
+        if ours and (options.calls is None or len(in_scope) + 1 in options.calls):
+            works *= 1 - options.rate
+            message = options.message
+    return 1 - works, message
+
+
+def doubled(budget: Budget) -> Budget:
+    return budget.model_copy(update={"turns": 2 * budget.turns, "tool_calls": 2 * budget.tool_calls})
+
+
+def refuse_unknown(condition: Condition) -> None:
+    """Raises InputError for a condition whose runs have no closed form here."""
+    others = sorted({use.name for use in condition.interventions} - _HARMLESS)
+    if others:
+        found, hint = f"the intervention {others[0]!r}", f"known are {', '.join(sorted(_HARMLESS))}"
+    elif condition.budget.tokens is not None or condition.budget.cost_usd is not None:
+        found, hint = "a limit of tokens or cost_usd", "known are those of turns and tool_calls"
+    else:
+        return
+    raise InputError(
+        f"condition {condition.name!r} has {found}, under which no truth can be computed", hint=hint, code="no_truth"
+    )
