@@ -162,6 +162,8 @@ def test_one_word_a_million_times_is_compared_in_linear_time() -> None:
         (SpansTarget(spans=("-27,603",)), "[27603]", None),
         (SpansTarget(spans=("net sales",)), '["gross sales"]', None),
         (SpansTarget(spans=("net sales",)), '["net sales"]', None),
+        (SpansTarget(spans=("net sales",)), '["net sales", "costs"]', None),
+        (SpansTarget(spans=("net sales", "costs")), '["costs"]', None),
         (NumberTarget(value=3), "Answer: 5", None),
     ],
 )

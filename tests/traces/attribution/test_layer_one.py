@@ -128,7 +128,12 @@ def test_a_budget_stop_is_blamed_and_a_near_one_is_not() -> None:
     assert label(signals).mechanism == "unknown"
 
 
-BROKEN = ran("1/0", "ZeroDivisionError", status="error", error="ZeroDivisionError")
+BROKEN = ran("1/0", "no answer", status="error", error="timeout")
+
+
+def test_what_the_models_own_code_raises_is_no_fault_of_the_tool() -> None:
+    own = ran("1/0", "ZeroDivisionError", status="error", error="ZeroDivisionError")
+    assert alone(*own, *ended("Answer: C")) == ("calling", (1,))
 
 
 def test_an_error_is_blamed_unless_it_was_recovered_from() -> None:
@@ -171,9 +176,9 @@ def test_luck_needs_trials_without_tools_that_differ() -> None:
     assert label(read(*ADOPTED), bare=steady).confidence == pytest.approx(0.6)
 
 
-def test_what_is_never_right_without_tools_is_nobodys_fault() -> None:
+def test_what_is_never_right_without_tools_is_the_models_own_error() -> None:
     found = label(read(*ADOPTED), bare=[bare("Answer: C", is_right=False)] * 4)
-    assert (found.mechanism, found.evidence) == ("unknown", ())
+    assert (found.mechanism, found.evidence) == ("own_error", ())
     assert "0 of 4" in found.note
 
 

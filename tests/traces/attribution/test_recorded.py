@@ -87,7 +87,7 @@ def test_every_flip_has_a_label_and_evidence(store: Path, baseline: str) -> None
     assert abs(len(found) - FLIPS[baseline]) <= 2
     counted = Counter(label.mechanism for label, _ in found.values())
     # One program, one result, one final reply: nothing was searched, refused, or stopped.
-    assert set(counted) <= {"lock_in", "format", "tool_fault", "unknown"}
+    assert set(counted) <= {"lock_in", "format", "calling", "unknown"}
     assert counted["unknown"] <= 0.05 * len(found)
     for label, signals in found.values():
         assert label.evidence or label.mechanism == "unknown"

@@ -5,7 +5,8 @@ order of this list:
 
 budget                the trial was stopped at a limit, more so where that left calls unanswered or no answer
 format                no answer could be read, though nothing had run out; less so, the right answer in another form
-tool_fault            a tool failed and never worked after it, more so where no call gave anything
+tool_fault            a tool failed, not the model's own code, and never worked after it; more so where no call gave
+                      anything
 lock_in               code looks at finitely many cases of a general question, and the answer is in its results; less
                       so, an answer that is a program's result, or that changed after one
 retrieval_distraction the answer was found in search results or a page, or changed after one, or is in their words
@@ -16,7 +17,7 @@ prompt                no tools at all, and the condition has words of its own
 What trials without tools show comes on top. Where some of them are wrong as well, this one may be wrong by the same
 chance: `luck` is as sure as the share of them that is wrong, and every other confidence is lowered to what is left. It
 is never said without such trials that differ from each other. An answer that one of them gave as well is half as surely
-a tool's. Where none of them is right, no tool need have done it: `unknown`.
+a tool's. Where none of them is right, no tool need have done it: `own_error`.
 
 The confidences are set by hand, in the order of how directly the evidence speaks. They are hypotheses: only
 counterfactuals show what would have been.
@@ -26,6 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolablate.traces.analysis.attribution.signals import CallSeen, MisstatedKind, Signals, Trouble
+from toolablate.traces.analysis.attribution.spoiling import NO_FAULTS
 from toolablate.traces.analysis.pairing import RIGHT, mean
 from toolablate.traces.records import Attribution, Mechanism, Score
 
@@ -97,7 +99,7 @@ def _beside_bare(finding: _Finding, signals: Signals, bare: Sequence[Bare]) -> _
     right = mean([float((each.score.value or 0.0) >= RIGHT) for each in bare])
     counted = f"{right * len(bare):.0f} of {len(bare)} trials without tools are right"
     if right == 0:
-        return _Finding("unknown", 0.5, (), f"{counted}: no tool need have done it")
+        return _Finding("own_error", 0.5, (), f"{counted}: no tool need have done it")
     confidence, note = finding.confidence * right, f"{finding.note}; {counted}"
     wrong = {each.signals.answer for each in bare if (each.score.value or 0.0) < RIGHT}
     if finding.mechanism in ("lock_in", "retrieval_distraction") and signals.answer and signals.answer in wrong:
@@ -129,7 +131,7 @@ def _format(signals: Signals, score: Score) -> _Finding | None:
 
 
 def _tool_fault(signals: Signals) -> _Finding | None:
-    left = [trouble for trouble in signals.troubles if trouble.recovered is None and trouble.kind != "nothing_found"]
+    left = [trouble for trouble in signals.troubles if trouble.recovered is None and trouble.kind not in NO_FAULTS]
     if not left:
         return None
     kinds = ", ".join(dict.fromkeys(trouble.kind.replace("_", " ") for trouble in left))

@@ -38,7 +38,7 @@ def _used(trace: Trace, budget: Budget) -> dict[str, float]:
 def _not_run(trace: Trace) -> tuple[int, ...]:
     """Replies that asked for more calls than were answered before the next one."""
     indices = [index for index, _ in model_calls(trace)]
-    ends = [*indices[1:], len(trace.events)]
+    ends = [*indices[1:], len(trace.events)] if indices else []
     return tuple(
         index
         for (index, event), end in zip(model_calls(trace), ends, strict=True)

@@ -58,8 +58,12 @@ def _words_kind(final: Sequence[str], wanted: Sequence[str]) -> MisstatedKind | 
     given, right = _words(final), _words(wanted)
     if not given or not right or not any(word.isalpha() for word in given | right):
         return None
+    items, targets = set(final), set(map(normal_text, wanted))
+    if items == targets or items < targets or targets < items:
+        # A whole item too many, or too few, makes another answer.
+        return None
     if given == right:
-        return None if sorted(final) == sorted(map(normal_text, wanted)) else "wording"
+        return "wording"
     if right < given:
         return "more"
     return "part" if given < right else None
