@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from rich.cells import cell_len
 from rich.console import Console
 from tests.benchmarks.conftest import DATA
 from tests.benchmarks.who_and_when.failing import RUN, of_length, written
@@ -148,12 +149,13 @@ def hostile(tmp_path: Path) -> tuple[Path, Path]:
     return folder, written(tmp_path / "p.jsonl", {"id": "hand_crafted/2", "agent": name, "step": 29})
 
 
-def test_the_view_is_inert_and_fits_eighty_columns(hostile: tuple[Path, Path]) -> None:
-    console = Console(width=80, force_terminal=False, color_system=None)
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_the_view_is_inert_and_fits(hostile: tuple[Path, Path], width: int) -> None:
+    console = Console(width=width, force_terminal=False, color_system=None)
     with console.capture() as shown:
         console.print(who_and_when_view(read_who_and_when(*hostile)))
     text = shown.get()
-    assert max(map(len, text.splitlines())) <= 80
+    assert max(map(cell_len, text.splitlines())) <= width
     assert "[red]" in text
     assert not {"\x1b", "\u202e"} & set(text)
     for expected in ("1 run the step to blame is another agent's", "29.3 % (hand_crafted)", "missing: runs without"):
