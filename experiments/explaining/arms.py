@@ -14,8 +14,8 @@ from toolablate.traces.store import Observation
 class Ladders:
     """Trials by model, question and condition, and the conditions with tools with the arms below them.
 
-    A condition that has no ladder is set against the baseline alone, or, where that has tools or words of its own,
-    against the first condition that has neither.
+    A condition that has no ladder is set against one condition alone: of those without tools and words of their own, or
+    else of those without tools, the baseline, or else the first.
     """
 
     def __init__(
@@ -35,6 +35,12 @@ class Ladders:
         }
 
     @property
+    def prompted(self) -> frozenset[str]:
+        """The conditions without tools that others are set against although they have words of their own."""
+        against = {arms["none"] for arms in self._arms.values()}
+        return frozenset(name for name in against if self._conditions[name].prompt)
+
+    @property
     def with_tools(self) -> Sequence[str]:
         """The conditions that can be explained."""
         return tuple(self._arms)
@@ -49,10 +55,11 @@ class Ladders:
         if not none:
             return None
         bare = self._mended(seen, "none")
-        prompted = bool(self._conditions[seen.condition].prompt)
+        arms = self._arms[seen.condition]
+        same_words = not (self._conditions[seen.condition].prompt or self._conditions[arms["none"]].prompt)
         return Arms(
             none=none,
-            scaffold=self._mended(seen, "scaffold") if prompted else bare,
+            scaffold=bare if same_words else self._mended(seen, "scaffold"),
             offered=self._mended(seen, "offered"),
             sham=self._mended(seen, "sham"),
             placebo=self._mended(seen, "placebo"),
@@ -68,5 +75,6 @@ class Ladders:
 
 
 def _without_ladder(conditions: Mapping[str, Condition], baseline: str) -> Mapping[ArmKind, str]:
-    bare = [name for name, each in conditions.items() if not each.tools and not each.prompt]
+    without = [name for name, each in conditions.items() if not each.tools]
+    bare = [name for name in without if not conditions[name].prompt] or without
     return {"none": baseline if baseline in bare else bare[0]} if bare else {}

@@ -193,6 +193,8 @@ def _replay(found: Replays, steps: Sequence[int], signals: Signals) -> Replay | 
 
 
 def _notes(lonely: int, unreplayed: int, reading: _Reading) -> Iterator[str]:
+    for name in sorted(reading.ladders.prompted):
+        yield f"set against {name!r}, which has words of its own: no condition has neither words nor tools"
     if lonely:
         yield f"{_counted(lonely)} left out: no trial of the same question without tools has a score"
     if unreplayed:
