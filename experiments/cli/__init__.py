@@ -14,6 +14,8 @@ COMMANDS = {
     "ladder": "Say what each factor of a ladder is worth, from no tools to real ones.",
     "agreement": "Say how far the scorers of a store agree, and how sure a judge is of its grades.",
     "replay": "Take up a trial at one of its events, with one thing changed.",
+    "attribute": "Say why tools changed scores: by which mechanisms, trial by trial and in sum.",
+    "explain": "Say on one page why a trial with tools went as it did.",
     "show": "List a store's trials, or show one trace.",
     "verify": "Check a store's digests, references and completeness.",
     "upgrade": "Bring a store that an older toolablate wrote up to date.",

@@ -56,11 +56,12 @@ def test_a_page_says_what_happened_without_tools_and_where_the_belief_turned() -
 
 def test_each_step_has_a_line_with_the_belief_after_it() -> None:
     lines = [line.rstrip() for line in shown().partition("What it did")[2].splitlines()]
-    assert [re.sub(r"\s+", " ", line).strip() for line in lines[2:6]] == [
+    assert [re.sub(r"\s+", " ", line).strip() for line in lines[2:7]] == [
         "the question alone ██████████ 8/8 A",
         "0 calls web_search: which gas do plants t… █████████· 7/8 A",
         "1 web_search gives: 1. Green plants breat… ·········· 0/8 ↓ B",
-        "2 answers: Answer: B ·········· 0/8 B",
+        "2 replies: Answer: B",
+        "its answer wrong B",
     ]
 
 

@@ -104,7 +104,7 @@ def test_more_trials_than_fit_are_listed_when_they_are_asked_for() -> None:
 
 def test_what_lacks_replays_and_what_is_to_be_known_is_told() -> None:
     shown = page(attribution_view(report(unreplayed=3, notes=("Two trials have no placebo.",))))
-    assert "3 chosen trials are not fully replayed yet" in shown
+    assert "3 trials of the lot lack replays" in shown
     assert "Two trials have no placebo." in shown
 
 

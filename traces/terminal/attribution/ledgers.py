@@ -19,7 +19,7 @@ from toolablate.traces.terminal.simulated import simulated_banner
 
 SMALL = "*"
 GAIN, LOSS, LEVEL = "█", "▒", "│"
-MOST_BAR, LEAST_NAME = 40, 13
+MOST_BAR, LEAST_NAME, WHOLE_NAME, NARROW = 40, 13, 22, 72
 NO_TOOLS = "no tools"
 TRACE, ARMS, REPLAYS = "trace", "arms", "replays"
 _BY_ARMS = frozenset({"calling", "availability", "prompt"})
@@ -42,10 +42,11 @@ def ledger_view(
 
 
 def accounts_of(ledger: Ledger) -> tuple[Account, ...]:
-    """Its mechanisms; what is unresolved is among them also where it is nothing."""
-    if any(each.name == "unresolved" for each in ledger.mechanisms):
-        return ledger.mechanisms
-    return (*ledger.mechanisms, Account("unresolved", 0.0, None, None, small=False))
+    """Mechanisms that are not 0 in every trial, and what is unresolved also where it is nothing."""
+    told = tuple(each for each in ledger.mechanisms if each.points or each.ci95 or each.name == "unresolved")
+    if any(each.name == "unresolved" for each in told):
+        return told
+    return (*told, Account("unresolved", 0.0, None, None, small=False))
 
 
 def rests_on(name: str, ledger: Ledger) -> str:
@@ -71,8 +72,9 @@ def _flips(floor: Floor) -> str:
 def _table(ledger: Ledger, room: int) -> Fitted:
     accounts = accounts_of(ledger)
     rows = (*accounts, ledger.effect)
+    least = LEAST_NAME if room < NARROW else WHOLE_NAME
     columns = (
-        Column("", (Text(NO_TOOLS), *(inert(_name(each)) for each in rows)), least=LEAST_NAME),
+        Column("", (Text(NO_TOOLS), *(inert(_name(each)) for each in rows)), least=least),
         figures("points", ["", *(Text(numbers.signed(each.points), style=_style(each)) for each in rows)]),
         figures("95 % interval", ["", *(_interval(each, each.ci95) for each in rows)]),
         figures("90 % interval", ["", *(_interval(each, each.ci90) for each in rows)], spare=1),
@@ -117,6 +119,9 @@ def _style(account: Account) -> str:
 
 def _remarks(ledger: Ledger, design: ReplayDesign | None) -> Iterator[str]:
     yield f"The mechanisms sum to the effect. {_replayed(ledger, design)}"
+    shown = {each.name for each in accounts_of(ledger)}
+    if nothing := [account_name(each.name) for each in ledger.mechanisms if each.name not in shown]:
+        yield f"0 in every trial: {', '.join(nothing)}."
     if ledger.clusters != ledger.questions:
         clusters = numbers.counted(ledger.clusters, "cluster")
         yield f"Intervals and p rest on {clusters} of questions that share a source."

@@ -11,7 +11,6 @@ from rich.text import Text
 from toolablate.traces.analysis.attribution.belief import Belief
 from toolablate.traces.analysis.attribution.explanation import Explanation
 from toolablate.traces.analysis.attribution.steps import belief_steps
-from toolablate.traces.analysis.pairing import RIGHT
 from toolablate.traces.records import Event, ModelCall, ToolCall, ToolRequest
 from toolablate.traces.terminal.plain import one_line, shortened
 
@@ -53,24 +52,21 @@ def steps_table(told: Explanation, room: int) -> Table:
         falls = _falls(told, place)
         what = Text(line.what, style="bold" if falls else "")
         table.add_row(number, what, *(_belief(line, falls=falls) if probed else ()))
+    if probed:
+        answer = one_line(", ".join(told.explained.evidence.score.extracted)) or NO_ANSWER
+        table.add_row("", "its answer", told.explained.evidence.score.verdict, "", shortened(answer, ANSWER_CELLS))
     return table
 
 
 def step_lines(told: Explanation) -> Iterator[Line]:
-    """The question alone, then what lies between each two belief steps, with the belief at the latter; after the last,
-    answers that were asked for once more."""
+    """The question alone, then what lies between each two belief steps, with the belief at the latter; after
+    the last nobody is asked."""
     evidence = told.explained.evidence
     steps = belief_steps(told.conversation)
     beliefs = {each.step: each for each in evidence.trajectory.beliefs} if evidence.trajectory else {}
     yield _line(None, "the question alone", beliefs.get(0))
     for place, (start, end) in enumerate(pairwise((*steps, len(told.conversation))), start=1):
-        what = _what(told.conversation[start:end])
-        if place < len(steps):
-            yield _line(start, what, beliefs.get(place))
-        else:
-            right = sum(score >= RIGHT for score in evidence.closing)
-            answer = one_line(", ".join(evidence.score.extracted)) or NO_ANSWER
-            yield Line(start, what, right, len(evidence.closing), answer)
+        yield _line(start, _what(told.conversation[start:end]), beliefs.get(place))
 
 
 def called(request: ToolRequest) -> str:
@@ -125,7 +121,7 @@ def _said(call: ModelCall) -> str:
     if message.tool_calls:
         return f"calls {_listed([called(request) for request in message.tool_calls])}"
     lines = [line for line in message.content[-2_000:].splitlines() if line.strip()]
-    last = "answers when the budget is gone" if call.purpose == "final" else "answers"
+    last = "replies, its budget gone" if call.purpose == "final" else "replies"
     return f"{last}: {one_line(lines[-1])}" if lines else f"{last}: (nothing)"
 
 

@@ -16,12 +16,21 @@ from toolablate.traces.terminal.plain import ID_CHARS, inert, one_line
 
 SHOWN_EVENTS = 6
 MECHANISM_CELLS = 21
+_NO_TOOLS = ("luck", "own_error", "unknown")
+"""What no tool did."""
+
 Found = tuple[Explained, Attribution]
 
 
 def attributed_trials(explained: Sequence[Explained]) -> list[Found]:
-    """Those that have an attribution."""
-    return [(each, each.attribution) for each in explained if each.attribution is not None]
+    """Those that have an attribution: what is measured before what is guessed, what a tool did first, the surest of
+    it before the others."""
+    return sorted(((each, each.attribution) for each in explained if each.attribution is not None), key=_rank)
+
+
+def _rank(found: Found) -> tuple[bool, bool, float]:
+    _, attribution = found
+    return attribution.method != "replay", attribution.mechanism in _NO_TOOLS, -attribution.confidence
 
 
 def trials_view(explained: Sequence[Explained], most: int | None) -> Iterator[RenderableType]:

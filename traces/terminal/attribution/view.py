@@ -48,9 +48,8 @@ class _Report:
 
 def _footnotes(report: AttributionReport) -> Iterator[str]:
     if report.unreplayed:
-        be = "is" if report.unreplayed == 1 else "are"
-        chosen = numbers.counted(report.unreplayed, "chosen trial")
-        yield f"{chosen} {be} not fully replayed yet: attribute --replay with the same shares does what is missing."
+        chosen = numbers.counted(report.unreplayed, "trial")
+        yield f"{chosen} of the lot lack replays: attribute --replay with the same shares does what is missing."
     if report.ledgers:
         yield from _of_ledgers(report.ledgers)
     if any(found.method != "replay" for _, found in attributed_trials(report.explained)):

@@ -1,0 +1,157 @@
+"""Reads a store for `attribute` and `explain`: what its tools did to scores, and why one trial went as it did."""
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from toolablate.experiments.attributing.running import Attributed
+from toolablate.experiments.comparing import paired
+from toolablate.experiments.explaining import explained
+from toolablate.traces.analysis import Floor, Observation, floors
+from toolablate.traces.analysis.attribution.explanation import Explanation
+from toolablate.traces.analysis.attribution.ledger import Ledger
+from toolablate.traces.analysis.attribution.report import AttributionReport
+from toolablate.traces.analysis.ladder import has_ladder, ladders
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Condition, Resumption, Trace
+from toolablate.traces.store import Store
+from toolablate.traces.terminal.numbers import counted, dollars
+from toolablate.traces.terminal.plain import ID_CHARS, one_line
+
+Reason = Literal["counterfactual", "failed", "no_tools", "unscored"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unexplained:
+    """A trial of which there is nothing to explain, and why; `parent` is the trial that a counterfactual goes on
+    from, `event` from where."""
+
+    trial: str
+    reason: Reason
+    parent: str = ""
+    event: int = 0
+
+
+def read_report(
+    store: Path,
+    *,
+    run: str = "latest",
+    models: Sequence[str] = (),
+    conditions: Sequence[str] = (),
+    scorer: str | None = None,
+) -> AttributionReport:
+    """Of the trials that one run called for (`latest`, or the beginning of its id), or of `all` that the store holds.
+    Nobody is asked anything. Raises InputError for a run, scorer or name that is not there; StoreError."""
+    with Store(store) as opened, opened.at_one_moment():
+        trials = paired(opened, run=run, scorer=scorer)
+        labelled = opened.conditions_of(trials.observations)
+    _require_known("--model", models, {seen.model for seen in trials.observations})
+    _require_known("--condition", conditions, {name for name, each in labelled.items() if has_ladder(each)})
+    gathered = explained(store, run=run, models=tuple(models), conditions=tuple(conditions), scorer=scorer)
+    warned = (f"{trials.warning[:1].upper()}{trials.warning[1:]}.",) if trials.warning else ()
+    return AttributionReport(
+        design=gathered.design,
+        ledgers=gathered.ledgers,
+        floors=tuple(_floors(trials.observations, labelled, trials.baseline, gathered.ledgers)),
+        explained=gathered.explained,
+        unreplayed=gathered.unreplayed,
+        simulated=frozenset(seen.model for seen in trials.observations if seen.simulated),
+        notes=(*gathered.notes, *warned),
+    )
+
+
+def read_explanation(store: Path, trial: str) -> Explanation | Unexplained:
+    """Of the trial whose id begins so. Raises InputError where there is none, or several; StoreError."""
+    with Store(store) as opened:
+        trace = opened.trace(trial)
+        condition = opened.condition(trace.trial.condition)
+        question = opened.question(trace.trial.question)
+        simulated = opened.model(trace.trial.model).provider == "simulated"
+        if (nothing := _unexplained(trace, condition, scored=bool(opened.scores(trace.trial.id)))) is not None:
+            return nothing
+    found = explained(store, run="all", trial=trace.trial.id).explained
+    if not found:
+        return Unexplained(trace.trial.id, "unscored")
+    return Explanation(
+        explained=found[0],
+        question=question,
+        conversation=trace.events,
+        outcome=trace.outcome,
+        repeat=trace.trial.repeat,
+        store=str(store),
+        simulated=simulated,
+    )
+
+
+def unexplained_json(of: Unexplained) -> str:
+    return json.dumps({"trial": of.trial, "explained": None, "reason": of.reason, "parent": of.parent or None})
+
+
+def _require_known(option: str, names: Sequence[str], there: Set[str]) -> None:
+    for name in names:
+        if name not in there:
+            known = ", ".join(one_line(each, max_chars=80) for each in sorted(there)) or "none"
+            raise InputError(
+                f"{option}: no trial with tools can be explained of {one_line(name, max_chars=80)!r}",
+                hint=f"Those that are there: {known}.",
+                code=f"unknown_{option.removeprefix('--')}",
+            )
+
+
+def _unexplained(trace: Trace, condition: Condition, *, scored: bool) -> Unexplained | None:
+    resumed: Resumption | None = condition.resumed
+    if resumed is not None:
+        return Unexplained(trace.trial.id, "counterfactual", resumed.trial, resumed.event)
+    if not trace.scorable:
+        return Unexplained(trace.trial.id, "failed")
+    if not condition.tools:
+        return Unexplained(trace.trial.id, "no_tools")
+    return None if scored else Unexplained(trace.trial.id, "unscored")
+
+
+def _floors(
+    observations: Sequence[Observation], conditions: dict[str, Condition], baseline: str, found: Sequence[Ledger]
+) -> Iterator[Floor]:
+    """Of each ledger, against what its effect is measured from: the first arm of its condition's ladder; where it has
+    none, a condition without tools and words, the baseline if it is one."""
+    first = {ladder.toolset: ladder.arms["none"] for ladder in ladders(conditions)}
+    bare = [name for name, each in conditions.items() if not each.tools and not each.prompt]
+    for ledger in found:
+        before = first.get(ledger.condition) or (baseline if baseline in bare else next(iter(bare), baseline))
+        both = (before, ledger.condition)
+        seen = [each for each in observations if each.model == ledger.model and each.condition in both]
+        if any(each.condition == before for each in seen):
+            yield from floors(seen, before)
+
+
+def why_not(of: Unexplained, store: Path) -> Iterator[str]:
+    """Sentences that say why there is nothing to explain, and what to look at."""
+    at, trial = shlex.quote(str(store)), of.trial[:ID_CHARS]
+    match of.reason:
+        case "counterfactual":
+            parent = of.parent[:ID_CHARS]
+            yield f"Trial {trial} is a replay of trial {parent}, from its event {of.event} on with a change."
+            yield f"What it was made for is explained there: toolablate explain {at} {parent}"
+        case "failed":
+            yield f"Trial {trial} failed by its infrastructure, so that it says nothing of the model or its tools."
+            yield "The same run does it again: toolablate run PLAN"
+        case "no_tools":
+            yield f"Trial {trial} had no tools: there is nothing that tools could have done to it."
+            yield f"Trials with tools are listed by: toolablate attribute {at} --list"
+        case "unscored":
+            yield f"Trial {trial} has no score that counts, so that nobody knows whether it is wrong."
+            yield f"What was said: toolablate show {at} {trial}"
+
+
+def replays_told(done: Attributed) -> Iterator[str]:
+    """What an attribution by replay has run, what it could not, and what is left."""
+    spent = "at a cost that is not known" if done.estimated_usd is None else f"for about {dollars(done.estimated_usd)}"
+    made = counted(done.replays - done.missing, "replay")
+    yield f"{counted(done.chosen, 'trial')} chosen by lot, {made} there; what was run now was {spent}."
+    for each in done.refused:
+        yield f"{counted(each.replays, 'replay')} ({each.purpose}) cannot be made: {one_line(each.message)}"
+    if done.missing:
+        yield f"{counted(done.missing, 'replay')} missing; the same command goes on from there."

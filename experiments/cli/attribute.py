@@ -1,0 +1,214 @@
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from toolablate.traces.analysis.attribution.report import AttributionReport
+    from toolablate.traces.records import ReplayDesign
+
+
+@click.command("attribute")
+@click.argument("store", type=click.Path(path_type=Path))
+@click.option(
+    "--run",
+    metavar="ID",
+    default="latest",
+    show_default=True,
+    help='The trials that one run called for: its id, "latest", or "all" that the store holds.',
+)
+@click.option("--model", "models", metavar="NAME", multiple=True, help="Only this model. May be given several times.")
+@click.option("--condition", "conditions", metavar="NAME", multiple=True, help="Only this condition; likewise.")
+@click.option("--scorer", metavar="NAME", help="Use the scores of this scorer; by default the latest run's.")
+@click.option("--replay", is_flag=True, help="First replay what the options below ask for and is not there yet.")
+@click.option(
+    "--failures",
+    type=click.FloatRange(0, 1),
+    default=1.0,
+    show_default=True,
+    help="Share of wrong trials to replay, chosen by lot.",
+)
+@click.option(
+    "--successes",
+    type=click.FloatRange(0, 1),
+    default=0.3,
+    show_default=True,
+    help="Share of right trials to replay; without some, gains stay unresolved.",
+)
+@click.option(
+    "--samples", type=click.IntRange(1), default=8, show_default=True, help="Answers asked for after each step."
+)
+@click.option(
+    "--rollouts", type=click.IntRange(1), default=4, show_default=True, help="Runs of everything else that is replayed."
+)
+@click.option(
+    "--steps",
+    type=click.Choice(["all", "bisect"]),
+    default="all",
+    show_default=True,
+    help="Ask after every step, or only where a bisection wants to know.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the lot.")
+@click.option("--plan", type=click.Path(path_type=Path), help="The plan of the trials, where its paths have moved.")
+@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Refuse what would cost more.")
+@click.option("--live", is_flag=True, help="Let replays ask the web and other programs for what was not recorded.")
+@click.option(
+    "--judge", "judges", metavar="NAME", multiple=True, help="Have this judge of the plan read wrong trials first."
+)
+@click.option("--list", "all_trials", is_flag=True, help="List all wrong trials, not only the first.")
+@click.option("--json", "as_json", is_flag=True, help="Print ledgers and trials as JSON.")
+@click.option("--csv", type=click.Path(path_type=Path, dir_okay=False), help="Also write the ledgers to a CSV file.")
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also draw the ledgers into a file: .svg, .png or .pdf.",
+)
+@click.pass_context
+def command(context: click.Context, /, store: Path, **given: Any) -> None:
+    """Say why the tools in STORE changed scores: by which mechanisms, trial by trial and in sum.
+
+    Per model and condition with tools: the effect against no tools, the flips beside those of chance, and the
+    mechanisms that sum to the effect, in points with intervals; what is not known is in `unresolved`. Then the wrong
+    trials, with the mechanism, the method by which it is known, and the events that are its evidence.
+
+    Reads what is there and asks nobody. With --replay, trials that are chosen by lot are replayed with one thing
+    changed at a time; what that will cost is told first. With --judge, a judge reads the wrong trials. Exits with 1 if
+    replays or judgements are left undone.
+    """
+    from rich.console import Console
+
+    from toolablate.experiments.attribution_view import read_report
+
+    _refuse_unused(context)
+    if given["plot"] is not None:
+        _require_plot(given["plot"])
+    undone = _asked(store, given)
+    report = read_report(
+        store, run=given["run"], models=given["models"], conditions=given["conditions"], scorer=given["scorer"]
+    )
+    _write(report, given["csv"], given["plot"])
+    if given["as_json"]:
+        from toolablate.traces.analysis.attribution.tables import attribution_json
+
+        click.echo(attribution_json(report))
+    else:
+        from toolablate.traces.terminal.attribution import attribution_view
+
+        Console().print(attribution_view(report, all_trials=given["all_trials"]))
+    raise SystemExit(1 if undone else 0)
+
+
+def _refuse_unused(context: click.Context) -> None:
+    """An option of replays says nothing without --replay, and would be taken for done."""
+    from click.core import ParameterSource
+
+    from toolablate.traces.errors import InputError
+
+    asked, judged = context.params["replay"], bool(context.params["judges"])
+    replays = ["failures", "successes", "samples", "rollouts", "steps", "seed", "live"]
+    spending = ["plan", "max_cost"]
+    unused = [*([] if asked else replays), *([] if asked or judged else spending)]
+    for name in unused:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(
+                f"{option} says how trials are replayed, and nothing is replayed",
+                hint=f"add --replay, or leave {option} out",
+                code="usage",
+            )
+
+
+def _require_plot(plot: Path) -> None:
+    from toolablate.experiments.exporting import refuse_store
+    from toolablate.traces.plots import require_plots
+
+    require_plots(plot)
+    refuse_store(plot, "--plot")
+
+
+def _asked(store: Path, given: dict[str, Any]) -> bool:
+    """Replays and judges, where they are wanted. Returns whether something is left undone."""
+    from rich.console import Console
+
+    told = Console(stderr=True)
+    left: float | None = given["max_cost"]
+    undone = False
+    try:
+        # Judges first: a name that is none is then refused before anything is spent.
+        if given["judges"]:
+            undone, spent = _judged(store, given, left, told)
+            left = None if left is None else max(0.0, left - (spent or 0.0))
+        if given["replay"]:
+            undone = _replayed(store, given, left, told) or undone
+    except KeyboardInterrupt:
+        told.print("Stopped; what was finished is kept, and the same command goes on from there.")
+        raise SystemExit(1) from None
+    return undone
+
+
+def _replayed(store: Path, given: dict[str, Any], max_cost: float | None, console: "Console") -> bool:
+    from toolablate.experiments.attributing.running import attribute
+    from toolablate.experiments.attribution_view import replays_told
+    from toolablate.experiments.progress import RunProgress
+
+    with RunProgress(console) as progress:
+        done = attribute(
+            store,
+            _design(given),
+            models=given["models"],
+            conditions=given["conditions"],
+            run=given["run"],
+            plan=given["plan"],
+            max_cost=max_cost,
+            live=given["live"],
+            watcher=progress,
+        )
+    for line in replays_told(done):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return bool(done.missing or done.stopped)
+
+
+def _design(given: dict[str, Any]) -> "ReplayDesign":
+    from toolablate.traces.records import ReplayDesign
+
+    names = ("failures", "successes", "samples", "rollouts", "steps", "seed")
+    return ReplayDesign(**{name: given[name] for name in names}, scorer=given["scorer"] or "")
+
+
+def _judged(
+    store: Path, given: dict[str, Any], max_cost: float | None, console: "Console"
+) -> tuple[bool, float | None]:
+    """Whether something is left undone, and what it was thought to cost."""
+    from toolablate.experiments.diagnosing import diagnose, diagnoses_told
+    from toolablate.experiments.progress import RunProgress
+
+    with RunProgress(console) as progress:
+        done = diagnose(
+            store,
+            judges=given["judges"],
+            scorer=given["scorer"] or "",
+            models=given["models"],
+            conditions=given["conditions"],
+            run=given["run"],
+            plan=given["plan"],
+            max_cost=max_cost,
+            watcher=progress,
+        )
+    for line in diagnoses_told(done):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return bool(done.missing or done.stopped), done.estimated_usd
+
+
+def _write(report: "AttributionReport", csv: Path | None, plot: Path | None) -> None:
+    from toolablate.experiments.exporting import export, make_folder
+    from toolablate.traces.analysis.attribution.tables import ledgers_csv
+
+    if csv is not None:
+        export(ledgers_csv(report.ledgers, report.simulated), csv, "--csv")
+    if plot is not None:
+        from toolablate.traces.plots import draw_ledgers
+
+        make_folder(plot, "--plot")
+        draw_ledgers(report.ledgers, plot, simulated=report.simulated)

@@ -1,0 +1,35 @@
+from pathlib import Path
+
+import click
+
+
+@click.command("explain")
+@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("trial")
+@click.option("--json", "as_json", is_flag=True, help="Print all evidence as JSON.")
+def command(store: Path, trial: str, as_json: bool) -> None:
+    """Say on one page why TRIAL of STORE went as it did, with tools.
+
+    What the model said without tools, what it did step by step and what it believed after each step, where that
+    turned and what turned it, what happens otherwise, the mechanism with the method by which it is known, and what is
+    not known. Beliefs and what happens otherwise are there for trials that were replayed: `attribute --replay`. Nothing
+    is asked of anyone.
+    """
+    from rich.console import Console
+
+    from toolablate.experiments.attribution_view import Unexplained, read_explanation, unexplained_json, why_not
+    from toolablate.traces.analysis.attribution.tables import explained_json
+    from toolablate.traces.terminal.attribution import explanation_view
+
+    found = read_explanation(store, trial)
+    if isinstance(found, Unexplained):
+        if as_json:
+            click.echo(unexplained_json(found))
+        else:
+            for line in why_not(found, store):
+                Console().print(line, markup=False, highlight=False, soft_wrap=True)
+        return
+    if as_json:
+        click.echo(explained_json(found.explained))
+        return
+    Console().print(explanation_view(found))
