@@ -52,12 +52,13 @@ class Parts:
     mechanisms: Mapping[Mechanism, float]
 
 
-def levels(world: World, run: Run) -> Levels:
+def levels(world: World, run: Run, found: Mapping[ArmKind, float]) -> Levels:
+    """`found` are the `arms` of the world."""
     believes = world.believed(run)[world.right]
     extended = world.level(extension(world, run)) if run.limit else believes
     repaired = world.level(repair(world, run)) if run.fault is not None else extended
     return Levels(
-        arms=arms(world),
+        arms=found,
         observed=believes * world.in_form(run),
         mended=believes,
         extended=extended,

@@ -1,7 +1,7 @@
 """What tools give for the calls of scenes, read from the trials of a store."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +12,8 @@ from toolablate.traces.records import Condition, ModelCall, ToolCall, Trace
 
 Mode = Literal["real", "placebo", "sham"]
 Offers = Mapping[CallKind, Offer]
+
+_Key = tuple[str, Mode, CallKind, str]
 
 INJECTED = "injected_failure"
 """The error of a call that the intervention `fail` answers in place of its tool."""
@@ -32,40 +34,33 @@ class Made:
         return Result(self.kind, self.output)
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
-    """What an output depends on: of a cell, also all cells before it."""
-
-    question: str
-    mode: Mode
-    kind: CallKind
-    asked: str
-    cells: tuple[str, ...]
-
-
 class Outputs:
-    """Of the calls of one store's trials, by question, under real tools and stand-ins."""
+    """Of the calls of one store's trials, by question, under real tools and stand-ins.
+
+    A cell of code may depend on the cells before it. Of several outputs of one cell that after the most of them counts,
+    so a cell that needs another one should not be in a scene whose calls fail at random.
+    """
 
     def __init__(self, traces: Iterable[tuple[Trace, str, Condition]]) -> None:
         """`traces` with the id of their question's record and their condition."""
-        self._known: dict[_Key, str] = {}
+        self._known: dict[_Key, tuple[int, str]] = {}
         for trace, question, condition in traces:
-            for key, output in _given(trace, question, condition):
-                self._known.setdefault(key, output)
+            for key, cells, output in _given(trace, question, condition):
+                if key not in self._known or self._known[key][0] < cells:
+                    self._known[key] = (cells, output)
 
-    def of(self, scene: Scene, mode: Mode, kind: CallKind, asked: str, before: Sequence[Made]) -> str:
-        """What a call gives after those that were made before it.
+    def of(self, scene: Scene, mode: Mode, kind: CallKind, asked: str) -> str:
+        """What a call gives.
 
         What no trial has seen is taken to hold every phrase that the scene waits for, where tools are real; under a
         placebo, to fail as the real call does and to hold nothing else; and to be empty as a sham.
         """
-        cells = tuple(made.asked for made in before if made.kind == "code" and not made.broken)
-        key = _Key(scene.question, mode, kind, asked, cells if kind == "code" and mode != "sham" else ())
+        key = (scene.question, mode, kind, asked)
         if key in self._known:
-            return self._known[key]
+            return self._known[key][1]
         if mode == "real":
             return "\n".join(_phrases(scene, kind))
-        real = Result(kind, self.of(scene, "real", kind, asked, before)) if mode == "placebo" else None
+        real = Result(kind, self.of(scene, "real", kind, asked)) if mode == "placebo" else None
         return "Error: " if real is not None and real.failed else ""
 
 
@@ -84,22 +79,21 @@ def calls_of(trace: Trace) -> Iterator[tuple[ToolCall, Made]]:
             yield event, Made(kind, asked, event.output, broken=event.error == INJECTED)
 
 
-def _given(trace: Trace, question: str, condition: Condition) -> Iterator[tuple[_Key, str]]:
+def _given(trace: Trace, question: str, condition: Condition) -> Iterator[tuple[_Key, int, str]]:
+    """What each call gave, and how many cells of code had been run before."""
     names = {use.name for use in condition.interventions}
     mode: Mode = "sham" if "sham" in names else "placebo" if "placebo" in names else "real"
     if names & {"oracle", "adversarial"}:
         return
-    cells: list[str] = []
+    cells = 0
     for event, made in calls_of(trace):
         if made.broken:
             continue
-        before = tuple(cells) if made.kind == "code" and mode != "sham" else ()
-        yield _Key(question, mode, made.kind, made.asked, before), made.output
+        yield (question, mode, made.kind, made.asked), cells, made.output
         if mode == "placebo":
             real = event.original.output if event.original else event.output
-            yield _Key(question, "real", made.kind, made.asked, before), real
-        if made.kind == "code":
-            cells.append(made.asked)
+            yield (question, "real", made.kind, made.asked), cells, real
+        cells += made.kind == "code"
 
 
 def _phrases(scene: Scene, kind: CallKind) -> Iterator[str]:

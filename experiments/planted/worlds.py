@@ -7,6 +7,7 @@ from toolablate.agents.simulated.planted.mind import (
     Influence,
     Situation,
     believed,
+    fits,
     influences,
     script_turns,
 )
@@ -37,11 +38,9 @@ class Run:
     @property
     def fault(self) -> int | None:
         """The first call that failed by an intervention while no later call to its tool worked."""
-        for place, made in enumerate(self.made):
-            later = (other for other in self.made[place + 1 :] if other.kind == made.kind)
-            if made.broken and all(other.result.failed for other in later):
-                return place
-        return None
+        kinds = {made.kind for made in self.made}
+        faults = (_last_fault(self.made, kind) for kind in kinds)
+        return min((place for place in faults if place is not None), default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,8 @@ class Way:
 
 
 def runs(world: World, way: Way) -> list[tuple[float, Run]]:
-    """All runs with their probabilities, which sum to 1. Of limits those of turns and of tool calls are known."""
+    """All runs with their probabilities, which sum to 1; of runs that come to the same, one stands for all. Of limits
+    those of turns and of tool calls are known."""
     turns = [turn for _, turn in script_turns(world.scene, frozenset(world.offers))]
     going, ended = [(1.0, Run())], list[tuple[float, Run]]()
     for turn in turns:
@@ -107,14 +107,51 @@ def _through(world: World, way: Way, run: Run, turn: Turn) -> Iterator[tuple[flo
     branches = [(1.0, run.made)]
     left = max(way.budget.tool_calls - len(run.made), 0)
     for call in turn.calls[:left]:
-        branches = [
-            (p * q, (*made, more))
-            for p, made in branches
-            for q, more in _called(world, way, call.kind, call.text, made)
-        ]
+        branches = _merged(
+            world,
+            [
+                (p * q, (*made, more))
+                for p, made in branches
+                for q, more in _called(world, way, call.kind, call.text, made)
+            ],
+        )
     limit: Limit | None = "tool_calls" if left < len(turn.calls) else None
     for p, made in branches:
         yield p, Run(run.turns + 1, made, limit)
+
+
+def _merged(world: World, branches: Sequence[tuple[float, tuple[Made, ...]]]) -> list[tuple[float, tuple[Made, ...]]]:
+    """One for all that move the belief alike, before their first fault and in all."""
+    if len(branches) < 2:
+        return list(branches)
+    found: dict[object, tuple[float, tuple[Made, ...]]] = {}
+    for p, made in branches:
+        marks = _marks(world, made), *(_fault_of(world, made, kind) for kind in sorted(world.offers))
+        before, kept = found.get(marks, (0.0, made))
+        found[marks] = (before + p, kept)
+    return list(found.values())
+
+
+def _fault_of(world: World, made: tuple[Made, ...], kind: CallKind) -> object:
+    place = _last_fault(made, kind)
+    return None if place is None else (place, _marks(world, made[:place]))
+
+
+def _last_fault(made: Sequence[Made], kind: CallKind) -> int | None:
+    """The first call of a kind that an intervention broke, of those after which none of that kind worked."""
+    found: int | None = None
+    for place, each in enumerate(made):
+        if each.kind == kind:
+            found = None if not each.result.failed else place if found is None and each.broken else found
+    return found
+
+
+def _marks(world: World, made: Sequence[Made]) -> tuple[object, ...]:
+    """What results do to a belief, now and as far as it depends on what is still to come."""
+    results = [each.result for each in made]
+    reactions = (each for script in world.scene.scripts.values() for each in script.reactions)
+    last = {each.kind: each.failed for each in results}
+    return (tuple(fits(each, results) for each in reactions), tuple(sorted(last.items())))
 
 
 def _called(
@@ -128,7 +165,7 @@ def _called(
         yield broken, Made(kind, asked, message, broken=True)
     if broken < 1:
         mode = way.modes.get(TOOLSET_OF[kind], "real")
-        yield 1 - broken, Made(kind, asked, world.outputs.of(world.scene, mode, kind, asked, before))
+        yield 1 - broken, Made(kind, asked, world.outputs.of(world.scene, mode, kind, asked))
 
 
 def _failing(world: World, kind: CallKind, before: Sequence[Made]) -> tuple[float, str]:

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from toolablate.agents.session import NOT_ALLOWED, NOT_EXECUTED
@@ -37,7 +38,7 @@ class Result:
 
     @property
     def failed(self) -> bool:
-        return _FAILED.search(self.text) is not None
+        return _failed(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +83,15 @@ def situation(request: ModelRequest) -> Situation:
 def script_turns(scene: Scene, kinds: Collection[CallKind]) -> tuple[tuple[Toolset, Turn], ...]:
     """The turns of a model whose tools can make calls of these kinds, without the calls that they cannot make."""
     possible = (
-        (toolset, turn.model_copy(update={"calls": tuple(call for call in turn.calls if call.kind in kinds)}))
+        (toolset, turn, tuple(call for call in turn.calls if call.kind in kinds))
         for toolset, script in offered_scripts(scene, kinds)
         for turn in script.turns
     )
-    return tuple((toolset, turn) for toolset, turn in possible if turn.calls)
+    return tuple(
+        (toolset, turn if calls == turn.calls else turn.model_copy(update={"calls": calls}))
+        for toolset, turn, calls in possible
+        if calls
+    )
 
 
 def offered_scripts(scene: Scene, kinds: Collection[CallKind]) -> tuple[tuple[Toolset, Script], ...]:
@@ -105,7 +110,7 @@ def influences(scene: Scene, now: Situation) -> tuple[Influence, ...]:
         if turns:
             found.append(Influence("called", toolset, script.called))
         found += [Influence("commits", toolset, turn.commits) for turn in turns]
-        fitting = (reaction for reaction in script.reactions if _fits(reaction, now.results))
+        fitting = (reaction for reaction in script.reactions if fits(reaction, now.results))
         found += [Influence(reaction.when, toolset, reaction.moves) for reaction in fitting]
     return tuple(each for each in found if each.moves)
 
@@ -150,12 +155,22 @@ def _results(messages: Sequence[Message], offers: Mapping[CallKind, Offer]) -> I
             yield Result(kind, message.content)
 
 
-def _fits(reaction: Reaction, results: Sequence[Result]) -> bool:
+def fits(reaction: Reaction, results: Sequence[Result]) -> bool:
+    """Whether these results, in order, are what it reacts to."""
     of_kind = [result for result in results if result.kind == reaction.kind]
     if reaction.when == "fail":
         return bool(of_kind) and of_kind[-1].failed
-    phrase = reaction.phrase.casefold()
-    return any(phrase in result.text.casefold() for result in of_kind)
+    return any(_holds(result.text, reaction.phrase) for result in of_kind)
+
+
+@lru_cache(maxsize=20_000)
+def _holds(text: str, phrase: str) -> bool:
+    return phrase.casefold() in text.casefold()
+
+
+@lru_cache(maxsize=20_000)
+def _failed(text: str) -> bool:
+    return _FAILED.search(text) is not None
 
 
 def _asked(messages: Sequence[Message]) -> Asked:
