@@ -23,6 +23,9 @@ Story = Literal[
 TURNS = 6
 """Of the budget of every condition. A script of five turns is near it; one that the budget stops has more."""
 
+_BEYOND = 0.5
+"""What a result beyond the budget says for the right answer, in nats, on top of what makes up for the way there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Told:
@@ -124,7 +127,7 @@ def _too_long(writer: Writer, prior: Nats) -> Block:
     """The model goes astray at first, and what would bring it back is beyond the budget."""
     case, rng = writer.case, writer.rng
     astray = toward(prior, rng.choice(_wrong(case)), rng)
-    back = {letter: -nats for letter, nats in astray.items()}
+    back = {case.right: _BEYOND, **{letter: -nats for letter, nats in astray.items()}}
     if writer.toolset == "code":
         first = Block((writer.turn([("code", cells.harmless(case, rng).text)], astray),))
         last = writer.computed(cells.general(case, rng), back)

@@ -1,0 +1,48 @@
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from toolablate.traces.records import Method
+
+
+@click.command("score")
+@click.argument("store", type=click.Path(path_type=Path))
+@click.option(
+    "--method",
+    type=click.Choice(["replay", "trace"]),
+    default="replay",
+    show_default=True,
+    help="Whose attributions: by counterfactuals, or by the rules over traces alone.",
+)
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="What `planted make` wrote, where it is not where it was.",
+)
+@click.option(
+    "--samples", type=click.IntRange(0), default=60, show_default=True, help="Samples of questions, for the coverage."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of these samples and of guesses.")
+@click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
+def command(store: Path, method: "Method", folder: Path | None, samples: int, seed: int, as_json: bool) -> None:
+    """Hold the attributions of STORE against what was planted.
+
+    STORE is that of a plan of `planted make`, run, and replayed by `toolablate attribute STORE --replay`. The truth of
+    each trial is computed from the scenes, and of no replay: its cause by the same draw put to the belief without one
+    thing after another, the step at which the belief falls, and the exact shares of all mechanisms.
+    """
+    from toolablate.experiments.planted.scoring import score_planted
+
+    score = score_planted(store, folder=folder, method=method, samples=samples, seed=seed)
+    if as_json:
+        from toolablate.experiments.planted.view import planted_json
+
+        click.echo(planted_json(score))
+        return
+    from rich.console import Console
+
+    from toolablate.experiments.planted.view import planted_view
+
+    Console().print(planted_view(score))

@@ -1,0 +1,216 @@
+"""Holds a store's attributions and ledgers against what is true of its simulated models."""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolablate.experiments.explaining import Gathered, explained
+from toolablate.experiments.planted.covering import Coverage, coverage, over_samples
+from toolablate.experiments.planted.labels import read_distractions
+from toolablate.experiments.planted.making import LABELS
+from toolablate.experiments.planted.truth import ConditionTruth, TrialTruth, Truth, truth_of
+from toolablate.traces.analysis.attribution.evidence import Explained
+from toolablate.traces.analysis.attribution.proof import (
+    Bin,
+    Cause,
+    Rates,
+    Verdict,
+    blamed,
+    calibration_error,
+    cause_of,
+    confusion,
+    f1_scores,
+    guessed_f1,
+    guessed_step,
+    macro_f1,
+    majority_f1,
+    reliability,
+    said_of,
+    share_error,
+    step_rates,
+)
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Attribution, Distraction, Method, SimulatedModel
+from toolablate.traces.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """The mean distance of a ledger's mechanisms from the true ones, in points: from what the trials come to given
+    their answers (`realised`), and from what any number of repeats would tend to (`expected`)."""
+
+    model: str
+    condition: str
+    mechanisms: int
+    realised: float
+    expected: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedScore:
+    """How good one method is.
+
+    wrong       trials of conditions with tools that are wrong; `verdicts` of these have an attribution by the method
+    right       trials of these conditions that are right
+    macro_f1    over the classes that are true or said; `at_best` is that of whoever knows all that can be known of a
+                trial but the draw of its answer
+    shares      by model and condition
+    whole       coverage of the 90 % intervals, over mechanisms x conditions; of what repeats tend to
+    sampled     the same over samples of the questions; of what the trials of all come to
+    blamed      share of pure churn for which a tool is blamed
+    """
+
+    method: Method
+    right: int
+    wrong: int
+    verdicts: int
+    macro_f1: float
+    at_best: float
+    majority: float
+    guessed: float
+    f1: Mapping[Cause, float]
+    confusion: Mapping[Cause, Mapping[Cause | None, int]]
+    steps: Rates
+    guessed_step: float | None
+    calibration_error: float | None
+    reliability: tuple[Bin, ...]
+    blamed: float | None
+    shares: tuple[Shares, ...]
+    whole: Coverage
+    sampled: Coverage
+    notes: tuple[str, ...]
+
+
+def score_planted(
+    store: Path, *, folder: Path | None = None, method: Method = "replay", samples: int = 60, seed: int = 0
+) -> PlantedScore:
+    """Of all trials of conditions with tools. `folder` is the one that `make_planted` wrote, by default the one in
+    which the scenes lay when the plan was run; `samples` are drawn of the questions for the coverage.
+
+    Raises InputError where the store holds no trial whose truth is known, nothing that the method says, or where what
+    was planted cannot be read.
+    """
+    with Store(store) as opened:
+        known = truth_of(opened, None if folder is None else folder / "scenes.jsonl")
+        scenes = next((Path(each.scenes) for each in opened.models() if isinstance(each, SimulatedModel)), Path())
+    if not known.trials:
+        raise InputError(
+            f"{store} holds no trial with tools of a model that acts out scenes",
+            hint="`toolablate planted make` writes a plan with such a model",
+            code="no_truth",
+        )
+    distractions = read_distractions((folder or scenes.parent) / LABELS)
+    gathered = explained(store)
+    pairs = _pairs(known, gathered)
+    verdicts = [
+        _verdict(true, said, distractions)
+        for true, each in pairs
+        if true.mechanism is not None and (said := _said(each, method)) is not None
+    ]
+    if not verdicts:
+        hint = (
+            "`toolablate attribute STORE --replay` replays them" if method == "replay" else "all its trials are right"
+        )
+        raise InputError(f"{store} holds no wrong trial with an attribution by {method}", hint=hint, code="no_verdicts")
+    return _score(method, known, gathered, pairs, verdicts, distractions, samples, seed)
+
+
+def _score(
+    method: Method,
+    known: Truth,
+    gathered: Gathered,
+    pairs: Sequence[tuple[TrialTruth, Explained]],
+    verdicts: Sequence[Verdict],
+    distractions: Mapping[str, Distraction],
+    samples: int,
+    seed: int,
+) -> PlantedScore:
+    wrong = [true for true, _ in pairs if true.mechanism is not None]
+    falling = [(true.flip, len(true.steps)) for true in wrong if true.flip is not None]
+    return PlantedScore(
+        method=method,
+        right=len(pairs) - len(wrong),
+        wrong=len(wrong),
+        verdicts=len(verdicts),
+        macro_f1=macro_f1(verdicts),
+        at_best=macro_f1([_best(true, distractions) for true in wrong]),
+        majority=majority_f1(verdicts),
+        guessed=guessed_f1(verdicts, seed=seed),
+        f1=f1_scores(verdicts),
+        confusion=confusion(verdicts),
+        steps=step_rates(verdicts),
+        guessed_step=guessed_step(falling),
+        calibration_error=calibration_error(verdicts),
+        reliability=tuple(reliability(verdicts)),
+        blamed=blamed(verdicts),
+        shares=tuple(_shares(known.conditions, gathered)),
+        whole=coverage(gathered.ledgers, {(each.model, each.condition): each.expected for each in known.conditions}),
+        sampled=over_samples(pairs, samples, seed),
+        notes=gathered.notes,
+    )
+
+
+def _pairs(known: Truth, gathered: Gathered) -> list[tuple[TrialTruth, Explained]]:
+    by_trial = {each.evidence.score.trial: each for each in gathered.explained}
+    return [(true, by_trial[true.trial]) for true in known.trials if true.trial in by_trial]
+
+
+def _said(found: Explained, method: Method) -> Attribution | None:
+    every = (found.attribution, *found.hypotheses)
+    return next((each for each in every if each is not None and each.method == method), None)
+
+
+def _verdict(true: TrialTruth, said: Attribution, distractions: Mapping[str, Distraction]) -> Verdict:
+    return Verdict(
+        truth=_true_cause(true, distractions),
+        said=said_of(said),
+        confidence=said.confidence,
+        true_step=true.flip,
+        said_step=_step(true.steps, said.turned_at),
+    )
+
+
+def _true_cause(true: TrialTruth, distractions: Mapping[str, Distraction]) -> Cause:
+    assert true.mechanism is not None
+    cause = cause_of(true.mechanism, distractions.get(true.question))
+    assert cause is not None
+    return cause
+
+
+def _best(true: TrialTruth, distractions: Mapping[str, Distraction]) -> Verdict:
+    """What is said by whoever knows the beliefs and not the draw."""
+    likely: Counter[Cause | None] = Counter()
+    for mechanism, chance in true.chances.items():
+        likely[cause_of(mechanism, distractions.get(true.question))] += chance  # type: ignore[assignment]
+    ((cause, confidence),) = likely.most_common(1)
+    return Verdict(_true_cause(true, distractions), cause, confidence)
+
+
+def _step(steps: Sequence[int], event: int | None) -> int | None:
+    """The last step that is not after the event."""
+    return None if event is None else max(bisect_right(steps, event) - 1, 0)
+
+
+def _shares(conditions: Sequence[ConditionTruth], gathered: Gathered) -> list[Shares]:
+    true = {(each.model, each.condition): each for each in conditions}
+    found: list[Shares] = []
+    for ledger in gathered.ledgers:
+        each = true.get((ledger.model, ledger.condition))
+        if each is None:
+            continue
+        said = {account.name: account.points for account in ledger.mechanisms}
+        realised = {name: 100 * share for name, share in each.realised.mechanisms.items()}
+        expected = {name: 100 * share for name, share in each.expected.mechanisms.items()}
+        names = said.keys() | realised.keys() | expected.keys()
+        found.append(
+            Shares(
+                model=ledger.model,
+                condition=ledger.condition,
+                mechanisms=len(names),
+                realised=share_error(said, realised, names),  # type: ignore[arg-type]
+                expected=share_error(said, expected, names),  # type: ignore[arg-type]
+            )
+        )
+    return found

@@ -1,0 +1,133 @@
+"""The score of an attribution as tables."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from toolablate.experiments.planted.aims import Figure, figures_of
+from toolablate.experiments.planted.scoring import PlantedScore
+from toolablate.traces.analysis.attribution.proof import CAUSES
+from toolablate.traces.terminal import numbers
+from toolablate.traces.terminal.fitted import Fitted, figures, names
+from toolablate.traces.terminal.simulated import simulated_banner
+
+_SHORT = {
+    "misleading_adoption": "misled",
+    "existence_as_norm": "norm",
+    "lock_in": "lock-in",
+    "tool_fault": "fault",
+    "budget": "budget",
+    "format": "format",
+    "availability": "avail.",
+    "churn": "churn",
+    "own_error": "own",
+}
+
+
+def planted_json(score: PlantedScore) -> str:
+    """The fields of the record, with the figures that have an aim; what is unknown is null, what has no verdict
+    "none"."""
+    found: dict[str, Any] = asdict(score)
+    found["confusion"] = {
+        cause: {str(said or "none"): count for said, count in row.items()} for cause, row in score.confusion.items()
+    }
+    found["figures"] = [{**asdict(each), "met": each.met} for each in figures_of(score)]
+    return json.dumps(found, ensure_ascii=False, indent=2)
+
+
+def planted_view(score: PlantedScore) -> RenderableType:
+    shown = list(figures_of(score))
+    return Group(
+        _title(f"Attribution by {score.method} against what was planted"),
+        simulated_banner(),
+        _figures(shown),
+        _title("What is said (across) of what is true (down)"),
+        _confusion(score),
+        Padding(Text("\n".join(_footnotes(score)), style="dim"), (0, 1, 1, 1)),
+    )
+
+
+def _title(text: str) -> Text:
+    return Text(f" {text}", style="bold", overflow="fold")
+
+
+def _figures(shown: list[Figure]) -> Fitted:
+    return Fitted(
+        (
+            names("", [Text(each.what) for each in shown]),
+            figures("found", [Text(_written(each, each.found), style="bold") for each in shown]),
+            figures("aim", [_aim(each) for each in shown]),
+            figures("", ["" if each.met is None else "met" if each.met else "missed" for each in shown]),
+            figures("at best", [_or_blank(each, each.at_best) for each in shown]),
+            figures("majority", [_or_blank(each, each.majority) for each in shown]),
+            figures("guess", [_or_blank(each, each.guessed) for each in shown]),
+        )
+    )
+
+
+def _written(figure: Figure, value: float | None) -> str:
+    if value is None:
+        return numbers.UNKNOWN
+    return f"{100 * value:.1f} %" if figure.percent else f"{value:.3f}"
+
+
+def _or_blank(figure: Figure, value: float | None) -> str:
+    return "" if value is None else _written(figure, value)
+
+
+def _aim(figure: Figure) -> str:
+    low, high = figure.at_least, figure.at_most
+    if low is not None and high is not None:
+        return f"{_written(figure, low)} .. {_written(figure, high)}"
+    if low is not None:
+        return f"≥ {_written(figure, low)}"
+    return "" if high is None else f"≤ {_written(figure, high)}"
+
+
+def _confusion(score: PlantedScore) -> Fitted:
+    true = list(score.confusion)
+    said = [cause for cause in CAUSES if any(score.confusion[each].get(cause) for each in true)]
+    rest = [figures("none", [_count(score, each, None) for each in true])]
+    unsaid = rest if any(score.confusion[each].get(None) for each in true) else []
+    return Fitted(
+        (
+            names("true", [Text(each.replace("_", " ")) for each in true]),
+            *(figures(_SHORT[cause], [_count(score, each, cause) for each in true]) for cause in said),
+            *unsaid,
+            figures("F1", [Text(f"{score.f1[each]:.2f}", style="bold") for each in true]),
+        )
+    )
+
+
+def _count(score: PlantedScore, true: Any, said: Any) -> Text:
+    count = score.confusion[true].get(said, 0)
+    return Text(str(count) if count else "", style="bold" if true == said else "")
+
+
+def _footnotes(score: PlantedScore) -> Iterator[str]:
+    total = score.wrong + score.right
+    yield (
+        f"{numbers.counted(total, 'trial')} with tools, {score.wrong} of them wrong; {score.verdicts} of these have an"
+        f" attribution by {score.method}."
+    )
+    yield (
+        f"step: of the {score.steps.trials} wrong trials whose belief truly falls for good; a step that is not named is"
+        " wrong."
+    )
+    yield "at best: whoever knows all beliefs and not the draw of the answer. majority: the commonest cause every time."
+    yield "norm: what exists taken for what is right, or an answer built up beyond need."
+    yield "avail.: also calls that gave nothing, and prompts."
+    yield "churn: wrong by the draw alone. own: wrong without tools as well. none: nothing is said."
+    yield "share error: of ledgers' mechanisms, given the trials' answers. coverage: of what repeats tend to."
+    yield "samples of questions: a third each, with replacement; the truth is that of all, given the trials' answers."
+    yield "marked: too small for their intervals, as the ledger says."
+    yield (
+        "For scale, on other data: best published step accuracies on Who&When 47.5 and 29.3 %, AgentErrorBench 24.3 %"
+        " all correct, CodeTracer .48 macro-F1."
+    )
+    yield from score.notes
