@@ -16,7 +16,7 @@ from toolablate.experiments.progress import RunProgress
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Store
 
-ALL = ReplayDesign(failures=1, successes=1, samples=8, rollouts=2)
+ALL = ReplayDesign(failures=1, successes=1, samples=3, rollouts=2)
 
 
 def swayed(

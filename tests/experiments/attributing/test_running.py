@@ -16,7 +16,8 @@ from tests.experiments.counterfactual.scenes import endpoint_plan, run
 from tests.servers.chat_server import ChatServer, Status
 
 from toolablate.experiments.attributing.outcomes import belief_of, flip_of
-from toolablate.experiments.attributing.program import Purpose
+from toolablate.experiments.attributing.program import Purpose, first_round
+from toolablate.experiments.attributing.rounds import Rounds
 from toolablate.experiments.attributing.running import attribute
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ReplayDesign
@@ -39,22 +40,22 @@ def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_kno
     done = attribute(store, ALL)
     assert (done.chosen, done.missing, done.refused, done.stopped) == (1, 0, (), False)
     assert purposes_in(store) == {
-        "probe": 5 * 8,
-        "closing": 8,
-        "set_aside": 8,
+        "probe": 5 * 3,
+        "closing": 3,
+        "set_aside": 3,
         "rollout": 2 * 2,
         "turning": 2 * 2,
         "worth": 4 * 2,
     }
-    assert done.replays == len(replays_of(store)) == 72
+    assert done.replays == len(replays_of(store)) == 37
     found = belief_of(outcomes_in(store))
     assert found is not None
     assert [belief.right.mean for belief in found.beliefs] == [1, 1, 1, 1, 0]
     flip = flip_of(outcomes_in(store))
     assert flip is not None
     assert (flip.after, flip.step, case_in(store).turned_by(flip)) == (3, 4, 3)
-    assert values(store, Purpose("set_aside")) == [1] * 8
-    assert values(store, Purpose("closing")) == [0] * 8
+    assert values(store, Purpose("set_aside")) == [1] * 3
+    assert values(store, Purpose("closing")) == [0] * 3
     assert values(store, Purpose("rollout")) == [0, 0]
     assert values(store, Purpose("rollout", swapped=frozenset({"code"}))) == [1, 1]
     assert values(store, Purpose("turning", event=3)) == [0, 0]
@@ -100,41 +101,31 @@ def test_more_samples_go_on_with_those_that_are_there(chat_server: ChatServer, t
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
     attribute(store, ALL)
     before = replays_of(store)
-    attribute(store, ALL.model_copy(update={"samples": 9}))
+    attribute(store, ALL.model_copy(update={"samples": 4}))
     assert len(replays_of(store) - before) == 5 + 1 + 1
     assert before < replays_of(store)
 
 
-def test_a_bisection_probes_fewer_steps_and_finds_the_same_fall(chat_server: ChatServer, tmp_path: Path) -> None:
-    cells = [f"print({number})" for number in range(100, 112)]
-    misled = swayed(cells, lambda shown: "104" in shown)
-    flips, probed = {}, {}
-    for steps in ("all", "bisect"):
-        chat_server.answers(misled)
-        folder = tmp_path / steps
-        folder.mkdir()
-        store = run(endpoint_plan(folder, chat_server, conditions="['python']"))
-        design = ReplayDesign(samples=8, rollouts=1, steps=steps)  # type: ignore[arg-type]
-        done = attribute(store, design)
-        assert done.missing == 0
-        flips[steps], found = flip_of(outcomes_in(store)), belief_of(outcomes_in(store))
-        assert found is not None
-        probed[steps] = len(found.beliefs)
-        asked = len(chat_server.requests)
-        attribute(store, design)
-        assert len(chat_server.requests) == asked
-    assert flips["all"] is not None
-    assert flips["bisect"] is not None
-    assert (flips["all"].after, flips["all"].step) == (flips["bisect"].after, flips["bisect"].step) == (9, 10)
-    assert probed["all"] == 25
-    assert probed["bisect"] < 16
+def test_a_bisection_goes_on_in_rounds_until_it_has_found_the_fall(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(MISLED)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
+    design = ReplayDesign(samples=8, rollouts=1, steps="bisect")
+    done = attribute(store, design)
+    assert (done.missing, done.refused) == (0, ())
+    flip = flip_of(outcomes_in(store))
+    assert flip is not None
+    assert (flip.after, flip.step) == (3, 4)
+    assert values(store, Purpose("turning", event=3, kept=False)) == [1]
+    asked = len(chat_server.requests)
+    attribute(store, design)
+    assert len(chat_server.requests) == asked
 
 
 def test_a_trial_that_called_nothing_is_asked_for_its_answer_alone(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(swayed([], lambda _: True))
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
     attribute(store, ALL)
-    assert purposes_in(store) == {"probe": 8, "closing": 8}
+    assert purposes_in(store) == {"probe": 3, "closing": 3}
 
 
 def test_a_trial_that_ran_out_of_budget_goes_on_with_twice_of_it(chat_server: ChatServer, tmp_path: Path) -> None:
@@ -144,7 +135,7 @@ def test_a_trial_that_ran_out_of_budget_goes_on_with_twice_of_it(chat_server: Ch
     assert (done.missing, done.refused) == (0, ())
     assert values(store, Purpose("extended")) == [1, 1]
     assert values(store, Purpose("rollout")) == [1, 1]
-    assert values(store, Purpose("closing")) == [0] * 8
+    assert values(store, Purpose("closing")) == [0] * 3
 
 
 def test_a_fault_of_a_tool_is_repaired(chat_server: ChatServer, tmp_path: Path) -> None:
@@ -199,8 +190,15 @@ def test_round_two_is_left_out_where_it_would_be_too_dear_and_done_when_there_is
 ) -> None:
     chat_server.answers(MISLED)
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
+    case = case_in(store)
     with Heard() as heard:
-        attribute(store, ALL.model_copy(update={"rollouts": 200}), watcher=heard)
-    with Heard() as heard:
-        whole = attribute(store, ALL, watcher=heard)
-    assert whole.estimated_usd == 0
+        jobs = [(case.trial, asked) for asked in first_round(case, ALL)]
+        of_round_one = Rounds(store, None, None, live=False, watcher=heard).estimate(jobs).usd
+        part = attribute(store, ALL, max_cost=of_round_one, watcher=heard)
+    assert part.estimated_usd == of_round_one
+    assert {(each.purpose, each.reason) for each in part.refused} == {("turning", "too_dear"), ("worth", "too_dear")}
+    assert sum(each.replays for each in part.refused) == 12
+    assert heard.told[-1].startswith("12 replays left out: --max-cost")
+    assert purposes_in(store).keys() == {"probe", "closing", "set_aside", "rollout"}
+    assert attribute(store, ALL, max_cost=of_round_one).refused == ()
+    assert {"turning", "worth"} < purposes_in(store).keys()
