@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,11 +10,12 @@ from typing import Literal
 from toolablate.experiments.attributing.running import Attributed
 from toolablate.experiments.comparing import paired
 from toolablate.experiments.explaining import explained
+from toolablate.experiments.explaining.arms import arms_below
 from toolablate.traces.analysis import Floor, Observation, floors
 from toolablate.traces.analysis.attribution.explanation import Explanation
 from toolablate.traces.analysis.attribution.ledger import Ledger
 from toolablate.traces.analysis.attribution.report import AttributionReport
-from toolablate.traces.analysis.ladder import has_ladder, ladders
+from toolablate.traces.analysis.ladder import has_ladder
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Resumption, Trace
 from toolablate.traces.store import Store
@@ -48,6 +49,7 @@ def read_report(
     with Store(store) as opened, opened.at_one_moment():
         trials = paired(opened, run=run, scorer=scorer)
         labelled = opened.conditions_of(trials.observations)
+        baseline = opened.runs()[-1].baseline
     _require_known("--model", models, {seen.model for seen in trials.observations})
     _require_known("--condition", conditions, {name for name, each in labelled.items() if has_ladder(each)})
     gathered = explained(store, run=run, models=tuple(models), conditions=tuple(conditions), scorer=scorer)
@@ -55,7 +57,7 @@ def read_report(
     return AttributionReport(
         design=gathered.design,
         ledgers=gathered.ledgers,
-        floors=tuple(_floors(trials.observations, labelled, trials.baseline, gathered.ledgers)),
+        floors=tuple(_floors(trials.observations, labelled, baseline, gathered.ledgers)),
         explained=gathered.explained,
         unreplayed=gathered.unreplayed,
         simulated=frozenset(seen.model for seen in trials.observations if seen.simulated),
@@ -113,18 +115,14 @@ def _unexplained(trace: Trace, condition: Condition, *, scored: bool) -> Unexpla
 
 
 def _floors(
-    observations: Sequence[Observation], conditions: dict[str, Condition], baseline: str, found: Sequence[Ledger]
+    observations: Sequence[Observation], conditions: Mapping[str, Condition], baseline: str, found: Sequence[Ledger]
 ) -> Iterator[Floor]:
-    """Of each ledger, against what its effect is measured from: the first arm of its condition's ladder; where it has
-    none, a condition without tools and words, the baseline if it is one."""
-    first = {ladder.toolset: ladder.arms["none"] for ladder in ladders(conditions)}
-    bare = [name for name, each in conditions.items() if not each.tools and not each.prompt]
+    """Of each ledger, against the condition without tools that its effect is measured from."""
+    arms = arms_below(conditions, baseline)
     for ledger in found:
-        before = first.get(ledger.condition) or (baseline if baseline in bare else next(iter(bare), baseline))
-        both = (before, ledger.condition)
+        both = (arms[ledger.condition]["none"], ledger.condition)
         seen = [each for each in observations if each.model == ledger.model and each.condition in both]
-        if any(each.condition == before for each in seen):
-            yield from floors(seen, before)
+        yield from floors(seen, both[0])
 
 
 def why_not(of: Unexplained, store: Path) -> Iterator[str]:

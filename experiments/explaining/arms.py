@@ -11,6 +11,17 @@ from toolablate.traces.records import Condition
 from toolablate.traces.store import Observation
 
 
+def arms_below(conditions: Mapping[str, Condition], baseline: str) -> dict[str, Mapping[ArmKind, str]]:
+    """Of each condition with tools the arms that it is set against, `none` among them, by their labels."""
+    found = {ladder.toolset: ladder.arms for ladder in ladders(conditions)}
+    alone = _without_ladder(conditions, baseline)
+    return {
+        name: found.get(name, alone)
+        for name, each in conditions.items()
+        if has_ladder(each) and (name in found or (alone and not each.name.endswith(UNPROMPTED)))
+    }
+
+
 class Ladders:
     """Trials by model, question and condition, and the conditions with tools with the arms below them.
 
@@ -26,13 +37,7 @@ class Ladders:
             self._trials[each.model, each.question, each.condition].append(each)
         self._mending = mending
         self._conditions = conditions
-        found = {ladder.toolset: ladder.arms for ladder in ladders(conditions)}
-        alone = _without_ladder(conditions, baseline)
-        self._arms: dict[str, Mapping[ArmKind, str]] = {
-            name: found.get(name, alone)
-            for name, each in conditions.items()
-            if has_ladder(each) and (name in found or (alone and not each.name.endswith(UNPROMPTED)))
-        }
+        self._arms = arms_below(conditions, baseline)
 
     @property
     def prompted(self) -> frozenset[str]:

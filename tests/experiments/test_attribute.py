@@ -63,7 +63,7 @@ def test_without_replays_it_reads_what_is_there_and_changes_nothing(cli: Cli, ra
     told = cli("attribute", ran)
     assert told.returncode == 0, told.stderr
     page = " ".join(told.stdout.split())
-    assert "trusting python against no tools over 6 questions" in page
+    assert "trusting python against no tools (none) over 6 questions" in page
     assert "SIMULATED" in page
     assert "None of 18 trials was replayed: what only replays tell is unresolved." in page
     assert "Questions that flip between single runs" in page

@@ -65,7 +65,7 @@ def test_it_is_told_on_what_each_mechanism_rests() -> None:
 def test_flips_stand_beside_those_of_chance() -> None:
     found = ledger()
     known = page(attribution_view(report(found)), 160)
-    assert "14.0 right to wrong, 3.0 wrong to right; by chance alone 6.0 either way" in known
+    assert "14 right to wrong, 3 wrong to right; by chance alone 6 either way" in known
     unknown = page(attribution_view(report(found, floors=(floor(found, noise=None),))), 160)
     assert "what chance alone gives is not known without repeats of 2 or more" in unknown
 
@@ -75,6 +75,12 @@ def test_few_questions_are_marked() -> None:
     assert "*: fewer than 40 independent questions" in few
     assert re.search(r"effect +−[\d.]+ +\*", few)
     assert "*: fewer" not in page(attribution_view(report()), 120)
+
+
+def test_a_gain_under_the_name_of_a_harm_is_told() -> None:
+    assert "A harm's name with points above 0" in page(attribution_view(report()), 120)
+    alone = report(ledger(replayed=False), design=None)
+    assert "A harm's name" not in page(attribution_view(alone), 120)
 
 
 def test_luck_and_the_unresolved_have_no_p_value() -> None:

@@ -29,8 +29,9 @@ def ledger_view(
     ledger: Ledger, floor: Floor | None, design: ReplayDesign | None, room: int, *, simulated: bool
 ) -> Iterator[RenderableType]:
     """One model and condition: flips beside those of chance, the waterfall, and on what it rests."""
+    against = " against no tools" + (f" ({one_line(floor.baseline)})" if floor else "")
     yield Text.assemble(
-        *(" ", (one_line(ledger.model), "bold"), "  ", (one_line(ledger.condition), "bold"), " against no tools"),
+        *(" ", (one_line(ledger.model), "bold"), "  ", (one_line(ledger.condition), "bold"), against),
         f"  over {numbers.counted(ledger.questions, 'question')}",
     )
     if simulated:
@@ -60,13 +61,18 @@ def rests_on(name: str, ledger: Ledger) -> str:
 
 def _flips(floor: Floor) -> str:
     chance = floor.chance
-    ways = f"{chance.flips_right_to_wrong:.1f} right to wrong, {chance.flips_wrong_to_right:.1f} wrong to right"
+    ways = f"{_count(chance.flips_right_to_wrong)} right to wrong, {_count(chance.flips_wrong_to_right)} wrong to right"
     noise = (
         "what chance alone gives is not known without repeats of 2 or more"
         if chance.noise_flips is None
-        else f"by chance alone {chance.noise_flips:.1f} either way"
+        else f"by chance alone {_count(chance.noise_flips)} either way"
     )
     return f"Questions that flip between single runs: {ways}; {noise}."
+
+
+def _count(flips: float) -> str:
+    """Of single runs a whole number, of several what is to be expected of one."""
+    return f"{round(flips, 1):g}"
 
 
 def _table(ledger: Ledger, room: int) -> Fitted:

@@ -17,6 +17,7 @@ from toolablate.traces.terminal.numbers import SIGNIFICANT
 from toolablate.traces.terminal.plain import plain_text
 
 SHOWN_TRIALS = 20
+HARMS = ("retrieval_distraction", "computation_misled", "computational_lock_in")
 
 
 def attribution_view(report: AttributionReport, *, all_trials: bool = False) -> RenderableType:
@@ -62,6 +63,8 @@ def _of_ledgers(ledgers: Sequence[Ledger]) -> Iterator[str]:
     shown = f"corrected for the {numbers.counted(tested, 'test')} shown"
     yield f"{GAIN} gain, {LOSS} loss; in colour: p Holm < {SIGNIFICANT:g}, {shown}."
     yield "points: percentage points of score. Luck and the unresolved have no test: they are no mechanism."
+    if any(each.points > 0 and each.name in HARMS for ledger in ledgers for each in ledger.mechanisms):
+        yield "A harm's name with points above 0: gains of which there is no sign outweigh it."
     if any(each.small and each.ci95 for ledger in ledgers for each in _all(ledger)):
         few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} in which it is not 0"
         yield f"{SMALL}: {few}; do not rely on their intervals."
