@@ -95,6 +95,8 @@ async def _replay_many(asked: _Asked, watcher: Watcher) -> Batch:
     estimate = estimated([taken for group in groups for taken in group.taken], finished)
     watcher.tell(told(estimate))
     refuse_too_dear(estimate.usd, asked.max_cost)
+    if not groups:
+        return Batch((), _together(asked.store, ()), estimate.usd)
     async with AsyncExitStack() as stack:
         ready = [await open_group(group, finished, stack, watcher, live=asked.live) for group in groups]
         recorder = stack.enter_context(Recorder(asked.store))

@@ -7,12 +7,13 @@ from toolablate.traces.records import Event, ToolCall
 
 
 def at_fault(events: Iterable[Event]) -> frozenset[str]:
-    """The interventions that had a part in calls that would not have been errors without."""
+    """The interventions that made calls fail. Where the tool was not called, that is the first that changed anything;
+    where it worked, any of those that did."""
     return frozenset(
         change.intervention
         for event in events
         if isinstance(event, ToolCall) and was_made_to_fail(event)
-        for change in event.changes
+        for change in (event.changes if event.original else event.changes[:1])
     )
 
 

@@ -75,3 +75,14 @@ def by_turn(*replies: Step) -> Callable[[dict[str, Any]], Step]:
         return replies[min(said, len(replies) - 1)]
 
     return decide
+
+
+def double(number: int) -> Step:
+    return reply("", ("double", {"number": number}))
+
+
+def own_tool(folder: Path, text: str, others: str = "", more: str = "") -> str:
+    """The condition of a function in a module of this test's own, since a process imports a name once."""
+    module = f"of_{folder.name}"
+    (folder / f"{module}.py").write_text(text, encoding="utf-8")
+    return f"[{{ name = 'own', base = 'none', tools = [{others}'{module}:double']{more} }}]"

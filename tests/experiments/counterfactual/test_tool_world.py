@@ -4,7 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.experiments.counterfactual.scenes import by_turn, endpoint_plan, run, tool_calls, trace_of, trial_of
+from tests.experiments.counterfactual.scenes import (
+    by_turn,
+    double,
+    endpoint_plan,
+    own_tool,
+    run,
+    tool_calls,
+    trace_of,
+    trial_of,
+)
 from tests.experiments.library import Library
 from tests.servers.chat_server import ChatServer, Step, reply
 
@@ -27,17 +36,6 @@ def double(number: int) -> int:
 SUBJECT = "water"
 
 
-def double(number: int) -> Step:
-    return reply("", ("double", {"number": number}))
-
-
-def _own_tool(folder: Path, text: str) -> str:
-    """The condition of a function in a module of this test's own, since a process imports a name once."""
-    module = f"of_{folder.name}"
-    (folder / f"{module}.py").write_text(text, encoding="utf-8")
-    return f"[{{ name = 'own', base = 'none', tools = ['{module}:double'] }}]"
-
-
 def search(query: str) -> Step:
     return reply("", ("web_search", {"query": query}))
 
@@ -49,7 +47,7 @@ def opening(**arguments: str) -> Step:
 @pytest.fixture
 def own(chat_server: ChatServer, tmp_path: Path) -> Path:
     chat_server.answers(by_turn(double(1), double(2), reply("Answer: 4")))
-    return run(endpoint_plan(tmp_path, chat_server, conditions=_own_tool(tmp_path, COUNTING)))
+    return run(endpoint_plan(tmp_path, chat_server, conditions=own_tool(tmp_path, COUNTING)))
 
 
 def _calls(folder: Path) -> int:
@@ -82,7 +80,7 @@ def test_what_was_not_recorded_is_a_miss_unless_the_replay_is_live(
 def test_of_two_calls_in_the_same_words_each_has_its_own_result(chat_server: ChatServer, tmp_path: Path) -> None:
     counting = COUNTING.replace("2 * number", "len(calls.read_text())").replace("doubles", "counts")
     chat_server.answers(by_turn(double(1), double(1), double(1), reply("Answer: 4")))
-    store = run(endpoint_plan(tmp_path, chat_server, conditions=_own_tool(tmp_path, counting)))
+    store = run(endpoint_plan(tmp_path, chat_server, conditions=own_tool(tmp_path, counting)))
     trial = trial_of(store, "own")
     assert [each.output for each in tool_calls(trace_of(store, trial).events)] == ["1", "2", "3"]
     (again,) = replay(store, trial, 2).trials
