@@ -1,0 +1,51 @@
+"""What the guide to attribution shows, run as it stands there."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from tests.experiments.conftest import Cli
+
+from toolablate.experiments.cli.attribute import command
+from toolablate.traces.analysis.attribution.ledger import Mechanism, Term
+from toolablate.traces.terminal.attribution.wording import account_name
+
+GUIDE = (Path(__file__).parents[2] / "docs/attribution.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+def blocks(language: str) -> list[str]:
+    return [body for found, body in BLOCK.findall(GUIDE) if found == language]
+
+
+@pytest.mark.timeout(300)
+def test_every_command_of_the_guide_works_on_its_plan(cli: Cli, tmp_path: Path) -> None:
+    (plan,), (commands,) = blocks("toml"), blocks("sh")
+    (tmp_path / "plan.toml").write_text(plan, encoding="utf-8")
+    trial = ""
+    for line in commands.splitlines():
+        name, *arguments = shlex.split(line)
+        assert name == "toolablate"
+        told = cli(*(trial if each == "TRIAL" else each for each in arguments))
+        assert told.returncode == 0, f"{line}\n{told.stdout}{told.stderr}"
+        if "--list" in arguments:
+            found = json.loads(cli(*arguments[:2], "--json").stdout)["trials"]
+            trial = next(each["trial"][:10] for each in found if each["attribution"])
+            assert trial in told.stdout
+    assert (tmp_path / "ledgers.csv").read_text(encoding="utf-8").startswith("model,simulated,condition,kind,name")
+
+
+def test_the_guide_names_every_term_and_mechanism() -> None:
+    text = GUIDE.replace("`", "").replace("_", " ")
+    for name in (*get_args(Term), *get_args(Mechanism)):
+        assert account_name(name) in text or name.replace("_", " ") in text, name
+
+
+def test_the_guide_names_options_that_there_are() -> None:
+    options = {option for parameter in command.params for option in parameter.opts}
+    named = set(re.findall(r"`(--[a-z-]+)", GUIDE.replace("toolablate replay", "")))
+    assert named
+    assert named <= options
