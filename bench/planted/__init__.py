@@ -1,0 +1,1 @@
+"""How good attributions are where the truth is known."""
