@@ -7,7 +7,6 @@ import numpy as np
 
 from toolablate.traces.analysis.attribution.evidence import Evidence
 from toolablate.traces.analysis.attribution.gains import is_locked_in
-from toolablate.traces.analysis.attribution.layer_one import MISSTATED
 from toolablate.traces.analysis.attribution.layer_two.chances import PRIOR, drawn_chances
 from toolablate.traces.analysis.attribution.layer_two.levels import Level, Part, chains
 from toolablate.traces.analysis.pairing import RIGHT
@@ -77,7 +76,5 @@ def _named(evidence: Evidence) -> Mapping[Part, Mechanism]:
 
 
 def _lost_by_form(evidence: Evidence) -> float:
-    if evidence.score.verdict == "unparsed":
-        return (sum(evidence.closing) + PRIOR) / (len(evidence.closing) + 2 * PRIOR) if evidence.closing else 0.0
-    form = evidence.signals.misstated
-    return MISSTATED[form.kind] if form else 0.0
+    closing = evidence.closing if evidence.score.verdict == "unparsed" else ()
+    return (sum(closing) + PRIOR) / (len(closing) + 2 * PRIOR) if closing else 0.0

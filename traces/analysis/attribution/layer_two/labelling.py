@@ -28,12 +28,13 @@ NOTES: dict[Mechanism, str] = {
 
 
 def layer_two(evidence: Evidence) -> Attribution | None:
-    """The likeliest mechanism of a wrong trial (scored below one half) that was replayed, None for any other.
+    """The likeliest mechanism of a wrong trial (scored below one half) that was replayed, None for any other. None also
+    where the answer is the right one in another form: whether a replay has it in that form is not looked at.
 
     The confidence is the probability that it is this one (`blame`), as far as the number of runs lets it be known.
     """
     value = evidence.score.value
-    if value is None or value >= RIGHT or evidence.chain.replay is None:
+    if value is None or value >= RIGHT or evidence.chain.replay is None or evidence.signals.misstated:
         return None
     shares = blame(evidence)
     mechanism = max(shares, key=lambda each: shares[each])

@@ -1,0 +1,148 @@
+"""What a label by replay says, and the levels that it goes by."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.traces.attribution.cases import CELL, PAGE, evidence, steady, worlds
+from tests.traces.attribution.stories import ended, read, right, wrong
+
+from toolablate.traces.analysis.attribution.evidence import Evidence, Turning
+from toolablate.traces.analysis.attribution.layer_one import Bare
+from toolablate.traces.analysis.attribution.layer_two import blame, layer_two
+from toolablate.traces.analysis.attribution.layer_two.chances import Tally, drawn_chances
+from toolablate.traces.analysis.attribution.layer_two.levels import chains
+from toolablate.traces.analysis.attribution.ledger import Arms, Replay, ToolKind
+from toolablate.traces.analysis.attribution.shapley import Worth
+from toolablate.traces.records import Attribution, Diagnosis, Question, SpansTarget
+
+NONE: frozenset[ToolKind] = frozenset()
+SEARCH: frozenset[ToolKind] = frozenset({"search"})
+BOTH: frozenset[ToolKind] = frozenset({"search", "code"})
+
+
+def drawn(name: str, high: float = 1.0, low: float = 0.0) -> Evidence:
+    (world,) = [each for each in worlds(high, low) if each.name == name]
+    return evidence(world, np.random.default_rng(0))
+
+
+def label(each: Evidence) -> Attribution:
+    found = layer_two(each)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "mechanism", "turned_at", "events"),
+    [
+        ("search", "retrieval_distraction", 1, (1,)),
+        ("code", "lock_in", 1, (1,)),
+        ("commits", "lock_in", 0, (0, 1)),
+        ("calling", "calling", 0, (0, 1)),
+        ("fault", "tool_fault", 1, (1,)),
+        ("budget", "budget", None, (3,)),
+        ("availability", "availability", None, (0,)),
+    ],
+)
+def test_each_mechanism_is_told_with_the_events_that_speak_for_it(
+    name: str, mechanism: str, turned_at: int | None, events: tuple[int, ...]
+) -> None:
+    found = label(drawn(name))
+    assert (found.mechanism, found.method, found.turned_at, found.evidence) == (mechanism, "replay", turned_at, events)
+    assert found.confidence > 0.8
+    assert "3 of 3 trials without tools are right" in found.note
+
+
+def test_what_is_right_or_was_not_replayed_has_no_label() -> None:
+    each = drawn("search")
+    assert layer_two(replace(each, score=right())) is None
+    assert layer_two(replace(each, chain=replace(each.chain, replay=None))) is None
+    question = Question(id="s", prompt="How much was it?", target=SpansTarget(spans=("$2.7 million",)))
+    assert layer_two(replace(each, signals=read(*CELL, *ended("[2700000]"), question=question))) is None
+
+
+def test_luck_and_own_errors_are_told_apart_by_the_question_without_tools() -> None:
+    rng = np.random.default_rng(1)
+    assert label(evidence(steady(0.9, "search"), rng)).mechanism == "luck"
+    assert label(evidence(steady(0.0, "search"), rng)).mechanism == "own_error"
+
+
+def test_a_lost_format_is_as_sure_as_the_answers_that_were_asked_for_again() -> None:
+    each = replace(drawn("search"), score=wrong("unparsed"))
+    lost = label(replace(each, closing=(1.0,) * 8))
+    assert (lost.mechanism, lost.confidence) == ("format", pytest.approx(8.5 / 9, abs=1e-4))
+    assert label(replace(each, closing=(0.0,) * 8)).mechanism == "retrieval_distraction"
+    assert label(each).mechanism == "retrieval_distraction"
+
+
+def test_the_shares_of_blame_sum_to_one() -> None:
+    rng = np.random.default_rng(2)
+    for world in (*worlds(0.8, 0.3), steady(0.6, "code"), steady(0.6, None)):
+        each = replace(evidence(world, rng), score=wrong("unparsed"), closing=(1.0, 0.0, 0.0))
+        assert sum(blame(each).values()) == pytest.approx(1)
+
+
+def test_of_both_tools_the_one_whose_results_restore_it_is_blamed() -> None:
+    each = drawn("search")
+    signals = read(*PAGE, *CELL, *ended("Answer: B"))
+    for harming, mechanism in (("search", "retrieval_distraction"), ("code", "lock_in")):
+        rollouts = {NONE: (0.0,) * 4, BOTH: (1.0,) * 4} | {
+            frozenset({kind}): (float(kind == harming),) * 4 for kind in BOTH
+        }
+        chain = replace(each.chain, tools=BOTH, replay=Replay((0.0,), (0.0,), rollouts))
+        found = label(replace(each, signals=signals, chain=chain, trajectory=None, flip=None))
+        assert (found.mechanism, found.turned_at) == (mechanism, None)
+        assert found.evidence == ((1,) if harming == "search" else (3,))
+
+
+def test_levels_without_runs_hand_on_what_they_would_have_shown() -> None:
+    each = drawn("search")
+    assert [level.part for level in chains(each)[0]] == [
+        *("again", "again", "search", "calling", "calling", "calling", "calling", "availability"),
+    ]
+    alone = replace(
+        each,
+        trajectory=None,
+        chain=replace(each.chain, arms=Arms(none=(1.0,) * 3), replay=Replay((0.0,), (0.0,), {NONE: (0.0,) * 4})),
+    )
+    assert [level.part for level in chains(alone)[0]] == ["again", "search"]
+
+
+def test_runs_that_go_on_from_the_one_result_count_at_their_level() -> None:
+    each = replace(drawn("search"), turning=Turning(1, (0.0,) * 4, (1.0,) * 4))
+    tallies = [level.tally for level in chains(each)[0]]
+    assert tallies[1:4] == [Tally(8, 0.0), Tally(4, 4.0), Tally(4, 4.0)]
+    stopped = drawn("budget")
+    assert chains(replace(stopped, turning=each.turning)) == chains(stopped)
+
+
+def test_results_that_are_worth_less_than_nothing_are_the_evidence_where_no_fall_was_found() -> None:
+    each = drawn("search")
+    signals = read(*PAGE, *PAGE, *ended("Answer: C"))
+    worth = {1: Worth(0.1, None), 3: Worth(-0.8, None)}
+    assert label(replace(each, signals=signals, flip=None, worth=worth)).evidence == (3,)
+    assert label(replace(each, signals=signals, flip=None)).evidence == (1, 3)
+
+
+def test_how_retrieval_drew_it_away_is_by_the_trace_then_by_judges_then_by_the_wording() -> None:
+    each = drawn("search")
+    assert label(each).distraction == "misleading_adoption"
+    said = "The page describes nitrogen, so plants should take it in as the recommended way. Answer: C"
+    hinted = replace(each, signals=read(*PAGE, *ended(said)))
+    assert label(hinted).distraction == "existence_as_norm"
+    judged = Diagnosis(trial="t", judge="j", error_type=None, distraction="over_engineering")
+    assert label(replace(hinted, diagnoses=(judged,))).distraction == "over_engineering"
+    plain = replace(each, signals=read(*PAGE, *ended("It takes many more words than that to say so. Answer: C")))
+    assert label(plain).distraction is None
+    short = Bare(read(*ended("Answer: A")), right())
+    assert label(replace(plain, bare=(short, short))).distraction == "over_engineering"
+    assert label(drawn("code")).distraction is None
+
+
+def test_levels_are_pooled_unless_runs_on_both_sides_differ() -> None:
+    alike = drawn_chances([Tally(4, 3.0), Tally(4, 2.0), Tally(4, 3.0), Tally(4, 2.0)])
+    assert np.ptp(alike.mean(axis=0)) < 0.1
+    apart = drawn_chances([Tally(8, 0.0), Tally(4, 0.0), Tally(4, 4.0), Tally(8, 8.0)])
+    assert apart.mean(axis=0) == pytest.approx([0.04, 0.04, 0.96, 0.96], abs=0.03)
+    (single,) = drawn_chances([Tally(3, 3.0)], draws=20_000).mean(axis=0)
+    assert single == pytest.approx(3.5 / 4, abs=0.01)
