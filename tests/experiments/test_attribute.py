@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from tests.experiments.conftest import Cli
+
+from toolablate.experiments.cli import group
+from toolablate.traces.errors import InputError
 
 PLAN = """
 ladder = ["python"]
@@ -51,18 +55,32 @@ def replayed(ran: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path,
     return folder / "s.sqlite", told
 
 
-def read(cli: Cli, store: Path, *options: str) -> dict[str, Any]:
-    told = cli("attribute", store, "--json", *options)
-    assert told.returncode == 0, told.stderr
-    found: dict[str, Any] = json.loads(told.stdout)
+def called(*arguments: str | Path) -> Result:
+    """The command in this process, which takes a tenth of the time."""
+    return CliRunner().invoke(group, [str(each) for each in arguments])
+
+
+def said(*arguments: str | Path) -> str:
+    result = called(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def called_through(*arguments: str | Path) -> None:
+    """Raises what the command raises."""
+    result = called(*arguments)
+    assert result.exception is not None, result.output
+    raise result.exception
+
+
+def read(store: Path, *options: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(said("attribute", store, "--json", *options))
     return found
 
 
-def test_without_replays_it_reads_what_is_there_and_changes_nothing(cli: Cli, ran: Path) -> None:
+def test_without_replays_it_reads_what_is_there_and_changes_nothing(ran: Path) -> None:
     before = ran.read_bytes()
-    told = cli("attribute", ran)
-    assert told.returncode == 0, told.stderr
-    page = " ".join(told.stdout.split())
+    page = " ".join(said("attribute", ran).split())
     assert "trusting python against no tools (none) over 6 questions" in page
     assert "SIMULATED" in page
     assert "None of 18 trials was replayed: what only replays tell is unresolved." in page
@@ -70,20 +88,18 @@ def test_without_replays_it_reads_what_is_there_and_changes_nothing(cli: Cli, ra
     assert ran.read_bytes() == before
 
 
-def test_ledgers_sum_to_the_effect_that_compare_shows(cli: Cli, ran: Path) -> None:
-    (found,) = read(cli, ran)["ledgers"]
-    compared = json.loads(cli("compare", ran, "--baseline", "none", "--json").stdout)["comparisons"]
+def test_ledgers_sum_to_the_effect_that_compare_shows(ran: Path) -> None:
+    (found,) = read(ran)["ledgers"]
+    compared = json.loads(said("compare", ran, "--baseline", "none", "--json"))["comparisons"]
     effect = next(each["delta_points"] for each in compared if each["condition"] == "python")
     assert found["effect"]["points"] == pytest.approx(effect)
     for parts in ("terms", "mechanisms"):
         assert sum(each["points"] for each in found[parts]) == pytest.approx(effect, abs=1e-9)
 
 
-def test_every_form_says_the_same(cli: Cli, ran: Path, tmp_path: Path) -> None:
+def test_every_form_says_the_same(ran: Path, tmp_path: Path) -> None:
     table, figure = tmp_path / "tables" / "a.csv", tmp_path / "figures" / "a.svg"
-    told = cli("attribute", ran, "--csv", table, "--plot", figure, "--json")
-    assert told.returncode == 0, told.stderr
-    (found,) = json.loads(told.stdout)["ledgers"]
+    (found,) = read(ran, "--csv", str(table), "--plot", str(figure))["ledgers"]
     with table.open(encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
     points = {row["name"]: float(row["points"]) for row in rows if row["kind"] == "mechanism"}
@@ -91,39 +107,42 @@ def test_every_form_says_the_same(cli: Cli, ran: Path, tmp_path: Path) -> None:
     assert figure.read_bytes().startswith(b"<?xml")
 
 
-def test_a_store_is_not_overwritten(cli: Cli, ran: Path) -> None:
+def test_a_store_is_not_overwritten(ran: Path) -> None:
     for option in ("--csv", "--plot"):
-        told = cli("attribute", ran, option, ran if option == "--csv" else ran.with_suffix(".txt"))
-        assert told.returncode == 2
-        assert f"toolablate: {option}:" in told.stderr
+        with pytest.raises(InputError, match=f"^{option}: "):
+            called_through("attribute", ran, option, ran if option == "--csv" else ran.with_suffix(".txt"))
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "why"),
     [
         (("--samples", "4"), "--samples says how trials are replayed, and nothing is replayed"),
         (("--model", "nobody"), "nobody"),
         (("--condition", "nothing"), "nothing"),
         (("--run", "nope"), "nope"),
-        (("--judge", "nobody"), "nobody"),
+        (("--judge", "nobody"), "the plan of these trials names none"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(cli: Cli, ran: Path, options: tuple[str, ...], said: str) -> None:
-    told = cli("attribute", ran, *options)
-    assert told.returncode == 2, told.stdout
-    assert said in told.stderr
-    assert "Traceback" not in told.stderr
+def test_what_cannot_be_meant_is_refused(ran: Path, options: tuple[str, ...], why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        called_through("attribute", ran, *options)
+
+
+def test_a_mistake_is_a_sentence(cli: Cli, ran: Path) -> None:
+    told = cli("attribute", ran, "--model", "nobody")
+    assert told.returncode == 2
+    assert told.stderr.startswith("toolablate: --model: no trial with tools can be explained of 'nobody'")
 
 
 def test_replays_are_estimated_first_and_resolve_what_was_not_known(
-    cli: Cli, replayed: tuple[Path, subprocess.CompletedProcess[str]]
+    replayed: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
     store, told = replayed
     assert "trials to be replayed" in told.stderr
     assert "chosen by lot" in told.stderr
     page = " ".join(told.stdout.split())
     assert "were replayed, chosen by lot (100 % of the wrong, 30 % of the right)" in page
-    found = read(cli, store)
+    found = read(store)
     (ledger,) = found["ledgers"]
     assert 0 < ledger["replayed"] <= ledger["trials"]
     assert found["design"]["samples"] == 2
@@ -136,17 +155,15 @@ def test_replays_are_estimated_first_and_resolve_what_was_not_known(
 
 def test_the_same_replays_are_not_made_twice(cli: Cli, replayed: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     store, _ = replayed
-    before = read(cli, store)
-    told = cli("attribute", store, *REPLAY)
-    assert told.returncode == 0, told.stderr
+    before = read(store)
+    told = called("attribute", store, *REPLAY)
+    assert told.exit_code == 0, told.output
     assert "0 replays for about $0" in told.stderr
-    assert read(cli, store) == before
+    assert read(store) == before
 
 
-def test_trials_are_listed_when_they_are_asked_for(
-    cli: Cli, replayed: tuple[Path, subprocess.CompletedProcess[str]]
-) -> None:
+def test_trials_are_listed_when_they_are_asked_for(replayed: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     store, _ = replayed
-    wrong = [each["trial"] for each in read(cli, store)["trials"] if each["attribution"]]
-    told = cli("attribute", store, "--list")
-    assert all(trial[:10] in told.stdout for trial in wrong)
+    wrong = [each["trial"] for each in read(store)["trials"] if each["attribution"]]
+    page = said("attribute", store, "--list")
+    assert all(trial[:10] in page for trial in wrong)
