@@ -11,7 +11,7 @@ from toolablate.traces.analysis.attribution.signals import signals_of
 from toolablate.traces.analysis.ladder.arms import has_ladder
 from toolablate.traces.analysis.pairing import RIGHT, counts
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Condition, Question, ReplayDesign
+from toolablate.traces.records import Condition, Model, Question, ReplayDesign, ScriptedModel
 from toolablate.traces.store import Observation, Store
 
 
@@ -37,8 +37,8 @@ def choose(
     conditions: Sequence[str] = (),
 ) -> tuple[ChosenTrial, ...]:
     """Of the trials that have ended and are scored, by the names that tables show; all models and all conditions whose
-    tools speak for themselves where none is named. Raises InputError for names that are not there, and where there is
-    no such trial."""
+    tools speak for themselves where none is named. Raises InputError for names that are not there, where there is no
+    such trial, and for one of a script, which says its next line whatever it is asked."""
     seen = [each for each in observed if counts(each)]
     with_tools = {name: each for name, each in store.conditions_of(seen).items() if has_ladder(each)}
     _refuse_unknown("--model", models, {each.model for each in seen})
@@ -54,9 +54,9 @@ def choose(
             hint="toolablate run PLAN, with conditions such as 'none' and 'python'",
             code="no_trials",
         )
-    question = lru_cache(maxsize=None)(store.question)
+    question, model = lru_cache(maxsize=None)(store.question), lru_cache(maxsize=None)(store.model)
     return tuple(
-        _chosen(store, each, with_tools[each.condition], question)
+        _chosen(store, each, with_tools[each.condition], question, model)
         for each in candidates
         if is_chosen(design, each.trial, each.value or 0.0)
     )
@@ -72,8 +72,20 @@ def scorers_of(store: Store, design: ReplayDesign, run: str) -> tuple[str, ...]:
     return tuple(name for name in of_run[-1].scorers if name in known)
 
 
-def _chosen(store: Store, seen: Observation, condition: Condition, question: Callable[[str], Question]) -> ChosenTrial:
+def _chosen(
+    store: Store,
+    seen: Observation,
+    condition: Condition,
+    question: Callable[[str], Question],
+    model: Callable[[str], Model],
+) -> ChosenTrial:
     trace = store.trace(seen.trial)
+    if isinstance(model(trace.trial.model), ScriptedModel):
+        raise InputError(
+            f"model {seen.model!r} is a script: what it would have said otherwise, nobody knows",
+            hint="--model keeps to models that can be asked",
+            code="scripted",
+        )
     signals = signals_of(trace, question(trace.trial.question), condition)
     return ChosenTrial(seen, case_of(trace, condition, signals), condition)
 

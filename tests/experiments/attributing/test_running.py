@@ -12,8 +12,8 @@ from tests.experiments.attributing.scenes import (
     replays_of,
     swayed,
 )
-from tests.experiments.counterfactual.scenes import endpoint_plan, run
-from tests.servers.chat_server import ChatServer, Status
+from tests.experiments.counterfactual.scenes import by_turn, endpoint_plan, run
+from tests.servers.chat_server import ChatServer, Status, reply
 
 from toolablate.experiments.attributing.outcomes import belief_of, flip_of
 from toolablate.experiments.attributing.program import Purpose, first_round
@@ -25,6 +25,16 @@ from toolablate.traces.store import Store, verify
 
 MISLED = swayed(["print(5)", "print(7)"], lambda shown: "7" in shown)
 """Right until it sees the second result."""
+
+
+DOUBLING = """
+from toolablate.tools import tool
+
+@tool
+def double(number: int) -> int:
+    \"\"\"Doubles a number.\"\"\"
+    return 2 * number
+"""
 
 
 def values(store: Path, purpose: Purpose) -> list[float | None]:
@@ -170,6 +180,19 @@ def test_answers_that_cannot_be_read_are_asked_for_once_more_in_all_runs_that_ar
     unparsed = [each for each in outcomes_in(store)[Purpose("rollout")] if each.verdict == "unparsed"]
     assert len(unparsed) == 2
     assert [len(found[each.trial]) for each in unparsed] == [1, 1]
+
+
+def test_what_cannot_be_replayed_is_left_out_and_told(chat_server: ChatServer, tmp_path: Path) -> None:
+    module = f"of_{tmp_path.name}"
+    (tmp_path / f"{module}.py").write_text(DOUBLING, encoding="utf-8")
+    own = f"['none', {{ name = 'own', base = 'none', tools = ['{module}:double'] }}]"
+    chat_server.answers(by_turn(reply("", ("double", {"number": 3})), reply("Answer: 6")))
+    store = run(endpoint_plan(tmp_path, chat_server, conditions=own))
+    done = attribute(store, ALL)
+    (refused,) = done.refused
+    assert (refused.purpose, refused.reason, refused.replays) == ("rollout", "not_recorded", 2)
+    assert purposes_in(store)["rollout"] == 2
+    assert (done.replays, done.missing) == (3 * 3 + 3 + 3 + 2, 0)
 
 
 def test_nothing_is_spent_or_written_where_round_one_is_too_dear(chat_server: ChatServer, tmp_path: Path) -> None:

@@ -1,0 +1,124 @@
+"""Which trials of a real store a design has replayed."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.experiments.attributing.scenes import Heard, chosen_of, replays_of
+from tests.experiments.conftest import WritePlan
+from tests.experiments.counterfactual.scenes import PRICED, code, run
+from tests.experiments.plans import answered
+from tests.servers.chat_server import ChatServer, Step, reply
+
+from toolablate.experiments.attributing.running import attribute
+from toolablate.traces.analysis.attribution.lot import is_chosen
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import ReplayDesign
+from toolablate.traces.store import Store
+
+CONDITIONS = """[
+    "none", "python",
+    { name = "sham", base = "python", interventions = ["sham"] },
+    { name = "offered", base = "python", tool_choice = "none" },
+]"""
+
+
+@pytest.fixture
+def scored(chat_server: ChatServer, tmp_path: Path) -> Path:
+    """Six questions under a bare condition, one with tools and two of its arms; every other one goes wrong with tools,
+    for two of them after a result, and the last is answered in no form."""
+    chat_server.answers(decide)
+    asked = [{"id": f"q{n}", "prompt": f"Say {n}", "target": {"kind": "number", "value": n}} for n in range(6)]
+    (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, asked)), encoding="utf-8")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        f"conditions = {CONDITIONS}\n[questions]\nfile = 'questions.jsonl'\n"
+        f"[[models]]\nprovider = 'openai'\nname = 'm'\nendpoint = '{chat_server.url}'\n{PRICED}\n",
+        encoding="utf-8",
+    )
+    return run(plan)
+
+
+def decide(request: dict[str, Any]) -> Step:
+    messages = request["messages"]
+    n = int(re.findall(r"Say (\d)", " ".join(each["content"] or "" for each in messages))[0])
+    may_call = bool(request.get("tools")) and request.get("tool_choice") != "none"
+    shown = [each["content"] for each in messages if each["role"] == "tool"]
+    if may_call and n < 2 and not shown:
+        return code("print('seen')")
+    if not may_call or "(no output)" in shown:
+        return reply(f"Answer: {n}")
+    return reply("Who knows." if n == 5 else f"Answer: {n + n % 2}")
+
+
+def names(store: Path, design: ReplayDesign) -> set[str]:
+    return {each.seen.question for each in chosen_of(store, design)}
+
+
+def test_trials_of_conditions_whose_tools_speak_for_themselves_are_chosen_by_their_scores(scored: Path) -> None:
+    wrong, right = ReplayDesign(failures=1, successes=0), ReplayDesign(failures=0, successes=1)
+    assert names(scored, wrong) == {"q1", "q3", "q5"}
+    assert names(scored, right) == {"q0", "q2", "q4"}
+    assert {each.seen.condition for each in chosen_of(scored, ReplayDesign(successes=1))} == {"python"}
+    assert [each.is_wrong for each in chosen_of(scored, wrong)] == [True] * 3
+
+
+def test_a_larger_share_chooses_the_same_and_more(scored: Path) -> None:
+    shares = [names(scored, ReplayDesign(seed=3, failures=share, successes=share)) for share in (0.0, 0.3, 0.7, 1.0)]
+    assert shares[0] == set()
+    assert shares[0] <= shares[1] <= shares[2] <= shares[3]
+    assert len(shares[3]) == 6
+    some = ReplayDesign(seed=3, failures=0.5, successes=0.5)
+    with Store(scored) as store:
+        for seen in store.observations():
+            if seen.condition == "python":
+                assert (seen.question in names(scored, some)) == is_chosen(some, seen.trial, seen.value or 0.0)
+
+
+def test_a_larger_design_adds_replays_of_the_new_trials_alone(scored: Path) -> None:
+    small = ReplayDesign(seed=3, failures=0.5, successes=0.0, samples=1, rollouts=1)
+    attribute(scored, small)
+    before, trials = replays_of(scored), {each.case.trial for each in chosen_of(scored, small)}
+    large = small.model_copy(update={"failures": 1.0})
+    done = attribute(scored, large)
+    assert before < replays_of(scored)
+    with Store(scored) as store:
+        added = {parent for parent, found in store.counterfactuals().items() if {e.trial for e in found} - before}
+        assert store.replay_designs() == (small, large)
+    assert not added & trials
+    assert done.chosen == 3 > len(trials) > 0
+
+
+def test_names_keep_to_some_and_unknown_ones_are_refused(scored: Path) -> None:
+    assert len(chosen_of(scored, ReplayDesign(successes=1), conditions=["python"], models=["m"])) == 6
+    with pytest.raises(InputError, match="--model: no scored trials with tools are called 'gpt'") as caught:
+        attribute(scored, ReplayDesign(), models=["gpt"])
+    assert caught.value.hint == "there are m"
+    with pytest.raises(InputError, match="--condition") as caught:
+        attribute(scored, ReplayDesign(), conditions=["sham"])
+    assert caught.value.hint == "there are python"
+
+
+def test_a_store_without_tools_has_nothing_to_choose(write_plan: WritePlan) -> None:
+    bare = run(write_plan({("q1", "none"): answered(), ("q2", "none"): answered()}, conditions='["none"]'))
+    with pytest.raises(InputError, match="no scored trial of a condition with tools"):
+        attribute(bare, ReplayDesign())
+
+
+def test_what_it_will_cost_is_told_first(scored: Path) -> None:
+    design = ReplayDesign(failures=1, successes=0, samples=2, rollouts=1)
+    with Heard() as heard:
+        done = attribute(scored, design, watcher=heard)
+    # The trial with a result: 3 steps, closing and set aside of 2 each and 2 rollouts; the others a step and closing.
+    assert heard.told[0].startswith("3 trials to be replayed: 20 replays for about $")
+    assert ", then at most 6 replays for about $" in heard.told[0]
+    assert done.replays == len(replays_of(scored)) == 20
+
+
+def test_a_script_is_not_asked_what_else_it_would_have_said(good_plan: Path) -> None:
+    store = run(good_plan)
+    with pytest.raises(InputError, match="model 'recorded' is a script"):
+        attribute(store, ReplayDesign())
+    assert replays_of(store) == set()
