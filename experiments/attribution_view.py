@@ -65,13 +65,28 @@ def read_report(
     )
 
 
+def refuse_scripted(store: Path, models: Sequence[str]) -> None:
+    """A scripted model gives its script's next reply, whatever it is asked: what it would have said otherwise nobody
+    knows. Raises InputError where one of the store is among `models`; none named are all."""
+    with Store(store) as opened:
+        scripted = [each.name for each in opened.models() if each.provider == "scripted"]
+    for name in scripted:
+        if not models or any(name in (label, label.rpartition("@")[0]) for label in models):
+            raise InputError(
+                f"--replay: the model {one_line(name, max_chars=80)!r} is scripted, and says what its script says"
+                " whatever is changed",
+                hint="name other models with --model; what the traces tell is shown without --replay",
+                code="scripted",
+            )
+
+
 def read_explanation(store: Path, trial: str) -> Explanation | Unexplained:
     """Of the trial whose id begins so. Raises InputError where there is none, or several; StoreError."""
     with Store(store) as opened:
         trace = opened.trace(trial)
         condition = opened.condition(trace.trial.condition)
         question = opened.question(trace.trial.question)
-        simulated = opened.model(trace.trial.model).provider == "simulated"
+        provider = opened.model(trace.trial.model).provider
         if (nothing := _unexplained(trace, condition, scored=bool(opened.scores(trace.trial.id)))) is not None:
             return nothing
     found = explained(store, run="all", trial=trace.trial.id).explained
@@ -84,7 +99,8 @@ def read_explanation(store: Path, trial: str) -> Explanation | Unexplained:
         outcome=trace.outcome,
         repeat=trace.trial.repeat,
         store=str(store),
-        simulated=simulated,
+        simulated=provider == "simulated",
+        scripted=provider == "scripted",
     )
 
 

@@ -109,9 +109,21 @@ def test_the_mechanism_comes_with_method_confidence_and_what_others_say() -> Non
     assert "Without the result it is right in 3 of 4." in text
     assert "Evidence: event 1." in text
     assert "Or else computational lock-in, by trace, with a confidence of .40: code decides." in text
-    read_so = Diagnosis(trial=IDENTITY, judge="j@1", error_type="knowledge", distraction="over_engineering", reason="R")
-    judged = flat(shown(explanation(explained(evidence(diagnoses=(read_so,))))))
-    assert "The judge j@1 reads knowledge, over-engineering (a hypothesis): R" in judged
+
+
+def test_what_judges_read_is_told_as_a_hypothesis() -> None:
+    known: dict[str, Any] = {"trial": IDENTITY, "error_type": "knowledge", "distraction": "over_engineering"}
+    read_so = Diagnosis(judge="j@1", reason="R", evidence=(0, 2), distraction_reason="D", **known)
+    silent = Diagnosis(judge="k@1", reason="no format", trial=IDENTITY, error_type=None, distraction=None)
+    judged = flat(shown(explanation(explained(evidence(diagnoses=(read_so, silent))))))
+    assert "The judge j@1 reads knowledge (events 0, 2), a hypothesis: R It reads over-engineering, a hyp" in judged
+    assert "The judge k@1 gave no label: no format" in judged
+
+
+def test_of_a_scripted_model_nothing_can_be_known_otherwise() -> None:
+    found = explained(evidence(**UNREPLAYED), method="trace", confidence=0.5)
+    assert "says what its script says whatever is changed" in flat(shown(explanation(found, scripted=True)))
+    assert "--replay" not in shown(explanation(found, scripted=True))
 
 
 def test_a_trial_that_was_not_replayed_is_told_as_a_hypothesis_with_the_commands_that_would_find_out() -> None:

@@ -9,7 +9,8 @@ from toolablate.traces.records import Event, Outcome, Question
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """`conversation` are the events of the trial, `store` the path by which commands name its store; `simulated` tells
-    that the model is a stand-in and no measurement."""
+    that the model is a stand-in and no measurement, `scripted` that it says what its script says, whatever is changed.
+    """
 
     explained: Explained
     question: Question
@@ -18,3 +19,4 @@ class Explanation:
     repeat: int
     store: str
     simulated: bool = False
+    scripted: bool = False

@@ -12,7 +12,7 @@ from rich.text import Text
 from toolablate.traces.analysis.attribution.evidence import Evidence
 from toolablate.traces.analysis.attribution.explanation import Explanation
 from toolablate.traces.analysis.pairing import RIGHT
-from toolablate.traces.records import Attribution, Score
+from toolablate.traces.records import Attribution, Diagnosis, Score
 from toolablate.traces.terminal.answer_key import is_short
 from toolablate.traces.terminal.attribution.otherwise import otherwise, worths
 from toolablate.traces.terminal.attribution.steps import steps_table
@@ -121,10 +121,21 @@ def _why(told: Explanation) -> Iterator[str]:
     for other in explained.hypotheses:
         yield f"Or else {_sentence(other)}: {one_line(other.note) or 'a hypothesis'}."
     for diagnosis in explained.evidence.diagnoses:
-        labels = [diagnosis.error_type.replace("_", " ")] if diagnosis.error_type else []
-        labels += [distraction_name(diagnosis.distraction)] if diagnosis.distraction else []
-        read = ", ".join(labels) or "no label"
-        yield f"The judge {one_line(diagnosis.judge)} reads {read} (a hypothesis): {one_line(diagnosis.reason)}"
+        yield from _read_by(diagnosis)
+
+
+def _read_by(diagnosis: Diagnosis) -> Iterator[str]:
+    judge = one_line(diagnosis.judge)
+    if diagnosis.error_type is None:
+        yield f"The judge {judge} gave no label: {one_line(diagnosis.reason)}"
+        return
+    at = f" ({_events(diagnosis.evidence)})" if diagnosis.evidence else ""
+    error = diagnosis.error_type.replace("_", " ")
+    yield f"The judge {judge} reads {error}{at}, a hypothesis: {one_line(diagnosis.reason)}"
+    if diagnosis.distraction:
+        at = f" ({_events(diagnosis.distraction_evidence)})" if diagnosis.distraction_evidence else ""
+        reason = one_line(diagnosis.distraction_reason)
+        yield f"It reads {distraction_name(diagnosis.distraction)}{at}, a hypothesis: {reason}"
 
 
 def _sentence(attribution: Attribution) -> str:

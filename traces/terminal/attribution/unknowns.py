@@ -18,7 +18,9 @@ def unknowns(told: Explanation) -> Iterator[Said]:
         yield "Whether the model is right without tools: run the plan with a condition without tools."
     elif len(evidence.bare) == 1:
         yield "How often the model is right without tools: a single trial does not tell (repeats in the plan)."
-    if evidence.chain.replay is None:
+    if told.scripted:
+        yield "What would have been otherwise. The model is scripted: it says what its script says whatever is changed."
+    elif evidence.chain.replay is None:
         yield from _unreplayed(told)
     else:
         yield from _noise(evidence)
