@@ -31,12 +31,13 @@ class Causes:
     without: Mapping[Mechanism, Belief]
 
 
-def causes(world: World, run: Run) -> Causes:
+def causes(world: World, run: Run, trial: str) -> Causes:
+    """Of the run of the trial `trial`."""
     without: dict[Mechanism, Belief] = {}
     if run.limit:
-        without["budget"] = _mean_belief(world, extension(world, run))
+        without["budget"] = _mean_belief(world, extension(world, run, trial))
     if run.fault is not None:
-        without["tool_fault"] = _mean_belief(world, repair(world, run))
+        without["tool_fault"] = _mean_belief(world, repair(world, run, trial))
     every = world.influences(run)
     removed: dict[Mechanism, Iterable[Influence]] = {
         "retrieval_distraction": moved_by(world, run, "search"),

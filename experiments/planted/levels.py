@@ -52,18 +52,19 @@ class Parts:
     mechanisms: Mapping[Mechanism, float]
 
 
-def levels(world: World, run: Run, found: Mapping[ArmKind, float]) -> Levels:
-    """`found` are the `arms` of the world."""
+def levels(world: World, run: Run, trial: str = "") -> Levels:
+    """Of a run of the trial `trial`, whose replays draw what fails as it did; on the average over trials where it is
+    ""."""
     believes = world.believed(run)[world.right]
-    extended = world.level(extension(world, run)) if run.limit else believes
-    repaired = world.level(repair(world, run)) if run.fault is not None else extended
+    extended = world.level(extension(world, run, trial)) if run.limit else believes
+    repaired = world.level(repair(world, run, trial)) if run.fault is not None else extended
     return Levels(
-        arms=found,
+        arms=arms(world),
         observed=believes * world.in_form(run),
         mended=believes,
         extended=extended,
         repaired=repaired,
-        rollouts={swapped: world.level(rollout(world, run, swapped)) for swapped in _subsets(run.toolsets)},
+        rollouts={swapped: world.level(rollout(world, run, swapped, trial)) for swapped in _subsets(run.toolsets)},
         aside=believed(world.scene, world.influences(run), aside=True)[world.right],
     )
 
@@ -87,24 +88,24 @@ def arms(world: World) -> dict[ArmKind, float]:
     }
 
 
-def extension(world: World, run: Run) -> Way:
+def extension(world: World, run: Run, trial: str = "") -> Way:
     """The run gone on with within twice its budget."""
-    return Way(doubled(world.condition.budget), dict(enumerate(run.made)))
+    return Way(doubled(world.condition.budget), dict(enumerate(run.made)), trial=trial)
 
 
-def repair(world: World, run: Run) -> Way:
+def repair(world: World, run: Run, trial: str = "") -> Way:
     """The run from its first fault on, with tools that work, and with twice its budget where that ran out."""
-    return Way(_budget(world, run), dict(enumerate(run.made[: run.fault])), fails=False)
+    return Way(_budget(world, run), dict(enumerate(run.made[: run.fault])), fails=False, trial=trial)
 
 
-def rollout(world: World, run: Run, swapped: frozenset[Toolset]) -> Way:
+def rollout(world: World, run: Run, swapped: frozenset[Toolset], trial: str = "") -> Way:
     """The run from its first result on: with the results that it had, or with sound ones where there is a fault, and
     placebos for those of some toolsets."""
     modes: dict[Toolset, Mode] = dict.fromkeys(swapped, "placebo")
     if run.fault is not None:
-        return Way(_budget(world, run), modes=modes, fails=False)
+        return Way(_budget(world, run), modes=modes, fails=False, trial=trial)
     given = {place: made for place, made in enumerate(run.made) if TOOLSET_OF[made.kind] not in swapped}
-    return Way(_budget(world, run), given, modes)
+    return Way(_budget(world, run), given, modes, trial=trial)
 
 
 def parts(world: World, run: Run, found: Levels, score: float, mended: float, there: frozenset[ArmKind]) -> Parts:

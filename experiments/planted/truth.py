@@ -12,7 +12,7 @@ from toolablate.agents.simulated.planted.wording import answer_of, is_in_form
 from toolablate.experiments.counterfactual.changing import changed_start
 from toolablate.experiments.plan import file_digest
 from toolablate.experiments.planted.causes import Causes, cause_at, causes, chances
-from toolablate.experiments.planted.levels import FALL, Levels, Parts, arms, levels, parts
+from toolablate.experiments.planted.levels import FALL, Levels, Parts, levels, parts
 from toolablate.experiments.planted.outputs import Outputs, calls_of, offers_of
 from toolablate.experiments.planted.worlds import Run, Way, World, refuse_unknown, runs
 from toolablate.traces.analysis.attribution.ledger import Mechanism as LedgerMechanism
@@ -85,19 +85,13 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """Questions by the ids of their records, and what holds for all trials of one model."""
+    """Questions by the ids of their records, and what holds for all trials of one model; `worlds` are those that were
+    needed so far, by question and condition."""
 
     questions: Mapping[str, Question]
     scenes: Scenes
     outputs: Outputs
-    _arms: dict[tuple[str, str], Mapping[ArmKind, float]] = field(default_factory=dict)
-
-    def arms_of(self, world: World) -> Mapping[ArmKind, float]:
-        """Computed once for all trials of a question under a condition."""
-        key = (world.scene.question, world.condition.identity())
-        if key not in self._arms:
-            self._arms[key] = arms(world)
-        return self._arms[key]
+    worlds: dict[tuple[str, str], World] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +173,11 @@ def _world(known: _Known, arm: _Arm, question: Question) -> World:
             f"question {question.id!r} has not one right letter, so no truth can be computed", code="no_truth"
         )
     (right,) = question.target.letters
-    return World(known.scenes.of(question), right, arm.condition, offers_of(arm.traces[0]), known.outputs)
+    key = (question.id, arm.condition.identity())
+    if key not in known.worlds:
+        offers = offers_of(arm.traces[0])
+        known.worlds[key] = World(known.scenes.of(question), right, arm.condition, offers, known.outputs)
+    return known.worlds[key]
 
 
 def _trial(known: _Known, arm: _Arm, trace: Trace) -> TrialTruth:
@@ -191,7 +189,7 @@ def _trial(known: _Known, arm: _Arm, trace: Trace) -> TrialTruth:
         raise InputError(f"trial {trace.trial.id} has an answer that no scene gives", code="no_truth")
     right = letter == world.right
     score = float(right and is_in_form(said))
-    found, why = levels(world, run, known.arms_of(world)), causes(world, run)
+    found, why = levels(world, run, trace.trial.id), causes(world, run, trace.trial.id)
     trajectory = tuple(_believed_at(world, trace, event) for event in belief_steps(trace.events))
     flip, steps = exact_flip(trajectory), belief_steps(trace.events)
     mechanism, likely = _cause(arm, trace, question, why, letter) if score < 1 else (None, {})
@@ -248,8 +246,7 @@ def _condition(known: _Known, arm: _Arm, trials: Sequence[TrialTruth]) -> Condit
     realised: list[tuple[float, Parts]] = []
     for name, own in asked.items():
         world = _world(known, arm, by_id[name])
-        ladder = known.arms_of(world)
-        ways = [(p / len(asked), run, levels(world, run, ladder)) for p, run in runs(world, Way(arm.condition.budget))]
+        ways = [(p / len(asked), run, levels(world, run)) for p, run in runs(world, Way(arm.condition.budget))]
         expected += [(p, parts(world, run, found, found.observed, found.mended, arm.there)) for p, run, found in ways]
         realised += [(1 / len(asked) / len(own), trial.parts) for trial in own]
     total = summed(expected)

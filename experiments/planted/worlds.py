@@ -1,5 +1,6 @@
 """Runs of a scene in closed form: every way a trial can go, with its probability, and what the model then believes."""
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -52,6 +53,7 @@ class World:
     condition: Condition
     offers: Offers
     outputs: Outputs
+    _levels: dict[object, float] = field(default_factory=dict, compare=False)
 
     def believed(self, run: Run, without: Sequence[Influence] = ()) -> dict[str, float]:
         """The probability of each letter at the end of a run, without some of what moved it there."""
@@ -70,18 +72,32 @@ class World:
 
     def level(self, way: "Way") -> float:
         """The mean score of runs that go this way, with lost forms mended."""
-        return sum(probability * self.believed(run)[self.right] for probability, run in runs(self, way))
+        if way.key not in self._levels:
+            ended = runs(self, way)
+            self._levels[way.key] = sum(probability * self.believed(run)[self.right] for probability, run in ended)
+        return self._levels[way.key]
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How runs go on: within which budget, after which calls (by their places) of which the results are given, with
-    which results of the others, and whether the condition makes some of these fail."""
+    """How runs go on.
+
+    given  results that are what they were, by the places of their calls among all
+    modes  which results other calls have, real ones where it does not say
+    fails  whether the condition makes some of these fail: as it does for the trial `trial`, and by chance where that is
+           ""
+    """
 
     budget: Budget
     given: Mapping[int, Made] = field(default_factory=dict)
     modes: Mapping[Toolset, Mode] = field(default_factory=dict)
     fails: bool = True
+    trial: str = ""
+
+    @property
+    def key(self) -> object:
+        limits = (self.budget.turns, self.budget.tool_calls)
+        return (limits, frozenset(self.given.items()), frozenset(self.modes.items()), self.fails, self.trial)
 
 
 def runs(world: World, way: Way) -> list[tuple[float, Run]]:
@@ -160,7 +176,7 @@ def _called(
     if (given := way.given.get(len(before))) is not None:
         yield 1.0, given
         return
-    broken, message = _failing(world, kind, before) if way.fails else (0.0, "")
+    broken, message = _failing(world, way, kind, before) if way.fails else (0.0, "")
     if broken:
         yield broken, Made(kind, asked, message, broken=True)
     if broken < 1:
@@ -168,19 +184,23 @@ def _called(
         yield 1 - broken, Made(kind, asked, world.outputs.of(world.scene, mode, kind, asked))
 
 
-def _failing(world: World, kind: CallKind, before: Sequence[Made]) -> tuple[float, str]:
+def _failing(world: World, way: Way, kind: CallKind, before: Sequence[Made]) -> tuple[float, str]:
     """The probability that the next call fails, and what the model is shown then: the last intervention says it."""
     works, message = 1.0, ""
-    for use in world.condition.interventions:
+    # A stand-in that a replay adds stands first, and the draws of the others are by their places.
+    added = int("placebo" in way.modes.values() and bool(way.trial))
+    for place, use in enumerate(world.condition.interventions, added):
         if use.name != "fail":
             continue
         options = FailOptions.model_validate(dict(use.options))
         tools = options.tools
         in_scope = [made for made in before if tools is None or world.offers[made.kind].tool in tools]
         ours = tools is None or world.offers[kind].tool in tools
-        if ours and (options.calls is None or len(in_scope) + 1 in options.calls):
-            works *= 1 - options.rate
-            message = options.message
+        if not ours or (options.calls is not None and len(in_scope) + 1 not in options.calls):
+            continue
+        draw = random.Random(f"{way.trial} fail {place} {len(before) + 1}").random()  # noqa: S311 - a simulation
+        fails = float(draw < options.rate) if way.trial else options.rate
+        works, message = works * (1 - fails), options.message if fails else message
     return 1 - works, message
 
 
