@@ -75,6 +75,19 @@ def test_steps_that_nobody_asked_about_have_no_belief() -> None:
     assert "in events 0 to 1" in flat(shown(explanation(explained(found))))
 
 
+def test_of_many_steps_a_page_shows_the_ends_and_where_the_belief_falls() -> None:
+    events = (*[each for number in range(40) for each in ran(f"print({number})", str(number))], *ended("Answer: B"))
+    found = believed((8,) * 50 + (0,) * 31)
+    told = told_of(events, trajectory=found, flip=flip_step(found, 0.3), steps=tuple(range(81)))
+    text = shown(told)
+    assert len(text.splitlines()) < 60
+    assert "python gives: 24" in text
+    assert text.count("steps more") == 2
+    gaps = [int(count) for count in re.findall(r"\.\.\. (\d+) steps more", text)]
+    assert 8 + sum(gaps) + 6 + 6 == 82
+    assert "out of budget" in shown(explanation(outcome="budget"))
+
+
 def test_what_happens_otherwise_is_counted() -> None:
     text = shown()
     for changed, came in (

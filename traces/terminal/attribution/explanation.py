@@ -66,7 +66,8 @@ def _heading(told: Explanation) -> Iterator[RenderableType]:
     score = evidence.score
     value = "without a score" if score.value is None else f"{score.verdict} ({score.value:g})"
     trial = evidence.signals.trial[:ID_CHARS]
-    whose = f"{one_line(evidence.model)} · {one_line(evidence.condition)} · repeat {told.repeat}"
+    ended = " · out of budget" if told.outcome == "budget" else ""
+    whose = f"{one_line(evidence.model)} · {one_line(evidence.condition)} · repeat {told.repeat}{ended}"
     yield Text.assemble("Trial ", (trial, "bold"), f"  {whose} · {value}", overflow="fold")
     if told.simulated:
         yield simulated_banner()

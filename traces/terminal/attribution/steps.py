@@ -1,7 +1,7 @@
 """What a trial did, a line for each step, with the belief after it."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -16,6 +16,7 @@ from toolablate.traces.terminal.plain import one_line, shortened
 
 BAR_CELLS, SHARE_CELLS, ANSWER_CELLS, EVENT_CELLS = 10, 7, 12, 5
 LEAST_WHAT = 16
+MOST_LINES, FIRST, LAST, AROUND = 24, 8, 6, 2
 FULL, EMPTY, FALLS = "█", "·", "↓"
 SHOWN_CALLS = 2
 NO_ANSWER = "(none)"
@@ -47,7 +48,12 @@ def steps_table(told: Explanation, room: int) -> Table:
         for width in (BAR_CELLS, SHARE_CELLS, ANSWER_CELLS):
             table.add_column(width=width, no_wrap=True)
         table.add_row("event", "", *(Text(title, style="dim") for title in ("right now", "", "says")))
+    shown = _shown(told, len(lines))
     for place, line in enumerate(lines):
+        if place not in shown:
+            if place - 1 in shown:
+                table.add_row("", Text(f"... {_gap(place, shown)} steps more", style="dim"))
+            continue
         number = "" if line.event is None else str(line.event)
         falls = _falls(told, place)
         what = Text(line.what, style="bold" if falls else "")
@@ -56,6 +62,20 @@ def steps_table(told: Explanation, room: int) -> Table:
         answer = one_line(", ".join(told.explained.evidence.score.extracted)) or NO_ANSWER
         table.add_row("", "its answer", told.explained.evidence.score.verdict, "", shortened(answer, ANSWER_CELLS))
     return table
+
+
+def _shown(told: Explanation, lines: int) -> Set[int]:
+    """The places of the lines of a page: of many the first, the last, and those where the belief falls."""
+    if lines <= MOST_LINES:
+        return frozenset(range(lines))
+    flip = told.explained.evidence.flip
+    falls = range(max(0, flip.after - AROUND), flip.step + AROUND + 1) if flip is not None else ()
+    return frozenset({*range(FIRST), *range(lines - LAST, lines), *falls})
+
+
+def _gap(place: int, shown: Set[int]) -> int:
+    """How many lines are left out from this one on."""
+    return next(each for each in sorted(shown) if each > place) - place
 
 
 def step_lines(told: Explanation) -> Iterator[Line]:
