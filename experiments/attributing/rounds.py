@@ -14,6 +14,8 @@ from toolablate.traces.store import Store
 from toolablate.traces.terminal import counted
 
 _TOO_DEAR = ("too_dear", "unknown_cost")
+_OF_THE_PLAN = ("no_plan", "other_model")
+"""Refusals that `--plan` mends, and that are told at once."""
 
 Job = tuple[str, Asked]
 """What is asked of the trial of this id."""
@@ -46,7 +48,7 @@ class Rounds:
     _refused: dict[Job, InputError] = field(default_factory=dict)
 
     def estimate(self, jobs: Sequence[Job]) -> Estimate:
-        """Of those that can be made; the others are refused."""
+        """Of those that can be made; the others are refused. Raises InputError where that is for want of the plan."""
         while True:
             left = self._left(jobs)
             try:
@@ -108,6 +110,9 @@ class Rounds:
         return [job for job in dict.fromkeys(jobs) if job not in self._refused]
 
     def _refuse(self, jobs: Sequence[Job], error: RefusedError) -> None:
+        for each in error.refusals:
+            if each.error.code in _OF_THE_PLAN:
+                raise each.error
         self._refused |= {jobs[each.place]: each.error for each in error.refusals}
 
 

@@ -195,6 +195,17 @@ def test_what_cannot_be_replayed_is_left_out_and_told(chat_server: ChatServer, t
     assert (done.replays, done.missing) == (3 * 3 + 3 + 3 + 2, 0)
 
 
+def test_without_its_plan_nothing_is_left_out_but_all_refused(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(MISLED)
+    plan = endpoint_plan(tmp_path, chat_server, conditions="['python']")
+    store = run(plan)
+    other = tmp_path / "other.toml"
+    other.write_text(plan.read_text().replace("name = 'm'", "name = 'n'"), encoding="utf-8")
+    with pytest.raises(InputError, match="--plan: it has no model 'm'"):
+        attribute(store, ALL, plan=other)
+    assert replays_of(store) == set()
+
+
 def test_nothing_is_spent_or_written_where_round_one_is_too_dear(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(MISLED)
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
