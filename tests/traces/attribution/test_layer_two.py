@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.traces.attribution.cases import CELL, PAGE, evidence, steady, worlds
+from tests.traces.attribution.cases import CELL, FLAKY, PAGE, evidence, steady, worlds
 from tests.traces.attribution.stories import ended, read, right, wrong
 
 from toolablate.traces.analysis.attribution.evidence import Evidence, Turning
@@ -116,6 +116,21 @@ def test_runs_that_go_on_from_the_one_result_count_at_their_level() -> None:
     assert chains(replace(stopped, turning=each.turning)) == chains(stopped)
 
 
+def test_a_limit_that_ran_out_after_a_fault_is_the_faults() -> None:
+    each = drawn("fault")
+    signals = read(*FLAKY, *ended("Answer: B", "turns"))
+    replayed = replace(each.chain.replay or Replay(), extended=(1.0,) * 4)
+    found = label(replace(each, signals=signals, chain=replace(each.chain, replay=replayed)))
+    assert (found.mechanism, found.evidence) == ("tool_fault", (1,))
+
+
+def test_code_whose_results_do_not_matter_is_a_lock_in_only_where_setting_it_aside_brings_the_answer_back() -> None:
+    each = drawn("commits")
+    assert label(replace(each, set_aside=(0.0,) * 8)).mechanism == "calling"
+    assert label(replace(each, flip=None)).mechanism == "lock_in"
+    assert label(replace(each, flip=None, set_aside=(0.0,) * 8)).mechanism == "calling"
+
+
 def test_results_that_are_worth_less_than_nothing_are_the_evidence_where_no_fall_was_found() -> None:
     each = drawn("search")
     signals = read(*PAGE, *PAGE, *ended("Answer: C"))
@@ -140,9 +155,9 @@ def test_how_retrieval_drew_it_away_is_by_the_trace_then_by_judges_then_by_the_w
 
 
 def test_levels_are_pooled_unless_runs_on_both_sides_differ() -> None:
-    alike = drawn_chances([Tally(4, 3.0), Tally(4, 2.0), Tally(4, 3.0), Tally(4, 2.0)])
+    alike = drawn_chances([Tally(4, 3.0), Tally(4, 2.0), Tally(4, 3.0), Tally(4, 2.0)], [0.1] * 3)
     assert np.ptp(alike.mean(axis=0)) < 0.1
-    apart = drawn_chances([Tally(8, 0.0), Tally(4, 0.0), Tally(4, 4.0), Tally(8, 8.0)])
+    apart = drawn_chances([Tally(8, 0.0), Tally(4, 0.0), Tally(4, 4.0), Tally(8, 8.0)], [0.1] * 3)
     assert apart.mean(axis=0) == pytest.approx([0.04, 0.04, 0.96, 0.96], abs=0.03)
-    (single,) = drawn_chances([Tally(3, 3.0)], draws=20_000).mean(axis=0)
+    (single,) = drawn_chances([Tally(3, 3.0)], [], draws=20_000).mean(axis=0)
     assert single == pytest.approx(3.5 / 4, abs=0.01)

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from toolablate.traces.analysis.attribution.evidence import Evidence
+from toolablate.traces.analysis.attribution.fall import fall_at
 from toolablate.traces.analysis.attribution.gains import is_locked_in
 from toolablate.traces.analysis.attribution.layer_two.chances import PRIOR, drawn_chances
 from toolablate.traces.analysis.attribution.layer_two.levels import Level, Part, chains
-from toolablate.traces.analysis.pairing import RIGHT
+from toolablate.traces.analysis.attribution.ledger import ToolKind
+from toolablate.traces.analysis.pairing import RIGHT, mean
 from toolablate.traces.analysis.statistics.numerals import Floats
 from toolablate.traces.records import Mechanism
 
@@ -24,6 +26,27 @@ OF_PARTS: Mapping[Part, Mechanism] = {
     "availability": "availability",
     "prompt": "prompt",
 }
+CHANGES: Mapping[Part, float] = {
+    "budget": 0.5,
+    "tool_fault": 0.5,
+    "again": 0.05,
+    "prompt": 0.05,
+}
+"""How likely a level is to differ from the one before it, before any run is seen: a limit that ran out and a tool that
+failed mostly matter, and what is drawn again has no reason to be another."""
+
+RESULTS, CALLS = (0.5, 0.05), (0.3, 0.03)
+"""The same of results, where the belief falls for good at results of their kind and where it does not; and of calls,
+where it falls at a reply that makes some and where it does not. Set by hand, on the planted benchmark's half for
+tuning, where it hardly matters by how much the two differ."""
+
+OFFER = (0.3, 0.1)
+"""The same of the offer of tools, where nothing was called, so that little else can have done it, and where something
+was."""
+
+UNPROBED = 0.2
+"""Of both where no belief was asked for."""
+
 ORDER: tuple[Mechanism, ...] = (
     *("format", "budget", "tool_fault", "retrieval_distraction", "lock_in", "calling", "availability", "prompt"),
     *("luck", "own_error"),
@@ -38,7 +61,8 @@ def blame(evidence: Evidence) -> dict[Mechanism, float]:
     necessity (Pearl 1999, "Probabilities of causation", Synthese 121; Tian and Pearl 2000, Annals of Mathematics and
     AI 28) under monotonicity. Along the chain each part gets what it adds to the highest chance before it. What no part
     restores is `luck` where the question without tools is right more often than not, else `own_error`. Over the draws
-    of what is known of the chances, that is averaged; over orders of kinds of tools as well.
+    of what is known of the chances, that is averaged; over orders of kinds of tools as well. A limit that ran out after
+    a fault that nothing recovered from counts as that fault's.
 
     An answer that could not be read is right with the share of those that were asked for once more: that is `format`,
     and the others share the rest.
@@ -47,15 +71,34 @@ def blame(evidence: Evidence) -> dict[Mechanism, float]:
     named = _named(evidence)
     orders = chains(evidence)
     for levels in orders:
-        for mechanism, share in _shared(levels, named).items():
+        chances = drawn_chances([level.tally for level in levels], _changes(levels[1:], evidence))
+        for mechanism, share in _shared(levels, chances, named).items():
             found[mechanism] += share / len(orders)
     lost = _lost_by_form(evidence)
     shares = {mechanism: (1 - lost) * found[mechanism] for mechanism in ORDER if mechanism in found}
     return {"format": lost, **shares} if lost else shares
 
 
-def _shared(levels: Sequence[Level], named: Mapping[Part, Mechanism]) -> dict[Mechanism, float]:
-    chances = drawn_chances([level.tally for level in levels])
+def _changes(levels: Sequence[Level], evidence: Evidence) -> list[float]:
+    fall = fall_at(evidence.flip, evidence.steps, evidence.signals.calls) if evidence.flip else None
+    at_calls = fall is not None and fall.at != "results"
+    at_results = fall.kinds if fall is not None and fall.at != "reply" else frozenset[ToolKind]()
+    probed = evidence.trajectory is not None
+
+    def change(part: Part) -> float:
+        if part in CHANGES:
+            return CHANGES[part]
+        if part == "availability":
+            return OFFER[bool(evidence.chain.tools)]
+        if not probed:
+            return UNPROBED
+        expected, other = CALLS if part == "calling" else RESULTS
+        return expected if (at_calls if part == "calling" else part in at_results) else other
+
+    return [change(level.part) for level in levels]
+
+
+def _shared(levels: Sequence[Level], chances: Floats, named: Mapping[Part, Mechanism]) -> dict[Mechanism, float]:
     highest = np.maximum.accumulate(chances, axis=1)
     wrong = 1 - chances[:, 0]
     found: dict[Mechanism, float] = defaultdict(float)
@@ -69,10 +112,19 @@ def _shared(levels: Sequence[Level], named: Mapping[Part, Mechanism]) -> dict[Me
 
 
 def _named(evidence: Evidence) -> Mapping[Part, Mechanism]:
-    """Calls whose belief fell with the code, before or after it ran, and came back once that was set aside, are a
-    lock-in: with placebo results the model has put the question into the same code."""
-    locked_in = is_locked_in(evidence.flip, evidence.steps, evidence.signals, evidence.set_aside)
-    return {**OF_PARTS, "calling": "lock_in"} if locked_in else OF_PARTS
+    """Calls of code that did it whatever they gave are a lock-in where the model comes back once the computation is set
+    aside: with placebo results it has put the question into the same code."""
+    return {**OF_PARTS, "calling": "lock_in"} if _comes_back(evidence) else OF_PARTS
+
+
+def _comes_back(evidence: Evidence) -> bool:
+    """To a belief nearer to the first than to the last, where no other fall was found."""
+    if evidence.chain.tools != {"code"} or evidence.trajectory is None or not evidence.set_aside:
+        return False
+    if evidence.flip is not None:
+        return is_locked_in(evidence.flip, evidence.steps, evidence.signals, evidence.set_aside)
+    shares = [belief.right.mean for belief in evidence.trajectory.beliefs]
+    return mean(evidence.set_aside) > (shares[0] + shares[-1]) / 2
 
 
 def _lost_by_form(evidence: Evidence) -> float:

@@ -25,23 +25,23 @@ class Tally:
     right: float
 
 
-def drawn_chances(tallies: Sequence[Tally], *, changes: float = 1.0, draws: int = DRAWS, seed: int = 0) -> Floats:
+def drawn_chances(tallies: Sequence[Tally], changes: Sequence[float], *, draws: int = DRAWS, seed: int = 0) -> Floats:
     """Draws from what is known of the levels' chances, draws x levels.
 
-    Two neighbours differ with a probability such that `changes` changes are expected along the chain; levels between
-    two changes have one chance, and their runs are pooled. So a few runs by chance make no difference, and one that is
-    there is seen by the runs of all levels on both sides: a product partition model (Barry and Hartigan 1993, "A
-    Bayesian analysis for change point problems", JASA 88), with beta-binomial levels and, for so few of them, every
-    partition weighed.
+    `changes` are the probabilities in (0, 1) that a level differs from the one before it, before anything is seen, one
+    for each level but the first; levels between two changes have one chance, and their runs are pooled. So a few runs
+    by chance make no difference, and one that is there is seen by the runs of all levels on both sides: a product
+    partition model (Barry and Hartigan 1993, "A Bayesian analysis for change point problems", JASA 88), with
+    beta-binomial levels and, for so few of them, every partition weighed.
     """
     pairs, owners, begins = _partitions(len(tallies))
     runs = np.array([0.0, *np.cumsum([each.runs for each in tallies])])
     right = np.array([0.0, *np.cumsum([each.right for each in tallies])])
     good = right[pairs[:, 1]] - right[pairs[:, 0]] + PRIOR
     bad = runs[pairs[:, 1]] - runs[pairs[:, 0]] - good + 2 * PRIOR
-    change = min(changes / max(len(tallies) - 1, 1), 0.5)
     # Every run of levels but the first follows a change.
-    worth = _log_beta(good, bad) - _log_beta(PRIOR, PRIOR) + math.log(change / (1 - change))
+    before = np.array([0.0, *(math.log(change / (1 - change)) for change in changes)])
+    worth = _log_beta(good, bad) - _log_beta(PRIOR, PRIOR) + before[pairs[:, 0]]
     likely = (worth[owners] * begins).sum(axis=1)
     weights = np.exp(likely - likely.max())
     rng = np.random.default_rng(seed)
