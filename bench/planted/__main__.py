@@ -14,7 +14,6 @@ from typing import Any
 from bench.figures import TableOf, print_tables
 from rich.console import Console
 
-
 HALVES = ("dev", "test")
 METHODS = ("replay", "trace")
 

@@ -57,12 +57,12 @@ def figures_of(score: PlantedScore) -> Iterator[Figure]:
     yield Figure("pure churn blamed on tools", score.blamed, at_most=MOST_BLAMED if replay else None)
     if score.shares:
         weights = [each.mechanisms for each in score.shares]
-        of_realised, of_expected = (
+        realised, arms, expected = (
             sum(weight * value for weight, value in zip(weights, values, strict=True)) / sum(weights)
-            for values in ([each.realised for each in score.shares], [each.expected for each in score.shares])
+            for values in zip(*((each.realised, each.arms, each.expected) for each in score.shares), strict=True)
         )
-        yield Figure("share error, points", of_realised, at_most=MOST_POINTS, percent=False)
-        yield Figure("the same, of what repeats tend to", of_expected, percent=False)
+        yield Figure("share error, points", realised, at_most=MOST_POINTS, at_best=arms, percent=False)
+        yield Figure("the same, of what repeats tend to", expected, percent=False)
     yield Figure("coverage of 90 % intervals", score.whole.share, *COVERED)
     yield Figure("the same, without marked ones", score.whole.share_unmarked)
     yield Figure("the same, over samples of questions", score.sampled.share, *COVERED)

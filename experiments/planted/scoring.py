@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from toolablate.experiments.explaining import Gathered, explained
@@ -12,6 +13,7 @@ from toolablate.experiments.planted.labels import read_distractions
 from toolablate.experiments.planted.making import LABELS
 from toolablate.experiments.planted.truth import ConditionTruth, TrialTruth, Truth, truth_of
 from toolablate.traces.analysis.attribution.evidence import Explained
+from toolablate.traces.analysis.attribution.ledger import Scores
 from toolablate.traces.analysis.attribution.proof import (
     Bin,
     Cause,
@@ -31,21 +33,28 @@ from toolablate.traces.analysis.attribution.proof import (
     share_error,
     step_rates,
 )
+from toolablate.traces.analysis.pairing import mean
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Attribution, Distraction, Method, SimulatedModel
 from toolablate.traces.store import Store
+
+Pair = tuple[TrialTruth, Explained]
+
+_CERTAIN = 1 - 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
     """The mean distance of a ledger's mechanisms from the true ones, in points: from what the trials come to given
-    their answers (`realised`), and from what any number of repeats would tend to (`expected`)."""
+    their answers (`realised`), and from what any number of repeats would tend to (`expected`). `arms` is what of the
+    first is left where every replay is exact and all trials have one: the chance in the arms' few trials."""
 
     model: str
     condition: str
     mechanisms: int
     realised: float
     expected: float
+    arms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +67,7 @@ class PlantedScore:
                 trial but the draw of its answer
     shares      by model and condition
     whole       coverage of the 90 % intervals, over mechanisms x conditions; of what repeats tend to
-    sampled     the same over samples of the questions; of what the trials of all come to
+    sampled     the same over samples of the questions
     blamed      share of pure churn for which a tool is blamed
     """
 
@@ -121,13 +130,14 @@ def _score(
     method: Method,
     known: Truth,
     gathered: Gathered,
-    pairs: Sequence[tuple[TrialTruth, Explained]],
+    pairs: Sequence[Pair],
     verdicts: Sequence[Verdict],
     distractions: Mapping[str, Distraction],
     samples: int,
     seed: int,
 ) -> PlantedScore:
     wrong = [true for true, _ in pairs if true.mechanism is not None]
+    expected = {(each.model, each.condition): each.expected for each in known.conditions}
     falling = [(true.flip, len(true.steps)) for true in wrong if true.flip is not None]
     return PlantedScore(
         method=method,
@@ -145,14 +155,14 @@ def _score(
         calibration_error=calibration_error(verdicts),
         reliability=tuple(reliability(verdicts)),
         blamed=blamed(verdicts),
-        shares=tuple(_shares(known.conditions, gathered)),
-        whole=coverage(gathered.ledgers, {(each.model, each.condition): each.expected for each in known.conditions}),
-        sampled=over_samples(pairs, samples, seed),
+        shares=tuple(_shares(known.conditions, gathered, pairs)),
+        whole=coverage(gathered.ledgers, expected),
+        sampled=over_samples([each.evidence.chain for _, each in pairs], expected, samples, seed),
         notes=gathered.notes,
     )
 
 
-def _pairs(known: Truth, gathered: Gathered) -> list[tuple[TrialTruth, Explained]]:
+def _pairs(known: Truth, gathered: Gathered) -> list[Pair]:
     by_trial = {each.evidence.score.trial: each for each in gathered.explained}
     return [(true, by_trial[true.trial]) for true in known.trials if true.trial in by_trial]
 
@@ -169,6 +179,7 @@ def _verdict(true: TrialTruth, said: Attribution, distractions: Mapping[str, Dis
         confidence=said.confidence,
         true_step=true.flip,
         said_step=_step(true.steps, said.turned_at),
+        pure=true.chances.get("luck", 0.0) > _CERTAIN,
     )
 
 
@@ -189,11 +200,11 @@ def _best(true: TrialTruth, distractions: Mapping[str, Distraction]) -> Verdict:
 
 
 def _step(steps: Sequence[int], event: int | None) -> int | None:
-    """The last step that is not after the event."""
-    return None if event is None else max(bisect_right(steps, event) - 1, 0)
+    """The first step after the event at which a belief fell."""
+    return None if event is None else min(bisect_right(steps, event), len(steps) - 1)
 
 
-def _shares(conditions: Sequence[ConditionTruth], gathered: Gathered) -> list[Shares]:
+def _shares(conditions: Sequence[ConditionTruth], gathered: Gathered, pairs: Sequence[Pair]) -> list[Shares]:
     true = {(each.model, each.condition): each for each in conditions}
     found: list[Shares] = []
     for ledger in gathered.ledgers:
@@ -211,6 +222,20 @@ def _shares(conditions: Sequence[ConditionTruth], gathered: Gathered) -> list[Sh
                 mechanisms=len(names),
                 realised=share_error(said, realised, names),  # type: ignore[arg-type]
                 expected=share_error(said, expected, names),  # type: ignore[arg-type]
+                arms=100 * _error_of_arms([pair for pair in pairs if pair[0].condition == each.condition]) / len(names),
             )
         )
     return found
+
+
+def _error_of_arms(pairs: Sequence[Pair]) -> float:
+    """The sum of what chance in the arms adds to the terms between them, over mechanisms: each is the difference of two
+    arms, and the first has an exact level above it."""
+    off: dict[str, list[float]] = {"sham": [], "offered": [], "scaffold": [], "none": []}
+    for true, each in pairs:
+        exact: Mapping[str, float] = {str(arm): level for arm, level in true.levels.arms.items()}
+        for name, errors in off.items():
+            scores: Scores = getattr(each.evidence.chain.arms, name)
+            errors.append(mean(scores) - exact[name] if scores else 0.0)
+    levels = [0.0, *(mean(errors) for errors in off.values())]
+    return sum(abs(above - below) for above, below in pairwise(levels))

@@ -122,9 +122,10 @@ def _footnotes(score: PlantedScore) -> Iterator[str]:
     yield "at best: whoever knows all beliefs and not the draw of the answer. majority: the commonest cause every time."
     yield "norm: what exists taken for what is right, or an answer built up beyond need."
     yield "avail.: also calls that gave nothing, and prompts."
-    yield "churn: wrong by the draw alone. own: wrong without tools as well. none: nothing is said."
-    yield "share error: of ledgers' mechanisms, given the trials' answers. coverage: of what repeats tend to."
-    yield "samples of questions: a third each, with replacement; the truth is that of all, given the trials' answers."
+    yield "churn: wrong by the draw alone, and pure where nothing else can have been the cause of such an answer."
+    yield "own: wrong without tools as well. none: nothing is said."
+    yield "share error: of ledgers' mechanisms, given the trials' answers; at best: what chance in the arms leaves."
+    yield "coverage: of what repeats tend to. Samples of questions are a third each."
     yield "marked: too small for their intervals, as the ledger says."
     yield (
         "For scale, on other data: best published step accuracies on Who&When 47.5 and 29.3 %, AgentErrorBench 24.3 %"

@@ -75,12 +75,11 @@ def test_steps_count_where_the_belief_truly_falls() -> None:
     assert guessed_step([(1, 5), (2, 3)]) == pytest.approx((1 / 4 + 1 / 2) / 2)
 
 
-def test_blame_is_of_churn_alone_and_for_tools_alone() -> None:
-    found = verdicts(
-        ("churn", "lock_in"), ("churn", "churn"), ("churn", "own_error"), ("churn", None), ("budget", "lock_in")
-    )
-    assert blamed(found) == 0.25
-    assert blamed(verdicts(("budget", "churn"))) is None
+def test_blame_is_of_pure_churn_alone_and_for_tools_alone() -> None:
+    said: list[Cause | None] = ["lock_in", "churn", "own_error", None]
+    found = [Verdict("churn", each, pure=True) for each in said]
+    assert blamed([*found, Verdict("budget", "lock_in"), Verdict("churn", "lock_in")]) == 0.25
+    assert blamed(verdicts(("budget", "churn"), ("churn", "lock_in"))) is None
 
 
 def test_calibration_error_is_what_bins_are_off_by() -> None:

@@ -41,13 +41,15 @@ _OF_MECHANISM: Mapping[Mechanism, Cause] = {
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """One wrong trial: its true cause and what is said of it. `said` is None where nothing is. Steps are those of
-    `belief_steps`, by their number; None where the belief does not fall for good, or nobody says where."""
+    `belief_steps`, by their number; None where the belief does not fall for good, or nobody says where. `pure` tells that nothing but chance can have been
+    the cause, not even for another draw of the same answer."""
 
     truth: Cause
     said: Cause | None
     confidence: float = 0.0
     true_step: int | None = None
     said_step: int | None = None
+    pure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,7 @@ def guessed_step(steps: Sequence[tuple[int, int]]) -> float | None:
 
 def blamed(verdicts: Iterable[Verdict]) -> float | None:
     """The share of pure churn for which a tool is blamed."""
-    churn = [each for each in verdicts if each.truth == "churn"]
+    churn = [each for each in verdicts if each.truth == "churn" and each.pure]
     return _share(sum(each.said is not None and each.said not in NOT_OF_TOOLS for each in churn), len(churn))
 
 
