@@ -82,7 +82,7 @@ def rescaled(shares: Mapping[str, float], term: float) -> dict[str, float]:
     """The parts of a measured term: as the shares are to each other, and with the term as their sum. Of shares that are
     all 0 there are none."""
     whole = sum(shares.values())
-    return {label: term * share / whole for label, share in shares.items()} if whole > 0 else {}
+    return {label: term * (share / whole) for label, share in shares.items()} if whole > 0 else {}
 
 
 def _unfit(matrix: Confusion | None) -> str:
@@ -136,7 +136,7 @@ def _corrected(shares: Floats, rows: Floats) -> Floats | None:
 
 
 def _inverted(shares: Floats, rows: Floats) -> Floats:
-    found: Floats = np.linalg.solve(rows.transpose(0, 2, 1), shares[:, :, None])[:, :, 0]
+    found: Floats = np.linalg.solve(rows.transpose(0, 2, 1), shares[:, :, None])[:, :, 0].astype(float)
     return found
 
 
