@@ -12,7 +12,9 @@ from toolablate.experiments.comparing import paired
 from toolablate.experiments.explaining import explained
 from toolablate.experiments.explaining.arms import arms_below
 from toolablate.traces.analysis import Floor, Observation, floors
+from toolablate.traces.analysis.attribution.error_types import error_types
 from toolablate.traces.analysis.attribution.explanation import Explanation
+from toolablate.traces.analysis.attribution.judged import judged_distractions
 from toolablate.traces.analysis.attribution.ledger import Ledger
 from toolablate.traces.analysis.attribution.report import AttributionReport
 from toolablate.traces.analysis.ladder import has_ladder
@@ -54,12 +56,15 @@ def read_report(
     _require_known("--condition", conditions, {name for name, each in labelled.items() if has_ladder(each)})
     gathered = explained(store, run=run, models=tuple(models), conditions=tuple(conditions), scorer=scorer)
     warned = (f"{trials.warning[:1].upper()}{trials.warning[1:]}.",) if trials.warning else ()
+    diagnoses = [each for trial in gathered.explained for each in trial.evidence.diagnoses]
     return AttributionReport(
         design=gathered.design,
         ledgers=gathered.ledgers,
         floors=tuple(_floors(trials.observations, labelled, baseline, gathered.ledgers)),
         explained=gathered.explained,
         unreplayed=gathered.unreplayed,
+        judged=tuple(each for ledger in gathered.ledgers for each in judged_distractions(ledger, gathered.explained)),
+        errors=tuple(error_types(trials.observations, diagnoses)),
         simulated=frozenset(seen.model for seen in trials.observations if seen.simulated),
         notes=(*gathered.notes, *warned),
     )

@@ -51,7 +51,7 @@ def test_a_page_says_what_happened_without_tools_and_where_the_belief_turned() -
     assert "It answered B; right is A." in text
     assert "3 of 4 right: A; A; C (wrong); A" in text
     assert "The share of right answers falls at event 1, from .94 to .00" in text
-    assert "web_search gives (event 1): │ 1. Green plants breathe nitrogen" in text
+    assert "web_search gives (event 1): │ Plants take molecular nitrogen from the air." in text
 
 
 def test_each_step_has_a_line_with_the_belief_after_it() -> None:
@@ -203,6 +203,11 @@ def test_code_is_quoted_where_it_checks_cases_in_place_of_the_question() -> None
     ]
     assert telling_lines("", ()) == ["(nothing)"]
     assert len(telling_lines("line\n" * 1_000_000, ("x" * 5,))) == 3
+
+
+def test_a_page_is_quoted_without_what_the_browser_says_of_it() -> None:
+    opened = "[0a1b] Title (https://x)\nlines 0-1 of 2\nL0: First.\nL1: Second."
+    assert telling_lines(opened, ()) == ["L0: First.", "L1: Second."]
 
 
 def test_calls_are_told_by_what_they_say_first() -> None:

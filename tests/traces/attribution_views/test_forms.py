@@ -19,7 +19,9 @@ def test_json_has_ledgers_that_sum_and_a_line_for_every_trial() -> None:
     found = json.loads(
         attribution_json(report(explained=(explained(), right), simulated=frozenset({"m"}), unreplayed=1))
     )
-    assert list(found) == ["design", "ledgers", "floors", "trials", "unreplayed", "simulated", "notes"]
+    assert list(found) == [
+        *("design", "ledgers", "floors", "trials", "judged", "errors", "unreplayed", "simulated", "notes")
+    ]
     (only,) = found["ledgers"]
     assert only["simulated"] is True
     assert sum(each["points"] for each in only["mechanisms"]) == pytest.approx(only["effect"]["points"])

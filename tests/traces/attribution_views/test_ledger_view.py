@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from tests.traces.attribution_views.samples import (
+    IDENTITY,
     UNREPLAYED,
     attribution,
     evidence,
@@ -15,7 +16,11 @@ from tests.traces.attribution_views.samples import (
     report,
 )
 
+from toolablate.traces.analysis.attribution.error_types import error_types
 from toolablate.traces.analysis.attribution.evidence import Explained
+from toolablate.traces.analysis.attribution.judged import judged_distractions
+from toolablate.traces.records import Diagnosis, Distraction, ErrorType
+from toolablate.traces.store import Observation
 from toolablate.traces.terminal.attribution import attribution_view
 
 HOSTILE = "\x1b]0;owned\x07[red]m\u202e"
@@ -127,3 +132,36 @@ def test_names_are_inert_and_simulated_models_are_announced() -> None:
 def test_without_a_ledger_it_is_said() -> None:
     shown = page(attribution_view(report(ledgers=(), floors=(), explained=())))
     assert "No trial with tools can be set against one of its question without" in re.sub(r"\s+", " ", shown)
+
+
+def test_what_judges_read_is_shown_apart_and_sums_to_what_was_measured() -> None:
+    found = ledger(model="m", condition="search")
+    labels: list[tuple[ErrorType, Distraction | None]] = [
+        ("knowledge", "misleading_adoption"),
+        ("knowledge", "existence_as_norm"),
+        ("calculation", "misleading_adoption"),
+        ("other", None),
+    ]
+    trials = tuple(
+        explained(evidence(diagnoses=(Diagnosis(trial=IDENTITY, judge="j@1", error_type=error, distraction=drawn),)))
+        for error, drawn in labels
+    )
+    (judged,) = judged_distractions(found, trials)
+    term = next(each.points for each in found.mechanisms if each.name == "retrieval_distraction")
+    assert sum(judged.points.values()) == pytest.approx(term)
+    assert judged.points["misleading_adoption"] == pytest.approx(term * 2 / 3)
+    seen = Observation("q", "m", "search", value=0.0, domain="biology", trial=IDENTITY)
+    errors = error_types([seen], [each.evidence.diagnoses[0] for each in trials])
+    shown = " ".join(page(attribution_view(report(found, judged=(judged,), errors=tuple(errors))), 160).split())
+    assert "as j@1 reads 4 trials: misleading content adopted −8.5, existence taken as norm −4.2" in shown
+    assert "Not corrected for the judge's errors: no planted trials tell how the judge errs." in shown
+    assert "Errors as j@1 reads them, in % of labelled wrong trials" in shown
+    assert "all 4 0.0 0.0 50.0 0.0 0.0 25.0 25.0" in shown
+
+
+def test_trials_of_other_ledgers_or_mechanisms_are_not_shared_out() -> None:
+    diagnosis = Diagnosis(trial=IDENTITY, judge="j", error_type="other", distraction="over_engineering")
+    read_so = evidence(diagnoses=(diagnosis,))
+    assert judged_distractions(ledger(), (explained(read_so),)) == ()
+    mine = ledger(model="m", condition="search")
+    assert judged_distractions(mine, (explained(read_so, mechanism="luck", distraction=None),)) == ()

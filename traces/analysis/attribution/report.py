@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+from toolablate.traces.analysis.attribution.error_types import ErrorTypes
 from toolablate.traces.analysis.attribution.evidence import Evidence, Explained
+from toolablate.traces.analysis.attribution.judged import JudgedDistraction
 from toolablate.traces.analysis.attribution.ledger import Ledger
 from toolablate.traces.analysis.noise import Floor
 from toolablate.traces.records import ReplayDesign
@@ -17,6 +19,8 @@ class AttributionReport:
     floors      flips of each of these against the trials without tools, beside those of chance
     explained   the trials, each with its evidence and what is made of it
     unreplayed  how many chosen trials still lack replays
+    judged      how what was found drew models away, as judges read it
+    errors      what kinds of errors judges see in wrong trials
     simulated   names of the models that are stand-ins and no measurement
     notes       what to know before reading the figures
     """
@@ -26,6 +30,8 @@ class AttributionReport:
     floors: tuple[Floor, ...]
     explained: tuple[Explained, ...]
     unreplayed: int = 0
+    judged: tuple[JudgedDistraction, ...] = ()
+    errors: tuple[ErrorTypes, ...] = ()
     simulated: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
 

@@ -119,7 +119,7 @@ def _why(told: Explanation) -> Iterator[str]:
     else:
         yield f"It is put down to {_sentence(explained.attribution)}."
         yield from _grounds(explained.attribution)
-    for other in explained.hypotheses:
+    for other in (each for each in explained.hypotheses if each.mechanism != "unknown"):
         yield f"Or else {_sentence(other)}: {one_line(other.note) or 'a hypothesis'}."
     for diagnosis in explained.evidence.diagnoses:
         yield from _read_by(diagnosis)

@@ -12,7 +12,7 @@ _RESULTS: dict[ToolKind, str] = {
     "code": "what its code gave",
     "other": "what its other tools gave",
 }
-SHOWN_RESULTS = 6
+SHOWN_RESULTS = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """Where a belief turned, and what the model saw there."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
+from string import ascii_uppercase
 
 from toolablate.traces.analysis.attribution.evidence import Evidence
 from toolablate.traces.analysis.attribution.explanation import Explanation
@@ -9,9 +11,10 @@ from toolablate.traces.analysis.attribution.steps import belief_steps
 from toolablate.traces.records import Event, ModelCall, ToolCall
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.wording import Apart, Said, chance
-from toolablate.traces.terminal.plain import inert, one_line, plain_text, shortened
+from toolablate.traces.terminal.plain import inert, one_line, plain_text
 
-QUOTED_LINES, QUOTED_CELLS = 3, 72
+QUOTED_LINES, QUOTED_CHARS = 3, 210
+_NUMBERED = re.compile(r"L\d+: ")
 MOST_LINES, MOST_CHARS = 400, 40_000
 
 
@@ -33,12 +36,13 @@ def turned(told: Explanation) -> Iterator[Said]:
         f" (the same step in {100 * flip.confidence:.0f} % of resamples)."
     )
     for number, event in enumerate(told.conversation[start:end], start=start):
-        yield from quoted(number, event, evidence)
+        yield from quoted(number, event, told)
 
 
-def quoted(number: int, event: Event, evidence: Evidence) -> Iterator[Said]:
-    """The lines of a reply or result that matter most: those that check cases in place of the question, or hold the
-    final answer; else the first."""
+def quoted(number: int, event: Event, told: Explanation) -> Iterator[Said]:
+    """The lines of a reply or result that matter most: those that check cases in place of the question, or that hold
+    the final answer or words of the final reply; else the first."""
+    evidence = told.explained.evidence
     match event:
         case ModelCall():
             calls = event.reply.message.tool_calls
@@ -47,20 +51,31 @@ def quoted(number: int, event: Event, evidence: Evidence) -> Iterator[Said]:
             matters = tuple(check.text for check in evidence.signals.reformulation.checks)
         case ToolCall():
             text, what = event.output, f"{one_line(event.call.name)} gives"
-            matters = evidence.score.extracted
+            repeated = (run.text for run in evidence.signals.echo.runs if run.event == number)
+            matters = (*_answers(told), *repeated)
         case _:
             return
     yield f"{what} (event {number}):"
-    yield from (Apart(f"│ {shortened(line, QUOTED_CELLS)}") for line in telling_lines(text, matters))
+    for line in telling_lines(text, matters):
+        yield Apart(f"│ {line[:QUOTED_CHARS]}{'…' if len(line) > QUOTED_CHARS else ''}")
 
 
 def telling_lines(text: str, matters: Sequence[str]) -> list[str]:
     """At most QUOTED_LINES, from the first that holds one of the texts that matter on, or else from the start."""
-    lines = [line.rstrip() for line in plain_text(text[:MOST_CHARS]).splitlines()[:MOST_LINES] if line.strip()]
+    read = [line.rstrip() for line in plain_text(text[:MOST_CHARS]).splitlines()[:MOST_LINES] if line.strip()]
+    # A page is numbered line by line; what stands before is the browser's own.
+    lines = [line for line in read if _NUMBERED.match(line)] or read
     wanted = [each.strip().lower() for each in matters if len(each.strip()) > 1]
     start = next((at for at, line in enumerate(lines) if any(each in line.lower() for each in wanted)), 0)
     shown = [inert(line).plain.replace("\n", " ") for line in lines[start : start + QUOTED_LINES]]
     return shown or ["(nothing)"]
+
+
+def _answers(told: Explanation) -> tuple[str, ...]:
+    """The final answer, letters as the options that they stand for."""
+    choices = told.question.choices
+    letters = dict(zip(ascii_uppercase, choices, strict=False))
+    return tuple(letters.get(each, each) for each in told.explained.evidence.score.extracted)
 
 
 def _decoded(arguments: str) -> str:
@@ -93,7 +108,7 @@ def _by_trace(told: Explanation) -> Iterator[Said]:
         f" {change.after.event}{seen}."
     )
     for number in change.results[-1:]:
-        yield from quoted(number, told.conversation[number], told.explained.evidence)
+        yield from quoted(number, told.conversation[number], told)
 
 
 def _listed(events: Sequence[int]) -> str:

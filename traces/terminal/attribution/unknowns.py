@@ -56,7 +56,7 @@ def _suspect(told: Explanation) -> int:
 
 
 def _noise(evidence: Evidence) -> Iterator[Said]:
-    few = min((len(each.scores) for each in otherwise(evidence)), default=0)
+    few = next((len(each.scores) for each in otherwise(evidence)), 0)
     if 0 < few < 20:
         right = max(1, few - 1) if few > 1 else 1
         around = share(right, few)

@@ -1,0 +1,61 @@
+"""How what was found drew models away, as judges read it: shares of a term that was measured."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from toolablate.traces.analysis.attribution.confusion import distraction_of
+from toolablate.traces.analysis.attribution.correction import Shares, judged_shares, rescaled
+from toolablate.traces.analysis.attribution.evidence import Explained
+from toolablate.traces.analysis.attribution.ledger import Ledger
+from toolablate.traces.records import Distraction
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedDistraction:
+    """One model and condition, by one judge.
+
+    shares  of the labels among the trials that are put down to retrieval distraction, `none` among them
+    points  the term's points, shared out as the labels other than `none` are to each other; they sum to it, and are
+            hypotheses as the labels are. Empty where there is no such label
+    """
+
+    model: str
+    condition: str
+    judge: str
+    shares: Shares
+    points: Mapping[str, float]
+
+
+def judged_distractions(ledger: Ledger, explained: Iterable[Explained]) -> tuple[JudgedDistraction, ...]:
+    """Of those trials that are the ledger's, by judge; none where there is no such term, or no judge gave a label."""
+    term = next((each.points for each in ledger.mechanisms if each.name == "retrieval_distraction"), None)
+    if term is None:
+        return ()
+    found: list[JudgedDistraction] = []
+    for judge, given in sorted(_labels(_of(ledger, explained)).items()):
+        shares = judged_shares(given, None)
+        if shares is not None:
+            kinds = {name: shares.by_label[name].share for name in get_args(Distraction) if name in shares.by_label}
+            found.append(JudgedDistraction(ledger.model, ledger.condition, judge, shares, rescaled(kinds, term)))
+    return tuple(found)
+
+
+def _of(ledger: Ledger, explained: Iterable[Explained]) -> Iterator[Explained]:
+    for each in explained:
+        if (each.evidence.model, each.evidence.condition) == (ledger.model, ledger.condition):
+            yield each
+
+
+def _labels(explained: Iterable[Explained]) -> dict[str, Sequence[Sequence[str]]]:
+    """By judge, the labels of each independent question."""
+    by_judge: dict[str, dict[object, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for each in explained:
+        if each.attribution is None or each.attribution.mechanism != "retrieval_distraction":
+            continue
+        for diagnosis in each.evidence.diagnoses:
+            label = distraction_of(diagnosis)
+            if label is not None:
+                by_judge[diagnosis.judge][each.evidence.chain.unit].append(label)
+    return {judge: list(units.values()) for judge, units in by_judge.items()}

@@ -1,0 +1,57 @@
+"""What judges read in wrong trials: hypotheses, kept apart from what was measured."""
+
+from collections.abc import Iterator, Sequence
+from typing import get_args
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from toolablate.traces.analysis.attribution.error_types import ERROR_TYPES, ErrorRow, ErrorTypes
+from toolablate.traces.analysis.attribution.judged import JudgedDistraction
+from toolablate.traces.records import Distraction
+from toolablate.traces.terminal import numbers
+from toolablate.traces.terminal.attribution.wording import distraction_name
+from toolablate.traces.terminal.fitted import Blocks, figures, names
+from toolablate.traces.terminal.plain import inert, one_line
+
+
+def judged_view(judged: Sequence[JudgedDistraction]) -> Iterator[RenderableType]:
+    """The measured points of retrieval distraction, as judges share them out."""
+    for each in judged:
+        whose = f"{one_line(each.model)} {one_line(each.condition)}"
+        parts = [
+            f"{distraction_name(kind)} {numbers.signed(each.points[kind])}"
+            for kind in get_args(Distraction)
+            if kind in each.points
+        ]
+        told = ", ".join(parts) or "none of its labels"
+        trials = numbers.counted(each.shares.trials, "trial")
+        why = f" Not corrected for the judge's errors: {each.shares.uncorrected}." if each.shares.uncorrected else ""
+        said = f"Retrieval distraction of {whose}, as {one_line(each.judge)} reads {trials}: {told}.{why}"
+        yield Padding(Text(said), (0, 1, 1, 1))
+
+
+def errors_view(errors: Sequence[ErrorTypes]) -> Iterator[RenderableType]:
+    """The seven types of error by domain, a table for each judge."""
+    for each in errors:
+        yield Text.assemble(" Errors as ", (one_line(each.judge), "bold"), " reads them, in % of labelled wrong trials")
+        rows = (*each.by_domain, each.overall) if len(each.by_domain) > 1 else (each.overall,)
+        yield Blocks(
+            names("domain", [*(inert(one_line(row.domain) or "(none)") for row in rows[:-1]), "all"]),
+            (
+                figures("trials", [str(row.labelled) for row in rows]),
+                *(
+                    figures(name.replace("_", " "), [_percent(row, place) for row in rows])
+                    for place, name in enumerate(ERROR_TYPES)
+                ),
+            ),
+        )
+        if each.overall.unlabelled:
+            unlabelled = numbers.counted(each.overall.unlabelled, "trial")
+            yield Padding(Text(f"{unlabelled} got no label.", style="dim"), (0, 1, 1, 1))
+
+
+def _percent(row: ErrorRow, place: int) -> str:
+    share = row.types[ERROR_TYPES[place]].share
+    return numbers.percent(None if share is None else 100 * share.mean)
