@@ -41,8 +41,8 @@ _OF_MECHANISM: Mapping[Mechanism, Cause] = {
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """One wrong trial: its true cause and what is said of it. `said` is None where nothing is. Steps are those of
-    `belief_steps`, by their number; None where the belief does not fall for good, or nobody says where. `pure` tells that nothing but chance can have been
-    the cause, not even for another draw of the same answer."""
+    `belief_steps`, by their number; None where the belief does not fall for good, or nobody says where. `pure` tells
+    that nothing but chance can have been the cause, not even for another draw of the same answer."""
 
     truth: Cause
     said: Cause | None
