@@ -1,0 +1,168 @@
+"""What is read out of real stores: trials that were replayed by the whole program, in part, or not at all."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.experiments.attributing.scenes import ALL, swayed
+from tests.experiments.counterfactual.scenes import endpoint_plan, run, trial_of
+from tests.servers.chat_server import ChatServer
+
+from toolablate.experiments import replay
+from toolablate.experiments.attributing.running import attribute
+from toolablate.experiments.explaining import Gathered, explained
+from toolablate.traces.analysis.attribution.evidence import Explained
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import AnswerNow, ReplayDesign
+from toolablate.traces.store import Recorder
+
+SWAPPED = frozenset({"code"})
+MISLED = swayed(["print(5)", "print(7)"], lambda shown: "7" in shown)
+"""Right until it sees the second result."""
+
+
+def store_of(server: ChatServer, folder: Path, decide: Any, conditions: str = "['none', 'python']") -> Path:
+    server.answers(decide)
+    return run(endpoint_plan(folder, server, conditions=conditions))
+
+
+def only(gathered: Gathered) -> Explained:
+    (found,) = gathered.explained
+    return found
+
+
+def points(gathered: Gathered) -> dict[str, float]:
+    (ledger,) = gathered.ledgers
+    assert sum(each.points for each in ledger.terms) == pytest.approx(ledger.effect.points, abs=1e-9)
+    assert sum(each.points for each in ledger.mechanisms) == pytest.approx(ledger.effect.points, abs=1e-9)
+    return {each.name: each.points for each in ledger.mechanisms if each.points}
+
+
+def test_a_misled_trial_is_told_with_all_that_its_replays_say(chat_server: ChatServer, tmp_path: Path) -> None:
+    store = store_of(chat_server, tmp_path, MISLED)
+    attribute(store, ALL)
+    gathered = explained(store)
+    found = only(gathered)
+    label, evidence = found.attribution, found.evidence
+    assert label is not None
+    assert (label.mechanism, label.method, label.turned_at, label.evidence) == ("lock_in", "replay", 3, (3,))
+    assert [each.method for each in found.hypotheses] == ["trace"]
+    assert evidence.trajectory is not None
+    assert [belief.right.mean for belief in evidence.trajectory.beliefs] == [1, 1, 1, 1, 0]
+    assert (evidence.set_aside, evidence.closing) == ((1.0,) * 3, (0.0,) * 3)
+    assert evidence.turning is not None
+    assert (evidence.turning.event, evidence.turning.kept, evidence.turning.without) == (3, (0.0, 0.0), (1.0, 1.0))
+    assert {event: each.value for event, each in evidence.worth.items()} == {1: 0.0, 3: -1.0}
+    assert [bare.signals.answer for bare in evidence.bare] == [("4",)]
+    chain = evidence.chain
+    assert (chain.score, chain.mended, chain.probability, chain.tools) == (0.0, 0.0, 1.0, SWAPPED)
+    assert chain.replay is not None
+    assert (chain.replay.extended, chain.replay.repaired) == ((0.0,), (0.0,))
+    assert chain.replay.rollouts == {frozenset(): (0.0, 0.0), SWAPPED: (1.0, 1.0)}
+    assert chain.replay.signals == {"lock_in"}
+    assert (gathered.design, gathered.unreplayed, gathered.notes) == (ALL, 0, ())
+    assert points(gathered) == {"computational_lock_in": pytest.approx(-100)}
+
+
+def test_without_replays_the_trace_alone_is_asked_and_the_effect_is_unresolved(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    gathered = explained(store_of(chat_server, tmp_path, MISLED))
+    found = only(gathered)
+    assert found.attribution is not None
+    assert (found.attribution.method, found.hypotheses) == ("trace", ())
+    assert (found.evidence.chain.probability, found.evidence.chain.replay, gathered.design) == (0.0, None, None)
+    assert points(gathered) == {"unresolved": pytest.approx(-100)}
+
+
+def test_what_a_design_chooses_and_nobody_replayed_is_counted_and_stays_unresolved(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    store = store_of(chat_server, tmp_path, MISLED)
+    with Recorder(store) as recorder:
+        recorder.keep_design(ALL)
+    gathered = explained(store)
+    assert (gathered.unreplayed, only(gathered).evidence.chain.probability) == (1, 1.0)
+    assert gathered.notes == ("1 trial chosen by the design and not replayed yet: unresolved until they are",)
+    assert points(gathered) == {"unresolved": pytest.approx(-100)}
+    assert explained(store, design=ReplayDesign(failures=0, successes=0)).unreplayed == 0
+
+
+def test_replays_that_somebody_asked_for_by_hand_show_in_the_evidence_and_in_no_ledger(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    store = store_of(chat_server, tmp_path, MISLED)
+    for event in (0, 4):
+        replay(store, trial_of(store), event, AnswerNow(), repeats=3)
+    evidence = only(explained(store)).evidence
+    assert evidence.trajectory is not None
+    assert [(each.step, each.right.mean) for each in evidence.trajectory.beliefs] == [(0, 1), (4, 0)]
+    assert evidence.chain.replay is None
+
+
+SOUND = swayed(["print(5)"], lambda _: False)
+"""Always right."""
+
+
+def test_formats_are_mended_at_every_level_and_lost_once(chat_server: ChatServer, tmp_path: Path) -> None:
+    silent = swayed(["print(5)"], lambda _: False, form="I am sure of it.")
+
+    def decide(request: dict[str, Any]) -> Any:
+        asked = "Give your final answer" in request["messages"][-1]["content"]
+        return (SOUND if asked or not request.get("tools") else silent)(request)
+
+    store = store_of(chat_server, tmp_path, decide)
+    attribute(store, ALL)
+    gathered = explained(store)
+    found = only(gathered)
+    assert found.attribution is not None
+    assert (found.attribution.mechanism, found.attribution.method) == ("format", "replay")
+    replayed = found.evidence.chain.replay
+    assert replayed is not None
+    assert (found.evidence.chain.mended, replayed.mended) == (None, (1.0,) * 3)
+    assert set(replayed.rollouts.values()) == {(1.0, 1.0)}
+    assert gathered.notes == ()
+    assert points(gathered) == {"format_loss": pytest.approx(-100)}
+
+
+def test_a_format_that_is_lost_without_tools_too_is_no_loss_by_tools(chat_server: ChatServer, tmp_path: Path) -> None:
+    silent = swayed(["print(5)"], lambda _: False, form="I am sure of it.")
+
+    def decide(request: dict[str, Any]) -> Any:
+        asked = "Give your final answer" in request["messages"][-1]["content"]
+        return (SOUND if asked else silent)(request)
+
+    store = store_of(chat_server, tmp_path, decide)
+    attribute(store, ReplayDesign(samples=2, rollouts=2))
+    gathered = explained(store)
+    arms = only(gathered).evidence.chain.arms
+    assert (arms.none, arms.bare) == ((0.0,), (1.0,))
+    assert points(gathered) == {}
+
+
+def test_models_conditions_and_single_trials_can_be_asked_about(chat_server: ChatServer, tmp_path: Path) -> None:
+    store = store_of(chat_server, tmp_path, MISLED, "['none', 'python', 'scaffold']")
+    assert {each.evidence.condition for each in explained(store).explained} == {"python"}
+    assert explained(store, models=["other"]).explained == ()
+    assert explained(store, conditions=["scaffold"]).explained == ()
+    single = explained(store, trial=trial_of(store))
+    assert (only(single), single.ledgers) == (only(explained(store)), ())
+    assert explained(store, trial=trial_of(store, "none")).explained == ()
+    for unknown in ({"run": "no-run"}, {"trial": "0" * 32}, {"scorer": "nobody"}):
+        with pytest.raises(InputError):
+            explained(store, **unknown)  # type: ignore[arg-type]
+
+
+def test_a_condition_is_set_against_one_with_words_where_there_is_no_other(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    gathered = explained(store_of(chat_server, tmp_path, MISLED, "['scaffold', 'python']"))
+    assert gathered.notes == (
+        "set against 'scaffold', which has words of its own: no condition has neither words nor tools",
+    )
+    assert only(gathered).evidence.chain.arms.scaffold == ()
+
+
+def test_where_nothing_is_without_tools_nothing_can_be_explained(chat_server: ChatServer, tmp_path: Path) -> None:
+    gathered = explained(store_of(chat_server, tmp_path, MISLED, "['python']"))
+    assert (gathered.explained, gathered.ledgers) == ((), ())
