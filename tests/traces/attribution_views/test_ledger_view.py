@@ -153,7 +153,7 @@ def test_what_judges_read_is_shown_apart_and_sums_to_what_was_measured() -> None
     seen = Observation("q", "m", "search", value=0.0, domain="biology", trial=IDENTITY)
     errors = error_types([seen], [each.evidence.diagnoses[0] for each in trials])
     shown = " ".join(page(attribution_view(report(found, judged=(judged,), errors=tuple(errors))), 160).split())
-    assert "as j@1 reads 4 trials: misleading content adopted −8.5, existence taken as norm −4.2" in shown
+    assert "as j@1 reads 4 trials: misleading content adopted −8.4, existence taken as norm −4.2" in shown
     assert "Not corrected for the judge's errors: no planted trials tell how the judge errs." in shown
     assert "Errors as j@1 reads them, in % of labelled wrong trials" in shown
     assert "all 4 0.0 0.0 50.0 0.0 0.0 25.0 25.0" in shown
