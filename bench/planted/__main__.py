@@ -33,7 +33,8 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.planted", description=__doc__)
     add = parser.add_argument
-    add("--questions", type=int, default=75, help="of each half; 8 trials with tools each (%(default)s)")
+    add("--questions", type=int, default=50, help="of each half (%(default)s)")
+    add("--repeats", type=int, default=3, help="trials of each question and condition (%(default)s)")
     add("--half", action="append", choices=HALVES, help="only this one")
     add("--seed", type=int, default=0, help="of questions and lots (%(default)s)")
     add("--samples", type=int, default=8, help="answers asked for after each step (%(default)s)")
@@ -46,7 +47,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _half(folder: Path, half: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     place, start = folder / half, time.perf_counter()
-    _call("planted", "make", place, "--half", half, "--questions", options.questions, "--seed", options.seed)
+    size = ["--questions", options.questions, "--repeats", options.repeats]
+    _call("planted", "make", place, "--half", half, *size, "--seed", options.seed)
     _call("run", place / "plan.toml")
     store, ran = place / "runs" / f"planted-{half}.sqlite", time.perf_counter()
     design = ["--samples", options.samples, "--rollouts", options.rollouts, "--successes", options.successes]

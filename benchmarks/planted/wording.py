@@ -90,7 +90,7 @@ _OF_STORY: Mapping[str, Reason] = {
     "over_engineering": "elaborate",
     "tool_fault": "trouble",
 }
-_TELLING = 0.6
+_TELLING = 0.75
 """How often a model's reason is the one that moved it, where there is one to tell."""
 
 

@@ -44,7 +44,7 @@ scenes = "{scenes}"
 _ARMS = '["offered", "sham", "placebo"]'
 
 
-def make_planted(folder: Path, half: Half, *, questions: int, seed: int, repeats: int = 2) -> tuple[Planted, ...]:
+def make_planted(folder: Path, half: Half, *, questions: int, seed: int, repeats: int = 3) -> tuple[Planted, ...]:
     """Makes the folder where it is lacking; the same arguments write the same files. Raises InputError where they
     cannot be written."""
     planted = compose(half, questions, seed)

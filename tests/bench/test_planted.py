@@ -13,7 +13,15 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.timeout(240)
 def test_a_half_is_made_run_replayed_and_scored(tmp_path: Path) -> None:
     figures = tmp_path / "figures.json"
-    few = ["--questions=4", "--half=test", "--samples=2", "--rollouts=1", "--successes=0", f"--json={figures}"]
+    few = [
+        "--questions=4",
+        "--repeats=1",
+        "--half=test",
+        "--samples=2",
+        "--rollouts=1",
+        "--successes=0",
+        f"--json={figures}",
+    ]
     done = subprocess.run(
         [sys.executable, "-m", "bench.planted", *few, f"--folder={tmp_path / 'made'}"],
         cwd=ROOT,
@@ -26,4 +34,4 @@ def test_a_half_is_made_run_replayed_and_scored(tmp_path: Path) -> None:
     assert "macro-F1 over causes" in done.stdout
     by_replay, by_trace = json.loads(figures.read_text(encoding="utf-8"))
     assert (by_replay["method"], by_trace["method"]) == ("replay", "trace")
-    assert by_replay["wrong"] + by_replay["right"] == 4 * 4 * 2
+    assert by_replay["wrong"] + by_replay["right"] == 4 * 4

@@ -22,7 +22,7 @@ QUESTIONS = 6
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of which only some wrong trials are replayed."""
     folder = tmp_path_factory.mktemp("planted")
-    make_planted(folder, "dev", questions=QUESTIONS, seed=1)
+    make_planted(folder, "dev", questions=QUESTIONS, seed=1, repeats=2)
     store = run(folder / PLAN)
     design = ReplayDesign(failures=0.4, successes=0.0, samples=2, rollouts=1)
     attribute(store, design, conditions=["python", "search"])
