@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from os import PathLike
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from toolablate.experiments.beside import beating, interruptible
 from toolablate.experiments.comparing import observe
 from toolablate.experiments.counterfactual.parent import Parents
 from toolablate.experiments.diagnosing.estimate import estimated_cost, refuse_too_dear, told
-from toolablate.experiments.diagnosing.readings import Reading, Readings, standing
+from toolablate.experiments.diagnosing.readings import Reading, Readings
 from toolablate.experiments.judge_costs import JudgeCosts
 from toolablate.experiments.judge_queue import JudgeWork
 from toolablate.experiments.plan import Plan
@@ -134,13 +135,15 @@ def _plan_of(store: Store, trial: str, path: Path | None, judges: Sequence[str])
 
 def _lacking(store: Store, judges: Sequence[FailureJudge], wrong: Sequence[str]) -> list[Reading]:
     """The readings that the store lacks."""
+    made = store.all_diagnoses()
+    kept = {(each.trial, judge.name) for judge in judges for each in made if judge.keeps(each)}
+    question, condition = cache(store.question), cache(store.condition)
     found: list[Reading] = []
     for trial in wrong:
-        lacking = [judge for judge in judges if standing(store, trial, judge) is None]
+        lacking = [judge for judge in judges if (trial, judge.name) not in kept]
         if lacking:
             of = store.trace(trial).trial
-            question, condition = store.question(of.question), store.condition(of.condition)
-            found += [Reading(judge, trial, question, condition) for judge in lacking]
+            found += [Reading(judge, trial, question(of.question), condition(of.condition)) for judge in lacking]
     return found
 
 
