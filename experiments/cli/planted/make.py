@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     help="Whose templates: rules are tuned on dev and judged on test.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="What all choices are drawn from.")
-@click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Trials of each question and condition.")
+@click.option(
+    "--repeats", type=click.IntRange(1), default=3, show_default=True, help="Trials of each question and condition."
+)
 def command(folder: Path, questions: int, half: "Half", seed: int, repeats: int) -> None:
     """Write questions, scenes, pages and a plan into FOLDER, for `toolablate run FOLDER/plan.toml`.
 
