@@ -116,12 +116,13 @@ def test_runs_that_go_on_from_the_one_result_count_at_their_level() -> None:
     assert chains(replace(stopped, turning=each.turning)) == chains(stopped)
 
 
-def test_a_limit_that_ran_out_after_a_fault_is_the_faults() -> None:
+def test_of_a_limit_and_a_fault_the_one_whose_removal_restores_it_first_is_blamed() -> None:
     each = drawn("fault")
     signals = read(*FLAKY, *ended("Answer: B", "turns"))
-    replayed = replace(each.chain.replay or Replay(), extended=(1.0,) * 4)
-    found = label(replace(each, signals=signals, chain=replace(each.chain, replay=replayed)))
-    assert (found.mechanism, found.evidence) == ("tool_fault", (1,))
+    for extended, mechanism in ((1.0, "budget"), (0.0, "tool_fault")):
+        replayed = replace(each.chain.replay or Replay(), extended=(extended,) * 4)
+        found = label(replace(each, signals=signals, chain=replace(each.chain, replay=replayed)))
+        assert found.mechanism == mechanism
 
 
 def test_code_whose_results_do_not_matter_is_a_lock_in_only_where_setting_it_aside_brings_the_answer_back() -> None:
@@ -139,17 +140,18 @@ def test_results_that_are_worth_less_than_nothing_are_the_evidence_where_no_fall
     assert label(replace(each, signals=signals, flip=None)).evidence == (1, 3)
 
 
-def test_how_retrieval_drew_it_away_is_by_the_trace_then_by_judges_then_by_the_wording() -> None:
+def test_how_retrieval_drew_it_away_is_by_judges_then_by_its_argument_then_by_where_the_answer_stands() -> None:
     each = drawn("search")
     assert label(each).distraction == "misleading_adoption"
-    said = "The page describes nitrogen, so plants should take it in as the recommended way. Answer: C"
+    said = "The page describes nitrogen, so plants should take it in as the recommended way. Answer: B"
     hinted = replace(each, signals=read(*PAGE, *ended(said)))
     assert label(hinted).distraction == "existence_as_norm"
-    judged = Diagnosis(trial="t", judge="j", error_type=None, distraction="over_engineering")
-    assert label(replace(hinted, diagnoses=(judged,))).distraction == "over_engineering"
+    short = Bare(read(*ended("Answer: A")), right())
+    assert label(replace(hinted, bare=(short, short))).distraction == "over_engineering"
+    judged = Diagnosis(trial="t", judge="j", error_type=None, distraction="misleading_adoption")
+    assert label(replace(hinted, diagnoses=(judged,))).distraction == "misleading_adoption"
     plain = replace(each, signals=read(*PAGE, *ended("It takes many more words than that to say so. Answer: C")))
     assert label(plain).distraction is None
-    short = Bare(read(*ended("Answer: A")), right())
     assert label(replace(plain, bare=(short, short))).distraction == "over_engineering"
     assert label(drawn("code")).distraction is None
 

@@ -61,8 +61,7 @@ def blame(evidence: Evidence) -> dict[Mechanism, float]:
     necessity (Pearl 1999, "Probabilities of causation", Synthese 121; Tian and Pearl 2000, Annals of Mathematics and
     AI 28) under monotonicity. Along the chain each part gets what it adds to the highest chance before it. What no part
     restores is `luck` where the question without tools is right more often than not, else `own_error`. Over the draws
-    of what is known of the chances, that is averaged; over orders of kinds of tools as well. A limit that ran out after
-    a fault that nothing recovered from counts as that fault's.
+    of what is known of the chances, that is averaged; over orders of kinds of tools as well.
 
     An answer that could not be read is right with the share of those that were asked for once more: that is `format`,
     and the others share the rest.

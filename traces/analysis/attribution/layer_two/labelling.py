@@ -90,16 +90,16 @@ def _events_of_results(mechanism: Mechanism, evidence: Evidence, fall: Fall | No
 
 
 def _distraction(evidence: Evidence) -> Distraction | None:
-    """By the trace where it holds what was adopted, else by judges, else by the wording and the length of the reply."""
-    signals = evidence.signals
-    if signals.adoption is not None and signals.adoption.is_new and signals.adoption.form != "code":
-        return "misleading_adoption"
+    """By judges where any say so; else by the reply's own argument, which goes from what there is to what should be, or
+    is much longer than replies without tools; else by where the answer stands."""
     labels = Counter(each.distraction for each in evidence.diagnoses if each.distraction)
     if labels:
         return labels.most_common(1)[0][0]
-    if signals.norm_hints:
-        return "existence_as_norm"
+    signals = evidence.signals
     bare = [each.signals.echo.words for each in evidence.bare]
-    if bare and signals.echo.words > OUTWEIGHS * mean(bare):
-        return "over_engineering"
-    return "misleading_adoption" if signals.adoption is not None else None
+    elaborate = bool(bare) and signals.echo.words > OUTWEIGHS * mean(bare)
+    if signals.norm_hints:
+        return "over_engineering" if elaborate else "existence_as_norm"
+    if signals.adoption is not None and signals.adoption.form != "code":
+        return "misleading_adoption"
+    return "over_engineering" if elaborate else None

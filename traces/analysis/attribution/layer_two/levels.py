@@ -50,8 +50,7 @@ def _before(evidence: Evidence, order: Sequence[ToolKind]) -> Iterator[Level]:
     stopped, broken = ran_out(signals), bool(faults(signals))
     yield Level("again", _believed(evidence, len(evidence.steps) - 1))
     if stopped:
-        # What was called in vain has used up the budget.
-        yield Level("tool_fault" if broken else "budget", _tally(replay.extended))
+        yield Level("budget", _tally(replay.extended))
     if broken:
         yield Level("tool_fault", _tally(replay.repaired))
     if not order:
