@@ -3,11 +3,14 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 from tests.experiments.planted.acted import RIGHT, Acted, act
 
-from toolablate.experiments.planted.truth import TrialTruth, exact_flip
+from toolablate.experiments.planted.truth import TrialTruth, exact_flip, truth_of
+from toolablate.traces.errors import InputError
+from toolablate.traces.store import Store
 
 Seen = tuple[float, list[str]]
 """The computed probability of being right, and the letters that came."""
@@ -120,6 +123,17 @@ def test_a_wrong_trial_has_one_cause_among_those_that_are_possible(acted: Acted)
     assert "lock_in" in causes["locked", "python"]
     assert {"lock_in", "retrieval_distraction"} & causes["both", "all"]
     assert "tool_fault" in causes["needs", "flaky"]
+
+
+def test_the_truth_is_that_of_the_scenes_that_were_acted_out(acted: Acted, tmp_path: Path) -> None:
+    scenes = acted.store.parent.parent / "scenes.jsonl"
+    moved, other = tmp_path / "moved.jsonl", tmp_path / "other.jsonl"
+    moved.write_bytes(scenes.read_bytes())
+    other.write_text(scenes.read_text(encoding="utf-8").replace('"set_aside": 0.25', '"set_aside": 0.5'))
+    with Store(acted.store) as opened:
+        assert truth_of(opened, moved) == acted.truth
+        with pytest.raises(InputError, match=r"other\.jsonl is not the file of scenes that model 'acting' acted out"):
+            truth_of(opened, other)
 
 
 @pytest.mark.parametrize(
