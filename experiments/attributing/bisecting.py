@@ -5,19 +5,24 @@ from functools import lru_cache
 from toolablate.experiments.attributing.case import Case
 from toolablate.experiments.attributing.outcomes import TAU, Outcomes, is_right
 from toolablate.experiments.attributing.program import Asked, Purpose, probe
-from toolablate.traces.analysis.attribution.belief import Ask, Search, search, search_cost
+from toolablate.traces.analysis.attribution.belief import Ask, Cost, Search, search, search_cost
 from toolablate.traces.records import ReplayDesign
 
 MOST = 8
 """How many times the design's samples a step is asked for at most, where fewer do not tell."""
 
 
+def bisects(case: Case, design: ReplayDesign) -> bool:
+    """Whether the design wants it, and it takes fewer answers, as far as can be told before, than asking after every
+    step does."""
+    if design.steps == "all" or len(case.steps) < 2:
+        return False
+    return _cost(plan_of(case, design)).samples_expected < len(case.steps) * design.samples
+
+
 def searched(case: Case, outcomes: Outcomes, design: ReplayDesign) -> Asked | None:
     """What the search wants next that is not stored, None where it has come to its end. It is made again from its
     beginning, which what is stored answers the same each time: so a run that was killed goes on where it was."""
-    if len(case.steps) < 2:
-        wants = probe(case, 0, design.samples) if case.steps else None
-        return None if wants is None or _given(outcomes, Ask(0, design.samples), 0) is not None else wants
     asking = search(plan_of(case, design))
     asked: dict[int, int] = {}
     try:
@@ -39,11 +44,10 @@ def plan_of(case: Case, design: ReplayDesign) -> Search:
 
 
 def most_probes(case: Case, design: ReplayDesign) -> tuple[Asked, ...]:
-    """As many as the search takes at most, all at the last step, where the model reads most."""
-    if not case.steps:
+    """As many as the search takes at most, all at the last step, where the model reads most; none without one."""
+    if not bisects(case, design):
         return ()
-    samples = _samples_at_most(plan_of(case, design)) if len(case.steps) > 1 else design.samples
-    return (probe(case, len(case.steps) - 1, samples),)
+    return (probe(case, len(case.steps) - 1, _cost(plan_of(case, design)).samples_at_most),)
 
 
 def _given(outcomes: Outcomes, ask: Ask, begin: int) -> int | None:
@@ -54,5 +58,5 @@ def _given(outcomes: Outcomes, ask: Ask, begin: int) -> int | None:
 
 
 @lru_cache(maxsize=256)
-def _samples_at_most(plan: Search) -> int:
-    return search_cost(plan).samples_at_most
+def _cost(plan: Search) -> Cost:
+    return search_cost(plan)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from toolablate.experiments.attributing.case import Case, ending_of
 from toolablate.experiments.attributing.choosing import ChosenTrial
 from toolablate.experiments.attributing.outcomes import Outcomes
-from toolablate.experiments.attributing.program import Asked, Purpose, PurposeKind, first_round
+from toolablate.experiments.attributing.program import Asked, Purpose, PurposeKind, first_round, second_round_at_most
 from toolablate.traces.analysis.ladder import ladders
 from toolablate.traces.records import AnswerNow, Condition, ReplayDesign
 from toolablate.traces.store import Observation, Store
 
-LEVELS: frozenset[PurposeKind] = frozenset({"rollout", "extended", "repaired"})
-"""Replays whose scores are levels of the ledger."""
+COMPARED: frozenset[PurposeKind] = frozenset({"rollout", "extended", "repaired", "turning", "worth"})
+"""Replays that run to their end. Of the others each is asked for its answer alone."""
 
 
 def closing(store: Store, trial: str) -> Asked | None:
@@ -24,7 +24,7 @@ def closing(store: Store, trial: str) -> Asked | None:
 def unparsed_replays(outcomes: Outcomes) -> Iterator[str]:
     """The ids of replays of a trial whose answer could not be read."""
     for purpose, replays in outcomes.items():
-        if purpose.kind in LEVELS:
+        if purpose.kind in COMPARED:
             yield from (each.trial for each in replays if each.verdict == "unparsed")
 
 
@@ -32,7 +32,8 @@ def closings_at_most(case: Case, design: ReplayDesign) -> tuple[Asked, ...]:
     """As many as there can be of a trial's replays, asked of the trial itself."""
     if case.ending is None:
         return ()
-    runs = sum(asked.repeats for asked in first_round(case, design) if asked.purpose.kind in LEVELS)
+    wanted = (*first_round(case, design), *second_round_at_most(case, design))
+    runs = sum(asked.repeats for asked in wanted if asked.purpose.kind in COMPARED)
     return (Asked(Purpose("closing"), case.ending, AnswerNow(), runs),) if runs else ()
 
 

@@ -15,7 +15,7 @@ Round two is for a wrong trial whose belief falls for good:
 turning    at the result at which it falls: that result again, and nothing in its place
 worth      before the last request: each choice of results, with nothing in the place of the others
 
-and for all runs that the ledger compares with each other, of which no answer could be read: one `closing` of each.
+And last, one closing of each run that is compared with others and gave no answer that could be read (`mending`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -80,8 +80,13 @@ def probe(case: Case, step: int, samples: int) -> Asked:
     return Asked(Purpose("probe", step=step), case.steps[step], AnswerNow(), samples)
 
 
+def probes(case: Case, design: ReplayDesign) -> tuple[Asked, ...]:
+    """Of round one, after every step."""
+    return tuple(probe(case, step, design.samples) for step in range(len(case.steps)))
+
+
 def first_round(case: Case, design: ReplayDesign) -> tuple[Asked, ...]:
-    """All of round one but, where a bisection asks for them, the probes. Nothing where no request was answered."""
+    """The rest of round one. Nothing where no request was answered."""
     return tuple(_first_round(case, design))
 
 
@@ -130,8 +135,6 @@ def purposes_of(resumption: Resumption, case: Case) -> tuple[Purpose, ...]:
 def _first_round(case: Case, design: ReplayDesign) -> Iterator[Asked]:
     if case.last is None:
         return
-    if design.steps == "all":
-        yield from (probe(case, step, design.samples) for step in range(len(case.steps)))
     if case.ending is not None:
         yield Asked(Purpose("closing"), case.ending, AnswerNow(), design.samples)
     if case.budget is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from toolablate.experiments.attributing.bisecting import most_probes, searched
+from toolablate.experiments.attributing.bisecting import bisects, most_probes, searched
 from toolablate.experiments.attributing.case import Case
 from toolablate.experiments.attributing.choosing import ChosenTrial, choose, scorers_of
 from toolablate.experiments.attributing.mending import closing, closings_at_most, unparsed_arms, unparsed_replays
@@ -18,6 +18,7 @@ from toolablate.experiments.attributing.outcomes import Outcomes, flip_of, outco
 from toolablate.experiments.attributing.program import (
     Asked,
     first_round,
+    probes,
     second_round,
     second_round_at_most,
 )
@@ -98,26 +99,33 @@ class _Chosen:
 
 
 def _run(rounds: Rounds, chosen: _Chosen) -> None:
-    jobs = [(each.case.trial, asked) for each in chosen.trials for asked in first_round(each.case, chosen.design)]
+    jobs = [(each.case.trial, asked) for each in chosen.trials for asked in _first_of(each.case, chosen.design)]
     estimate = _told(rounds, chosen, jobs)
     refuse_too_dear(estimate.usd, rounds.max_cost)
     with Recorder(rounds.store) as recorder:
         recorder.keep_design(chosen.design)
     rounds.run(jobs)
-    if chosen.design.steps == "bisect":
-        _bisect(rounds, chosen)
-    if not rounds.stopped:
-        rounds.run(_second_jobs(rounds.store, chosen))
+    _bisect(rounds, chosen)
+    rounds.run(_second_jobs(rounds.store, chosen))
+    rounds.run(_last_jobs(rounds.store, chosen))
 
 
 def _told(rounds: Rounds, chosen: _Chosen, jobs: Sequence[Job]) -> Estimate:
     """What round one takes, and what the rest takes at most, as long as what round one finds is not known."""
     estimate = rounds.estimate(jobs)
-    known = not estimate.missing and chosen.design.steps == "all"
-    rest = rounds.estimate(_second_jobs(rounds.store, chosen) if known else _rest_at_most(rounds.store, chosen))
+    known = not estimate.missing and not any(bisects(each.case, chosen.design) for each in chosen.trials)
+    rest = rounds.estimate(_rest(rounds.store, chosen) if known else _rest_at_most(rounds.store, chosen))
     trials, bound = counted(len(chosen.trials), "trial"), "" if known else "at most "
     rounds.watcher.tell(f"{trials} to be replayed: {_amount(estimate)}, then {bound}{_amount(rest)} by what these show")
     return estimate
+
+
+def _first_of(case: Case, design: ReplayDesign) -> tuple[Asked, ...]:
+    return first_round(case, design) if bisects(case, design) else (*probes(case, design), *first_round(case, design))
+
+
+def _rest(store: Path, chosen: _Chosen) -> list[Job]:
+    return [*_second_jobs(store, chosen), *_last_jobs(store, chosen)]
 
 
 def _rest_at_most(store: Path, chosen: _Chosen) -> list[Job]:
@@ -127,14 +135,13 @@ def _rest_at_most(store: Path, chosen: _Chosen) -> list[Job]:
 
 
 def _at_most(trial: ChosenTrial, design: ReplayDesign) -> Sequence[Asked]:
-    probes = most_probes(trial.case, design) if design.steps == "bisect" else ()
     second = second_round_at_most(trial.case, design) if trial.is_wrong else ()
-    return (*probes, *second, *closings_at_most(trial.case, design))
+    return (*most_probes(trial.case, design), *second, *closings_at_most(trial.case, design))
 
 
 def _bisect(rounds: Rounds, chosen: _Chosen) -> None:
     """All searches side by side, so that each round is one batch."""
-    cases = {each.case.trial: each.case for each in chosen.trials}
+    cases = {each.case.trial: each.case for each in chosen.trials if bisects(each.case, chosen.design)}
     asked: dict[str, Asked] = {}
     while cases and not rounds.stopped:
         with Store(rounds.store) as opened:
@@ -149,21 +156,26 @@ def _bisect(rounds: Rounds, chosen: _Chosen) -> None:
 
 def _second_jobs(store: Path, chosen: _Chosen) -> list[Job]:
     with Store(store) as opened:
-        jobs: list[Job] = []
-        unparsed = list(chosen.arms)
-        for each in chosen.trials:
-            outcomes = chosen.outcomes(opened, each.case)
-            unparsed += unparsed_replays(outcomes)
-            jobs += ((each.case.trial, asked) for asked in _second_of(opened, each, outcomes, chosen.design))
-        return [*jobs, *_closings(opened, unparsed)]
+        return [
+            (each.case.trial, asked)
+            for each in chosen.trials
+            if each.is_wrong
+            for asked in _second_of(opened, each, chosen)
+        ]
 
 
-def _second_of(store: Store, trial: ChosenTrial, outcomes: Outcomes, design: ReplayDesign) -> tuple[Asked, ...]:
-    flip = flip_of(outcomes) if trial.is_wrong else None
+def _last_jobs(store: Path, chosen: _Chosen) -> list[Job]:
+    with Store(store) as opened:
+        replays = (trial for each in chosen.trials for trial in unparsed_replays(chosen.outcomes(opened, each.case)))
+        return _closings(opened, (*chosen.arms, *replays))
+
+
+def _second_of(store: Store, trial: ChosenTrial, chosen: _Chosen) -> tuple[Asked, ...]:
+    flip = flip_of(chosen.outcomes(store, trial.case))
     if flip is None:
         return ()
     nothing = asyncio.run(nothing_found(trial.case, store.trace(trial.case.trial), trial.condition))
-    return second_round(trial.case, flip, nothing, design)
+    return second_round(trial.case, flip, nothing, chosen.design)
 
 
 def _closings(store: Store, trials: Iterable[str]) -> list[Job]:

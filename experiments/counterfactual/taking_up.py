@@ -165,6 +165,16 @@ def _complete(group: Group, store: Store) -> None:
     models = {parent.model.name: parent.model for parent in parents}
     group.plan = group.plan.model_copy(update={"store": str(store.path), "models": tuple(models.values())})
     conditions = {parent.trial.condition: parent.condition for parent in parents}
-    group.world = world_of(group.plan, tuple(conditions.values()))
+    group.world = _world(group.plan, tuple(conditions.values()))
     store.require_same_world(group.world)
     group.scorers().names({parent.trial.question: parent.question for parent in parents}.values())
+
+
+def _world(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
+    """The parts that these conditions stand on, as all of the plan together do: what donors are depends on every
+    placebo of a run."""
+    parts = world_of(plan, conditions)
+    if "donors" not in parts:
+        return parts
+    whole = world_of(plan, (*plan.resolved_conditions(), *conditions))
+    return {part: whole[part] for part in parts}

@@ -6,10 +6,11 @@ from collections.abc import Callable
 import pytest
 from tests.traces.attribution.stories import CONDITION, QUESTION, ended, ran, trace
 
-from toolablate.experiments.attributing.bisecting import most_probes, searched
+from toolablate.experiments.attributing.bisecting import bisects, most_probes, plan_of, searched
 from toolablate.experiments.attributing.case import Case, case_of
-from toolablate.experiments.attributing.outcomes import Outcomes, belief_of, flip_of
+from toolablate.experiments.attributing.outcomes import Outcomes, flip_of
 from toolablate.experiments.attributing.program import Purpose
+from toolablate.traces.analysis.attribution.belief import search_cost
 from toolablate.traces.analysis.attribution.signals import signals_of
 from toolablate.traces.records import AnswerNow, ReplayDesign, Resumption
 from toolablate.traces.store import Counterfactual
@@ -55,8 +56,7 @@ def test_it_finds_the_fall_that_probing_every_step_finds_with_fewer_probes(fall:
     assert by_all is not None
     assert (by_search.after, by_search.step) == (by_all.after, by_all.step) == (fall - 1, fall)
     assert len(found) < len(of.steps) == 25
-    (most,) = most_probes(of, DESIGN)
-    assert sum(rounds) <= most.repeats
+    assert sum(rounds) <= search_cost(plan_of(of, DESIGN)).samples_at_most
 
 
 def test_of_noisy_beliefs_it_finds_the_fall_in_most_searches() -> None:
@@ -85,10 +85,9 @@ def test_what_lacks_is_asked_for_again_and_nothing_else_is() -> None:
     assert wants.purpose == last
 
 
-def test_a_trial_of_one_step_is_probed_there() -> None:
-    silent = case(0)
-    wants = searched(silent, {}, DESIGN)
-    assert wants is not None
-    assert (wants.event, wants.repeats) == (0, 8)
-    assert searched(silent, {wants.purpose: [answered(silent, 0, right=True)] * 8}, DESIGN) is None
-    assert belief_of({}) is None
+def test_it_is_not_asked_for_where_asking_after_every_step_is_cheaper() -> None:
+    assert [bisects(case(cells), DESIGN) for cells in (0, 2, 12, 24)] == [False, False, False, True]
+    assert not bisects(case(24), DESIGN.model_copy(update={"steps": "all"}))
+    assert most_probes(case(2), DESIGN) == ()
+    (most,) = most_probes(case(24), DESIGN)
+    assert most.repeats > 49 * 8

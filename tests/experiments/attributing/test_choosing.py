@@ -113,8 +113,8 @@ def test_what_it_will_cost_is_told_first(scored: Path) -> None:
         done = attribute(scored, design, watcher=heard)
     # The trial with a result: 3 steps, closing and set aside of 2 each and 2 rollouts; the others a step and closing.
     assert heard.told[0].startswith("3 trials to be replayed: 20 replays for about $")
-    # Then one turning and its counterpart, as many closings as rollouts, and one of the sham that gave no answer.
-    assert ", then at most 5 replays for about $" in heard.told[0]
+    # Then one turning and its counterpart, closings of these and of rollouts, and one of the sham without an answer.
+    assert ", then at most 7 replays for about $" in heard.told[0]
     assert done.replays == len(replays_of(scored)) == 20 + 1
 
 

@@ -22,7 +22,7 @@ from toolablate.experiments.attributing.program import (
     Asked,
     Purpose,
     first_round,
-    probe,
+    probes,
     purposes_of,
     second_round,
     second_round_at_most,
@@ -78,7 +78,7 @@ FIRST_FAULTY = case(*searched("gas", "down", status="error", error="timeout"), *
 
 
 def test_round_one_asks_after_every_step_and_once_more_and_draws_again_under_every_choice_of_tools() -> None:
-    wanted = first_round(USED, DESIGN)
+    wanted = (*probes(USED, DESIGN), *first_round(USED, DESIGN))
     assert [each.event for each in wanted if each.purpose.kind == "probe"] == list(range(7))
     assert {each.repeats for each in wanted if each.purpose.kind in ("probe", "closing", "set_aside")} == {5}
     (closing,) = [each for each in wanted if each.purpose.kind == "closing"]
@@ -96,21 +96,18 @@ def test_round_one_asks_after_every_step_and_once_more_and_draws_again_under_eve
     assert set(kinds(wanted)) == {"probe", "closing", "set_aside", "rollout"}
 
 
-def test_a_bisection_leaves_the_probes_out() -> None:
-    assert "probe" not in kinds(first_round(USED, DESIGN.model_copy(update={"steps": "bisect"})))
-
-
 def test_a_trial_without_results_is_only_asked_for_its_answer() -> None:
     silent = case(*ended("Answer: B"))
-    assert [(each.purpose.kind, each.event) for each in first_round(silent, DESIGN)] == [("probe", 0), ("closing", 1)]
+    wanted = (*probes(silent, DESIGN), *first_round(silent, DESIGN))
+    assert [(each.purpose.kind, each.event) for each in wanted] == [("probe", 0), ("closing", 1)]
     refused = case(*ran("1", "no such thing", status="invalid"), *ended("Answer: B"))
-    assert set(kinds(first_round(refused, DESIGN))) == {"probe", "closing"}
+    assert kinds(first_round(refused, DESIGN)) == ["closing"]
     assert second_round_at_most(silent, DESIGN) == ()
 
 
 def test_a_trial_whose_model_never_replied_needs_nothing() -> None:
     unanswered = replace(USED, steps=(), results=(), last=None, ending=None)
-    assert first_round(unanswered, DESIGN) == ()
+    assert probes(unanswered, DESIGN) == first_round(unanswered, DESIGN) == ()
 
 
 def test_a_budget_that_ran_out_is_doubled_here_and_in_all_rollouts() -> None:
@@ -203,7 +200,7 @@ def test_more_than_five_results_or_a_single_one_are_not_weighed() -> None:
 @pytest.mark.parametrize("of", [USED, STOPPED, FAULTY, FIRST_FAULTY], ids=["used", "stopped", "faulty", "first"])
 def test_every_replay_is_known_again_for_what_it_is_for(of: Case) -> None:
     nothing = {event: f"none {event}" for event in of.shown}
-    wanted = [*first_round(of, DESIGN), *second_round(of, flip(1, 2), nothing, DESIGN), probe(of, 0, 20)]
+    wanted = [*probes(of, DESIGN), *first_round(of, DESIGN), *second_round(of, flip(1, 2), nothing, DESIGN)]
     assert wanted
     for each in wanted:
         assert each.purpose in purposes_of(replayed(each, of), of)

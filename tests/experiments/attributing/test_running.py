@@ -16,7 +16,7 @@ from tests.experiments.counterfactual.scenes import by_turn, endpoint_plan, run
 from tests.servers.chat_server import ChatServer, Status, reply
 
 from toolablate.experiments.attributing.outcomes import belief_of, flip_of
-from toolablate.experiments.attributing.program import Purpose, first_round
+from toolablate.experiments.attributing.program import Purpose, first_round, probes
 from toolablate.experiments.attributing.rounds import Rounds
 from toolablate.experiments.attributing.running import attribute
 from toolablate.traces.errors import InputError
@@ -117,15 +117,17 @@ def test_more_samples_go_on_with_those_that_are_there(chat_server: ChatServer, t
 
 
 def test_a_bisection_goes_on_in_rounds_until_it_has_found_the_fall(chat_server: ChatServer, tmp_path: Path) -> None:
-    chat_server.answers(MISLED)
+    cells = [f"print({number})" for number in range(100, 112)]
+    chat_server.answers(swayed(cells, lambda shown: "104" in shown))
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
-    design = ReplayDesign(samples=8, rollouts=1, steps="bisect")
+    design = ReplayDesign(samples=2, rollouts=1, steps="bisect")
     done = attribute(store, design)
     assert (done.missing, done.refused) == (0, ())
-    flip = flip_of(outcomes_in(store))
+    found, flip = belief_of(outcomes_in(store)), flip_of(outcomes_in(store))
+    assert found is not None
     assert flip is not None
-    assert (flip.after, flip.step) == (3, 4)
-    assert values(store, Purpose("turning", event=3, kept=False)) == [1]
+    assert (flip.after, flip.step) == (9, 10)
+    assert len(found.beliefs) < len(case_in(store).steps) == 25
     asked = len(chat_server.requests)
     attribute(store, design)
     assert len(chat_server.requests) == asked
@@ -226,7 +228,7 @@ def test_round_two_is_left_out_where_it_would_be_too_dear_and_done_when_there_is
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
     case = case_in(store)
     with Heard() as heard:
-        jobs = [(case.trial, asked) for asked in first_round(case, ALL)]
+        jobs = [(case.trial, asked) for asked in (*probes(case, ALL), *first_round(case, ALL))]
         of_round_one = Rounds(store, None, None, live=False, watcher=heard).estimate(jobs).usd
         part = attribute(store, ALL, max_cost=of_round_one, watcher=heard)
     assert part.estimated_usd == of_round_one
