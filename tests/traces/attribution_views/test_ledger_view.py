@@ -129,6 +129,16 @@ def test_names_are_inert_and_simulated_models_are_announced() -> None:
     assert "SIMULATED" not in page(attribution_view(report()))
 
 
+def test_among_real_models_the_stand_ins_are_marked_by_row() -> None:
+    other = Explained(replace(evidence(), model="real"), attribution())
+    mixed = page(attribution_view(report(explained=(explained(), other), simulated=frozenset({"m"}))), 160)
+    assert "m (simulated)" in mixed.partition("Wrong trials")[2]
+    assert "real (simulated)" not in mixed
+    alone = page(attribution_view(report(simulated=frozenset({"m"}))), 160).partition("Wrong trials")[2]
+    assert "SIMULATED" in alone
+    assert "(simulated)" not in alone
+
+
 def test_without_a_ledger_it_is_said() -> None:
     shown = page(attribution_view(report(ledgers=(), floors=(), explained=())))
     assert "No trial with tools can be set against one of its question without" in re.sub(r"\s+", " ", shown)

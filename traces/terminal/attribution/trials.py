@@ -1,7 +1,7 @@
 """The trials that are wrong, and what each is attributed to."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from rich.console import RenderableType
 from rich.padding import Padding
@@ -13,6 +13,7 @@ from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.wording import attributed, chance, mechanism_name
 from toolablate.traces.terminal.fitted import Column, Fitted, figures, names, words
 from toolablate.traces.terminal.plain import ID_CHARS, inert, one_line
+from toolablate.traces.terminal.simulated import simulated_banner
 
 SHOWN_EVENTS = 6
 MECHANISM_CELLS = 21
@@ -33,25 +34,31 @@ def _rank(found: Found) -> tuple[bool, bool, float]:
     return attribution.method != "replay", attribution.mechanism in _NO_TOOLS, -attribution.confidence
 
 
-def trials_view(explained: Sequence[Explained], most: int | None) -> Iterator[RenderableType]:
-    """How many wrong trials each mechanism has, then the trials; of more than `most` the first of them."""
+def trials_view(
+    explained: Sequence[Explained], most: int | None, simulated: Set[str] = frozenset()
+) -> Iterator[RenderableType]:
+    """How many wrong trials each mechanism has, then the trials; of more than `most` the first of them. Names in
+    `simulated` are those of stand-ins."""
     found = attributed_trials(explained)
     if not found:
         return
     yield Text(f" Wrong trials with tools: {len(found):,}", style="bold")
+    if simulated and {each.evidence.model for each in explained} <= simulated:
+        yield simulated_banner()
+        simulated = frozenset()
     yield Padding(Text(_counted(found)), (0, 1, 0, 1))
     shown = found if most is None else found[:most]
-    yield trials_table(shown)
+    yield _table(shown, simulated)
     if len(shown) < len(found):
         yield Padding(Text(f"{len(found) - len(shown):,} more: --list", style="dim"), (0, 1, 1, 1))
 
 
-def trials_table(found: Sequence[Found]) -> RenderableType:
+def _table(found: Sequence[Found], marked: Set[str]) -> RenderableType:
     return Fitted(
         (
             words("trial", [each.evidence.signals.trial[:ID_CHARS] for each, _ in found]),
             names("question", [_name(each.evidence.question) for each, _ in found], cut=True),
-            names("model", [_name(each.evidence.model) for each, _ in found], common=True),
+            names("model", [_model(each.evidence.model, marked) for each, _ in found], common=True),
             names("condition", [_name(each.evidence.condition) for each, _ in found], common=True),
             Column("mechanism", tuple(Text(attributed(why)) for _, why in found), least=MECHANISM_CELLS),
             words("method", [why.method for _, why in found], common=True),
@@ -75,6 +82,10 @@ def _counted(found: Sequence[Found]) -> str:
 
 def _name(text: str) -> Text:
     return inert(one_line(text))
+
+
+def _model(name: str, marked: Set[str]) -> Text:
+    return Text.assemble(_name(name), " (simulated)") if name in marked else _name(name)
 
 
 def _event(number: int | None) -> str:

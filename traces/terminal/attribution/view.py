@@ -45,7 +45,7 @@ class _Report:
             yield Text("No trial with tools can be set against one of its question without.", style="yellow")
         yield from judged_view(report.judged)
         yield from errors_view(report.errors)
-        yield from trials_view(report.explained, None if self.all_trials else SHOWN_TRIALS)
+        yield from trials_view(report.explained, None if self.all_trials else SHOWN_TRIALS, report.simulated)
         notes = [*map(plain_text, report.notes), *_footnotes(report)]
         yield Padding(Text("\n".join(notes), style="dim"), (0, 1, 1, 1))
 
