@@ -17,6 +17,8 @@ from toolablate.traces.records import ReplayDesign
 
 QUESTIONS = 6
 
+pytestmark = pytest.mark.timeout(240)
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
