@@ -1,7 +1,7 @@
 """Attribution by replay: chooses trials, says what their replays cost, and runs them."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from os import PathLike
@@ -29,6 +29,7 @@ from toolablate.experiments.counterfactual.estimate import refuse_too_dear
 from toolablate.experiments.progress import RunProgress
 from toolablate.experiments.watcher import Watcher
 from toolablate.experiments.world import bring_up_to_date
+from toolablate.traces.analysis.attribution.belief import Flip
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Recorder, Store
 from toolablate.traces.terminal import counted
@@ -97,6 +98,10 @@ class _Chosen:
         found = store.counterfactuals(scorers=self.scorers, trial=case.trial)
         return outcomes_of(case, found.get(case.trial, ()))
 
+    def all_outcomes(self, store: Store) -> Iterator[tuple[ChosenTrial, Outcomes]]:
+        found = store.counterfactuals(scorers=self.scorers)
+        return ((each, outcomes_of(each.case, found.get(each.case.trial, ()))) for each in self.trials)
+
 
 def _run(rounds: Rounds, chosen: _Chosen) -> None:
     jobs = [(each.case.trial, asked) for each in chosen.trials for asked in _first_of(each.case, chosen.design)]
@@ -158,24 +163,21 @@ def _second_jobs(store: Path, chosen: _Chosen) -> list[Job]:
     with Store(store) as opened:
         return [
             (each.case.trial, asked)
-            for each in chosen.trials
-            if each.is_wrong
-            for asked in _second_of(opened, each, chosen)
+            for each, outcomes in chosen.all_outcomes(opened)
+            if each.is_wrong and (flip := flip_of(outcomes)) is not None
+            for asked in _second_of(opened, each, flip, chosen.design)
         ]
+
+
+def _second_of(store: Store, trial: ChosenTrial, flip: Flip, design: ReplayDesign) -> tuple[Asked, ...]:
+    nothing = asyncio.run(nothing_found(trial.case, store.trace(trial.case.trial), trial.condition))
+    return second_round(trial.case, flip, nothing, design)
 
 
 def _last_jobs(store: Path, chosen: _Chosen) -> list[Job]:
     with Store(store) as opened:
-        replays = (trial for each in chosen.trials for trial in unparsed_replays(chosen.outcomes(opened, each.case)))
+        replays = (trial for _, outcomes in chosen.all_outcomes(opened) for trial in unparsed_replays(outcomes))
         return _closings(opened, (*chosen.arms, *replays))
-
-
-def _second_of(store: Store, trial: ChosenTrial, chosen: _Chosen) -> tuple[Asked, ...]:
-    flip = flip_of(chosen.outcomes(store, trial.case))
-    if flip is None:
-        return ()
-    nothing = asyncio.run(nothing_found(trial.case, store.trace(trial.case.trial), trial.condition))
-    return second_round(trial.case, flip, nothing, chosen.design)
 
 
 def _closings(store: Store, trials: Iterable[str]) -> list[Job]:
