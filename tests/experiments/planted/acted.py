@@ -11,16 +11,16 @@ from tests.experiments.counterfactual.scenes import run
 
 from toolablate.agents.simulated.planted.wording import answer_of
 from toolablate.experiments import Wanted, replay_many
-from toolablate.experiments.attributing.case import case_of
+from toolablate.experiments.attributing.case import Case, case_of
 from toolablate.experiments.attributing.outcomes import outcomes_of
-from toolablate.experiments.attributing.program import Purpose, first_round
+from toolablate.experiments.attributing.program import Asked, Purpose, first_round, probe
 from toolablate.experiments.planted.truth import Truth, truth_of
 from toolablate.traces.analysis.attribution.signals import signals_of
 from toolablate.traces.records import Message, Question, ReplayDesign, Trace
 from toolablate.traces.store import Store
 
-REPEATS = 10
-DESIGN = ReplayDesign(failures=1, successes=1, samples=6, rollouts=10)
+REPEATS = 8
+DESIGN = ReplayDesign(failures=1, successes=1, samples=5, rollouts=8)
 RIGHT = "B"
 PRIOR = {"A": 0.0, "B": 1.6, "C": 0.2, "D": 0.0}
 
@@ -151,7 +151,7 @@ def act(folder: Path) -> Acted:
         traces = {trace.trial.id: trace for trace in opened.traces()}
         first = [each.trial for each in truth.trials if traces[each.trial].trial.repeat == 0]
         cases = {trial: _case(opened, traces[trial]) for trial in first}
-    asked = [(trial, each) for trial, case in cases.items() for each in first_round(case, DESIGN)]
+    asked = [(trial, each) for trial, case in cases.items() for each in _replays(case)]
     replay_many(store, [Wanted(trial, each.event, each.change, each.repeats) for trial, each in asked])
     told: dict[tuple[str, str], list[str]] = defaultdict(list)
     with Store(store) as opened:
@@ -178,7 +178,12 @@ def letter(trace: Trace, question: Question) -> str:
     return found
 
 
-def _case(store: Store, trace: Trace) -> Any:
+def _replays(case: Case) -> list[Asked]:
+    probes = [probe(case, step, DESIGN.samples) for step in range(len(case.steps))]
+    return [*probes, *first_round(case, DESIGN)]
+
+
+def _case(store: Store, trace: Trace) -> Case:
     condition = store.condition(trace.trial.condition)
     return case_of(trace, condition, signals_of(trace, store.question(trace.trial.question), condition))
 

@@ -12,6 +12,8 @@ from toolablate.experiments.planted.truth import TrialTruth, exact_flip, truth_o
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 
+pytestmark = pytest.mark.timeout(300)
+
 Seen = tuple[float, list[str]]
 """The computed probability of being right, and the letters that came."""
 
@@ -54,7 +56,6 @@ def levels_of(trial: TrialTruth, acted: Acted) -> dict[str, Seen]:
     return found
 
 
-@pytest.mark.timeout(300)
 def test_arms_and_answers_are_right_as_often_as_computed(acted: Acted) -> None:
     seen: dict[str, list[Seen]] = defaultdict(list)
     names = {"none": "none", "scaffold": "scaffold"}
@@ -69,7 +70,6 @@ def test_arms_and_answers_are_right_as_often_as_computed(acted: Acted) -> None:
         assert all(abs(off([pair])) < 4 for pair in pairs), arm
 
 
-@pytest.mark.timeout(300)
 def test_replays_are_right_as_often_as_computed(acted: Acted) -> None:
     seen: dict[str, list[Seen]] = defaultdict(list)
     for trial in acted.truth.trials:
