@@ -82,6 +82,16 @@ def test_few_questions_are_marked() -> None:
     assert "*: fewer" not in page(attribution_view(report()), 120)
 
 
+def test_what_is_nothing_in_every_trial_is_told_in_a_line() -> None:
+    found = ledger(replayed=False)
+    lost = next(each for each in found.mechanisms if each.name == "format_loss")
+    nothing = replace(lost, points=0.0, ci90=None, ci95=None)
+    without = replace(found, mechanisms=tuple(nothing if each is lost else each for each in found.mechanisms))
+    shown = page(attribution_view(report(without)), 120)
+    assert "0 in every trial: format lost (of answers that could not be read)." in shown
+    assert not re.search(r"format lost +0\.0", shown)
+
+
 def test_a_gain_under_the_name_of_a_harm_is_told() -> None:
     assert "A harm's name with points above 0" in page(attribution_view(report()), 120)
     alone = report(ledger(replayed=False), design=None)
@@ -114,7 +124,7 @@ def test_more_trials_than_fit_are_listed_when_they_are_asked_for() -> None:
 
 
 def test_what_lacks_replays_and_what_is_to_be_known_is_told() -> None:
-    shown = page(attribution_view(report(unreplayed=3, notes=("Two trials have no placebo.",))))
+    shown = page(attribution_view(report(unreplayed=3, notes=("two trials have no placebo",))))
     assert "3 trials of the lot lack replays" in shown
     assert "Two trials have no placebo." in shown
 
