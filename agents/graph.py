@@ -81,12 +81,15 @@ async def act(state: AgentState, runtime: Runtime[TrialSession]) -> Command[Lite
 
 
 async def final(state: AgentState, runtime: Runtime[TrialSession]) -> Command[Literal["__end__"]]:
+    return Command(update={"messages": await _at_last(state, runtime.context)}, goto="__end__")
+
+
+async def _at_last(state: AgentState, session: TrialSession) -> tuple[Message, ...]:
     """Asks once more. The tools stay in the request, barred, since some endpoints refuse a history of tool calls
     without them; a call that is made all the same is not run."""
-    session = runtime.context
     request = _request(state, session, Message(role="user", content=state["closing"]), tool_choice="none")
     sent, reply = await session.ask_at_last(request, state["limit"])
-    return Command(update={"messages": (*sent.messages, reply.message)}, goto="__end__")
+    return (*sent.messages, reply.message)
 
 
 def _request(state: AgentState, session: TrialSession, *more: Message, tool_choice: str) -> ModelRequest:
@@ -113,7 +116,10 @@ async def run_graph(session: TrialSession, start: Start) -> Limit | None:
         "results": start.results,
         "closing": start.closing,
     }
-    if start.node != "end":
+    if start.node == "final":
+        # Nothing is left to decide, and of a probe the graph would cost more than all the rest.
+        state["messages"] = await _at_last(state, session)
+    elif start.node != "end":
         state = await _through_graph(session, state, start.node)
     session.answer(state["messages"][-1].content, state["limit"])
     return state["limit"]

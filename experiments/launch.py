@@ -100,11 +100,17 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
 
 
 async def carry_out(
-    planned: Design, setting: Setting, opened: Opened, recorder: Recorder, *, run: str = ""
+    planned: Design,
+    setting: Setting,
+    opened: Opened,
+    recorder: Recorder,
+    *,
+    run: str = "",
+    stop: StopSwitch | None = None,
 ) -> Launched:
-    """Runs what is missing of trials that the store knows, then has judges grade what they have not graded yet. Raises
-    ToolablateError; what was finished stays finished."""
-    store, stop, watcher, scorers = recorder.path, StopSwitch(), setting.watcher, setting.scorers
+    """Runs what is missing of trials that the store knows, then has judges grade what they have not graded yet, until a
+    `stop` is asked for. Raises ToolablateError; what was finished stays finished."""
+    store, stop, watcher, scorers = recorder.path, stop or StopSwitch(), setting.watcher, setting.scorers
     finished = recorder.finished_trials()
     missing = [entry for entry in planned.trials if entry.trial.id not in finished]
     watcher.begin(len(planned.trials), missing)

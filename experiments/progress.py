@@ -16,7 +16,7 @@ from rich.text import Text
 from toolablate.experiments.failing import last_failure
 from toolablate.experiments.trials import PlannedTrial
 from toolablate.experiments.watcher import JudgeTask
-from toolablate.traces.records import Score, Trace
+from toolablate.traces.records import Condition, Score, Trace
 from toolablate.traces.terminal import counted, plain_text
 from toolablate.traces.terminal.numbers import dollars
 
@@ -117,7 +117,7 @@ class RunProgress:
             self._bar.advance(self._task, -1)
 
     def finished(self, planned: PlannedTrial, trace: Trace, score: Score | None) -> None:
-        arm = (planned.model.name, planned.condition.name)
+        arm = (planned.model.name, _shown(planned.condition))
         self._in_flight -= 1
         self._done[arm] += 1
         if trace.outcome == "failed":
@@ -216,3 +216,8 @@ class RunProgress:
         waits = [Text(f"  {wait}", style="yellow") for wait in self._slow]
         bars = [self._bar, self._gradings.bar] if self._gradings.began else [self._bar]
         return Group(table, *lines, *waits, Text(self._summary_line(), style="dim"), *bars)
+
+
+def _shown(condition: Condition) -> str:
+    """Of counterfactuals there may be thousands, which differ in what they go on from."""
+    return condition.name.rpartition(" @")[0] if condition.resumed else condition.name

@@ -10,12 +10,14 @@ from pathlib import Path
 
 from rich.console import Console
 
+from toolablate.experiments.counterfactual.capping import Cap
 from toolablate.experiments.counterfactual.estimate import Estimate, estimated, refuse_too_dear, told
 from toolablate.experiments.counterfactual.running import OpenedGroup, open_group
 from toolablate.experiments.counterfactual.taking_up import take_up
 from toolablate.experiments.counterfactual.wanted import Wanted
 from toolablate.experiments.launch import Launched, carry_out
 from toolablate.experiments.progress import RunProgress
+from toolablate.experiments.runner import StopSwitch
 from toolablate.experiments.watcher import Watcher
 from toolablate.experiments.world import bring_up_to_date
 from toolablate.traces.records import Condition
@@ -56,9 +58,9 @@ def replay_many(
     """Does what `replay` does for each of these, as one run; what several of them call for is run once, and what is
     there is not run again. Where all is there, nothing is opened but the store.
 
-    `plan` names the plan of all of them where its paths have moved. `max_cost` is in US dollars for all together.
-    Raises ToolablateError; what can be refused is refused before anything is spent or written, with RefusedError for
-    those of which that is so.
+    `plan` names the plan of all of them where its paths have moved. `max_cost` is in US dollars for all together: what
+    is thought to cost more is refused, and what turns out to is not gone on with. Raises ToolablateError; what can be
+    refused is refused before anything is spent or written, with RefusedError for those of which that is so.
     """
     asked = _Asked(Path(store), tuple(wanted), Path(plan) if plan is not None else None, max_cost, live)
     if watcher is not None:
@@ -97,26 +99,25 @@ async def _replay_many(asked: _Asked, watcher: Watcher) -> Batch:
     refuse_too_dear(estimate.usd, asked.max_cost)
     if not groups:
         return Batch((), _together(asked.store, ()), estimate.usd)
+    cap = Cap(asked.max_cost, watcher)
     async with AsyncExitStack() as stack:
-        ready = [await open_group(group, finished, stack, watcher, live=asked.live) for group in groups]
+        ready = [await open_group(group, finished, stack, cap, live=asked.live) for group in groups]
         recorder = stack.enter_context(Recorder(asked.store))
         for each in ready:
             recorder.resume(each.world, each.planned.conditions, [entry.trial for entry in each.planned.trials])
-        launched = _together(asked.store, [run async for run in _runs(ready, finished, recorder)])
+        launched = _together(asked.store, [run async for run in _runs(ready, finished, recorder, cap.stop)])
     return _batch(ready, estimate, launched)
 
 
 async def _runs(
-    ready: Sequence[OpenedGroup], finished: AbstractSet[str], recorder: Recorder
+    ready: Sequence[OpenedGroup], finished: AbstractSet[str], recorder: Recorder, stop: StopSwitch
 ) -> AsyncIterator[Launched]:
     """Of one plan after the other. Once a stop is asked for, the rest is left to the next time."""
-    stopped = False
     for each in ready:
-        if stopped:
+        if stop.stopped:
             yield _left_out(each, finished, recorder.path)
         else:
-            yield (launched := await carry_out(each.planned, each.setting, each.opened, recorder))
-            stopped = launched.stopped
+            yield await carry_out(each.planned, each.setting, each.opened, recorder, stop=stop)
 
 
 def _left_out(group: OpenedGroup, finished: AbstractSet[str], store: Path) -> Launched:

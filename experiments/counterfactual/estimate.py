@@ -36,22 +36,26 @@ def estimated(wanted: Sequence[TakenUp], finished: AbstractSet[str]) -> Estimate
         ids = {entry.trial.id for entry in taken.trials}
         trials |= ids
         known |= ids
-        cost = estimated_cost(taken.parent, taken.start, taken.condition.budget) if count else 0.0
+        cost = _of_one(taken) if count else 0.0
         by_place[taken.place] = None if cost is None else cost * count
     return Estimate(len(trials) + unnamed, missing, _sum(list(by_place.values())), by_place)
+
+
+def _of_one(taken: TakenUp) -> float | None:
+    return _sum([estimated_cost(taken.parent, taken.start, taken.condition.budget), taken.parent.grading_usd])
 
 
 def told(estimate: Estimate) -> str:
     trials = "1 trial" if estimate.missing == 1 else f"{estimate.missing:,} trials"
     if estimate.usd is None:
-        return f"{trials} to run, at a cost that is not known: the model has no price"
+        return f"{trials} to run, at a cost that is not known: a model or judge has no price"
     return f"{trials} to run, for about ${estimate.usd:.4g} by what was recorded from there on"
 
 
 def estimated_cost(parent: Parent, start: Start, budget: Budget) -> float | None:
     """US dollars for one trial, None where the price is not known: what the parent paid from the event on; of a probe,
     and where the parent asked nothing more, one request that reads all that was said; with a larger budget, as many
-    requests more as it has turns, at what the parent's cost on average. Judges are not in it."""
+    requests more as it has turns, at what the parent's cost on average."""
     if not isinstance(parent.model, OpenAIModel):
         return 0.0
     asked = [each for each in parent.conversation if isinstance(each, ModelCall)]
@@ -74,8 +78,8 @@ def refuse_too_dear(cost: float | None, max_cost: float | None) -> None:
         return
     if cost is None:
         raise InputError(
-            "--max-cost: what this would cost is not known, since the model has no price",
-            hint="give the model a price in the plan, or leave --max-cost out",
+            "--max-cost: what this would cost is not known, since a model or judge has no price",
+            hint="give it a price in the plan, or leave --max-cost out",
             code="unknown_cost",
         )
     raise InputError(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from toolablate.experiments.judges import is_judged, judges_of
 from toolablate.experiments.plan import Plan, find_modules_beside, load_plan, read_plan
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Event, Model, ModelCall, Question, ToolSpec, Trace, Trial
@@ -17,7 +18,7 @@ _REMEDY = "name the plan where it lies now: --plan PLAN"
 @dataclass(frozen=True, slots=True)
 class Parent:
     """`conversation` is the whole of it; `origin` is the trial of a plan that it goes back to, `arm` the condition of
-    that."""
+    that. `grading_usd` is what the plan's judges took for its answer, in US dollars, None where that is not known."""
 
     trial: Trial
     attempt: int
@@ -27,6 +28,7 @@ class Parent:
     conversation: tuple[Event, ...]
     origin: Trial
     arm: Condition
+    grading_usd: float | None = 0.0
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -77,7 +79,17 @@ class Parents:
             arm=arm,
         )
         plan = self._plan_of(origin)
-        return replace(parent, model=_model_in(plan, parent.model)), plan
+        grading = self._grading(parent, plan)
+        return replace(parent, model=_model_in(plan, parent.model), grading_usd=grading), plan
+
+    def _grading(self, parent: Parent, plan: Plan) -> float | None:
+        if not is_judged(plan.questions, parent.question):
+            return 0.0
+        judges = {judge.name for judge in judges_of(plan)}
+        made = [score.judgement for score in self._store.scores(parent.trial.id) if score.scorer in judges]
+        costs = [call.cost_usd for judgement in made if judgement for call in judgement.calls]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(made) == len(judges) and len(known) == len(costs) else None
 
     def _plan_of(self, origin: Trial) -> Plan:
         if self._path is not None:

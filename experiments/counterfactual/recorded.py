@@ -2,11 +2,13 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import pairwise
 
+from toolablate.agents.resuming import answered
 from toolablate.agents.session import NOT_ALLOWED, OUT_OF_TIME
 from toolablate.tools import ToolResult
-from toolablate.traces.records import Event, ToolCall, ToolReply, ToolRequest, canonical_json
+from toolablate.traces.records import Event, ModelCall, ToolCall, ToolReply, ToolRequest, canonical_json
 
 REPLAY = "replay"
 """The name under which the changes of a replay stand among those of interventions."""
@@ -30,8 +32,9 @@ class RecordedResults:
         anew: bool,
         unwanted: Callable[[ToolCall], bool],
     ) -> None:
-        given = [each for each in conversation if isinstance(each, ToolCall) and is_of_tool(each)]
-        before = [each for each in conversation[:event] if isinstance(each, ToolCall) and is_of_tool(each)]
+        calls = [(index, conversation[index]) for index, _ in begun(conversation) if index is not None]
+        made = [(index, each) for index, each in calls if isinstance(each, ToolCall) and is_of_tool(each)]
+        given, before = [each for _, each in made], [each for index, each in made if index < event]
         self._coding = coding
         self._results: dict[str, list[ToolCall]] = defaultdict(list)
         for each in given:
@@ -60,6 +63,23 @@ class RecordedResults:
         results, place = self._results.get(words, []), self._asked[words]
         self._asked[words] += 1
         return results[min(place, len(results) - 1)] if results else None
+
+
+def begun(events: Sequence[Event], waiting: Sequence[ToolRequest] = ()) -> Iterator[tuple[int | None, ToolRequest]]:
+    """The calls that were made, in the order in which they were begun, each with the index of its event: calls that are
+    made at once end in any order. Those of the last reply that are `waiting` for their results have None."""
+    places = {id(event): index for index, event in enumerate(events)}
+    asked = [index for index, event in enumerate(events) if isinstance(event, ModelCall)]
+    for start, end in pairwise([*asked, len(events)]):
+        replied = events[start]
+        assert isinstance(replied, ModelCall)
+        calls = replied.reply.message.tool_calls
+        made = answered(calls, events[start + 1 : end])
+        for place, call in enumerate(calls):
+            if place in made:
+                yield places[id(made[place])], call
+            elif any(call is each for each in waiting):
+                yield None, call
 
 
 def is_of_tool(event: ToolCall) -> bool:

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from toolablate.agents import Line, ModelSource, RetryPolicy
+from toolablate.experiments.counterfactual.capping import Cap, CappedExecutor
 from toolablate.experiments.counterfactual.changing import swapped_call
 from toolablate.experiments.counterfactual.executor import ReplayExecutor
 from toolablate.experiments.counterfactual.opening import ReplayWorld, open_replay_world
@@ -20,10 +21,12 @@ from toolablate.experiments.plan import Plan
 from toolablate.experiments.replies import asked_lines, open_judges, open_sources
 from toolablate.experiments.runner import Setting
 from toolablate.experiments.trials import Design
-from toolablate.experiments.watcher import Watcher
 from toolablate.experiments.world import UNPROTECTED, environment, needed
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Condition, InterventionUse, Swap
+from toolablate.traces.records import Condition, InterventionUse, Rerun, Swap, ToolCall
+
+_PYTHON = "python"
+"""The one tool that has a kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +41,14 @@ class OpenedGroup:
 
 
 async def open_group(
-    group: Group, finished: AbstractSet[str], stack: AsyncExitStack, watcher: Watcher, *, live: bool
+    group: Group, finished: AbstractSet[str], stack: AsyncExitStack, cap: Cap, *, live: bool
 ) -> OpenedGroup:
     """Opens what the missing ones need; the stack closes it. Raises RefusedError for swaps whose text cannot be had,
     ToolablateError for what cannot be opened."""
     missing = [taken for taken in group.taken if taken.missing(finished)]
     conditions = [condition for taken in missing for condition in _standing(taken)]
     if group.plan.sandbox.backend == UNPROTECTED and "sandbox" in needed(conditions):
-        watcher.warn('sandbox = "none": code that models write runs unprotected')
+        cap.watcher.warn('sandbox = "none": code that models write runs unprotected')
     world = await open_replay_world(group.plan, conditions, stack, live=live)
     group.taken = await _settled(group.taken, finished, world)
     planned, scorers = group.design(), group.scorers()
@@ -59,9 +62,9 @@ async def open_group(
     by_condition = {taken.trials[0].trial.condition: taken for taken in group.taken}
     executor = ReplayExecutor(by_condition, world, sources, environment(world.tried, group.world), retry)
     setting = Setting(
-        executor,
+        CappedExecutor(executor, cap),
         scorers,
-        watcher,
+        cap.watcher,
         Failures(),
         runner.kernels,
         runner.trial_seconds,
@@ -84,7 +87,12 @@ def _standing(taken: TakenUp) -> Sequence[Condition]:
 
 
 def _codes(taken: TakenUp) -> bool:
-    return taken.calls and "sandbox" in needed([taken.condition])
+    """Whether it may start a kernel: it has one and calls it, or its cells are to be run again."""
+    if not taken.calls or "sandbox" not in needed([taken.condition]):
+        return False
+    change = taken.resumption.change if taken.resumption else None
+    uncalled = isinstance(change, Rerun) and change.stand_in != "placebo" and _PYTHON in change.tools
+    return not uncalled or any(isinstance(each, ToolCall) and each.call.name == _PYTHON for each in taken.start.before)
 
 
 async def _settled(group: Sequence[TakenUp], finished: AbstractSet[str], world: ReplayWorld) -> list[TakenUp]:

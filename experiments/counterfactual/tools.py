@@ -1,20 +1,24 @@
 """The tools of a trial that is taken up again: what was recorded where it was, and the tools themselves beyond it."""
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
-from toolablate.agents.resuming import answered
 from toolablate.agents.session import NOT_ALLOWED
-from toolablate.experiments.counterfactual.recorded import REPLAY, RecordedResults, is_of_tool, reply_of, result_of
+from toolablate.experiments.counterfactual.recorded import (
+    REPLAY,
+    RecordedResults,
+    begun,
+    is_of_tool,
+    reply_of,
+    result_of,
+)
 from toolablate.tools import ToolResult, Toolset
 from toolablate.traces.errors import InternalError
 from toolablate.traces.records import (
     Change,
     Event,
     Mismatch,
-    ModelCall,
     Rebuilt,
     ToolCall,
     ToolReply,
@@ -101,7 +105,7 @@ async def rebuild(
     give. Those of other tools, and those of the last reply that are `waiting` for their results, are only numbered.
     Raises ToolError or SandboxError where infrastructure failed."""
     began, calls, mismatches = time.monotonic(), 0, []
-    for index, request in _in_order(before, waiting):
+    for index, request in begun(before, waiting):
         event = before[index] if index is not None else None
         if isinstance(event, ToolCall) and event.call.name in names and is_of_tool(event):
             now = await toolset.call(request)
@@ -113,23 +117,6 @@ async def rebuild(
         elif not isinstance(event, ToolCall) or event.output != NOT_ALLOWED:
             toolset.pass_over(request)
     return Rebuilt(at=0.0, seconds=round(time.monotonic() - began, 6), calls=calls, mismatches=tuple(mismatches))
-
-
-def _in_order(before: Sequence[Event], waiting: Sequence[ToolRequest]) -> Iterator[tuple[int | None, ToolRequest]]:
-    """Calls that are made at once end in any order: they are begun in that of their reply. Each comes with the index of
-    its event, None where it waits."""
-    places = {id(event): index for index, event in enumerate(before)}
-    asked = [index for index, event in enumerate(before) if isinstance(event, ModelCall)]
-    for start, end in pairwise([*asked, len(before)]):
-        replied = before[start]
-        assert isinstance(replied, ModelCall)
-        calls = replied.reply.message.tool_calls
-        made = answered(calls, before[start + 1 : end])
-        for place, call in enumerate(calls):
-            if place in made:
-                yield places[id(made[place])], call
-            elif any(call is each for each in waiting):
-                yield None, call
 
 
 def _of_condition(event: ToolCall) -> ToolCall | ToolReply:

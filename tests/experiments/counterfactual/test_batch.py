@@ -18,6 +18,7 @@ from tests.experiments.counterfactual.scenes import (
     trace_of,
     trial_of,
 )
+from tests.experiments.judged import grades, judge_at, judged_plan
 from tests.experiments.plans import wait_for
 from tests.servers.chat_server import ChatServer, Hang, reply
 
@@ -141,6 +142,35 @@ def test_a_swap_is_made_with_the_text_that_it_was_made_with_before(computed: Pat
     assert second.condition == first.condition
     assert isinstance(second.condition.resumed and second.condition.resumed.change, Swap)
     assert second.trials[0] == first.trials[0]
+
+
+def test_what_costs_more_than_was_thought_is_not_gone_on_with(computed: Path, chat_server: ChatServer) -> None:
+    bare = trial_of(computed, "none")
+    with Store(computed) as opened:
+        recorded = opened.trace(bare).cost_usd
+    assert recorded
+    wanted = [Wanted(bare, 0, repeats=60)]
+    assert estimate_many(computed, wanted).usd == pytest.approx(60 * recorded)
+    usage = {"prompt_tokens": 10, "completion_tokens": 500, "total_tokens": 510}
+    chat_server.answers(by_turn(reply("Answer: 5", usage=usage)))
+    batch = replay_many(computed, wanted, max_cost=70 * recorded)
+    assert batch.launched.stopped
+    assert 0 < batch.launched.missing < 60
+    chat_server.answers(by_turn(LAST))
+    assert replay_many(computed, wanted).launched.missing == 0
+
+
+def test_what_judges_take_is_in_the_estimate(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(grades)
+    store = run(judged_plan(tmp_path, judge_at(chat_server.url, more=PRICED), count=1))
+    trial = trial_of(store, "none", "q0")
+    estimate = estimate_many(store, [Wanted(trial, 0, repeats=2)])
+    with Store(store) as opened:
+        (score,) = opened.scores(trial)
+    assert score.judgement
+    (call,) = score.judgement.calls
+    assert call.cost_usd
+    assert estimate.usd == pytest.approx(2 * call.cost_usd)
 
 
 KILLED = """
