@@ -211,18 +211,21 @@ def _shares(conditions: Sequence[ConditionTruth], gathered: Gathered, pairs: Seq
         each = true.get((ledger.model, ledger.condition))
         if each is None:
             continue
-        said = {account.name: account.points for account in ledger.mechanisms}
-        realised = {name: 100 * share for name, share in each.realised.mechanisms.items()}
-        expected = {name: 100 * share for name, share in each.expected.mechanisms.items()}
+        said = {str(account.name): account.points for account in ledger.mechanisms}
+        realised, expected = (
+            {str(name): 100 * share for name, share in parts.mechanisms.items()}
+            for parts in (each.realised, each.expected)
+        )
         names = said.keys() | realised.keys() | expected.keys()
+        own = [pair for pair in pairs if (pair[0].model, pair[0].condition) == (each.model, each.condition)]
         found.append(
             Shares(
                 model=ledger.model,
                 condition=ledger.condition,
                 mechanisms=len(names),
-                realised=share_error(said, realised, names),  # type: ignore[arg-type]
-                expected=share_error(said, expected, names),  # type: ignore[arg-type]
-                arms=100 * _error_of_arms([pair for pair in pairs if pair[0].condition == each.condition]) / len(names),
+                realised=share_error(said, realised, names),
+                expected=share_error(said, expected, names),
+                arms=100 * _error_of_arms(own) / len(names),
             )
         )
     return found
