@@ -71,6 +71,7 @@ class RunProgress:
         self._console = console
         self._began = time.monotonic()
         self._last_line = self._began
+        self._planned = 0
         self._total = 0
         self._in_flight = 0
         self._done: Counter[tuple[str, str]] = Counter()
@@ -100,9 +101,12 @@ class RunProgress:
 
     def begin(self, planned: int, missing: Sequence[PlannedTrial]) -> None:
         done = planned - len(missing)
-        self._total = len(missing)
-        self._began = time.monotonic()
-        self._bar.update(self._task, total=planned, completed=done)
+        if not self._planned:
+            self._began = time.monotonic()
+        # Replays come in several rounds, and those of each plan by themselves.
+        self._planned += planned
+        self._total += len(missing)
+        self._bar.update(self._task, total=self._planned, advance=done)
         held = f" ({done} {'is' if done == 1 else 'are'} in the store already)" if done else ""
         self._console.print(f"{len(missing)} of {counted(planned, 'trial')} to run{held}")
         if missing and self._console.is_terminal:

@@ -20,6 +20,24 @@ from toolablate.experiments.progress import RunProgress
 from toolablate.experiments.trials import design
 
 
+def test_rounds_of_one_command_add_up(good_plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 0.0)
+    planned = design(load_plan(good_plan)[0]).trials
+    written = io.StringIO()
+    with RunProgress(Console(file=written)) as progress:
+        progress.begin(4, planned)
+        progress.beat()
+        progress.begin(4, planned[:2])
+        progress.beat()
+    told = [line.split(",")[0] for line in written.getvalue().splitlines()]
+    assert told == [
+        "4 of 4 trials to run",
+        "0/4 trials",
+        "2 of 4 trials to run (2 are in the store already)",
+        "0/6 trials",
+    ]
+
+
 def test_a_file_gets_a_line_now_and_then_though_no_trial_ends(good_plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "SECONDS_BETWEEN_LINES", 0.0)
     planned = design(load_plan(good_plan)[0]).trials
