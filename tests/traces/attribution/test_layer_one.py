@@ -176,6 +176,20 @@ def test_luck_needs_trials_without_tools_that_differ() -> None:
     assert label(read(*ADOPTED), bare=steady).confidence == pytest.approx(0.6)
 
 
+def test_where_nothing_speaks_for_a_tool_it_is_luck_as_far_as_few_trials_leave_room_for_it() -> None:
+    signals = read(*searched("gas", "1. Trees\n   Trees are tall."), *ended("Answer: C"))
+    steady = bare("Answer: A", is_right=True)
+    found = label(signals, bare=[steady] * 2)
+    assert (found.mechanism, found.confidence) == ("luck", 0.25)
+    assert label(signals, bare=[steady] * 8).mechanism == "unknown"
+
+
+def test_retrieval_is_told_with_how_it_drew_the_model_away() -> None:
+    assert label(read(*ADOPTED)).distraction == "misleading_adoption"
+    said = "The page describes nitrogen, so plants should take it in as the recommended way. Answer: B"
+    assert label(read(*searched("gas", DISTRACTOR), *ended(said))).distraction == "existence_as_norm"
+
+
 def test_what_is_never_right_without_tools_is_the_models_own_error() -> None:
     found = label(read(*ADOPTED), bare=[bare("Answer: C", is_right=False)] * 4)
     assert (found.mechanism, found.evidence) == ("own_error", ())

@@ -16,8 +16,9 @@ prompt                no tools at all, and the condition has words of its own
 
 What trials without tools show comes on top. Where some of them are wrong as well, this one may be wrong by the same
 chance: `luck` is as sure as the share of them that is wrong, and every other confidence is lowered to what is left. It
-is never said without such trials that differ from each other. An answer that one of them gave as well is half as surely
-a tool's. Where none of them is right, no tool need have done it: `own_error`.
+is never said without such trials that differ from each other, unless nothing in the trace speaks for a tool: then it is
+as sure as so few trials leave room for a wrong one (the rule of succession). An answer that one of them gave as well is
+half as surely a tool's. Where none of them is right, no tool need have done it: `own_error`.
 
 The confidences are set by hand, in the order of how directly the evidence speaks. They are hypotheses: only
 counterfactuals show what would have been.
@@ -26,6 +27,7 @@ counterfactuals show what would have been.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolablate.traces.analysis.attribution.distraction import distraction
 from toolablate.traces.analysis.attribution.signals import CallSeen, MisstatedKind, Signals, Trouble
 from toolablate.traces.analysis.attribution.spoiling import NO_FAULTS
 from toolablate.traces.analysis.pairing import RIGHT, mean
@@ -89,6 +91,9 @@ def layer_one(signals: Signals, score: Score, bare: Sequence[Bare] = ()) -> Attr
         mechanism=finding.mechanism,
         method="trace",
         confidence=round(finding.confidence, 4),
+        distraction=distraction(signals, [each.signals for each in scored])
+        if finding.mechanism == "retrieval_distraction"
+        else None,
         evidence=tuple(sorted(set(finding.evidence))),
         note=finding.note,
     )
@@ -100,6 +105,9 @@ def _beside_bare(finding: _Finding, signals: Signals, bare: Sequence[Bare]) -> _
     counted = f"{right * len(bare):.0f} of {len(bare)} trials without tools are right"
     if right == 0:
         return _Finding("own_error", 0.5, (), f"{counted}: no tool need have done it")
+    by_chance = ((1 - right) * len(bare) + 1) / (len(bare) + 2)
+    if finding is _NOTHING and by_chance > _NOTHING.confidence:
+        return _Finding("luck", by_chance, (), f"{counted}, and {_NOTHING.note}")
     confidence, note = finding.confidence * right, f"{finding.note}; {counted}"
     wrong = {each.signals.answer for each in bare if (each.score.value or 0.0) < RIGHT}
     if finding.mechanism in ("lock_in", "retrieval_distraction") and signals.answer and signals.answer in wrong:

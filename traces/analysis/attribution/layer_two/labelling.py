@@ -1,17 +1,14 @@
 """Why a trial went wrong, from what it comes to when it is taken up again with one thing changed."""
 
-from collections import Counter
 from collections.abc import Iterator
 
+from toolablate.traces.analysis.attribution.distraction import distraction
 from toolablate.traces.analysis.attribution.evidence import Evidence
 from toolablate.traces.analysis.attribution.fall import Fall, fall_at
 from toolablate.traces.analysis.attribution.layer_two.blame import blame
 from toolablate.traces.analysis.attribution.spoiling import faults
-from toolablate.traces.analysis.pairing import RIGHT, mean
-from toolablate.traces.records import Attribution, Distraction, Mechanism
-
-OUTWEIGHS = 1.5
-"""How many times the words of the replies without tools make an elaborate one."""
+from toolablate.traces.analysis.pairing import RIGHT
+from toolablate.traces.records import Attribution, Mechanism
 
 NOTES: dict[Mechanism, str] = {
     "format": "the answer that was lost is right when it is asked for once more",
@@ -45,7 +42,9 @@ def layer_two(evidence: Evidence) -> Attribution | None:
         mechanism=mechanism,
         method="replay",
         confidence=round(min(shares[mechanism], 1.0), 4),
-        distraction=_distraction(evidence) if mechanism == "retrieval_distraction" else None,
+        distraction=distraction(evidence.signals, [each.signals for each in evidence.bare], evidence.diagnoses)
+        if mechanism == "retrieval_distraction"
+        else None,
         turned_at=fall.event if fall else None,
         evidence=tuple(sorted(set(_events(mechanism, evidence, fall)))),
         note=_note(mechanism, shares[mechanism], evidence),
@@ -87,19 +86,3 @@ def _events_of_results(mechanism: Mechanism, evidence: Evidence, fall: Fall | No
         return
     harming = [call.event for call in calls if call.event in evidence.worth and evidence.worth[call.event].value < 0]
     yield from harming or [call.event for call in calls if call.gave or mechanism == "calling"]
-
-
-def _distraction(evidence: Evidence) -> Distraction | None:
-    """By judges where any say so; else by the reply's own argument, which goes from what there is to what should be, or
-    is much longer than replies without tools; else by where the answer stands."""
-    labels = Counter(each.distraction for each in evidence.diagnoses if each.distraction)
-    if labels:
-        return labels.most_common(1)[0][0]
-    signals = evidence.signals
-    bare = [each.signals.echo.words for each in evidence.bare]
-    elaborate = bool(bare) and signals.echo.words > OUTWEIGHS * mean(bare)
-    if signals.norm_hints:
-        return "over_engineering" if elaborate else "existence_as_norm"
-    if signals.adoption is not None and signals.adoption.form != "code":
-        return "misleading_adoption"
-    return "over_engineering" if elaborate else None
