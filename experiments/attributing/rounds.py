@@ -48,13 +48,14 @@ class Rounds:
     _refused: dict[Job, InputError] = field(default_factory=dict)
 
     def estimate(self, jobs: Sequence[Job]) -> Estimate:
-        """Of those that can be made; the others are refused. Raises InputError where that is for want of the plan."""
+        """Of those that can be made. Raises InputError where none can for want of the plan."""
+        left = list(jobs)
         while True:
-            left = self._left(jobs)
             try:
                 return estimate_many(self.store, _wanted(left), plan=self.plan)
             except RefusedError as error:
-                self._refuse(left, error)
+                refused = _refusals(left, error)
+                left = [job for job in left if job not in refused]
 
     def run(self, jobs: Sequence[Job]) -> None:
         """Those that can be made. What does not fit into what is left to spend is left out as a whole. Raises
@@ -69,13 +70,14 @@ class Rounds:
 
     @property
     def refused(self) -> tuple[Refused, ...]:
-        counted: Counter[tuple[PurposeKind, str]] = Counter()
+        """By what they are for and why, in the order in which they were refused."""
+        replays: Counter[tuple[PurposeKind, str]] = Counter()
         said: dict[tuple[PurposeKind, str], str] = {}
         for (_, asked), error in self._refused.items():
             key = asked.purpose.kind, error.code
-            counted[key] += asked.repeats
+            replays[key] += asked.repeats
             said.setdefault(key, error.message)
-        return tuple(Refused(*key, said[key], replays) for key, replays in counted.items())
+        return tuple(Refused(*key, said[key], number) for key, number in replays.items())
 
     def counts(self) -> tuple[int, int]:
         """The replays that were asked for and could be made, and how many of these have not ended."""
@@ -95,7 +97,7 @@ class Rounds:
                     watcher=self.watcher,
                 )
             except RefusedError as error:
-                self._refuse(left, error)
+                self._refused |= _refusals(left, error)
             except InputError as error:
                 if error.code not in _TOO_DEAR:
                     raise
@@ -109,11 +111,13 @@ class Rounds:
     def _left(self, jobs: Sequence[Job]) -> list[Job]:
         return [job for job in dict.fromkeys(jobs) if job not in self._refused]
 
-    def _refuse(self, jobs: Sequence[Job], error: RefusedError) -> None:
-        for each in error.refusals:
-            if each.error.code in _OF_THE_PLAN:
-                raise each.error
-        self._refused |= {jobs[each.place]: each.error for each in error.refusals}
+
+def _refusals(jobs: Sequence[Job], error: RefusedError) -> dict[Job, InputError]:
+    """Raises InputError for what naming the plan would mend."""
+    for each in error.refusals:
+        if each.error.code in _OF_THE_PLAN:
+            raise each.error
+    return {jobs[each.place]: each.error for each in error.refusals}
 
 
 def _replays(jobs: Sequence[Job]) -> int:
