@@ -41,7 +41,7 @@ class Attributed:
     """What an attribution by replay has run. `chosen` counts the trials, `replays` the counterfactuals that the design
     asks for and that can be made, `missing` those of them that have not ended; `estimated_usd` is what those that were
     run were thought to cost, None where no price is known. `refused` are those that cannot be made; `stopped` tells
-    that the user stopped it."""
+    that the user stopped it, or `max_cost` did where replays turned out dearer than thought."""
 
     design: ReplayDesign
     chosen: int
