@@ -41,7 +41,8 @@ class TrialTruth:
 
     letter      its answer, in whatever form
     steps       the events of its `belief_steps`; `trajectory` is the probability of being right before each
-    flip        the step at which that falls for good, and `turned_at` its event; None where it does not
+    flip        the step at which that has fallen for good; None where it does not
+    turned_at   the event since the step before that it fell at: the reply, or the first of the results
     levels      exact means, before its answer was drawn
     parts       of its score less the mean without tools, given its answer
     mechanism   why it is wrong, by its own draw; None where it is right
@@ -203,7 +204,7 @@ def _trial(known: _Known, arm: _Arm, trace: Trace) -> TrialTruth:
         steps=steps,
         trajectory=trajectory,
         flip=flip,
-        turned_at=None if flip is None else steps[flip],
+        turned_at=None if flip is None else steps[flip - 1],
         levels=found,
         parts=parts(world, run, found, score, float(right), arm.there),
         mechanism=mechanism,

@@ -60,13 +60,13 @@ COMPUTED = {
 }
 BROKEN_OFF = {
     "turns": [
-        turn(code("print('part one')"), commits={"D": 2.0}),
+        turn(code("print('part one')"), commits={"D": 2.6}),
         turn(code("print('part two')"), code("print('part three')")),
         turn(code("1 / 0")),
         turn(code("print('all parts agree')")),
     ],
     "reactions": [
-        holds("code", "all parts agree", D=-2.5, B=0.5),
+        holds("code", "all parts agree", D=-3.0, B=0.5),
         fails("code", A=0.6),
         holds("code", "part three", A=0.5),
     ],

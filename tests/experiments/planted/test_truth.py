@@ -122,7 +122,17 @@ def test_a_wrong_trial_has_one_cause_among_those_that_are_possible(acted: Acted)
     assert "budget" in causes["short", "python"]
     assert "lock_in" in causes["locked", "python"]
     assert {"lock_in", "retrieval_distraction"} & causes["both", "all"]
-    assert "tool_fault" in causes["needs", "flaky"]
+    assert {condition for (_, condition), found in causes.items() if "tool_fault" in found} <= {"flaky"}
+
+
+def test_a_belief_falls_at_the_reply_that_commits_or_at_the_result_that_moves_it(acted: Acted) -> None:
+    turned = {
+        (trial.question, acted.traces[trial.trial].events[trial.turned_at].kind)
+        for trial in acted.truth.trials
+        if trial.condition == "python" and trial.turned_at is not None
+    }
+    # The first cell of `short` commits, and it is a result that moves `locked`.
+    assert turned == {("short", "model_call"), ("locked", "tool_call"), ("both", "tool_call")}
 
 
 def test_the_truth_is_that_of_the_scenes_that_were_acted_out(acted: Acted, tmp_path: Path) -> None:
