@@ -3,6 +3,7 @@
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Literal, get_args
 
 from toolablate.benchmarks.planted.case import Case, make_case, weight_for
@@ -31,6 +32,7 @@ STORIES: Mapping[str, Mapping[Story, float]] = {
     },
 }
 _SECOND_CAUSE = 0.1
+_STEPS = (0.8191725133961645, 0.6710436067037893, 0.5497004779019703)
 _DISTRACTIONS: frozenset[str] = frozenset(get_args(Distraction))
 
 
@@ -53,14 +55,15 @@ class Planted:
 
 def compose(half: Half, questions: int, seed: int = 0) -> tuple[Planted, ...]:
     """So many questions of the templates of one half. A longer list begins with the shorter one."""
-    return tuple(_planted(half, number, random.Random(f"{seed} {half} {number}")) for number in range(questions))  # noqa: S311 - a simulation, not a secret
+    return tuple(_planted(half, number, seed) for number in range(questions))
 
 
-def _planted(half: Half, number: int, rng: random.Random) -> Planted:
+def _planted(half: Half, number: int, seed: int) -> Planted:
+    rng = random.Random(f"{seed} {half} {number}")  # noqa: S311 - a simulation, not a secret
     known = templates(half)
-    nature = _drawn(NATURES, rng)
+    nature, *drawn = _spread(half, number, seed)
     stories: dict[str, Story] = {
-        toolset: _drawn(shares, rng) if nature == "tools" else "fine" for toolset, shares in STORIES.items()
+        toolset: story if nature == "tools" else "fine" for toolset, story in zip(STORIES, drawn, strict=True)
     }
     elaborate = stories["search"] in ("existence_as_norm", "over_engineering")
     case = make_case(half, rng.choice(known), number, rng, elaborate_lure=elaborate)
@@ -94,5 +97,16 @@ def _prior(case: Case, nature: Nature, gains: bool, rng: random.Random) -> dict[
     return dict(sorted({**wrong, case.right: right}.items()))
 
 
-def _drawn(shares: Mapping[Any, float], rng: random.Random) -> Any:
-    return rng.choices(list(shares), list(shares.values()))[0]
+def _spread(half: Half, number: int, seed: int) -> list[Any]:
+    """The nature of a question, and a story for each toolset. Few questions have their shares of each as well as many
+    do: they are spread by an additive recurrence in three dimensions (Roberts 2018, "The unreasonable effectiveness of
+    quasirandom sequences"), from a start of each half and seed."""
+    start = random.Random(f"{seed} {half}")  # noqa: S311 - a simulation, not a secret
+    dimensions: tuple[Mapping[Any, float], ...] = (NATURES, *STORIES.values())
+    return [_at((start.random() + number * step) % 1, shares) for step, shares in zip(_STEPS, dimensions, strict=True)]
+
+
+def _at(place: float, shares: Mapping[Any, float]) -> Any:
+    """Which of the shares, laid end to end, holds this place in [0, 1)."""
+    ends = accumulate(shares.values())
+    return next((name for name, end in zip(shares, ends, strict=True) if place < end), list(shares)[-1])
