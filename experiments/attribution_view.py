@@ -11,6 +11,7 @@ from toolablate.experiments.attributing.running import Attributed
 from toolablate.experiments.comparing import paired
 from toolablate.experiments.explaining import explained
 from toolablate.experiments.explaining.arms import arms_below
+from toolablate.experiments.judge_matrices import refuse_other_judges
 from toolablate.traces.analysis import Floor, Observation, floors
 from toolablate.traces.analysis.attribution.error_types import error_types
 from toolablate.traces.analysis.attribution.explanation import Explanation
@@ -19,7 +20,7 @@ from toolablate.traces.analysis.attribution.ledger import Ledger
 from toolablate.traces.analysis.attribution.report import AttributionReport
 from toolablate.traces.analysis.ladder import has_ladder
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Condition, Resumption, Trace
+from toolablate.traces.records import Condition, JudgeMatrix, Resumption, Trace
 from toolablate.traces.store import Store
 from toolablate.traces.terminal.numbers import counted, dollars
 from toolablate.traces.terminal.plain import ID_CHARS, one_line
@@ -45,9 +46,11 @@ def read_report(
     models: Sequence[str] = (),
     conditions: Sequence[str] = (),
     scorer: str | None = None,
+    matrices: Sequence[JudgeMatrix] = (),
 ) -> AttributionReport:
     """Of the trials that one run called for (`latest`, or the beginning of its id), or of `all` that the store holds.
-    Nobody is asked anything. Raises InputError for a run, scorer or name that is not there; StoreError."""
+    Judges' shares are corrected by what is known of them from `matrices`. Nobody is asked anything. Raises InputError
+    for a run, scorer or name that is not there, and for matrices of other judges alone; StoreError."""
     with Store(store) as opened, opened.at_one_moment():
         trials = paired(opened, run=run, scorer=scorer)
         labelled = opened.conditions_of(trials.observations)
@@ -57,14 +60,21 @@ def read_report(
     gathered = explained(store, run=run, models=tuple(models), conditions=tuple(conditions), scorer=scorer)
     warned = (f"{trials.warning[:1].upper()}{trials.warning[1:]}.",) if trials.warning else ()
     diagnoses = [each for trial in gathered.explained for each in trial.evidence.diagnoses]
+    if matrices:
+        refuse_other_judges(matrices, diagnoses)
+    by = {(each.judge, each.wording) for each in diagnoses}
+    known = tuple(each for each in matrices if (each.judge, each.wording) in by)
     return AttributionReport(
         design=gathered.design,
         ledgers=gathered.ledgers,
         floors=tuple(_floors(trials.observations, labelled, baseline, gathered.ledgers)),
         explained=gathered.explained,
         unreplayed=gathered.unreplayed,
-        judged=tuple(each for ledger in gathered.ledgers for each in judged_distractions(ledger, gathered.explained)),
+        judged=tuple(
+            each for ledger in gathered.ledgers for each in judged_distractions(ledger, gathered.explained, known)
+        ),
         errors=tuple(error_types(trials.observations, diagnoses)),
+        matrices=known,
         simulated=frozenset(seen.model for seen in trials.observations if seen.simulated),
         notes=(*gathered.notes, *warned),
     )

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from toolablate.traces.analysis.attribution.report import AttributionReport
-    from toolablate.traces.records import ReplayDesign
+    from toolablate.traces.records import JudgeMatrix, ReplayDesign
 
 
 @click.command("attribute")
@@ -57,6 +57,11 @@ if TYPE_CHECKING:
 @click.option(
     "--judge", "judges", metavar="NAME", multiple=True, help="Have this judge of the plan read wrong trials first."
 )
+@click.option(
+    "--judge-matrix",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Correct judges' shares by their errors on planted trials, as `planted score --judges` wrote them.",
+)
 @click.option("--list", "all_trials", is_flag=True, help="List all wrong trials, not only the first.")
 @click.option("--json", "as_json", is_flag=True, help="Print ledgers and trials as JSON.")
 @click.option("--csv", type=click.Path(path_type=Path, dir_okay=False), help="Also write the ledgers to a CSV file.")
@@ -84,9 +89,15 @@ def command(context: click.Context, /, store: Path, **given: Any) -> None:
     _refuse_unused(context)
     if given["plot"] is not None:
         _require_plot(given["plot"])
+    matrices = _matrices(given["judge_matrix"])
     undone = _asked(store, given)
     report = read_report(
-        store, run=given["run"], models=given["models"], conditions=given["conditions"], scorer=given["scorer"]
+        store,
+        run=given["run"],
+        models=given["models"],
+        conditions=given["conditions"],
+        scorer=given["scorer"],
+        matrices=matrices,
     )
     _write(report, given["csv"], given["plot"])
     if given["as_json"]:
@@ -126,6 +137,13 @@ def _require_plot(plot: Path) -> None:
 
     require_plots(plot)
     refuse_store(plot, "--plot")
+
+
+def _matrices(path: Path | None) -> "tuple[JudgeMatrix, ...]":
+    """Read before anybody is asked, so that a file that is none costs nothing."""
+    from toolablate.experiments.judge_matrices import read_matrices
+
+    return () if path is None else read_matrices(path)
 
 
 def _asked(store: Path, given: dict[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from toolablate.experiments.explaining import Gathered, explained
 from toolablate.experiments.planted.covering import Coverage, coverage, over_samples
+from toolablate.experiments.planted.judging import judged_beside
 from toolablate.experiments.planted.labels import read_distractions
 from toolablate.experiments.planted.making import LABELS
 from toolablate.experiments.planted.truth import ConditionTruth, TrialTruth, Truth, truth_of
@@ -35,7 +36,7 @@ from toolablate.traces.analysis.attribution.proof import (
 )
 from toolablate.traces.analysis.pairing import mean
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Attribution, Distraction, Method, SimulatedModel
+from toolablate.traces.records import Attribution, Distraction, JudgeMatrix, Method, SimulatedModel
 from toolablate.traces.store import Store
 
 Pair = tuple[TrialTruth, Explained]
@@ -69,6 +70,7 @@ class PlantedScore:
     whole       coverage of the 90 % intervals, over mechanisms x conditions; of what repeats tend to
     sampled     the same over samples of the questions
     blamed      share of pure churn for which a tool is blamed
+    judges      what judges of failures said of them, beside what was planted
     """
 
     method: Method
@@ -89,6 +91,7 @@ class PlantedScore:
     shares: tuple[Shares, ...]
     whole: Coverage
     sampled: Coverage
+    judges: tuple[JudgeMatrix, ...]
     notes: tuple[str, ...]
 
 
@@ -158,6 +161,7 @@ def _score(
         shares=tuple(_shares(known.conditions, gathered, pairs)),
         whole=coverage(gathered.ledgers, expected),
         sampled=over_samples([each.evidence.chain for _, each in pairs], expected, samples, seed),
+        judges=judged_beside([(true, each.evidence) for true, each in pairs], distractions),
         notes=gathered.notes,
     )
 

@@ -13,6 +13,7 @@ from toolablate.experiments.planted.aims import Figure, figures_of
 from toolablate.experiments.planted.scoring import PlantedScore
 from toolablate.traces.analysis.attribution.proof import CAUSES
 from toolablate.traces.terminal import numbers
+from toolablate.traces.terminal.attribution.judges import matrices_view
 from toolablate.traces.terminal.fitted import Fitted, figures, names
 from toolablate.traces.terminal.simulated import simulated_banner
 
@@ -36,6 +37,7 @@ def planted_json(score: PlantedScore) -> str:
     found["confusion"] = {
         cause: {str(said or "none"): count for said, count in row.items()} for cause, row in score.confusion.items()
     }
+    found["judges"] = [each.model_dump(mode="json") for each in score.judges]
     found["figures"] = [{**asdict(each), "met": each.met} for each in figures_of(score)]
     return json.dumps(found, ensure_ascii=False, indent=2)
 
@@ -48,6 +50,7 @@ def planted_view(score: PlantedScore) -> RenderableType:
         _figures(shown),
         _title("What is said (across) of what is true (down)"),
         _confusion(score),
+        *matrices_view(score.judges),
         Padding(Text("\n".join(_footnotes(score)), style="dim"), (0, 1, 1, 1)),
     )
 

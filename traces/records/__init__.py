@@ -21,6 +21,7 @@ from toolablate.traces.records.event import (
     ToolCall,
 )
 from toolablate.traces.records.exposure import Continuation
+from toolablate.traces.records.judge_matrix import DistractionLabel, JudgeMatrix
 from toolablate.traces.records.message import Message, ToolRequest, ToolSpec, Usage
 from toolablate.traces.records.model import (
     Capabilities,
@@ -92,6 +93,7 @@ __all__ = [
     "Continuation",
     "Diagnosis",
     "Distraction",
+    "DistractionLabel",
     "Drop",
     "Environment",
     "ErrorType",
@@ -102,6 +104,7 @@ __all__ = [
     "FinishReason",
     "InterventionUse",
     "JudgeCall",
+    "JudgeMatrix",
     "JudgePrompt",
     "Judgement",
     "Limit",

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from toolablate.experiments.planted.scoring import PlantedScore
     from toolablate.traces.records import Method
 
 
@@ -25,17 +26,29 @@ if TYPE_CHECKING:
     "--samples", type=click.IntRange(0), default=60, show_default=True, help="Samples of questions, for the coverage."
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of these samples and of guesses.")
+@click.option(
+    "--judges",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Also write what judges of failures are worth, for `attribute --judge-matrix`.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
-def command(store: Path, method: "Method", folder: Path | None, samples: int, seed: int, as_json: bool) -> None:
+def command(
+    store: Path, method: "Method", folder: Path | None, samples: int, seed: int, judges: Path | None, as_json: bool
+) -> None:
     """Hold the attributions of STORE against what was planted.
 
     STORE is that of a plan of `planted make`, run, and replayed by `toolablate attribute STORE --replay`. The truth of
     each trial is computed from the scenes, and of no replay: its cause by the same draw put to the belief without one
     thing after another, the step at which the belief falls, and the exact shares of all mechanisms.
+
+    Where judges have read the store's wrong trials (`toolablate attribute STORE --judge NAME --plan PLAN`), what they
+    say of these is shown beside what was planted.
     """
     from toolablate.experiments.planted.scoring import score_planted
 
     score = score_planted(store, folder=folder, method=method, samples=samples, seed=seed)
+    if judges is not None:
+        _write(score, judges)
     if as_json:
         from toolablate.experiments.planted.view import planted_json
 
@@ -46,3 +59,16 @@ def command(store: Path, method: "Method", folder: Path | None, samples: int, se
     from toolablate.experiments.planted.view import planted_view
 
     Console().print(planted_view(score))
+
+
+def _write(score: "PlantedScore", judges: Path) -> None:
+    from toolablate.experiments.judge_matrices import write_matrices
+    from toolablate.traces.errors import InputError
+
+    if not score.judges:
+        raise InputError(
+            "--judges: no judge has read a wrong trial with results of a search",
+            hint="have one read them first: toolablate attribute STORE --judge NAME --plan PLAN",
+            code="no_labels",
+        )
+    write_matrices(score.judges, judges)

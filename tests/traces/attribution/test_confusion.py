@@ -11,11 +11,12 @@ from toolablate.traces.analysis.attribution.confusion import (
     DISTRACTIONS,
     Confusion,
     confusion,
+    confusion_of,
     distraction_of,
-    judged_confusions,
+    judge_matrices,
 )
 from toolablate.traces.analysis.attribution.correction import FEWEST_CASES, Shares, judged_shares, rescaled
-from toolablate.traces.records import Diagnosis
+from toolablate.traces.records import Diagnosis, DistractionLabel
 
 SURE = np.array([[0.8, 0.1, 0.05, 0.05], [0.1, 0.75, 0.1, 0.05], [0.05, 0.1, 0.8, 0.05], [0.1, 0.05, 0.05, 0.8]])
 BLIND = np.full((4, 4), 0.25) + 0.05 * np.eye(4) - 0.0125
@@ -58,9 +59,9 @@ def test_a_label_that_is_none_of_the_matrix_is_refused(pair: tuple[str, str]) ->
         confusion([pair], labels=("a", "b"))
 
 
-def test_each_judge_has_its_matrix_by_its_latest_wording() -> None:
-    truth = {"t1": "existence_as_norm", "t2": "none"}
-    found = judged_confusions(
+def test_each_judge_has_a_matrix_by_wording() -> None:
+    truth: dict[str, DistractionLabel] = {"t1": "existence_as_norm", "t2": "none"}
+    found = judge_matrices(
         [
             diagnosis("t1", "over_engineering"),
             diagnosis("t1", "existence_as_norm", wording=2),
@@ -70,9 +71,10 @@ def test_each_judge_has_its_matrix_by_its_latest_wording() -> None:
         ],
         truth,
     )
-    assert list(found) == ["j@1", "k@2"]
-    assert (found["j@1"].right.count, found["j@1"].right.of) == (2, 2)
-    assert found["k@2"].unlabelled["none"] == 1
+    assert [(each.judge, each.wording) for each in found] == [("j@1", 1), ("j@1", 2), ("k@2", 1)]
+    rights = [confusion_of(each).right for each in found]
+    assert [(right.count, right.of) for right in rights] == [(0, 1), (2, 2), (0, 0)]
+    assert found[2].unlabelled["none"] == 1
     assert distraction_of(diagnosis("t1", None)) is None
 
 

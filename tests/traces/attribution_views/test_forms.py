@@ -20,7 +20,7 @@ def test_json_has_ledgers_that_sum_and_a_line_for_every_trial() -> None:
         attribution_json(report(explained=(explained(), right), simulated=frozenset({"m"}), unreplayed=1))
     )
     assert list(found) == [
-        *("design", "ledgers", "floors", "trials", "judged", "errors", "unreplayed", "simulated", "notes")
+        *("design", "ledgers", "floors", "trials", "judged", "errors", "matrices", "unreplayed", "simulated", "notes")
     ]
     (only,) = found["ledgers"]
     assert only["simulated"] is True

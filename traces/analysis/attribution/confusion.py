@@ -1,17 +1,14 @@
 """What the labels of judges are worth: beside true ones, which the planted benchmark has."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from toolablate.traces.analysis.attribution.rate import Rate, rate
-from toolablate.traces.records import Diagnosis
+from toolablate.traces.records import Diagnosis, DistractionLabel, JudgeMatrix
 
-NONE = "none"
-"""The label of a trial that nothing which was read drew away."""
-
-DISTRACTIONS = ("misleading_adoption", "existence_as_norm", "over_engineering", NONE)
-"""The labels of distraction, as a matrix has them."""
+DISTRACTIONS: tuple[DistractionLabel, ...] = get_args(DistractionLabel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +52,27 @@ def confusion(pairs: Iterable[tuple[str, str | None]], labels: Sequence[str] = D
     )
 
 
-def distraction_of(diagnosis: Diagnosis) -> str | None:
+def distraction_of(diagnosis: Diagnosis) -> DistractionLabel | None:
     """How the judge says that the model was drawn away, `none` included; None where it gave no labels."""
     if diagnosis.error_type is None:
         return None
-    return diagnosis.distraction or NONE
+    return diagnosis.distraction or "none"
 
 
-def judged_confusions(diagnoses: Iterable[Diagnosis], truth: Mapping[str, str]) -> dict[str, Confusion]:
-    """By judge, its labels of distraction beside the true ones: `truth` has these by the ids of trials. Of a judge that
-    was asked in several wordings those by the latest count; other trials are passed over."""
-    latest: dict[str, int] = {}
-    known = [each for each in diagnoses if each.trial in truth]
-    for each in known:
-        latest[each.judge] = max(latest.get(each.judge, 0), each.wording)
-    return {
-        judge: confusion(
-            (truth[each.trial], distraction_of(each))
-            for each in known
-            if (each.judge, each.wording) == (judge, wording)
-        )
-        for judge, wording in sorted(latest.items())
-    }
+def judge_matrices(diagnoses: Iterable[Diagnosis], truth: Mapping[str, DistractionLabel]) -> tuple[JudgeMatrix, ...]:
+    """By judge and wording, its labels beside the true ones: `truth` has these by the ids of trials. Diagnoses of
+    other trials are passed over."""
+    pairs: dict[tuple[str, int], list[tuple[str, str | None]]] = defaultdict(list)
+    for each in diagnoses:
+        if each.trial in truth:
+            pairs[each.judge, each.wording].append((truth[each.trial], distraction_of(each)))
+    return tuple(_matrix(judge, wording, pairs[judge, wording]) for judge, wording in sorted(pairs))
+
+
+def confusion_of(matrix: JudgeMatrix) -> Confusion:
+    return Confusion(DISTRACTIONS, matrix.counts, matrix.unlabelled)  # type: ignore[arg-type]
+
+
+def _matrix(judge: str, wording: int, pairs: Iterable[tuple[str, str | None]]) -> JudgeMatrix:
+    counted = confusion(pairs)
+    return JudgeMatrix(judge=judge, wording=wording, counts=counted.counts, unlabelled=counted.unlabelled)

@@ -5,16 +5,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from toolablate.traces.analysis.attribution.confusion import distraction_of
+from toolablate.traces.analysis.attribution.confusion import confusion_of, distraction_of
 from toolablate.traces.analysis.attribution.correction import Shares, judged_shares, rescaled
 from toolablate.traces.analysis.attribution.evidence import Explained
 from toolablate.traces.analysis.attribution.ledger import Ledger
-from toolablate.traces.records import Distraction
+from toolablate.traces.records import Distraction, JudgeMatrix
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedDistraction:
-    """One model and condition, by one judge.
+    """One model and condition, by one judge, asked in one wording.
 
     shares  of the labels among the trials that are put down to retrieval distraction, `none` among them
     points  the term's points, shared out as the labels other than `none` are to each other; they sum to it, and are
@@ -24,21 +24,27 @@ class JudgedDistraction:
     model: str
     condition: str
     judge: str
+    wording: int
     shares: Shares
     points: Mapping[str, float]
 
 
-def judged_distractions(ledger: Ledger, explained: Iterable[Explained]) -> tuple[JudgedDistraction, ...]:
-    """Of those trials that are the ledger's, by judge; none where there is no such term, or no judge gave a label."""
+def judged_distractions(
+    ledger: Ledger, explained: Iterable[Explained], matrices: Iterable[JudgeMatrix] = ()
+) -> tuple[JudgedDistraction, ...]:
+    """Of those trials that are the ledger's, by judge and wording; none where there is no such term, or no judge gave a
+    label. Corrected by the matrix of the same judge and wording, where there is one that allows it."""
     term = next((each.points for each in ledger.mechanisms if each.name == "retrieval_distraction"), None)
     if term is None:
         return ()
     found: list[JudgedDistraction] = []
-    for judge, given in sorted(_labels(_of(ledger, explained)).items()):
-        shares = judged_shares(given, None)
+    known = {(each.judge, each.wording): confusion_of(each) for each in matrices}
+    for (judge, wording), given in sorted(_labels(_of(ledger, explained)).items()):
+        shares = judged_shares(given, known.get((judge, wording)))
         if shares is not None:
             kinds = {name: shares.by_label[name].share for name in get_args(Distraction) if name in shares.by_label}
-            found.append(JudgedDistraction(ledger.model, ledger.condition, judge, shares, rescaled(kinds, term)))
+            points = rescaled(kinds, term)
+            found.append(JudgedDistraction(ledger.model, ledger.condition, judge, wording, shares, points))
     return tuple(found)
 
 
@@ -48,14 +54,14 @@ def _of(ledger: Ledger, explained: Iterable[Explained]) -> Iterator[Explained]:
             yield each
 
 
-def _labels(explained: Iterable[Explained]) -> dict[str, Sequence[Sequence[str]]]:
-    """By judge, the labels of each independent question."""
-    by_judge: dict[str, dict[object, list[str]]] = defaultdict(lambda: defaultdict(list))
+def _labels(explained: Iterable[Explained]) -> dict[tuple[str, int], Sequence[Sequence[str]]]:
+    """By judge and wording, the labels of each independent question."""
+    by_judge: dict[tuple[str, int], dict[object, list[str]]] = defaultdict(lambda: defaultdict(list))
     for each in explained:
         if each.attribution is None or each.attribution.mechanism != "retrieval_distraction":
             continue
         for diagnosis in each.evidence.diagnoses:
             label = distraction_of(diagnosis)
             if label is not None:
-                by_judge[diagnosis.judge][each.evidence.chain.unit].append(label)
+                by_judge[diagnosis.judge, diagnosis.wording][each.evidence.chain.unit].append(label)
     return {judge: list(units.values()) for judge, units in by_judge.items()}

@@ -7,7 +7,7 @@ from toolablate.traces.analysis.attribution.evidence import Evidence, Explained
 from toolablate.traces.analysis.attribution.judged import JudgedDistraction
 from toolablate.traces.analysis.attribution.ledger import Ledger
 from toolablate.traces.analysis.noise import Floor
-from toolablate.traces.records import ReplayDesign
+from toolablate.traces.records import JudgeMatrix, ReplayDesign
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class AttributionReport:
     unreplayed  how many chosen trials still lack replays
     judged      how what was found drew models away, as judges read it
     errors      what kinds of errors judges see in wrong trials
+    matrices    what these judges said of planted trials
     simulated   names of the models that are stand-ins and no measurement
     notes       what to know before reading the figures
     """
@@ -32,6 +33,7 @@ class AttributionReport:
     unreplayed: int = 0
     judged: tuple[JudgedDistraction, ...] = ()
     errors: tuple[ErrorTypes, ...] = ()
+    matrices: tuple[JudgeMatrix, ...] = ()
     simulated: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
 

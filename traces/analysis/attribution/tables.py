@@ -13,8 +13,8 @@ from toolablate.traces.records import Attribution, Record
 
 
 def attribution_json(report: AttributionReport) -> str:
-    """`{"design", "ledgers", "floors", "trials", "judged", "errors", "unreplayed", "simulated", "notes"}`; what is
-    unknown is null.
+    """`{"design", "ledgers", "floors", "trials", "judged", "errors", "matrices", "unreplayed", "simulated", "notes"}`;
+    what is unknown is null.
 
     `trials` has a line for each trial with what it is attributed to. Of the evidence it has the steps, the belief in
     the right answer after each, and where it fell; all of it is in `explained_json`.
@@ -26,6 +26,7 @@ def attribution_json(report: AttributionReport) -> str:
         "trials": [_trial(each) for each in report.explained],
         "judged": [asdict(each) for each in report.judged],
         "errors": [asdict(each) for each in report.errors],
+        "matrices": [_plain(each) for each in report.matrices],
         "unreplayed": report.unreplayed,
         "simulated": sorted(report.simulated),
         "notes": list(report.notes),

@@ -1,19 +1,27 @@
 """What judges read in wrong trials: hypotheses, kept apart from what was measured."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from toolablate.traces.analysis.attribution.confusion import DISTRACTIONS, confusion_of
 from toolablate.traces.analysis.attribution.error_types import ERROR_TYPES, ErrorRow, ErrorTypes
 from toolablate.traces.analysis.attribution.judged import JudgedDistraction
-from toolablate.traces.records import Distraction
+from toolablate.traces.records import Distraction, DistractionLabel, JudgeMatrix
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.wording import distraction_name
-from toolablate.traces.terminal.fitted import Blocks, figures, names
+from toolablate.traces.terminal.fitted import Blocks, Fitted, figures, names
 from toolablate.traces.terminal.plain import inert, one_line
+
+_SHORT: Mapping[DistractionLabel, str] = {
+    "misleading_adoption": "misled",
+    "existence_as_norm": "norm",
+    "over_engineering": "over-eng.",
+    "none": "none",
+}
 
 
 def judged_view(judged: Sequence[JudgedDistraction]) -> Iterator[RenderableType]:
@@ -27,9 +35,36 @@ def judged_view(judged: Sequence[JudgedDistraction]) -> Iterator[RenderableType]
         ]
         told = ", ".join(parts) or "none of its labels"
         trials = numbers.counted(each.shares.trials, "trial")
-        why = f" Not corrected for the judge's errors: {each.shares.uncorrected}." if each.shares.uncorrected else ""
-        said = f"Retrieval distraction of {whose}, as {one_line(each.judge)} reads {trials}: {told}.{why}"
+        why = each.shares.uncorrected
+        how = f"Not corrected for the judge's errors: {why}" if why else "Corrected for its errors on planted trials"
+        said = f"Retrieval distraction of {whose}, as {one_line(each.judge)} reads {trials}: {told}. {how}."
         yield Padding(Text(said), (0, 1, 1, 1))
+
+
+def matrices_view(matrices: Sequence[JudgeMatrix]) -> Iterator[RenderableType]:
+    """What each judge says of planted trials, beside what was planted."""
+    for each in matrices:
+        found = confusion_of(each)
+        whose = (one_line(each.judge), "bold")
+        yield Text.assemble(
+            " What ", whose, f" (wording {each.wording}) says (across) of planted trials (down)", overflow="fold"
+        )
+        unlabelled = figures("no label", [str(found.unlabelled[true] or "") for true in DISTRACTIONS])
+        yield Fitted(
+            (
+                names("true", [Text(_label_name(true)) for true in DISTRACTIONS]),
+                *(
+                    figures(_SHORT[said], [_count(found.counts[true][said], true == said) for true in DISTRACTIONS])
+                    for said in DISTRACTIONS
+                ),
+                *([unlabelled] if any(found.unlabelled.values()) else []),
+            )
+        )
+        right = found.right
+        told = f"{right.count} of {numbers.counted(right.of, 'label')} right"
+        share = right.share
+        between = f", {100 * share.low:.0f}-{100 * share.high:.0f} % (95 % interval)" if share else ""
+        yield Padding(Text(f"{told}{between}.", style="dim"), (0, 1, 1, 1))
 
 
 def errors_view(errors: Sequence[ErrorTypes]) -> Iterator[RenderableType]:
@@ -55,3 +90,11 @@ def errors_view(errors: Sequence[ErrorTypes]) -> Iterator[RenderableType]:
 def _percent(row: ErrorRow, place: int) -> str:
     share = row.types[ERROR_TYPES[place]].share
     return numbers.percent(None if share is None else 100 * share.mean)
+
+
+def _label_name(label: DistractionLabel) -> str:
+    return "none" if label == "none" else distraction_name(label)
+
+
+def _count(trials: int, agrees: bool) -> Text:
+    return Text(str(trials) if trials else "", style="bold" if agrees else "")

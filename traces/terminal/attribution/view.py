@@ -11,7 +11,7 @@ from toolablate.traces.analysis import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.traces.analysis.attribution.ledger import Account, Ledger
 from toolablate.traces.analysis.attribution.report import AttributionReport
 from toolablate.traces.terminal import numbers
-from toolablate.traces.terminal.attribution.judges import errors_view, judged_view
+from toolablate.traces.terminal.attribution.judges import errors_view, judged_view, matrices_view
 from toolablate.traces.terminal.attribution.ledgers import GAIN, LOSS, SMALL, ledger_view
 from toolablate.traces.terminal.attribution.trials import attributed_trials, trials_view
 from toolablate.traces.terminal.numbers import SIGNIFICANT
@@ -44,6 +44,7 @@ class _Report:
         if not report.ledgers:
             yield Text("No trial with tools can be set against one of its question without.", style="yellow")
         yield from judged_view(report.judged)
+        yield from matrices_view(report.matrices)
         yield from errors_view(report.errors)
         yield from trials_view(report.explained, None if self.all_trials else SHOWN_TRIALS, report.simulated)
         notes = [*map(_sentence, report.notes), *_footnotes(report)]
