@@ -135,8 +135,7 @@ def _plan_of(store: Store, trial: str, path: Path | None, judges: Sequence[str])
 
 def _lacking(store: Store, judges: Sequence[FailureJudge], wrong: Sequence[str]) -> list[Reading]:
     """The readings that the store lacks."""
-    made = store.all_diagnoses()
-    kept = {(each.trial, judge.name) for judge in judges for each in made if judge.keeps(each)}
+    kept = {(each.trial, judge.name) for each in store.all_diagnoses() for judge in judges if judge.keeps(each)}
     question, condition = cache(store.question), cache(store.condition)
     found: list[Reading] = []
     for trial in wrong:

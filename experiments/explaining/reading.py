@@ -131,7 +131,8 @@ def _read(store: Store, run: str, scorer: str | None, design: ReplayDesign | Non
     mending = Mending(store, replays.of)
     diagnoses: dict[str, list[Diagnosis]] = defaultdict(list)
     for each in store.all_diagnoses() if trial is None else store.diagnoses(trial):
-        diagnoses[each.trial].append(each)
+        # What was asked repeats the trace, and would be most of what is held of a store with many diagnoses.
+        diagnoses[each.trial].append(each.model_copy(update={"calls": ()}))
     return _Reading(
         *(store, [each for each in seen if counts(each)]),
         ladders=Ladders(seen, store.conditions_of(seen), store.runs()[-1].baseline, mending),

@@ -19,6 +19,7 @@ def test_a_judge_reads_wrong_trials_and_its_labels_are_shown(chat_server: ChatSe
     assert "Judge j: 3 failures labelled" in told.stderr
     found = json.loads(said("attribute", store, "--json"))["trials"]
     labels = {each["question"]: [read["error_type"] for read in each["diagnoses"]] for each in found}
+    assert not any("calls" in read for each in found for read in each["diagnoses"])
     assert labels == {"q0": ["reasoning"], "q1": ["calculation"], "q2": ["reasoning"], "q3": []}
     wrong = next(each["trial"] for each in found if each["question"] == "q0")
     assert "reads reasoning (event 1), a hypothesis" in " ".join(said("explain", store, wrong).split())

@@ -70,9 +70,22 @@ def test_a_diagnosis_replaces_that_of_the_same_trial_judge_and_wording(tmp_path:
     with Store(path) as store:
         assert store.diagnoses(given[0].trial) == tuple(given[:3])
         assert store.diagnoses(given[3].trial[:12]) == (given[3],)
-        assert store.all_diagnoses() == tuple(given)
+        assert tuple(store.all_diagnoses()) == tuple(given)
     assert verify(path).ok
     assert verify(path).checked["diagnoses"] == 4
+
+
+def test_diagnoses_of_a_trial_are_found_without_a_look_at_all(tmp_path: Path) -> None:
+    """A judge looks for its own before each reading."""
+    asyncio.run(_diagnosed(tmp_path / "s.db"))
+    statements: list[str] = []
+    with Store(tmp_path / "s.db") as store:
+        trial = next(store.all_diagnoses()).trial
+        store._connection.set_trace_callback(statements.append)
+        assert store.diagnoses(trial)
+        (asking,) = [statement for statement in statements if "diagnoses.body" in statement]
+        steps = [step[3] for step in store._rows(f"EXPLAIN QUERY PLAN {asking}")]
+    assert not [step for step in steps if step.startswith("SCAN")], steps
 
 
 def test_a_trial_without_a_trace_to_read_is_refused_with_all_that_came_with_it(tmp_path: Path) -> None:
@@ -89,7 +102,7 @@ def test_a_trial_without_a_trace_to_read_is_refused_with_all_that_came_with_it(t
 
     assert asyncio.run(refuse()) == "not_scorable"
     with Store(path) as store:
-        assert store.all_diagnoses() == ()
+        assert tuple(store.all_diagnoses()) == ()
 
 
 @pytest.mark.parametrize(

@@ -39,13 +39,22 @@ def read_designs(connection: sqlite3.Connection) -> list[bytes]:
     return [row[0] for row in connection.execute("SELECT body FROM designs ORDER BY key")]
 
 
-def read_diagnoses(connection: sqlite3.Connection, trial: str | None = None) -> list[bytes]:
-    """The bodies of the diagnoses of current traces, of one trial or of all. Raises sqlite3.Error."""
+def read_diagnosed(connection: sqlite3.Connection) -> list[str]:
+    """The ids of the trials whose current trace has diagnoses. Raises sqlite3.Error."""
     rows = connection.execute(
-        "SELECT diagnoses.body FROM diagnoses"
-        " JOIN trials ON trials.key = diagnoses.trial AND trials.current = diagnoses.trace"
-        " WHERE ?1 IS NULL OR diagnoses.trial = (SELECT key FROM trials WHERE id = ?1)"
-        " ORDER BY diagnoses.trial, diagnoses.judge, diagnoses.wording",
+        "SELECT id FROM trials WHERE EXISTS"
+        " (SELECT 1 FROM diagnoses WHERE diagnoses.trial = trials.key AND diagnoses.trace = trials.current)"
+        " ORDER BY key"
+    )
+    return [row[0] for row in rows]
+
+
+def read_diagnoses(connection: sqlite3.Connection, trial: str) -> list[bytes]:
+    """The bodies of the diagnoses of a trial's current trace. Raises sqlite3.Error."""
+    rows = connection.execute(
+        "SELECT diagnoses.body FROM trials"
+        " JOIN diagnoses ON diagnoses.trial = trials.key AND diagnoses.trace = trials.current"
+        " WHERE trials.id = ? ORDER BY diagnoses.judge, diagnoses.wording",
         (trial,),
     )
     return [row[0] for row in rows]

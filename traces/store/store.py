@@ -27,7 +27,7 @@ from toolablate.traces.records import (
     Verdict,
 )
 from toolablate.traces.store._counterfactuals import read_counterfactuals
-from toolablate.traces.store._diagnoses import read_designs, read_diagnoses
+from toolablate.traces.store._diagnoses import read_designs, read_diagnosed, read_diagnoses
 from toolablate.traces.store._errors import reading
 from toolablate.traces.store._failures import read_failures
 from toolablate.traces.store._jobs import PLANNED, read_finished, read_unscored
@@ -280,11 +280,13 @@ class Store:
             bodies = read_diagnoses(self._connection, self.find_trial(trial))
         return tuple(self._record(Diagnosis, body) for body in bodies)
 
-    def all_diagnoses(self) -> tuple[Diagnosis, ...]:
-        """The diagnoses of all current traces, in the order of their trials."""
+    def all_diagnoses(self) -> Iterator[Diagnosis]:
+        """The diagnoses of all current traces, in the order of their trials; what judges were asked is in them, so that
+        all of them at once may be large."""
         with reading(self.path):
-            bodies = read_diagnoses(self._connection)
-        return tuple(self._record(Diagnosis, body) for body in bodies)
+            trials = read_diagnosed(self._connection)
+        for trial in trials:
+            yield from self.diagnoses(trial)
 
     def run_of(self, trial: str) -> Run | None:
         """The last run that called for a trial; None for one of no plan."""

@@ -114,6 +114,17 @@ def test_intervals_of_corrected_shares_cover_the_truth(true: tuple[float, ...]) 
     assert covered.mean() >= 0.92
 
 
+@pytest.mark.parametrize("questions", [10, 30])
+def test_intervals_of_rare_labels_do_not_end_at_what_was_seen(questions: int) -> None:
+    """Few questions, most without a trial of three of the four kinds, and a judge that never errs."""
+    rng, true, sure = np.random.default_rng(11), (0.02, 0.02, 0.02, 0.94), np.eye(4)
+    covered = [
+        _covered(judged_shares(labels(sure, true, questions, rng), planted(sure, 20, rng), seed=run), true)
+        for run in range(60)
+    ]
+    assert (np.mean(covered, axis=0) >= 0.89).all(), np.mean(covered, axis=0)
+
+
 def test_what_the_judge_says_is_biased_where_the_corrected_shares_are_not() -> None:
     rng, true = np.random.default_rng(3), (0.1, 0.1, 0.1, 0.7)
     said = labels(SURE, true, 4_000, rng)
@@ -144,7 +155,7 @@ def test_too_few_questions_have_no_interval_and_none_no_shares() -> None:
     assert found is not None
     assert {share.ci95 for share in found.by_label.values()} == {None}
     assert judged_shares([[], []], None) is None
-    with pytest.raises(ValueError, match="no labels of this matrix: boredom"):
+    with pytest.raises(ValueError, match=r"none of the labels .*: boredom"):
         judged_shares([["boredom"]], planted(SURE, 50, rng))
 
 

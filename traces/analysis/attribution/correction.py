@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from toolablate.traces.analysis.attribution.confusion import Confusion
+from toolablate.traces.analysis.attribution.confusion import DISTRACTIONS, Confusion
 from toolablate.traces.analysis.statistics.numerals import Floats
 
 MOST_CONDITION = 5.0
@@ -30,6 +30,9 @@ FEWEST_UNITS = 10
 """Independent questions below which shares have no interval."""
 
 RESAMPLES = 2_000
+
+_QUESTIONS_ON_TOP = 0.5
+"""With each label, as in Jeffreys' prior."""
 
 _LOST = 0.01
 """The share of resamples with a singular matrix from which on there is no interval."""
@@ -54,18 +57,20 @@ class Shares:
 
 def judged_shares(given: Sequence[Sequence[str]], matrix: Confusion | None, *, seed: int = 0) -> Shares | None:
     """Shares of labels that a judge gave to trials, in lists by independent question; corrected where the matrix allows
-    it. None where no trial has a label. Raises ValueError for a label that the matrix has not.
+    it. None where no trial has a label. Raises ValueError for a label that the matrix has not, or where there is none
+    for one that is no label of distraction.
 
-    The intervals are percentiles of a bootstrap that draws questions, and the labels of each kind of planted trial;
-    of its corrected shares as the inverse gives them, so that those beyond 0 and 1 are not heaped there, cut to [0, 1].
-    The corrected shares themselves are the nearest that are none below 0 and sum to 1.
+    The intervals are percentiles of a Bayesian bootstrap (Rubin 1981, "The Bayesian bootstrap", Annals of Statistics 9)
+    that weighs questions, and of each kind's row of the matrix given its planted trials; of its corrected shares as the
+    inverse gives them, so that those beyond 0 and 1 are not heaped there, cut to [0, 1]. The corrected shares
+    themselves are the nearest that are none below 0 and sum to 1.
     """
     said = {label for unit in given for label in unit}
     if not said:
         return None
-    labels = matrix.labels if matrix is not None else tuple(sorted(said))
+    labels = matrix.labels if matrix is not None else DISTRACTIONS
     if strange := sorted(said.difference(labels)):
-        raise ValueError(f"no labels of this matrix: {', '.join(strange)}")
+        raise ValueError(f"none of the labels {', '.join(labels)}: {', '.join(strange)}")
     table = _table(given, labels)
     rng = np.random.default_rng(seed)
     reason = _unfit(matrix)
@@ -111,18 +116,21 @@ def _rows(matrix: Confusion) -> Floats:
 
 
 def _drawn_shares(table: Floats, rng: np.random.Generator) -> Floats:
-    """Observed shares in resamples of questions: (resamples, labels)."""
-    units = len(table)
-    sums = rng.multinomial(units, np.full(units, 1 / units), size=RESAMPLES) @ table
+    """Shares under random weights of questions: (resamples, labels). Each label has the part of a question on top, or
+    one that is rare, and not among these, would have an interval that ends at 0."""
+    units, labels = table.shape
+    sums = rng.standard_exponential((RESAMPLES, units)) @ table
+    sums += rng.gamma(_QUESTIONS_ON_TOP, size=(RESAMPLES, labels)) * (table.sum() / units)
     shares: Floats = sums / sums.sum(axis=1, keepdims=True)
     return shares
 
 
 def _drawn_rows(matrix: Confusion, rng: np.random.Generator) -> Floats:
-    """Matrices in resamples of the planted trials of each kind: (resamples, true, said)."""
+    """What rows may be, given the planted trials of each kind: (resamples, true, said)."""
+    on_top = 1 / len(matrix.labels)
     rows = [
-        rng.multinomial(matrix.cases(true), row, size=RESAMPLES) / matrix.cases(true)
-        for true, row in zip(matrix.labels, _rows(matrix), strict=True)
+        rng.dirichlet([matrix.counts[true][said] + on_top for said in matrix.labels], size=RESAMPLES)
+        for true in matrix.labels
     ]
     drawn: Floats = np.stack(rows, axis=1)
     return drawn

@@ -34,7 +34,7 @@ class Evidence:
     turning     None where the belief did not fall at a result, or nobody looked
     worth       of its results, by their events: Shapley values of being right
     chain       what the ledger needs
-    diagnoses   labels of judges
+    diagnoses   labels of judges, without what these were asked
     """
 
     model: str

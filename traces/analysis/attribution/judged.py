@@ -42,7 +42,7 @@ def judged_distractions(
     for (judge, wording), given in sorted(_labels(_of(ledger, explained)).items()):
         shares = judged_shares(given, known.get((judge, wording)))
         if shares is not None:
-            kinds = {name: shares.by_label[name].share for name in get_args(Distraction) if name in shares.by_label}
+            kinds = {name: share for name in get_args(Distraction) if (share := shares.by_label[name].share) > 0}
             points = rescaled(kinds, term)
             found.append(JudgedDistraction(ledger.model, ledger.condition, judge, wording, shares, points))
     return tuple(found)

@@ -81,7 +81,9 @@ def _trial(explained: Explained) -> dict[str, Any]:
         "probability": evidence.chain.probability,
         "attribution": _attribution(explained.attribution),
         "hypotheses": [_attribution(each) for each in explained.hypotheses],
-        "diagnoses": [_plain(each) for each in evidence.diagnoses],
+        "diagnoses": [
+            each.model_dump(mode="json", exclude={"version", "trial", "calls"}) for each in evidence.diagnoses
+        ],
         "belief": _belief(evidence),
         "flip": _plain(evidence.flip),
     }
