@@ -17,10 +17,11 @@ REPLAY = "replay"
 class RecordedResults:
     """The results of a whole conversation, for calls that are made again from `event` on.
 
-    The n-th call in the same words gets the n-th result. What a cell of code gives depends on all cells before it, so
-    of the tools that `coding` names a result is given only as long as all their calls so far are the same, and none is
-    made `anew` with another effect. A result for which `unwanted` holds is not given, and its call so made anew. Each
-    call is to be asked for once, in the order in which calls are made.
+    The n-th call in the same words gets the n-th result; those that had theirs before the event come first, since of
+    calls that were made at once a later one may have ended earlier. What a cell of code gives depends on all cells
+    before it, so of the tools that `coding` names a result is given only as long as all their calls so far are the
+    same, and none is made `anew` with another effect. A result for which `unwanted` holds is not given, and its call so
+    made anew. Each call is to be asked for once, in the order in which calls are made.
     """
 
     def __init__(
@@ -32,7 +33,8 @@ class RecordedResults:
         anew: bool,
         unwanted: Callable[[ToolCall], bool],
     ) -> None:
-        calls = [(index, conversation[index]) for index, _ in begun(conversation) if index is not None]
+        places = [index for index, _ in begun(conversation) if index is not None]
+        calls = [(index, conversation[index]) for index in sorted(places, key=lambda index: index >= event)]
         made = [(index, each) for index, each in calls if isinstance(each, ToolCall) and is_of_tool(each)]
         given, before = [each for _, each in made], [each for index, each in made if index < event]
         self._coding = coding

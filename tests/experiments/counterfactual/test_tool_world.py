@@ -33,6 +33,16 @@ def double(number: int) -> int:
     calls.write_text(calls.read_text() + "x" if calls.exists() else "x")
     return 2 * number
 """
+SLOW = """
+import asyncio
+from toolablate.tools import tool
+
+@tool
+async def double(number: int) -> int:
+    \"\"\"Doubles a number, after others had their turn.\"\"\"
+    await asyncio.sleep(0.05)
+    return 2 * number
+"""
 SUBJECT = "water"
 
 
@@ -85,6 +95,19 @@ def test_of_two_calls_in_the_same_words_each_has_its_own_result(chat_server: Cha
     assert [each.output for each in tool_calls(trace_of(store, trial).events)] == ["1", "2", "3"]
     (again,) = replay(store, trial, 2).trials
     assert [each.output for each in tool_calls(trace_of(store, again).events)] == ["2", "3"]
+
+
+def test_of_equal_calls_made_at_once_each_keeps_its_result_where_the_later_one_ended_first(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    chat_server.answers(by_turn(reply("", *[("double", {"number": 1})] * 2), reply("Answer: 4")))
+    limited = ", interventions = [{ name = 'limit', options = { calls = 1 } }]"
+    store = run(endpoint_plan(tmp_path, chat_server, conditions=own_tool(tmp_path, SLOW, more=limited)))
+    trial = trial_of(store, "own")
+    refused, given = tool_calls(trace_of(store, trial).events)
+    assert (given.output, refused.status) == ("2", "error")
+    (again,) = replay(store, trial, 2).trials
+    assert [each.output for each in tool_calls(trace_of(store, again).events)] == ["2"]
 
 
 def test_a_corpus_answers_what_was_not_recorded(chat_server: ChatServer, tmp_path: Path) -> None:
