@@ -8,7 +8,7 @@ from toolablate.traces.analysis.attribution.fall import Fall, fall_at
 from toolablate.traces.analysis.attribution.layer_two.blame import blame
 from toolablate.traces.analysis.attribution.spoiling import faults
 from toolablate.traces.analysis.pairing import RIGHT
-from toolablate.traces.records import Attribution, Mechanism
+from toolablate.traces.records import Attribution, Distraction, Mechanism
 
 NOTES: dict[Mechanism, str] = {
     "format": "the answer that was lost is right when it is asked for once more",
@@ -42,13 +42,16 @@ def layer_two(evidence: Evidence) -> Attribution | None:
         mechanism=mechanism,
         method="replay",
         confidence=round(min(shares[mechanism], 1.0), 4),
-        distraction=distraction(evidence.signals, [each.signals for each in evidence.bare], evidence.diagnoses)
-        if mechanism == "retrieval_distraction"
-        else None,
+        distraction=_distraction(evidence, fall) if mechanism == "retrieval_distraction" else None,
         turned_at=fall.event if fall else None,
         evidence=tuple(sorted(set(_events(mechanism, evidence, fall)))),
         note=_note(mechanism, shares[mechanism], evidence),
     )
+
+
+def _distraction(evidence: Evidence, fall: Fall | None) -> Distraction | None:
+    bare = [each.signals for each in evidence.bare]
+    return distraction(evidence.signals, bare, evidence.diagnoses, fall.events if fall else ())
 
 
 def _note(mechanism: Mechanism, share: float, evidence: Evidence) -> str:

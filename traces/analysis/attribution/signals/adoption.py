@@ -46,9 +46,9 @@ def adoption(steps: Steps, form: AnswerForm, final: Answered, said: Sequence[Lea
 
 
 def _is_asked(prompt: str, final: Answered) -> bool:
-    text = _as_words(prompt)
+    text = as_words(prompt)
     numbers = _numbers(text)
-    return all(_has_number(numbers, item) if NUMBER.fullmatch(item) else _has_text(text, item) for item in final)
+    return all(_has_number(numbers, item) if NUMBER.fullmatch(item) else has_text(text, item) for item in final)
 
 
 class _Shown:
@@ -57,7 +57,7 @@ class _Shown:
     def __init__(self, call: Call, form: AnswerForm) -> None:
         self.call = call
         worked = call.made.status == "ok"
-        self.text = _as_words(call.output) if worked else ""
+        self.text = as_words(call.output) if worked else ""
         last = "\n".join(call.output[-READ:].strip().splitlines()[-_LAST_LINES:])
         self._result = _numbers(plain(last)) if worked and call.form == "code" else []
         announces = form.kind == "letters" and any(word in self.text for word in _ANNOUNCING)
@@ -71,7 +71,7 @@ class _Shown:
     def holds(self, item: str) -> bool:
         if NUMBER.fullmatch(item):
             return _has_number(self._result, item) or (len(_digits(item)) > 1 and _has_number(self._numbers, item))
-        return _has_text(self.text, item)
+        return has_text(self.text, item)
 
     def holds_option(self, form: AnswerForm, letter: str) -> bool:
         """By its text, where that is long enough to tell anything, or its number."""
@@ -94,7 +94,8 @@ class _Shown:
         return sum(self.holds_option(form, letter) for letter in form.letters if letter not in final)
 
 
-def _as_words(text: str) -> str:
+def as_words(text: str) -> str:
+    """Plain, in lower case, with one blank between words."""
     return " ".join(plain(text).casefold().split())
 
 
@@ -102,7 +103,7 @@ def _numbers(text: str) -> list[float]:
     return sorted(float(normal_number(found[0])) for found in NUMBER.finditer(text))
 
 
-def _has_text(text: str, item: str) -> bool:
+def has_text(text: str, item: str) -> bool:
     """As whole words, not as a part of one; scripts that write no blanks have no such bounds."""
     start = text.find(item)
     while start >= 0:

@@ -8,11 +8,11 @@ import re
 from toolablate.traces.analysis.attribution.signals.records import NormHint
 from toolablate.traces.analysis.attribution.signals.steps import Steps
 
-_POSSIBLE = re.compile(
+POSSIBLE = re.compile(
     r"\b(?:can\sbe\s(?:done|used|achieved|implemented|applied|performed)|(?:is|are)\s(?:supported|available|documented|possible)"
     r"|(?:documentation|docs|manual|page|article|source|paper|tutorial|example)s?\s(?:describes?|shows?|mentions?|lists?|says"
-    r"|explains?|recommends?|documents?)|supports?|provides?|allows?|there\s(?:is|are)\sa)\b"
-    r"|(?:文档|资料|网页|文章|手册|教程)[^。\n]{0,12}(?:描述|说明|提到|介绍|列出|指出)|可以(?:用|通过|使用|采用)|支持|提供了",
+    r"|explains?|recommends?|documents?)|supports?|provides?|offers?|sells?|allows?|there\s(?:is|are)\sa)\b"
+    r"|(?:文档|资料|网页|文章|手册|教程)[^。\n]{0,12}(?:描述|说明|提到|介绍|列出|指出)|可以(?:用|通过|使用|采用)|支持|提供|可供",
     re.IGNORECASE,
 )
 _NORM = re.compile(
@@ -33,7 +33,7 @@ def norm_hints(steps: Steps) -> tuple[NormHint, ...]:
     if steps.ended is None or not sources:
         return ()
     text, found, end = steps.final[-_READ:], list[NormHint](), 0
-    for possible in _POSSIBLE.finditer(text):
+    for possible in POSSIBLE.finditer(text):
         norm = _NORM.search(text, possible.end(), possible.end() + NEAR) if possible.start() >= end else None
         if norm:
             end = norm.end()

@@ -4,6 +4,7 @@ from toolablate.traces.analysis.attribution.signals import calls as of_calls
 from toolablate.traces.analysis.attribution.signals.adoption import adoption
 from toolablate.traces.analysis.attribution.signals.answer_changes import answer_changes, leanings
 from toolablate.traces.analysis.attribution.signals.answers import AnswerForm
+from toolablate.traces.analysis.attribution.signals.backing import backing
 from toolablate.traces.analysis.attribution.signals.budget import budget_use
 from toolablate.traces.analysis.attribution.signals.code import reformulation
 from toolablate.traces.analysis.attribution.signals.echo import echo
@@ -39,6 +40,7 @@ def signals_of(trace: Trace, question: Question, condition: Condition) -> Signal
         adoption=adoption(steps, form, final, said, question.prompt),
         reformulation=reformulation(steps.calls, question.prompt),
         norm_hints=norm_hints(steps),
+        backing=backing(steps, form, final),
         reading=reading(steps.calls),
         interventions=of_calls.interventions(steps.calls),
         effort=effort(steps.calls, question.prompt),

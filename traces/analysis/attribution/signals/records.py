@@ -209,6 +209,17 @@ class Repeated:
 
 
 @dataclass(frozen=True, slots=True)
+class Backing:
+    """What the result of `event` says of the answer: it is `claimed` to be better than others, or right, or to be
+    taken; or it is `offered`: possible, to be had, described, and no more. `text` is the sentence, "" where a letter is
+    announced."""
+
+    event: int
+    kind: Literal["claimed", "offered"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Changed:
     """A result that an intervention of the condition had a part in."""
 
@@ -261,6 +272,7 @@ class Signals:
     adoption: Adoption | None
     reformulation: Reformulation
     norm_hints: tuple[NormHint, ...]
+    backing: tuple[Backing, ...]
     reading: Reading
     interventions: tuple[Changed, ...]
     effort: Effort
