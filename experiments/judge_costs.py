@@ -1,6 +1,6 @@
 """What judges are paid for: every reply that an endpoint gave, be it of use or not."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from toolablate.agents import ChatModel, ModelSource
 from toolablate.agents.chat import NoReplyError
@@ -12,23 +12,15 @@ from toolablate.traces.records import Condition, Model, ModelReply, ModelRequest
 class JudgeCosts:
     """What the replies to one judge's requests cost in US dollars, those of its re-gradings among them."""
 
-    _costs: list[float | None] = field(default_factory=list)
+    requests: int = 0
+    known_usd: float = 0.0
+    unpriced: int = 0
 
     def add(self, cost_usd: float | None) -> None:
         """None where it is unknown."""
-        self._costs.append(cost_usd)
-
-    @property
-    def requests(self) -> int:
-        return len(self._costs)
-
-    @property
-    def known_usd(self) -> float:
-        return sum(cost for cost in self._costs if cost is not None)
-
-    @property
-    def unpriced(self) -> int:
-        return self._costs.count(None)
+        self.requests += 1
+        self.known_usd += cost_usd or 0.0
+        self.unpriced += cost_usd is None
 
 
 @dataclass(frozen=True, slots=True)

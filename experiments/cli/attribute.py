@@ -161,7 +161,7 @@ def _asked(store: Path, given: dict[str, Any]) -> bool:
         # Judges first: a name that is none is then refused before anything is spent.
         if given["judges"]:
             undone, spent = _judged(store, given, left, told)
-            left = None if left is None else max(0.0, left - (spent or 0.0))
+            left = None if left is None else max(0.0, left - spent)
         if given["replay"]:
             undone = _replayed(store, given, left, told) or undone
     except KeyboardInterrupt:
@@ -199,10 +199,8 @@ def _design(given: dict[str, Any]) -> "ReplayDesign":
     return ReplayDesign(**{name: given[name] for name in names}, scorer=given["scorer"] or "")
 
 
-def _judged(
-    store: Path, given: dict[str, Any], max_cost: float | None, console: "Console"
-) -> tuple[bool, float | None]:
-    """Whether something is left undone, and what it was thought to cost."""
+def _judged(store: Path, given: dict[str, Any], max_cost: float | None, console: "Console") -> tuple[bool, float]:
+    """Whether something is left undone, and what was spent, in US dollars."""
     from toolablate.experiments.diagnosing import diagnose, diagnoses_told
     from toolablate.experiments.progress import RunProgress
 
@@ -220,7 +218,7 @@ def _judged(
         )
     for line in diagnoses_told(done):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    return bool(done.missing or done.stopped), done.estimated_usd
+    return bool(done.missing or done.stopped), done.spent_usd
 
 
 def _write(report: "AttributionReport", csv: Path | None, plot: Path | None) -> None:

@@ -38,7 +38,7 @@ class Diagnosed:
     """How it went. `wrong` counts the trials to be read, `missing` the diagnoses that they lack: one by each judge.
     `estimated_usd` is what those that were missing before were thought to cost, None where no price is known.
     `judges` says what each did, where an answer that is graded is a failure that has labels; `slowed` what endpoints
-    refused, and how long they were waited for."""
+    refused, and how long they were waited for. `capped`: the rest was left because more was spent than is allowed."""
 
     store: Path
     wrong: int
@@ -47,6 +47,12 @@ class Diagnosed:
     stopped: bool
     judges: tuple[JudgeWork, ...]
     slowed: tuple[str, ...]
+    capped: bool = False
+
+    @property
+    def spent_usd(self) -> float:
+        """What replies cost, those of unknown cost left out."""
+        return sum(work.cost_usd for work in self.judges)
 
 
 def diagnose(
@@ -67,8 +73,9 @@ def diagnose(
 
     `judges` are names of the plan's `[[judges]]`, by default all. `scorer` is the one whose scores say what is wrong,
     by default the run's. `models` and `conditions` keep to those of these names, `run` to the trials of one run. `plan`
-    names the plan where its paths have moved; `max_cost` is in US dollars. Raises ToolablateError; what can be refused
-    is refused before anything is spent or written.
+    names the plan where its paths have moved. Nothing is begun where it is thought to cost more than `max_cost` US
+    dollars, nor once more than that is spent. Raises ToolablateError; what can be refused is refused before anything
+    is spent or written.
     """
     bring_up_to_date(Path(store))
     with RunProgress(Console(quiet=True)) if watcher is None else nullcontext(watcher) as told_to:
@@ -83,10 +90,10 @@ def diagnose(
         if wanted:
             told_to.tell(told(wanted, cost))
         refuse_too_dear(cost, max_cost)
-        work = asyncio.run(_read(Path(store), found, wanted, told_to)) if wanted else _Work()
+        work = asyncio.run(_read(Path(store), found, wanted, max_cost, told_to)) if wanted else _Work()
         with Store(store) as opened:
             missing = len(_lacking(opened, readers, wrong))
-    return Diagnosed(Path(store), len(wrong), missing, cost, work.stopped, work.judges, work.slowed)
+    return Diagnosed(Path(store), len(wrong), missing, cost, work.stopped, work.judges, work.slowed, work.capped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,7 @@ class _Work:
     stopped: bool = False
     judges: tuple[JudgeWork, ...] = ()
     slowed: tuple[str, ...] = ()
+    capped: bool = False
 
 
 def _wrong(store: Store, scorer: str, models: Sequence[str], conditions: Sequence[str], run: str) -> list[str]:
@@ -146,15 +154,16 @@ def _lacking(store: Store, judges: Sequence[FailureJudge], wrong: Sequence[str])
     return found
 
 
-async def _read(store: Path, plan: Plan, wanted: Sequence[Reading], watcher: Watcher) -> _Work:
+async def _read(store: Path, plan: Plan, wanted: Sequence[Reading], max_cost: float | None, watcher: Watcher) -> _Work:
     stop, lines = StopSwitch(), asked_lines(plan)
     costs = {model.name: JudgeCosts() for model in plan.judges}
     async with AsyncExitStack() as stack:
         sources = await open_judges(plan, stack, lines, costs)
         recorder = stack.enter_context(Recorder(store))
         retry = RetryPolicy(attempts=plan.runner.attempts, paced=True)
-        readings = Readings(recorder, sources, costs, retry, watcher, stop)
+        readings = Readings(recorder, sources, costs, retry, watcher, stop, max_cost)
         async with beating(watcher, lines, recorder, lambda: readings.standing):
             with interruptible(stop, watcher, lines):
                 await readings.run(wanted)
-    return _Work(stop.stopped, readings.work, told_at_the_end(pressures(lines.values())))
+    slowed = told_at_the_end(pressures(lines.values()))
+    return _Work(stop.stopped, readings.work, slowed, readings.is_spent)

@@ -47,18 +47,26 @@ class Readings:
         retry: RetryPolicy,
         watcher: Watcher,
         stop: StopSwitch,
+        max_cost: float | None = None,
     ) -> None:
         self._recorder = recorder
         self._sources = sources
         self._retry = retry
         self._watcher = watcher
         self._stop = stop
+        self._costs = costs
+        self._max_cost = math.inf if max_cost is None else max_cost
         self._queues = {name: JudgeQueue[Reading](name, spent) for name, spent in costs.items()}
 
     @property
     def work(self) -> tuple[JudgeWork, ...]:
         """What each judge did, those left out that had nothing to do."""
         return tuple(queue.work() for queue in self._queues.values() if queue.total)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether replies have cost more than is allowed. Those that are on their way then are still paid for."""
+        return sum(each.known_usd for each in self._costs.values()) > self._max_cost
 
     @property
     def standing(self) -> tuple[str, ...]:
@@ -70,8 +78,8 @@ class Readings:
         )
 
     async def run(self, wanted: Sequence[Reading]) -> None:
-        """Each judge reads as many at once as its model allows, until a stop is asked for. What infrastructure keeps
-        from being read gets no diagnosis. Raises StoreError."""
+        """Each judge reads as many at once as its model allows, until a stop is asked for or too much is spent. What
+        infrastructure keeps from being read gets no diagnosis. Raises StoreError."""
         # In an order of its own, so that two processes that read one store do not go hand in hand.
         for reading in random.sample(wanted, len(wanted)):
             self._queues[reading.judge.model.name].add(reading)
@@ -87,7 +95,7 @@ class Readings:
                 raise first_error(errors) from None
 
     async def _work(self, queue: JudgeQueue[Reading], store: Store) -> None:
-        while queue.waiting and not self._stop.stopped:
+        while queue.waiting and not self._stop.stopped and not self.is_spent:
             reading = queue.waiting.popleft()
             try:
                 diagnosis, asked = await self._read(reading, store)

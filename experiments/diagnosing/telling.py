@@ -14,8 +14,8 @@ def diagnoses_told(done: Diagnosed) -> tuple[str, ...]:
     lines = [line for work in done.judges for line in _of(work)]
     failed = sum(reason.count for work in done.judges for reason in work.ungraded)
     if (left := done.missing - failed) > 0:
-        stopped = " (you stopped it)" if done.stopped else ""
-        lines.append(f"{counted(left, 'failure')} not read yet{stopped}; the same command reads them.")
+        why = " (you stopped it)" if done.stopped else " (--max-cost is spent)" if done.capped else ""
+        lines.append(f"{counted(left, 'failure')} not read yet{why}; the same command reads them.")
     if not lines:
         lines.append(f"{counted(done.wrong, 'failure')} read already: no judge was asked.")
     return (*lines, *done.slowed)

@@ -146,6 +146,21 @@ def test_what_is_refused_costs_nothing(
     assert chat_server.requests == []
 
 
+def test_what_turns_out_dearer_than_allowed_is_left(chat_server: ChatServer, tmp_path: Path) -> None:
+    """The estimate takes one short reply for each failure."""
+    chat_server.answers(
+        lambda request: reply(labelled("other"), usage={"prompt_tokens": 1_000, "completion_tokens": 500_000})
+    )
+    judge = judge_at(chat_server.url, more="price = { input = 1.0, output = 2.0 }\nconcurrency = 1")
+    store = failing_store(tmp_path, chat_server, judges=judge)
+    done = diagnose(store, max_cost=0.5)
+    assert done.estimated_usd is not None
+    assert done.estimated_usd < 0.5 < done.spent_usd
+    assert (len(chat_server.requests), done.missing, done.stopped, done.capped) == (1, 2, False, True)
+    assert "2 failures not read yet (--max-cost is spent); the same command reads them." in diagnoses_told(done)
+    assert not diagnose(store).missing
+
+
 def test_a_plan_without_judges_or_prices_is_refused(chat_server: ChatServer, tmp_path: Path) -> None:
     store = failing_store(tmp_path, chat_server, judges="")
     with pytest.raises(InputError) as caught:
