@@ -162,6 +162,20 @@ def test_the_same_replays_are_not_made_twice(cli: Cli, replayed: tuple[Path, sub
     assert read(store) == before
 
 
+def test_the_page_is_of_the_design_that_was_asked_for_last(
+    replayed: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    store, _ = replayed
+    for name in ("plan.toml", "s.sqlite"):
+        shutil.copy(store.parent / name, tmp_path)
+    mine = tmp_path / "s.sqlite"
+    (before,) = read(mine)["ledgers"]
+    (fewer,) = read(mine, *REPLAY, "--failures", "0", "--successes", "0")["ledgers"]
+    assert fewer["replayed"] == 0 < before["replayed"]
+    assert read(mine, *REPLAY)["ledgers"] == [before]
+    assert read(mine)["ledgers"] == [before]
+
+
 def test_trials_are_listed_when_they_are_asked_for(replayed: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     store, _ = replayed
     wrong = [each["trial"] for each in read(store)["trials"] if each["attribution"]]

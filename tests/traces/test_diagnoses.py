@@ -52,14 +52,15 @@ async def _diagnosed(path: Path) -> list[Diagnosis]:
     return given
 
 
-def test_the_same_design_is_kept_once_in_the_order_of_first_keeping(tmp_path: Path) -> None:
+def test_the_same_design_is_kept_once_in_the_order_of_last_asking(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     asyncio.run(_diagnosed(path))
     with Recorder(path) as recorder:
         recorder.keep_design(SHORT)
         recorder.keep_design(ReplayDesign())
+        recorder.keep_design(LONG)
     with Store(path) as store:
-        assert store.replay_designs() == (LONG, SHORT, ReplayDesign())
+        assert store.replay_designs() == (SHORT, ReplayDesign(), LONG)
     assert verify(path).ok
     assert verify(path).checked["designs"] == 3
 
@@ -108,8 +109,8 @@ def test_a_trial_without_a_trace_to_read_is_refused_with_all_that_came_with_it(t
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        ("UPDATE designs SET digest = zeroblob(16) WHERE key = 1", "digest"),
-        ("UPDATE designs SET id = 'another' WHERE key = 1", "id does not follow"),
+        ("UPDATE designs SET digest = zeroblob(16) WHERE key = 2", "digest"),
+        ("UPDATE designs SET id = 'another' WHERE key = 2", "id does not follow"),
         ("UPDATE diagnoses SET digest = zeroblob(16) WHERE trial = 2", "digest"),
         ("UPDATE diagnoses SET judge = 'another' WHERE trial = 2", "column"),
         ("UPDATE diagnoses SET trace = 1 WHERE trial = 2", "no finished trace of its trial"),

@@ -13,7 +13,8 @@ def keep_design(design: ReplayDesign) -> Callable[[Desk], None]:
     def write(desk: Desk) -> None:
         content = record_content(design)
         desk.connection.execute(
-            "INSERT INTO designs (id, digest, body) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING",
+            # One that is asked for again gets a new key, behind all others.
+            "INSERT OR REPLACE INTO designs (id, digest, body) VALUES (?, ?, ?)",
             (design.identity(), content_digest(content), desk.texts.pack(content)),
         )
 
@@ -35,7 +36,7 @@ def diagnose(diagnoses: Sequence[Diagnosis]) -> Callable[[Desk], None]:
 
 
 def read_designs(connection: sqlite3.Connection) -> list[bytes]:
-    """The bodies of the designs, in the order in which they were first kept. Raises sqlite3.Error."""
+    """The bodies of the designs, in the order in which they were last asked for. Raises sqlite3.Error."""
     return [row[0] for row in connection.execute("SELECT body FROM designs ORDER BY key")]
 
 

@@ -199,7 +199,7 @@ class Recorder:
         return await self._writer.settle(self._writer.submit(_jobs.score(tuple(scores)), durable=True))
 
     def keep_design(self, design: ReplayDesign) -> None:
-        """Keeps what was to be replayed; the same design is kept once."""
+        """Keeps what is to be replayed as the last that was asked for; the same design is kept once."""
         self._wait(self._writer.submit(_diagnoses.keep_design(design), durable=True))
 
     async def diagnose(self, diagnoses: Iterable[Diagnosis]) -> None:

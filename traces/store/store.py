@@ -269,7 +269,7 @@ class Store:
         return (*before, *(event.model_copy(update={"at": event.at + until}) for event in trace.events))
 
     def replay_designs(self) -> tuple[ReplayDesign, ...]:
-        """What was to be replayed, in the order in which the designs were first kept."""
+        """What was to be replayed, in the order in which the designs were last asked for."""
         with reading(self.path):
             bodies = read_designs(self._connection)
         return tuple(self._record(ReplayDesign, body) for body in bodies)
