@@ -28,14 +28,17 @@ class Block:
 
 
 NOTHING = Block(())
+_NUMBERS = {"search": range(10, 60), "code": range(60, 99)}
+"""Of pages, which tell them apart within a case."""
 
 
 class Writer:
-    """Writes blocks for one case and toolset; its pages are numbered."""
+    """Writes blocks for one case and toolset; the numbers of its pages tell nothing of the order in which they were
+    written, since what moves is written first."""
 
     def __init__(self, case: Case, toolset: str, rng: random.Random) -> None:
         self.case, self.toolset, self.rng = case, toolset, rng
-        self._pages = 0
+        self._numbers = iter(rng.sample(_NUMBERS[toolset], len(_NUMBERS[toolset])))
 
     def turn(self, calls: Sequence[tuple[str, str]], commits: Nats | None = None) -> Turn:
         return {
@@ -85,9 +88,7 @@ class Writer:
         return Block((self.turn([("code", shown.text)], commits),), (holds("code", shown.phrase, moves),))
 
     def page(self, kind: PageKind, letter: str, *, short: bool = False) -> Document:
-        self._pages += 1
-        number = self._pages if self.toolset == "search" else 50 + self._pages
-        return pages.page(self.case, kind, letter, self.rng, number, short=short)
+        return pages.page(self.case, kind, letter, self.rng, next(self._numbers), short=short)
 
 
 def holds(kind: str, phrase: str, moves: Nats) -> Reaction:

@@ -74,9 +74,9 @@ def harmless(case: Case, rng: random.Random) -> Shown:
 
 
 def broken(case: Case, rng: random.Random) -> Shown:
-    """Ends in an exception."""
+    """Ends in an exception, whatever was run before it."""
     if rng.random() < 0.5:
-        return Shown(f"{_lists(case)}print(sum(values) / len(start))")
+        return Shown(f"{_lists(case)}print(sum(totals) / len(start))")
     return Shown(f"{_lists(case)}print([a / (b - b) for a, b in zip(start, growth)])")
 
 

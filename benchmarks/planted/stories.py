@@ -23,6 +23,15 @@ Story = Literal[
 TURNS = 6
 """Of the budget of every condition. A script of five turns is near it; one that the budget stops has more."""
 
+_ALSO_OFFERED = 0.1
+"""How often the offer of tools moves the model too, where what they do draws it away."""
+
+_MOVING: frozenset[Story] = frozenset(
+    {"lock_in", "misleading_adoption", "existence_as_norm", "over_engineering", "tool_fault"}
+)
+_IN_VAIN = 0.12
+"""How often a script has harmless turns beyond the budget, so that the budget ends what it has no part in."""
+
 _BEYOND = 0.5
 """What a result beyond the budget says for the right answer, in nats, on top of what makes up for the way there."""
 
@@ -51,6 +60,8 @@ def tell(case: Case, toolset: str, story: Story, prior: Nats, rng: random.Random
             block = _at_most(TURNS - 1 - len(faulty.turns), _harmless(writer, rng.randint(0, 2))) + faulty
         case _:
             block = _padded(writer, _TOLD[story](writer, prior), most=4)
+    if story in _MOVING and rng.random() < _ALSO_OFFERED:
+        offered = toward(prior, rng.choice(_wrong(case)), rng, 0.25, 0.45)
     if rng.random() < 0.5:
         unread = writer.page(rng.choice(("claim", "neutral")), case.lure)
         block = Block(block.turns, block.reactions, (*block.documents, unread))
@@ -76,11 +87,22 @@ def _harmless(writer: Writer, count: int) -> Block:
 
 
 def _padded(writer: Writer, block: Block, most: int) -> Block:
-    """With harmless calls before and after, within the budget."""
+    """With harmless calls before and after, within the budget, or beyond it in vain."""
     room = max(0, min(most, TURNS - 1 - len(block.turns)))
     before = _at_most(room, _harmless(writer, writer.rng.randint(0, 2)))
     after = _at_most(room - len(before.turns), _harmless(writer, writer.rng.randint(0, 2)))
-    return before + block + after
+    padded = before + block + after
+    if writer.rng.random() < _IN_VAIN:
+        padded += _of_turns(writer, writer.rng.randint(TURNS, TURNS + 3) - len(padded.turns))
+    return padded
+
+
+def _of_turns(writer: Writer, turns: int) -> Block:
+    """Harmless calls in so many turns."""
+    block = NOTHING
+    while len(block.turns) < turns:
+        block += _harmless(writer, 1)
+    return _at_most(turns, block)
 
 
 def _at_most(turns: int, block: Block) -> Block:
@@ -118,9 +140,9 @@ def _faulty(writer: Writer, prior: Nats) -> Block:
     if rng.random() < 0.5:
         turns = tuple(writer.turn([("query", pages.query(case, rng))]) for _ in range(tries))
         return Block(turns, (fails("query", moves),))
-    found = writer.page("neutral", case.right)
-    turns = tuple(writer.turn([("open", found.url)]) for _ in range(tries))
-    return Block(turns, (fails("open", moves),), (found,))
+    found = tuple(writer.page("neutral", case.right) for _ in range(tries))
+    turns = tuple(writer.turn([("open", each.url)]) for each in found)
+    return Block(turns, (fails("open", moves),), found)
 
 
 def _too_long(writer: Writer, prior: Nats) -> Block:
@@ -134,10 +156,7 @@ def _too_long(writer: Writer, prior: Nats) -> Block:
     else:
         first = Block((writer.turn([("query", pages.query(case, rng))], astray),))
         last = writer.seen("support", case.right, back, opened_only=True)
-    between, wanted = NOTHING, rng.randint(TURNS - 1, TURNS + 1)
-    while len(between.turns) < wanted:
-        between += _harmless(writer, 1)
-    return first + _at_most(wanted, between) + last
+    return first + _of_turns(writer, rng.randint(TURNS - 1, TURNS + 1)) + last
 
 
 def _gain(writer: Writer, prior: Nats) -> Block:

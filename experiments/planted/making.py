@@ -64,13 +64,18 @@ def make_planted(folder: Path, half: Half, *, questions: int, seed: int, repeats
     texts = {
         QUESTIONS: "".join(f"{each.question.to_json()}\n" for each in planted),
         SCENES: _lines(each.scene for each in planted),
-        f"{CORPUS}/pages.jsonl": _lines(_page(document) for each in planted for document in each.documents),
+        f"{CORPUS}/pages.jsonl": _lines(_page(document) for each in planted for document in _unordered(each.documents)),
         LABELS: _lines(_label(each) for each in planted),
         PLAN: plan,
     }
     for name, text in texts.items():
         export(text, folder / name, "FOLDER")
     return planted
+
+
+def _unordered(documents: Iterable[Document]) -> list[Document]:
+    """By their numbers, which tell nothing; they were written in the order of the story."""
+    return sorted(documents, key=lambda document: document.id)
 
 
 def _page(document: Document) -> dict[str, Any]:

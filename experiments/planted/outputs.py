@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolablate.agents.simulated.planted.mind import Result
-from toolablate.agents.simulated.planted.scene import CallKind, Scene, Toolset
+from toolablate.agents.simulated.planted.scene import TOOLSET_OF, CallKind, Scene
 from toolablate.agents.simulated.policy import Offer, understood
 from toolablate.traces.records import Condition, ModelCall, ToolCall, Trace
 
@@ -52,16 +52,28 @@ class Outputs:
     def of(self, scene: Scene, mode: Mode, kind: CallKind, asked: str) -> str:
         """What a call gives.
 
-        What no trial has seen is taken to hold every phrase that the scene waits for, where tools are real; under a
-        placebo, to fail as the real call does and to hold nothing else; and to be empty as a sham.
+        What no trial has seen lies beyond every budget. Where tools are real, the last such call of a script is taken
+        to hold the phrases that nothing seen holds, and the others to hold none; under a placebo a call fails as the
+        real one does and holds nothing else; as a sham it is empty.
         """
         key = (scene.question, mode, kind, asked)
         if key in self._known:
             return self._known[key][1]
         if mode == "real":
-            return "\n".join(_phrases(scene, kind))
+            return "\n".join(self._unseen(scene, kind)) if asked == _last(scene, kind) else ""
         real = Result(kind, self.of(scene, "real", kind, asked)) if mode == "placebo" else None
         return "Error: " if real is not None and real.failed else ""
+
+    def _unseen(self, scene: Scene, kind: CallKind) -> Iterator[str]:
+        """The phrases that no result of such a call has held."""
+        seen = [
+            output.casefold()
+            for (question, mode, of, _), (_, output) in self._known.items()
+            if (question, mode, of) == (scene.question, "real", kind)
+        ]
+        for phrase in _phrases(scene, kind):
+            if not any(phrase.casefold() in output for output in seen):
+                yield phrase
 
 
 def offers_of(trace: Trace) -> Offers:
@@ -96,7 +108,14 @@ def _given(trace: Trace, question: str, condition: Condition) -> Iterator[tuple[
         cells += made.kind == "code"
 
 
+def _last(scene: Scene, kind: CallKind) -> str | None:
+    """What the last call of a kind in a script asks for."""
+    script = scene.scripts.get(TOOLSET_OF[kind])
+    turns = script.turns if script else ()
+    return next((call.text for turn in reversed(turns) for call in reversed(turn.calls) if call.kind == kind), None)
+
+
 def _phrases(scene: Scene, kind: CallKind) -> Iterator[str]:
-    toolset: Toolset = "code" if kind == "code" else "search"
+    toolset = TOOLSET_OF[kind]
     reactions = scene.scripts[toolset].reactions if toolset in scene.scripts else ()
     yield from (reaction.phrase for reaction in reactions if reaction.kind == kind and reaction.when == "holds")

@@ -187,11 +187,8 @@ def _called(
 def _failing(world: World, way: Way, kind: CallKind, before: Sequence[Made]) -> tuple[float, str]:
     """The probability that the next call fails, and what the model is shown then: the last intervention says it."""
     works, message = 1.0, ""
-    # A stand-in that a replay adds stands first, and the draws of the others are by their places.
-    added = int("placebo" in way.modes.values() and bool(way.trial))
-    for place, use in enumerate(world.condition.interventions, added):
-        if use.name != "fail":
-            continue
+    failing = (use for use in world.condition.interventions if use.name == "fail")
+    for place, use in enumerate(failing):
         options = FailOptions.model_validate(dict(use.options))
         tools = options.tools
         in_scope = [made for made in before if tools is None or world.offers[made.kind].tool in tools]

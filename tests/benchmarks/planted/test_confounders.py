@@ -39,7 +39,7 @@ def test_stand_ins_run_where_nothing_comes_of_them(planted: Sequence[Planted]) -
 def test_errors_are_recovered_from(planted: Sequence[Planted]) -> None:
     def recovers(each: Planted) -> bool:
         code = texts(each, "code")
-        broken = [place for place, text in enumerate(code) if "sum(values)" in text or "(b - b)" in text]
+        broken = [place for place, text in enumerate(code) if "sum(totals)" in text or "(b - b)" in text]
         return bool(broken) and broken[-1] < len(code) - 1
 
     assert share(planted, recovers) > 0.1
@@ -49,6 +49,13 @@ def test_errors_are_recovered_from(planted: Sequence[Planted]) -> None:
 def test_some_runs_nearly_use_up_their_budget(planted: Sequence[Planted]) -> None:
     for toolset in ("code", "search"):
         assert share(planted, lambda each, of=toolset: len(turns(each, of)) == TURNS - 1) > 0.03
+
+
+def test_budgets_run_out_in_vain(planted: Sequence[Planted]) -> None:
+    """Of scripts that the budget stops, not all have anything beyond it that would help."""
+    for toolset in ("code", "search"):
+        stopped = [each for each in planted if len(turns(each, toolset)) >= TURNS]
+        assert 0.3 < share(stopped, lambda each, of=toolset: each.stories[of] != "budget") < 0.8
 
 
 def test_beliefs_break_and_are_repaired(planted: Sequence[Planted]) -> None:
@@ -66,6 +73,12 @@ def test_beliefs_break_and_are_repaired(planted: Sequence[Planted]) -> None:
 
 def test_some_have_two_causes(planted: Sequence[Planted]) -> None:
     assert share(planted, lambda each: each.nature == "tools" and each.scene["loses_format"] > 0) > 0.02
+
+    def offered_too(each: Planted) -> bool:
+        scripts = each.scene["scripts"]
+        return any(scripts[of]["offered"] and each.stories[of] != "availability" for of in scripts)
+
+    assert share(planted, offered_too) > 0.03
 
 
 def test_reasons_given_may_name_a_cause_that_is_none(planted: Sequence[Planted]) -> None:

@@ -68,6 +68,32 @@ def test_words_of_one_half_tell_no_cause_of_the_other(toolset: str, shown: str) 
     assert right <= majority + 0.05
 
 
+@pytest.mark.parametrize("toolset", ["code", "search"])
+@pytest.mark.parametrize("shown", ["question", "first reply"])
+def test_words_of_a_half_tell_no_cause_of_other_questions_of_it(toolset: str, shown: str) -> None:
+    read = question_text if shown == "question" else first_reply(toolset)
+    planted = [each for each in compose("test", QUESTIONS) if shown == "question" or read(each)]
+    learnt, asked = planted[: QUESTIONS // 2], planted[QUESTIONS // 2 :]
+    truth = [cause(each, toolset) for each in asked]
+    classify = naive_bayes([read(each) for each in learnt], [cause(each, toolset) for each in learnt])
+    right = sum(classify(read(each)) == label for each, label in zip(asked, truth, strict=True)) / len(asked)
+    majority = Counter(truth).most_common(1)[0][1] / len(asked)
+    assert right <= majority + 0.05
+
+
+def test_the_number_of_a_page_tells_nothing_of_what_it_does() -> None:
+    """Among a question's pages that which moves the model has the least number as often as any other."""
+    expected, seen, of = 0.0, 0, 0
+    for each in compose("test", QUESTIONS):
+        ordered = sorted(document.id for document in each.documents)
+        phrases = {reaction.get("phrase") for reaction in each.scene["scripts"]["search"]["reactions"]}
+        moving = {document.id for document in each.documents if document.phrase and document.phrase in phrases}
+        if len(moving) == 1 and len(ordered) > 1:
+            expected, seen, of = expected + 1 / len(ordered), seen + (ordered[0] in moving), of + 1
+    assert of > 100
+    assert abs(seen - expected) < 5 * math.sqrt(expected)
+
+
 def test_the_position_and_length_of_the_right_option_tell_nothing() -> None:
     planted = compose("test", 3_000)
     by_count: dict[int, Counter[str]] = defaultdict(Counter)

@@ -15,6 +15,7 @@ from toolablate.experiments.plan import load_plan
 from toolablate.experiments.planted.causes import Causes, cause_at, causes, chances
 from toolablate.experiments.planted.outputs import Made, Outputs
 from toolablate.experiments.planted.worlds import Run, Way, World, refuse_unknown, runs
+from toolablate.tools.interventions import Setting, open_interventions
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition, InterventionUse, SimulatedModel
 
@@ -103,6 +104,24 @@ def test_the_calls_that_are_to_fail_are_counted_as_the_intervention_counts_them(
     assert [made.broken for made in run.made] == broken
     ((_, other),) = runs(world(TWO_CELLS, interventions=fail(tools=["search"])), Way(Budget()))
     assert [made.broken for made in other.made] == [False, False]
+
+
+def test_a_stand_in_of_a_replay_leaves_to_chance_which_calls_fail_as_it_was() -> None:
+    flaky = world(TWO_CELLS, interventions=fail(rate=0.5))
+    for trial in map(str, range(20)):
+        draws = open_interventions(flaky.condition.interventions, Setting(seed=trial))
+        failing = [random.Random(f"{draws[0].seed} {number}").random() < 0.5 for number in (1, 2)]
+        for modes in ({}, {"code": "placebo"}):
+            ((_, run),) = runs(flaky, Way(Budget(), modes=modes, trial=trial))  # type: ignore[arg-type]
+            assert [made.broken for made in run.made] == failing
+
+
+def test_of_calls_that_no_trial_made_the_last_alone_holds_what_is_waited_for() -> None:
+    last_fails = world(TWO_CELLS, interventions=fail(calls=[2]))
+    ((_, run),) = runs(last_fails, Way(Budget()))
+    assert last_fails.believed(run)["C"] < 0.3
+    ((_, sound),) = runs(last_fails, Way(Budget(), fails=False))
+    assert [made.output for made in sound.made] == ["", "seen"]
 
 
 @pytest.mark.parametrize(
