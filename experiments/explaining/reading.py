@@ -13,12 +13,13 @@ from toolablate.experiments.comparing import observe
 from toolablate.experiments.explaining.arms import Ladders
 from toolablate.experiments.explaining.gathered import Gathered
 from toolablate.experiments.explaining.mending import Mending
+from toolablate.experiments.explaining.outset import with_outsets
 from toolablate.experiments.explaining.replays import Replays, replays_of
 from toolablate.traces.analysis.attribution.evidence import Evidence, Explained
 from toolablate.traces.analysis.attribution.gains import ledger_signals
 from toolablate.traces.analysis.attribution.layer_one import Bare, layer_one
 from toolablate.traces.analysis.attribution.layer_two import layer_two
-from toolablate.traces.analysis.attribution.ledger import Arms, Chain, Replay, ledgers
+from toolablate.traces.analysis.attribution.ledger import Chain, Replay, ledgers
 from toolablate.traces.analysis.attribution.lot import is_chosen, probability
 from toolablate.traces.analysis.attribution.signals import Signals, signals_of
 from toolablate.traces.analysis.pairing import counts, unit
@@ -52,9 +53,11 @@ def explained(
             if each.condition in (conditions or reading.ladders.with_tools)
             and each.condition in reading.ladders.with_tools
             and each.model in (models or (each.model,))
-            and trial in (None, each.trial)
         ]
-        found = [each for seen in wanted if (each := _explained(seen, reading)) is not None]
+        if trial is not None:
+            wanted = _of_one_start(wanted, trial)
+        known = [each for seen in wanted if (each := _evidence(seen, reading)) is not None]
+        found = [_explained(each) for each in with_outsets(known) if trial in (None, each.chain.trial)]
     chains = [each.evidence.chain for each in found]
     unreplayed = sum(reading.chosen(chain.trial) and chain.replay is None for chain in chains)
     return Gathered(
@@ -62,7 +65,7 @@ def explained(
         design=design,
         ledgers=tuple(ledgers(chains)) if chains and trial is None else (),
         unreplayed=unreplayed,
-        notes=tuple(_notes(len(wanted) - len(found), unreplayed, reading)),
+        notes=tuple(_notes(len(wanted) - len(known), unreplayed, reading)),
     )
 
 
@@ -146,12 +149,13 @@ def _read(store: Store, run: str, scorer: str | None, design: ReplayDesign | Non
     )
 
 
-def _explained(seen: Observation, reading: _Reading) -> Explained | None:
-    """None where there is no trial without tools to set it against."""
-    arms = reading.ladders.below(seen)
-    if arms is None:
-        return None
-    evidence = _evidence(seen, arms, reading)
+def _of_one_start(seen: Sequence[Observation], trial: str) -> list[Observation]:
+    """A trial and the others of its model, question and condition."""
+    own = {(each.model, each.question, each.condition) for each in seen if each.trial == trial}
+    return [each for each in seen if (each.model, each.question, each.condition) in own]
+
+
+def _explained(evidence: Evidence) -> Explained:
     by_trace = layer_one(evidence.signals, evidence.score, evidence.bare)
     by_replay = layer_two(evidence)
     if by_replay is None:
@@ -159,7 +163,11 @@ def _explained(seen: Observation, reading: _Reading) -> Explained | None:
     return Explained(evidence, by_replay, () if by_trace is None else (by_trace,))
 
 
-def _evidence(seen: Observation, arms: Arms, reading: _Reading) -> Evidence:
+def _evidence(seen: Observation, reading: _Reading) -> Evidence | None:
+    """None where there is no trial without tools to set it against."""
+    arms = reading.ladders.below(seen)
+    if arms is None:
+        return None
     known = reading.known
     trace = reading.store.trace(seen.trial)
     signals, score = known.signals(trace), known.score(seen.trial)

@@ -163,3 +163,20 @@ def test_levels_are_pooled_unless_runs_on_both_sides_differ() -> None:
     assert apart.mean(axis=0) == pytest.approx([0.04, 0.04, 0.96, 0.96], abs=0.03)
     (single,) = drawn_chances([Tally(3, 3.0)], [], draws=20_000).mean(axis=0)
     assert single == pytest.approx(3.5 / 4, abs=0.01)
+
+
+def test_what_was_asked_of_other_trials_before_anything_was_called_tells_an_offer_from_a_hard_question() -> None:
+    each = drawn("availability")
+    arms = Arms(none=(1.0, 1.0, 1.0, 0.0), offered=(1.0, 0.0, 0.0))
+    each = replace(each, chain=replace(each.chain, arms=arms), trajectory=None)
+    alone, others = blame(each), blame(replace(each, outset=(0.0,) * 15 + (1.0,)))
+    assert others["availability"] > 2 * alone["availability"]
+    assert (label(each).mechanism, label(replace(each, outset=(0.0,) * 15 + (1.0,))).mechanism) == (
+        "luck",
+        "availability",
+    )
+    called = drawn("calling")
+    assert [level.tally.runs for level in chains(replace(called, outset=(1.0,) * 8))[0] if level.part == "calling"] == [
+        *(level.tally.runs for level in chains(called)[0][:-2] if level.part == "calling"),
+        3 + 8,
+    ]

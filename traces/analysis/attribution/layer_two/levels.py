@@ -71,7 +71,7 @@ def _without_results(evidence: Evidence, order: Sequence[ToolKind]) -> Iterator[
         yield Level("calling", _tally(arms.placebo))
         yield Level("calling", _tally(arms.sham))
         yield Level("calling", _believed(evidence, 0))
-    yield Level("calling" if order else "again", _tally(arms.offered))
+    yield Level("calling" if order else "again", _tally((*arms.offered, *evidence.outset)))
     yield from _without_tools(arms, prompted=evidence.signals.prompted)
 
 
