@@ -101,7 +101,7 @@ def test_a_gain_under_the_name_of_a_harm_is_told() -> None:
 def test_luck_and_the_unresolved_have_no_p_value() -> None:
     shown = page(attribution_view(report()), 120)
     assert re.search(r"luck .* - +- ", shown)
-    assert "corrected for the 9 tests shown" in shown
+    assert "corrected for 9 tests." in shown
 
 
 def test_trials_are_listed_with_mechanism_method_and_evidence() -> None:
@@ -125,7 +125,7 @@ def test_more_trials_than_fit_are_listed_when_they_are_asked_for() -> None:
 
 def test_what_lacks_replays_and_what_is_to_be_known_is_told() -> None:
     shown = page(attribution_view(report(unreplayed=3, notes=("two trials have no placebo",))))
-    assert "3 trials of the lot lack replays" in shown
+    assert "Replays that are missing are made by attribute --replay" in shown
     assert "Two trials have no placebo." in shown
 
 
@@ -173,7 +173,7 @@ def test_what_judges_read_is_shown_apart_and_sums_to_what_was_measured() -> None
     seen = Observation("q", "m", "search", value=0.0, domain="biology", trial=IDENTITY)
     errors = error_types([seen], [each.evidence.diagnoses[0] for each in trials])
     shown = " ".join(page(attribution_view(report(found, judged=(judged,), errors=tuple(errors))), 160).split())
-    assert "as j@1 reads 4 trials: misleading content adopted −8.4, existence taken as norm −4.2" in shown
+    assert "as j@1 reads 4 trials: misleading content adopted −8.4 (50 %), existence taken as norm −4.2 (25 %)" in shown
     assert "Not corrected for the judge's errors: no planted trials tell how the judge errs." in shown
     assert "Errors as j@1 reads them, in % of labelled wrong trials" in shown
     assert "all 4 0.0 0.0 50.0 0.0 0.0 25.0 25.0" in shown

@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from toolablate.traces.analysis.attribution.confusion import DISTRACTIONS, confusion_of
+from toolablate.traces.analysis.attribution.correction import Share
 from toolablate.traces.analysis.attribution.error_types import ERROR_TYPES, ErrorRow, ErrorTypes
 from toolablate.traces.analysis.attribution.judged import JudgedDistraction
 from toolablate.traces.records import Distraction, DistractionLabel, JudgeMatrix
@@ -25,15 +26,16 @@ _SHORT: Mapping[DistractionLabel, str] = {
 
 
 def judged_view(judged: Sequence[JudgedDistraction]) -> Iterator[RenderableType]:
-    """The measured points of retrieval distraction, as judges share them out."""
+    """The measured points of retrieval distraction, as judges share them out, with the shares of trials and their
+    intervals."""
     for each in judged:
         whose = f"{one_line(each.model)} {one_line(each.condition)}"
         parts = [
-            f"{distraction_name(kind)} {numbers.signed(each.points[kind])}"
+            f"{distraction_name(kind)} {numbers.signed(each.points[kind])} ({_share(each.shares.by_label[kind])})"
             for kind in get_args(Distraction)
             if kind in each.points
         ]
-        told = ", ".join(parts) or "none of its labels"
+        told = ", ".join(parts) or "no label but none"
         trials = numbers.counted(each.shares.trials, "trial")
         why = each.shares.uncorrected
         how = f"Not corrected for the judge's errors: {why}" if why else "Corrected for its errors on planted trials"
@@ -63,7 +65,10 @@ def matrices_view(matrices: Sequence[JudgeMatrix]) -> Iterator[RenderableType]:
         right = found.right
         told = f"{right.count} of {numbers.counted(right.of, 'label')} right"
         share = right.share
-        between = f", {100 * share.low:.0f}-{100 * share.high:.0f} % (95 % interval)" if share else ""
+        # Wilson's, of trials one by one: repeats of a question make it too narrow.
+        between = (
+            f", {100 * share.low:.0f}-{100 * share.high:.0f} % (95 % interval of independent trials)" if share else ""
+        )
         yield Padding(Text(f"{told}{between}.", style="dim"), (0, 1, 1, 1))
 
 
@@ -85,6 +90,12 @@ def errors_view(errors: Sequence[ErrorTypes]) -> Iterator[RenderableType]:
         if each.overall.unlabelled:
             unlabelled = numbers.counted(each.overall.unlabelled, "trial")
             yield Padding(Text(f"{unlabelled} got no label.", style="dim"), (0, 1, 1, 1))
+
+
+def _share(share: Share) -> str:
+    """Of all trials that were labelled, those with `none` among them."""
+    between = "" if share.ci95 is None else f", {100 * share.ci95[0]:.0f} to {100 * share.ci95[1]:.0f}"
+    return f"{100 * share.share:.0f} %{between}"
 
 
 def _percent(row: ErrorRow, place: int) -> str:
