@@ -25,7 +25,7 @@ from toolablate.traces.store import Store
 from toolablate.traces.terminal.numbers import counted, dollars
 from toolablate.traces.terminal.plain import ID_CHARS, one_line
 
-Reason = Literal["counterfactual", "failed", "no_tools", "unscored"]
+Reason = Literal["counterfactual", "failed", "no_tools", "unscored", "no_bare"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,20 @@ def refuse_scripted(store: Path, models: Sequence[str]) -> None:
             )
 
 
+def refuse_alone(store: Path, *, run: str = "latest", scorer: str | None = None) -> None:
+    """Raises InputError where there are trials with tools and no condition without: whatever replays of them say, there
+    is nothing that they could be set against."""
+    with Store(store) as opened, opened.at_one_moment():
+        labelled = opened.conditions_of(paired(opened, run=run, scorer=scorer).observations)
+        baseline = opened.runs()[-1].baseline
+    if any(map(has_ladder, labelled.values())) and not arms_below(labelled, baseline):
+        raise InputError(
+            f"--replay: {store} has no scored trial without tools to set others against",
+            hint="run the plan with a condition without tools as well, such as 'none'",
+            code="no_bare",
+        )
+
+
 def read_explanation(store: Path, trial: str) -> Explanation | Unexplained:
     """Of the trial whose id begins so. Raises InputError where there is none, or several; StoreError."""
     with Store(store) as opened:
@@ -102,11 +116,12 @@ def read_explanation(store: Path, trial: str) -> Explanation | Unexplained:
         condition = opened.condition(trace.trial.condition)
         question = opened.question(trace.trial.question)
         provider = opened.model(trace.trial.model).provider
-        if (nothing := _unexplained(trace, condition, scored=bool(opened.scores(trace.trial.id)))) is not None:
+        scored = any(score.value is not None for score in opened.scores(trace.trial.id))
+        if (nothing := _unexplained(trace, condition, scored=scored)) is not None:
             return nothing
     found = explained(store, run="all", trial=trace.trial.id).explained
     if not found:
-        return Unexplained(trace.trial.id, "unscored")
+        return Unexplained(trace.trial.id, "no_bare")
     return Explanation(
         explained=found[0],
         question=question,
@@ -173,6 +188,9 @@ def why_not(of: Unexplained, store: Path) -> Iterator[str]:
         case "unscored":
             yield f"Trial {trial} has no score that counts, so that nobody knows whether it is wrong."
             yield f"What was said: toolablate show {at} {trial}"
+        case "no_bare":
+            yield f"Trial {trial} has no scored trial of its question without tools that it could be set against."
+            yield "Run the plan with a condition without tools as well, such as 'none': toolablate run PLAN"
 
 
 def replays_told(done: Attributed) -> Iterator[str]:

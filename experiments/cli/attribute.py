@@ -1,3 +1,4 @@
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +9,13 @@ if TYPE_CHECKING:
 
     from toolablate.traces.analysis.attribution.report import AttributionReport
     from toolablate.traces.records import JudgeMatrix, ReplayDesign
+
+
+def _finite(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    """`nan` is in every range, and more than nothing."""
+    if value is not None and not isfinite(value):
+        raise click.BadParameter(f"{value} is no number to count with.", context, parameter)
+    return value
 
 
 @click.command("attribute")
@@ -26,6 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--failures",
     type=click.FloatRange(0, 1),
+    callback=_finite,
     default=1.0,
     show_default=True,
     help="Share of wrong trials to replay, chosen by lot.",
@@ -33,6 +42,7 @@ if TYPE_CHECKING:
 @click.option(
     "--successes",
     type=click.FloatRange(0, 1),
+    callback=_finite,
     default=0.3,
     show_default=True,
     help="Share of right trials to replay; without some, gains stay unresolved.",
@@ -52,7 +62,13 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the lot.")
 @click.option("--plan", type=click.Path(path_type=Path), help="The plan of the trials, where its paths have moved.")
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Refuse what would cost more.")
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0),
+    callback=_finite,
+    metavar="USD",
+    help="Refuse what would cost more.",
+)
 @click.option("--live", is_flag=True, help="Let replays ask the web and other programs for what was not recorded.")
 @click.option(
     "--judge", "judges", metavar="NAME", multiple=True, help="Have this judge of the plan read wrong trials first."
@@ -150,7 +166,7 @@ def _asked(store: Path, given: dict[str, Any]) -> bool:
     """Replays and judges, where they are wanted. Returns whether something is left undone."""
     from rich.console import Console
 
-    from toolablate.experiments.attribution_view import refuse_scripted
+    from toolablate.experiments.attribution_view import refuse_alone, refuse_scripted
 
     told = Console(stderr=True)
     left: float | None = given["max_cost"]
@@ -158,6 +174,7 @@ def _asked(store: Path, given: dict[str, Any]) -> bool:
     try:
         if given["replay"]:
             refuse_scripted(store, given["models"])
+            refuse_alone(store, run=given["run"], scorer=given["scorer"])
         # Judges first: a name that is none is then refused before anything is spent.
         if given["judges"]:
             undone, spent = _judged(store, given, left, told)

@@ -45,6 +45,17 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with tools under its only condition."""
+    folder = tmp_path_factory.mktemp("alone")
+    plan = PLAN.replace('ladder = ["python"]\nrepeats = 3', 'conditions = ["python"]').replace("limit = 6", "limit = 1")
+    (folder / "plan.toml").write_text(plan, encoding="utf-8")
+    told = toolablate(folder, "run", "plan.toml", "--store", "s.sqlite")
+    assert told.returncode == 0, told.stdout + told.stderr
+    return folder / "s.sqlite"
+
+
+@pytest.fixture(scope="module")
 def replayed(ran: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """The same store with replays, and what was said when they were made."""
     folder = tmp_path_factory.mktemp("replayed")
@@ -126,6 +137,20 @@ def test_a_store_is_not_overwritten(ran: Path) -> None:
 def test_what_cannot_be_meant_is_refused(ran: Path, options: tuple[str, ...], why: str) -> None:
     with pytest.raises(InputError, match=why):
         called_through("attribute", ran, *options)
+
+
+@pytest.mark.parametrize("option", ["--failures", "--successes", "--max-cost"])
+def test_what_is_no_number_is_refused(ran: Path, option: str) -> None:
+    told = called("attribute", ran, "--replay", option, "nan")
+    assert told.exit_code == 2
+    assert "nan is no number" in told.output
+
+
+def test_without_trials_without_tools_nothing_is_replayed(alone: Path) -> None:
+    with pytest.raises(InputError, match="no scored trial without tools") as refused:
+        called_through("attribute", alone, *REPLAY)
+    assert "such as 'none'" in refused.value.hint
+    assert "Run a plan with conditions of both kinds" in " ".join(said("attribute", alone).split())
 
 
 def test_a_mistake_is_a_sentence(cli: Cli, ran: Path) -> None:

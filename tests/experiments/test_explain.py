@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.test_attribute import called_through, ran, read, replayed, said
+from tests.experiments.test_attribute import alone, called_through, ran, read, replayed, said
 
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 
-__all__ = ["ran", "replayed"]
+__all__ = ["alone", "ran", "replayed"]
 
 Replayed = tuple[Path, "subprocess.CompletedProcess[str]"]
 
@@ -66,6 +66,15 @@ def test_a_trial_without_tools_has_nothing_to_explain(ran: Path) -> None:
         bare = next(seen.trial for seen in opened.observations() if seen.condition == "none")
     assert "had no tools" in said("explain", ran, bare)
     assert json.loads(said("explain", ran, bare, "--json"))["reason"] == "no_tools"
+
+
+def test_a_trial_that_cannot_be_set_against_any_says_so(alone: Path) -> None:
+    with Store(alone) as opened:
+        (only,) = (seen.trial for seen in opened.observations())
+    told = said("explain", alone, only)
+    assert "has no scored trial of its question without tools" in told
+    assert "such as 'none'" in told
+    assert json.loads(said("explain", alone, only, "--json"))["reason"] == "no_bare"
 
 
 def test_a_counterfactual_points_to_the_trial_that_it_goes_on_from(replayed: Replayed) -> None:

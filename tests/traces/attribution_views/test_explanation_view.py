@@ -50,7 +50,7 @@ def test_a_page_says_what_happened_without_tools_and_where_the_belief_turned() -
     text = flat(shown())
     assert "It answered B; right is A." in text
     assert "3 of 4 right: A; A; C (wrong); A" in text
-    assert "The share of right answers falls at event 1, from .94 to .00" in text
+    assert "falls at event 1, from .94 over the steps just before to .00 over those just after, and stays down" in text
     assert "web_search gives (event 1): │ Plants take molecular nitrogen from the air." in text
 
 
@@ -166,14 +166,26 @@ def test_a_trial_without_a_fall_says_so() -> None:
 
 def test_a_budget_that_ran_out_and_faults_have_lines_of_their_own() -> None:
     stopped = (
-        *ran("1/0", "ZeroDivisionError", status="error", error="ZeroDivisionError"),
+        *ran("1/0", "", status="error", error="injected_failure"),
         *ended("Answer: B", "turns"),
     )
-    spent = Replay(extended=(1.0, 0.0), repaired=(1.0, 1.0), rollouts=REPLAYED.rollouts)
+    spent = Replay(extended=(1.0, 0.0), repaired=(1.0, 0.0), rollouts=REPLAYED.rollouts)
     text = flat(shown(told_of(stopped, chain=chain(replay=spent))))
     assert "1 of 2 right with twice the budget" in text
-    assert "2 of 2 right with tools that work" in text
-    assert "python fails: ZeroDivisionError" in text
+    assert "1 of 2 right with tools that work" in text
+    assert "python fails: injected_failure" in text
+
+
+def test_levels_for_which_nothing_was_run_have_no_line() -> None:
+    stopped = (
+        *ran("1/0", "ZeroDivisionError", status="error", error="ZeroDivisionError"),
+        *ended("Answer: B", "reply_length"),
+    )
+    own = Replay(extended=(0.0,), repaired=(0.0,), rollouts=REPLAYED.rollouts)
+    text = flat(shown(told_of(stopped, chain=chain(replay=own))))
+    assert "reasoned again" in text
+    assert "twice the budget" not in text
+    assert "tools that work" not in text
 
 
 def test_without_bare_trials_it_is_said() -> None:

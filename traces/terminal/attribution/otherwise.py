@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from toolablate.traces.analysis.attribution.evidence import Evidence
 from toolablate.traces.analysis.attribution.ledger import Chain, Scores, ToolKind
+from toolablate.traces.analysis.attribution.spoiling import faults, ran_out
 from toolablate.traces.terminal.attribution.wording import chance
 
 _RESULTS: dict[ToolKind, str] = {
@@ -69,9 +70,10 @@ def _repaired(evidence: Evidence) -> Iterator[Without]:
     replay = evidence.chain.replay
     if replay is None:
         return
-    if evidence.signals.budget.stopped is not None:
+    # Of any other trial these levels are the ones before them, and nothing was run.
+    if ran_out(evidence.signals):
         yield Without("with twice the budget", replay.extended)
-    if any(trouble.recovered is None for trouble in evidence.signals.troubles) and replay.repaired != replay.extended:
+    if faults(evidence.signals):
         yield Without("with tools that work", replay.repaired)
 
 

@@ -32,7 +32,8 @@ def turned(told: Explanation) -> Iterator[Said]:
     start, end = steps[flip.after], steps[flip.step]
     where = f"at event {start}" if end - start == 1 else f"in events {start} to {end - 1}"
     yield (
-        f"The share of right answers falls {where}, from {chance(flip.before)} to {chance(flip.level)}, and stays down"
+        f"The share of right answers falls {where}, from {chance(flip.before)} over the steps just before to"
+        f" {chance(flip.level)} over those just after, and stays down"
         f" (the same step in {100 * flip.confidence:.0f} % of resamples)."
     )
     for number, event in enumerate(told.conversation[start:end], start=start):

@@ -18,6 +18,10 @@ from toolablate.traces.terminal.numbers import SIGNIFICANT
 from toolablate.traces.terminal.plain import plain_text
 
 SHOWN_TRIALS = 20
+_NOTHING = (
+    "No trial with tools can be set against one of its question without. Run a plan with conditions of both kinds, such"
+    " as 'none' and 'python', whose answers are scored."
+)
 HARMS = ("retrieval_distraction", "computation_misled", "computational_lock_in")
 
 
@@ -42,7 +46,7 @@ class _Report:
                 simulated=ledger.model in report.simulated,
             )
         if not report.ledgers:
-            yield Text("No trial with tools can be set against one of its question without.", style="yellow")
+            yield Text(_NOTHING, style="yellow")
         yield from judged_view(report.judged)
         yield from matrices_view(report.matrices)
         yield from errors_view(report.errors)
@@ -58,8 +62,7 @@ def _sentence(note: str) -> str:
 
 def _footnotes(report: AttributionReport) -> Iterator[str]:
     if report.unreplayed:
-        chosen = numbers.counted(report.unreplayed, "trial")
-        yield f"{chosen} of the lot lack replays: attribute --replay with the same shares does what is missing."
+        yield "Replays that are missing are made by attribute --replay with the same shares and numbers of runs."
     if report.ledgers:
         yield from _of_ledgers(report.ledgers)
     if any(found.method != "replay" for _, found in attributed_trials(report.explained)):
@@ -68,9 +71,10 @@ def _footnotes(report: AttributionReport) -> Iterator[str]:
 
 
 def _of_ledgers(ledgers: Sequence[Ledger]) -> Iterator[str]:
+    # Also those of rows that are left out, since they are 0 in every trial.
     tested = sum(each.p_value is not None for ledger in ledgers for each in ledger.mechanisms)
-    shown = f"corrected for the {numbers.counted(tested, 'test')} shown"
-    yield f"{GAIN} gain, {LOSS} loss; in colour: p Holm < {SIGNIFICANT:g}, {shown}."
+    corrected = f"; in colour: p Holm < {SIGNIFICANT:g}, corrected for {numbers.counted(tested, 'test')}"
+    yield f"{GAIN} gain, {LOSS} loss{corrected if tested else ''}."
     yield "points: percentage points of score. Luck and the unresolved have no test: they are no mechanism."
     if any(each.points > 0 and each.name in HARMS for ledger in ledgers for each in ledger.mechanisms):
         yield "A harm's name with points above 0: gains of which there is no sign outweigh it."
