@@ -6,7 +6,7 @@ import click
 if TYPE_CHECKING:
     from toolablate.experiments.counterfactual import Replayed
     from toolablate.experiments.counterfactual.wanted import Content
-    from toolablate.traces.records import Extend, ReplayChange
+    from toolablate.traces.records import Extend, ReplayChange, Say
 
     Wanted = ReplayChange | Content
 
@@ -69,15 +69,15 @@ def command(
 
     from toolablate.experiments.counterfactual import replay
     from toolablate.experiments.progress import RunProgress
-    from toolablate.traces.records import AnswerNow, Drop, Repair, Say, SetAside
+    from toolablate.traces.records import AnswerNow, Drop, Repair, SetAside
 
     changes: list[Wanted | None] = [
         _swap(swap),
-        Say(text=say) if say else None,
+        _said(say) if say is not None else None,
         Drop() if drop else None,
         AnswerNow() if answer_now else None,
         SetAside() if set_aside else None,
-        _extended(store, trial, extend) if extend else None,
+        _extended(store, trial, extend) if extend is not None else None,
         Repair() if repair else None,
     ]
     try:
@@ -128,6 +128,15 @@ def _swap(content: str | None) -> "Wanted | None":
             hint="name a file, or one of null, placebo, gold, adversarial",
             code="unreadable_text",
         ) from None
+
+
+def _said(text: str) -> "Say":
+    from toolablate.traces.errors import InputError
+    from toolablate.traces.records import Say, clean_text
+
+    if not text.strip():
+        raise InputError("--say: the text is empty", hint="leave --say out to draw anew", code="usage")
+    return Say(text=clean_text(text))
 
 
 def _extended(store: Path, trial: str, given: str) -> "Extend":

@@ -124,9 +124,7 @@ def _tool_call(conversation: Sequence[Event], event: int, option: str) -> ToolCa
 
 
 def _complete(start: Start) -> tuple[Message, ...]:
-    """With a result for every call, as endpoints want it."""
-    if start.node != "act":
-        return start.messages
+    """With a result for every call, as endpoints want it. Some models call tools in their last reply all the same."""
     return (*start.messages, *shown(start.messages[-1].tool_calls, start.results))
 
 
@@ -138,7 +136,7 @@ def _with_message(start: Start, text: str, event: int) -> Start:
             code="wrong_event",
         )
     node = start.node if start.node != "end" else "final" if start.limit else "ask"
-    return replace(start, messages=(*start.messages, Message(role="user", content=text)), node=node)
+    return replace(start, messages=(*_complete(start), Message(role="user", content=text)), node=node)
 
 
 def _with_more(start: Start, event: int) -> Start:
