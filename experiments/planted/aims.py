@@ -45,8 +45,15 @@ def figures_of(score: PlantedScore) -> Iterator[Figure]:
         guessed=score.guessed,
         percent=False,
     )
-    yield Figure("step exact", score.steps.exact, LEAST_EXACT if replay else None, guessed=score.guessed_step)
+    yield Figure(
+        what="step exact",
+        found=score.steps.exact,
+        at_least=LEAST_EXACT if replay else None,
+        majority=score.constant_step,
+        guessed=score.guessed_step,
+    )
     yield Figure("step within 1", score.steps.near, LEAST_NEAR if replay else None)
+    yield Figure("a step where none is", score.steps.false)
     yield Figure("cause and step", score.steps.joint, LEAST_JOINT if replay else None)
     yield Figure(
         "calibration error (ECE)",

@@ -3,13 +3,15 @@
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolablate.experiments.planted.levels import Parts
 from toolablate.traces.analysis.attribution.ledger import Chain, Ledger, ledgers
 from toolablate.traces.analysis.attribution.proof import covers
 
 _RESAMPLES = 500
+_SOMETHING = 0.1
+"""Points from which on a share is not called nothing."""
 
 Truths = Mapping[tuple[str, str], Parts]
 """By model and condition, what any number of repeats tends to."""
@@ -18,12 +20,13 @@ Truths = Mapping[tuple[str, str], Parts]
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """`held` of so many `intervals` hold the truth; the other two are of those alone that are not marked as too
-    small to rely on."""
+    small to rely on. Of `missing` shares that are truly something there is no interval, since nothing of them came."""
 
     held: int
     intervals: int
     held_unmarked: int
     unmarked: int
+    missing: int = 0
 
     @property
     def share(self) -> float | None:
@@ -36,7 +39,9 @@ class Coverage:
 
 def coverage(found: Iterable[Ledger], true: Truths) -> Coverage:
     """Over mechanisms x conditions. Mechanisms that are not found have no interval."""
-    return _counted(_seen(found, true))
+    given = list(found)
+    missing = sum(_missing(ledger, parts) for ledger in given if (parts := true.get((ledger.model, ledger.condition))))
+    return replace(_counted(_seen(given, true)), missing=missing)
 
 
 def over_samples(chains: Sequence[Chain], true: Truths, samples: int, seed: int) -> Coverage:
@@ -67,6 +72,11 @@ def _hits(ledger: Ledger, true: Parts) -> Iterator[tuple[bool, bool]]:
     for account in ledger.mechanisms:
         if account.ci90 is not None:
             yield covers(account.ci90, 100 * shares.get(account.name, 0.0)), account.small
+
+
+def _missing(ledger: Ledger, true: Parts) -> int:
+    with_interval = {account.name for account in ledger.mechanisms if account.ci90 is not None}
+    return sum(abs(100 * share) >= _SOMETHING for name, share in true.mechanisms.items() if name not in with_interval)
 
 
 def _counted(seen: Sequence[tuple[bool, bool]]) -> Coverage:

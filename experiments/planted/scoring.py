@@ -24,6 +24,7 @@ from toolablate.traces.analysis.attribution.proof import (
     calibration_error,
     cause_of,
     confusion,
+    constant_step,
     f1_scores,
     guessed_f1,
     guessed_step,
@@ -62,14 +63,15 @@ class Shares:
 class PlantedScore:
     """How good one method is.
 
-    wrong       trials of conditions with tools that are wrong; `verdicts` of these have an attribution by the method
+    wrong       trials of conditions with tools that are wrong; `verdicts` of these the method has looked at, also where
+                it has nothing to say
     right       trials of these conditions that are right
     macro_f1    over the classes that are true or said; `at_best` is that of whoever knows all that can be known of a
                 trial but the draw of its answer
     shares      by model and condition
     whole       coverage of the 90 % intervals, over mechanisms x conditions; of what repeats tend to
     sampled     the same over samples of the questions
-    blamed      share of pure churn for which a tool is blamed
+    blamed      share of pure churn for which a tool is blamed, of so many trials that are `pure`
     judges      what judges of failures said of them, beside what was planted
     """
 
@@ -85,9 +87,11 @@ class PlantedScore:
     confusion: Mapping[Cause, Mapping[Cause | None, int]]
     steps: Rates
     guessed_step: float | None
+    constant_step: float | None
     calibration_error: float | None
     reliability: tuple[Bin, ...]
     blamed: float | None
+    pure: int
     shares: tuple[Shares, ...]
     whole: Coverage
     sampled: Coverage
@@ -117,9 +121,9 @@ def score_planted(
     gathered = explained(store)
     pairs = _pairs(known, gathered)
     verdicts = [
-        _verdict(true, said, distractions)
+        _verdict(true, _said(each, method), distractions)
         for true, each in pairs
-        if true.mechanism is not None and (said := _said(each, method)) is not None
+        if true.mechanism is not None and _looked_at(each, method)
     ]
     if not verdicts:
         hint = (
@@ -155,9 +159,11 @@ def _score(
         confusion=confusion(verdicts),
         steps=step_rates(verdicts),
         guessed_step=guessed_step(falling),
+        constant_step=constant_step(falling),
         calibration_error=calibration_error(verdicts),
         reliability=tuple(reliability(verdicts)),
         blamed=blamed(verdicts),
+        pure=sum(each.pure for each in verdicts),
         shares=tuple(_shares(known.conditions, gathered, pairs)),
         whole=coverage(gathered.ledgers, expected),
         sampled=over_samples([each.evidence.chain for _, each in pairs], expected, samples, seed),
@@ -176,13 +182,19 @@ def _said(found: Explained, method: Method) -> Attribution | None:
     return next((each for each in every if each is not None and each.method == method), None)
 
 
-def _verdict(true: TrialTruth, said: Attribution, distractions: Mapping[str, Distraction]) -> Verdict:
+def _looked_at(found: Explained, method: Method) -> bool:
+    """Whoever has nothing to say of a trial that was replayed, or of a trace, is not spared it."""
+    replayed = method == "replay" and found.evidence.chain.replay is not None
+    return method == "trace" or replayed or _said(found, method) is not None
+
+
+def _verdict(true: TrialTruth, said: Attribution | None, distractions: Mapping[str, Distraction]) -> Verdict:
     return Verdict(
         truth=_true_cause(true, distractions),
         said=said_of(said),
-        confidence=said.confidence,
+        confidence=said.confidence if said else 0.0,
         true_step=true.flip,
-        said_step=_step(true.steps, said.turned_at),
+        said_step=_step(true.steps, said.turned_at) if said else None,
         pure=true.chances.get("luck", 0.0) > _CERTAIN,
     )
 
@@ -220,7 +232,9 @@ def _shares(conditions: Sequence[ConditionTruth], gathered: Gathered, pairs: Seq
             {str(name): 100 * share for name, share in parts.mechanisms.items()}
             for parts in (each.realised, each.expected)
         )
-        names = said.keys() | realised.keys() | expected.keys()
+        # What is nothing by all of them would only make the mean smaller.
+        every = (said, realised, expected)
+        names = {name for shares in every for name, points in shares.items() if points}
         own = [pair for pair in pairs if (pair[0].model, pair[0].condition) == (each.model, each.condition)]
         found.append(
             Shares(

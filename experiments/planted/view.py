@@ -115,20 +115,28 @@ def _count(score: PlantedScore, true: Any, said: Any) -> Text:
 def _footnotes(score: PlantedScore) -> Iterator[str]:
     total = score.wrong + score.right
     yield (
-        f"{numbers.counted(total, 'trial')} with tools, {score.wrong} of them wrong; {score.verdicts} of these have an"
-        f" attribution by {score.method}."
+        f"{numbers.counted(total, 'trial')} with tools, {score.wrong} of them wrong; {score.verdicts} of these are"
+        f" judged by {score.method}."
     )
     yield (
         f"step: of the {score.steps.trials} wrong trials whose belief truly falls for good; a step that is not named is"
         " wrong."
     )
-    yield "at best: whoever knows all beliefs and not the draw of the answer. majority: the commonest cause every time."
+    yield "at best: whoever knows all beliefs and not the draw of the answer. majority: the commonest cause every time,"
+    yield "and of steps the commonest place, from the start or from the end."
     yield "norm: what exists taken for what is right, or an answer built up beyond need."
     yield "avail.: also calls that gave nothing, and prompts."
-    yield "churn: wrong by the draw alone, and pure where nothing else can have been the cause of such an answer."
+    yield (
+        "churn: wrong by the draw alone, and pure where nothing else can have been the cause of such an answer"
+        f" ({numbers.counted(score.pure, 'trial')})."
+    )
     yield "own: wrong without tools as well. none: nothing is said."
     yield "share error: of ledgers' mechanisms, given the trials' answers; at best: what chance in the arms leaves."
-    yield "coverage: of what repeats tend to. Samples of questions are a third each."
+    yield (
+        f"coverage: {score.whole.held} of {score.whole.intervals} intervals hold what repeats tend to;"
+        f" {score.whole.missing} more shares are something and have none. Samples of questions are a third each, and"
+        " overlap."
+    )
     yield "marked: too small for their intervals, as the ledger says."
     yield (
         "For scale, on other data: best published step accuracies on Who&When 47.5 and 29.3 %, AgentErrorBench 24.3 %"

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,16 @@ from tests.experiments.conftest import Cli
 from tests.experiments.counterfactual.scenes import run
 
 from toolablate.experiments.attributing.running import attribute
+from toolablate.experiments.explaining import explained
+from toolablate.experiments.planted import scoring
+from toolablate.experiments.planted.covering import Coverage, coverage
 from toolablate.experiments.planted.making import LABELS, PLAN, make_planted
 from toolablate.experiments.planted.scoring import score_planted
+from toolablate.experiments.planted.truth import truth_of
 from toolablate.experiments.planted.view import planted_json
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ReplayDesign
+from toolablate.traces.store import Store
 
 QUESTIONS = 6
 
@@ -47,6 +53,7 @@ def test_by_trace_every_wrong_trial_has_a_verdict(made: Path) -> None:
 def test_by_replay_only_what_was_replayed_has_one(made: Path) -> None:
     score = score_planted(store_of(made), method="replay", samples=2)
     assert 0 < score.verdicts < score.wrong
+    assert score.constant_step is None or score.constant_step > 0
     told = json.loads(planted_json(score))
     assert {each["what"] for each in told["figures"]} >= {
         "macro-F1 over causes",
@@ -83,3 +90,28 @@ def test_a_store_of_other_models_has_no_truth(tmp_path: Path) -> None:
     )
     with pytest.raises(InputError, match="holds no trial with tools of a model that acts out scenes"):
         score_planted(run(plan))
+
+
+def test_a_trial_that_was_replayed_counts_where_nothing_is_said_of_it(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = score_planted(store_of(made), method="replay", samples=1)
+    silent = [
+        replace(each, attribution=None, hypotheses=()) if number % 2 else each
+        for number, each in enumerate(explained(store_of(made)).explained)
+    ]
+    gathered = replace(explained(store_of(made)), explained=tuple(silent))
+    monkeypatch.setattr(scoring, "explained", lambda _: gathered)
+    found = score_planted(store_of(made), method="replay", samples=1)
+    assert found.verdicts == whole.verdicts
+    assert sum(row.get(None, 0) for row in found.confusion.values()) > 0
+
+
+def test_shares_without_an_interval_are_counted(made: Path) -> None:
+    with Store(store_of(made)) as opened:
+        truth = {(each.model, each.condition): each.expected for each in truth_of(opened).conditions}
+    found = explained(store_of(made)).ledgers
+    bare = [replace(ledger, mechanisms=()) for ledger in found]
+    something = sum(abs(share) >= 0.001 for parts in truth.values() for share in parts.mechanisms.values())
+    assert coverage(bare, truth) == Coverage(0, 0, 0, 0, missing=something)
+    assert 0 <= coverage(found, truth).missing < something

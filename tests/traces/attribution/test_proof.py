@@ -13,6 +13,7 @@ from toolablate.traces.analysis.attribution.proof import (
     calibration_error,
     cause_of,
     confusion,
+    constant_step,
     covers,
     f1_scores,
     guessed_f1,
@@ -71,8 +72,16 @@ def test_steps_count_where_the_belief_truly_falls() -> None:
     ]
     rates = step_rates(found)
     assert (rates.exact, rates.near, rates.joint, rates.trials) == (0.5, 0.75, 0.25, 4)
+    assert rates.false == 1
+    assert step_rates([*found, Verdict("churn", "churn")]).false == 0.5
     assert step_rates([]).exact is None
     assert guessed_step([(1, 5), (2, 3)]) == pytest.approx((1 / 4 + 1 / 2) / 2)
+
+
+def test_whoever_names_one_place_every_time_may_count_it_from_the_end() -> None:
+    assert constant_step([(1, 5), (1, 3), (2, 7)]) == pytest.approx(2 / 3)
+    assert constant_step([(4, 5), (2, 3), (3, 4), (3, 8)]) == 0.75
+    assert constant_step([]) is None
 
 
 def test_blame_is_of_pure_churn_alone_and_for_tools_alone() -> None:

@@ -54,12 +54,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Shares of trials, None where there are none to speak of."""
+    """Shares of trials, None where there are none to speak of: `false` is of those whose belief does not fall for good,
+    the others are of the `trials` whose belief does."""
 
     exact: float | None
     near: float | None
     joint: float | None
     trials: int
+    false: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +125,11 @@ def guessed_f1(verdicts: Sequence[Verdict], *, seed: int = 0) -> float:
 
 def step_rates(verdicts: Iterable[Verdict]) -> Rates:
     """Of trials whose belief truly falls for good: the share whose step is named exactly, or at most one off, and of
-    which both the cause and the exact step are right. A step that nobody names is wrong."""
-    falling = [each for each in verdicts if each.true_step is not None]
+    which both the cause and the exact step are right. A step that nobody names is wrong. Of the others, the share for
+    which a step is named."""
+    every = list(verdicts)
+    falling = [each for each in every if each.true_step is not None]
+    steady = [each for each in every if each.true_step is None]
     exact = [each for each in falling if each.said_step == each.true_step]
     near = [each for each in falling if _distance(each) <= 1]
     joint = [each for each in exact if each.said == each.truth]
@@ -133,6 +138,7 @@ def step_rates(verdicts: Iterable[Verdict]) -> Rates:
         near=_share(len(near), len(falling)),
         joint=_share(len(joint), len(falling)),
         trials=len(falling),
+        false=_share(sum(each.said_step is not None for each in steady), len(steady)),
     )
 
 
@@ -140,6 +146,16 @@ def guessed_step(steps: Sequence[tuple[int, int]]) -> float | None:
     """The chance of naming the step by lot, of pairs of the true step and how many steps there are: it can be any but
     the first."""
     return _share(math.fsum(1 / max(count - 1, 1) for _, count in steps), len(steps))
+
+
+def constant_step(steps: Sequence[tuple[int, int]]) -> float | None:
+    """The share right of whoever names the same step every time, counted from the start or from the end, whichever is
+    right most often; of pairs as in `guessed_step`."""
+    places: Counter[tuple[str, int]] = Counter()
+    for step, count in steps:
+        places["start", step] += 1
+        places["end", count - step] += 1
+    return _share(max(places.values(), default=0), len(steps))
 
 
 def blamed(verdicts: Iterable[Verdict]) -> float | None:
