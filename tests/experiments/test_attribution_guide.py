@@ -8,9 +8,12 @@ from typing import get_args
 
 import pytest
 from tests.experiments.conftest import Cli
+from tests.traces.attribution_views.samples import explained, ledger, report
 
+from toolablate.experiments.attribution_view import Reason
 from toolablate.experiments.cli.attribute import command
 from toolablate.traces.analysis.attribution.ledger import Mechanism, Term
+from toolablate.traces.analysis.attribution.tables import attribution_json, explained_json, ledgers_csv
 from toolablate.traces.terminal.attribution.wording import account_name
 
 GUIDE = (Path(__file__).parents[2] / "docs/attribution.md").read_text(encoding="utf-8")
@@ -42,6 +45,21 @@ def test_the_guide_names_every_term_and_mechanism() -> None:
     text = GUIDE.replace("`", "").replace("_", " ")
     for name in (*get_args(Term), *get_args(Mechanism)):
         assert account_name(name) in text or name.replace("_", " ") in text, name
+
+
+def test_the_guide_names_every_key_of_the_json_and_csv() -> None:
+    named = set(re.findall(r"`(\w+)`", GUIDE.partition("## As JSON and CSV")[2]))
+    found = json.loads(attribution_json(report()))
+    assert named >= found.keys()
+    for part, without in (("trials", ()), ("ledgers", ("model", "condition")), ("design", ("version",))):
+        one = found[part][0] if isinstance(found[part], list) else found[part]
+        assert named >= one.keys() - set(without), part
+    (trial,) = found["trials"]
+    for part in (found["ledgers"][0]["effect"], trial["attribution"], trial["belief"][0], trial["flip"]):
+        assert named >= part.keys() - {"version"}
+    assert named >= set(get_args(Reason)) | set(json.loads(explained_json(explained())))
+    (header, *_) = ledgers_csv([ledger()]).splitlines()
+    assert named >= set(header.split(","))
 
 
 def test_the_guide_names_options_that_there_are() -> None:

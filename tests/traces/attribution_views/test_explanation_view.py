@@ -22,6 +22,7 @@ from toolablate.traces.analysis.attribution.belief import flip_step
 from toolablate.traces.analysis.attribution.evidence import Explained
 from toolablate.traces.analysis.attribution.explanation import Explanation
 from toolablate.traces.analysis.attribution.ledger import Replay
+from toolablate.traces.analysis.attribution.shapley import Worth
 from toolablate.traces.records import Diagnosis, Event
 from toolablate.traces.terminal.attribution import explanation_view
 from toolablate.traces.terminal.attribution.turning import telling_lines
@@ -172,6 +173,8 @@ def test_a_budget_that_ran_out_and_faults_have_lines_of_their_own() -> None:
     spent = Replay(extended=(1.0, 0.0), repaired=(1.0, 0.0), rollouts=REPLAYED.rollouts)
     text = flat(shown(told_of(stopped, chain=chain(replay=spent))))
     assert "1 of 2 right with twice the budget" in text
+    assert "reasoned again after the same results, with twice the budget and tools that work" in text
+    assert "swapped for another question's, with twice the budget and tools that work" in text
     assert "1 of 2 right with tools that work" in text
     assert "python fails: injected_failure" in text
 
@@ -183,9 +186,28 @@ def test_levels_for_which_nothing_was_run_have_no_line() -> None:
     )
     own = Replay(extended=(0.0,), repaired=(0.0,), rollouts=REPLAYED.rollouts)
     text = flat(shown(told_of(stopped, chain=chain(replay=own))))
-    assert "reasoned again" in text
+    assert "right reasoned again after the same results" in text
+    assert "same results, with" not in text
     assert "twice the budget" not in text
     assert "tools that work" not in text
+
+
+def test_a_trial_without_results_is_asked_at_once() -> None:
+    asked = replace(chain(replay=Replay(rollouts={frozenset(): (1.0, 0.0)})), tools=frozenset())
+    text = flat(shown(told_of(tuple(ended("Answer: B")), chain=asked)))
+    assert "1 of 2 right asked at once for its answer" in text
+    assert "same results" not in text
+
+
+def test_runs_that_all_end_alike_are_not_called_certain() -> None:
+    text = flat(shown(explanation(explained(evidence(worth={1: Worth(-1.0, 0.0)})))))
+    assert "worth \u22121.0 of being right (runs of a kind all end alike)" in text
+
+
+def test_a_call_that_failed_where_it_fell_did_not_give_anything() -> None:
+    failed = (*ran("1/0", "This call failed.", status="error", error="injected_failure"), *ended("Answer: B"))
+    text = flat(shown(explanation(explained(evidence(failed)), conversation=failed)))
+    assert "python fails (event 1): │ This call failed." in text
 
 
 def test_without_bare_trials_it_is_said() -> None:

@@ -14,6 +14,7 @@ _RESULTS: dict[ToolKind, str] = {
     "other": "what its other tools gave",
 }
 SHOWN_RESULTS = 3
+LEAST_SHOWN = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ def otherwise(evidence: Evidence) -> Iterator[Without]:
     """Nothing of what was not run."""
     found = (
         *_at_the_turn(evidence),
-        *_rollouts(evidence.chain),
+        *_rollouts(evidence),
         Without("told to set aside what its tools gave", evidence.set_aside),
         *_repaired(evidence),
         Without("asked once more after its final reply", evidence.closing),
@@ -42,8 +43,15 @@ def worths(evidence: Evidence) -> Iterator[str]:
     ordered = sorted(evidence.worth.items(), key=lambda item: item[1].value)
     for event, worth in ordered[:SHOWN_RESULTS]:
         sign = "+" if worth.value >= 0 else "\u2212"
-        error = "" if worth.standard_error is None else f" (standard error {chance(worth.standard_error)})"
+        error = "" if worth.standard_error is None else f" ({_spread(worth.standard_error)})"
         yield f"The result of event {event} is worth {sign}{chance(abs(worth.value))} of being right{error}."
+
+
+def _spread(standard_error: float) -> str:
+    """Runs that all end alike have no spread, which does not make them certain."""
+    return (
+        f"standard error {chance(standard_error)}" if standard_error >= LEAST_SHOWN else "runs of a kind all end alike"
+    )
 
 
 def _at_the_turn(evidence: Evidence) -> Iterator[Without]:
@@ -53,17 +61,22 @@ def _at_the_turn(evidence: Evidence) -> Iterator[Without]:
         yield Without(f"from event {turning.event} on, with no result there", turning.without)
 
 
-def _rollouts(chain: Chain) -> Iterator[Without]:
-    replay = chain.replay
+def _rollouts(evidence: Evidence) -> Iterator[Without]:
+    chain, replay = evidence.chain, evidence.chain.replay
     if replay is None:
         return
+    # What spoiled the trial from outside is mended in them as well, so that they differ from it in more than one thing.
+    budget = ("twice the budget",) if ran_out(evidence.signals) else ()
+    tools = ("tools that work",) if faults(evidence.signals) else ()
+    mended = f", with {' and '.join((*budget, *tools))}" if budget or tools else ""
     for swapped, scores in sorted(replay.rollouts.items(), key=lambda item: (len(item[0]), sorted(item[0]))):
         if not swapped:
-            yield Without("reasoned again after the same results", scores)
+            again = "reasoned again after the same results" if chain.tools else "asked at once for its answer"
+            yield Without(f"{again}{mended}", scores)
             continue
         named = " and ".join(_RESULTS[kind] for kind in sorted(swapped))
         only = "" if swapped == chain.tools else "only "
-        yield Without(f"{only}{named} swapped for another question's", scores)
+        yield Without(f"{only}{named} swapped for another question's{mended}", scores)
 
 
 def _repaired(evidence: Evidence) -> Iterator[Without]:

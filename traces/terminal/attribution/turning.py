@@ -51,7 +51,7 @@ def quoted(number: int, event: Event, told: Explanation) -> Iterator[Said]:
             what = "It writes" if calls else "It says"
             matters = tuple(check.text for check in evidence.signals.reformulation.checks)
         case ToolCall():
-            text, what = event.output, f"{one_line(event.call.name)} gives"
+            text, what = event.output, f"{one_line(event.call.name)} {'gives' if event.status == 'ok' else 'fails'}"
             repeated = (run.text for run in evidence.signals.echo.runs if run.event == number)
             matters = (*_answers(told), *repeated)
         case _:
