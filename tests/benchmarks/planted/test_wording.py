@@ -114,3 +114,12 @@ def test_the_halves_share_no_template_and_no_prompt() -> None:
     assert not skeletons("dev") & skeletons("test")
     assert not names("dev") & names("test")
     assert all(len(templates(half)) >= 12 for half in ("dev", "test"))
+
+
+def test_the_halves_share_no_line_of_code_but_imports() -> None:
+    def lines(half: Half) -> set[str]:
+        scripts = (each.scene["scripts"]["code"]["turns"] for each in compose(half, 300))
+        code = (call["text"] for turns in scripts for turn in turns for call in turn["calls"])
+        return {line.strip() for text in code for line in text.splitlines() if "import" not in line}
+
+    assert not lines("dev") & lines("test")
