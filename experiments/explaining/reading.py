@@ -13,7 +13,7 @@ from toolablate.experiments.comparing import observe
 from toolablate.experiments.explaining.arms import Ladders
 from toolablate.experiments.explaining.gathered import Gathered
 from toolablate.experiments.explaining.mending import Mending
-from toolablate.experiments.explaining.outset import with_outsets
+from toolablate.experiments.explaining.repeats import beside_repeats
 from toolablate.experiments.explaining.replays import Replays, replays_of
 from toolablate.traces.analysis.attribution.evidence import Evidence, Explained
 from toolablate.traces.analysis.attribution.gains import ledger_signals
@@ -57,7 +57,7 @@ def explained(
         if trial is not None:
             wanted = _of_one_start(wanted, trial)
         known = [each for seen in wanted if (each := _evidence(seen, reading)) is not None]
-        found = [_explained(each) for each in with_outsets(known) if trial in (None, each.chain.trial)]
+        found = [_explained(each) for each in beside_repeats(known) if trial in (None, each.chain.trial)]
     chains = [each.evidence.chain for each in found]
     unreplayed = sum(reading.chosen(chain.trial) and chain.replay is None for chain in chains)
     return Gathered(
@@ -156,7 +156,7 @@ def _of_one_start(seen: Sequence[Observation], trial: str) -> list[Observation]:
 
 
 def _explained(evidence: Evidence) -> Explained:
-    by_trace = layer_one(evidence.signals, evidence.score, evidence.bare)
+    by_trace = layer_one(evidence.signals, evidence.score, evidence.bare, evidence.repeats)
     by_replay = layer_two(evidence)
     if by_replay is None:
         return Explained(evidence, by_trace)

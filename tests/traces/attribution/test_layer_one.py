@@ -19,6 +19,7 @@ from tests.traces.attribution.stories import (
 )
 
 from toolablate.traces.analysis.attribution.layer_one import Bare, layer_one
+from toolablate.traces.analysis.attribution.necessity import necessity
 from toolablate.traces.analysis.attribution.signals import Signals
 from toolablate.traces.records import Attribution, Change, ChoiceTarget, Condition, Event, Question, Score, SpansTarget
 
@@ -221,3 +222,33 @@ def test_notes_hold_no_words_of_models_or_tools() -> None:
     )
     assert label(read(*events)).note.isprintable()
     assert "bold" not in label(read(*events)).note
+
+
+def test_other_repeats_tell_what_the_condition_does_from_chance() -> None:
+    churning = [bare("Answer: A", is_right=True)] * 2 + [bare("Answer: C", is_right=False)]
+    signals = read(*ended("Answer: C"))
+
+    def beside(*repeats: float) -> tuple[str, float]:
+        found = layer_one(signals, wrong(), churning, repeats)
+        assert found is not None
+        return found.mechanism, found.confidence
+
+    assert beside(0.0, 0.0)[0] == beside(0.0, 0.0, 0.0, 0.0)[0] == "availability"
+    assert beside(0.0, 0.0)[1] < beside(0.0, 0.0, 0.0, 0.0)[1] < 0.8
+    assert beside(1.0, 0.0)[0] == beside(1.0, 1.0)[0] == "luck"
+    assert 0.6 < beside(1.0, 0.0)[1] < beside(1.0, 1.0)[1] < 1
+
+
+def test_own_errors_and_answers_that_stand_without_tools_are_told_beside_repeats_too() -> None:
+    none_right = [bare("Answer: C", is_right=False)] * 3
+    assert getattr(layer_one(read(*ADOPTED), wrong(), none_right, (0.0, 0.0)), "mechanism", None) == "own_error"
+    alike = [bare("Answer: A", is_right=True)] * 3 + [bare("Answer: B", is_right=False)]
+    other = [bare("Answer: A", is_right=True)] * 3 + [bare("Answer: C", is_right=False)]
+    found = [layer_one(read(*ADOPTED), wrong(), each, (0.0, 0.0)) for each in (alike, other)]
+    assert [each and each.mechanism for each in found] == ["luck", "retrieval_distraction"]
+
+
+def test_necessity_is_that_of_the_chances_where_there_are_many_trials() -> None:
+    assert necessity([1.0] * 800 + [0.0] * 200, [1.0] * 200 + [0.0] * 800) == pytest.approx(0.75, abs=0.01)
+    assert necessity([1.0] * 200 + [0.0] * 800, [1.0] * 800 + [0.0] * 200) == 0
+    assert 0 < necessity([1.0], [1.0]) < 0.5 < necessity([1.0] * 3, [0.0] * 3) < 1

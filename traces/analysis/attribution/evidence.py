@@ -28,8 +28,9 @@ class Evidence:
     bare        its question's trials without tools, of the same model
     steps       the events of its `belief_steps`; step k of the trajectory is before event steps[k]
     trajectory  by answers asked for before these; None where none were, or too few steps
-    outset      scores of answers that were asked for before anything was called, of the question's other trials under
-                the condition: to the model they are one with this trial there
+    repeats     scores of the question's other trials under the condition, of the same model
+    outset      scores of answers that were asked for before anything was called, of `repeats`: to the model they are
+                one with this trial there
     flip        where the belief in the right answer falls for good
     closing     scores of answers that were asked for once more after the final reply
     set_aside   scores of answers for which the tools' results were to be set aside
@@ -49,6 +50,7 @@ class Evidence:
     bare: tuple[Bare, ...] = ()
     steps: tuple[int, ...] = ()
     trajectory: Trajectory | None = None
+    repeats: Scores = ()
     outset: Scores = ()
     flip: Flip | None = None
     closing: Scores = ()

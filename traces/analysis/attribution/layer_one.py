@@ -20,6 +20,9 @@ is never said without such trials that differ from each other, unless nothing in
 as sure as so few trials leave room for a wrong one (the rule of succession). An answer that one of them gave as well is
 half as surely a tool's. Where none of them is right, no tool need have done it: `own_error`.
 
+Where there are other repeats of the trial, they say how much the condition does at all: the probability that it was
+necessary for the error (`necessity`), as odds, times those of the rule. What is left is `luck`.
+
 The confidences are set by hand, in the order of how directly the evidence speaks. They are hypotheses: only
 counterfactuals show what would have been.
 """
@@ -28,6 +31,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolablate.traces.analysis.attribution.distraction import distraction
+from toolablate.traces.analysis.attribution.necessity import necessity
 from toolablate.traces.analysis.attribution.signals import CallSeen, MisstatedKind, Signals, Trouble
 from toolablate.traces.analysis.attribution.spoiling import NO_FAULTS
 from toolablate.traces.analysis.pairing import RIGHT, mean
@@ -73,10 +77,13 @@ class Bare:
 _NOTHING = _Finding("unknown", 0.2, (), "no signal of the trace points to a mechanism")
 
 
-def layer_one(signals: Signals, score: Score, bare: Sequence[Bare] = ()) -> Attribution | None:
+def layer_one(
+    signals: Signals, score: Score, bare: Sequence[Bare] = (), repeats: Sequence[float] = ()
+) -> Attribution | None:
     """The likeliest mechanism of a trial that was scored wrong (below one half), None for any other trial.
 
     `bare` are trials of the same question and model without tools; those that have no value are left out.
+    `repeats` are scores of the question's other trials under the condition.
     """
     if score.value is None or score.value >= RIGHT:
         return None
@@ -85,7 +92,7 @@ def layer_one(signals: Signals, score: Score, bare: Sequence[Bare] = ()) -> Attr
     finding = max((each for each in found if each), key=lambda each: each.confidence, default=_NOTHING)
     scored = [each for each in bare if each.score.value is not None]
     if scored:
-        finding = _beside_bare(finding, signals, scored)
+        finding = _beside_bare(finding, signals, scored, repeats)
     return Attribution(
         trial=signals.trial,
         mechanism=finding.mechanism,
@@ -99,21 +106,29 @@ def layer_one(signals: Signals, score: Score, bare: Sequence[Bare] = ()) -> Attr
     )
 
 
-def _beside_bare(finding: _Finding, signals: Signals, bare: Sequence[Bare]) -> _Finding:
+def _beside_bare(finding: _Finding, signals: Signals, bare: Sequence[Bare], repeats: Sequence[float]) -> _Finding:
     """The same once it is known what the question's trials without tools say."""
-    right = mean([float((each.score.value or 0.0) >= RIGHT) for each in bare])
+    scores = [each.score.value or 0.0 for each in bare]
+    right = mean([float(score >= RIGHT) for score in scores])
     counted = f"{right * len(bare):.0f} of {len(bare)} trials without tools are right"
     if right == 0:
         return _Finding("own_error", 0.5, (), f"{counted}: no tool need have done it")
-    by_chance = ((1 - right) * len(bare) + 1) / (len(bare) + 2)
-    if finding is _NOTHING and by_chance > _NOTHING.confidence:
-        return _Finding("luck", by_chance, (), f"{counted}, and {_NOTHING.note}")
-    confidence, note = finding.confidence * right, f"{finding.note}; {counted}"
+    confidence, note = finding.confidence, f"{finding.note}; {counted}"
     wrong = {each.signals.answer for each in bare if (each.score.value or 0.0) < RIGHT}
     if finding.mechanism in ("lock_in", "retrieval_distraction") and signals.answer and signals.answer in wrong:
         confidence, note = confidence / 2, f"{note}, and one of the others has this answer, too"
-    if 1 - right > confidence:
-        return _Finding("luck", 1 - right, (), f"{counted}: it may be wrong by the same chance")
+    if repeats:
+        needed = necessity(scores, repeats)
+        confidence = confidence * needed / (confidence * needed + (1 - confidence) * (1 - needed))
+        by_chance = 1 - confidence
+        counted = f"{counted}, and {sum(score >= RIGHT for score in repeats)} of {len(repeats)} other repeats"
+    elif finding is _NOTHING:
+        by_chance = ((1 - right) * len(bare) + 1) / (len(bare) + 2)
+    else:
+        confidence, by_chance = confidence * right, 1 - right
+    if by_chance > confidence:
+        said = finding.note if finding is _NOTHING else "it may be wrong by the same chance"
+        return _Finding("luck", by_chance, (), f"{counted}: {said}")
     return _Finding(finding.mechanism, confidence, finding.evidence, note)
 
 

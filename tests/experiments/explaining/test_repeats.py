@@ -1,11 +1,11 @@
-"""What is asked of several trials before anything was called."""
+"""What the other repeats of a trial tell of it."""
 
 from dataclasses import replace
 
 import numpy as np
 from tests.traces.attribution.cases import evidence, steady
 
-from toolablate.experiments.explaining.outset import with_outsets
+from toolablate.experiments.explaining.repeats import beside_repeats
 from toolablate.traces.analysis.attribution.evidence import Evidence
 
 
@@ -19,14 +19,15 @@ def trials(*names: str) -> list[Evidence]:
 
 
 def test_each_has_what_the_others_of_its_question_and_condition_were_asked() -> None:
-    one, other, third = with_outsets(trials("a", "b", "c"))
+    one, other, third = beside_repeats(trials("a", "b", "c"))
     assert one.outset == (0.0,) * 8 + (1.0,) * 8
     assert other.outset == (1.0,) * 16
+    assert one.repeats == (0.0, 0.0)
     assert sorted(third.outset) == sorted(one.outset)
 
 
 def test_another_question_condition_or_model_is_another_start() -> None:
     one, other, third = trials("a", "b", "c")
     apart = [one, replace(other, question="another"), replace(third, condition="another")]
-    assert [each.outset for each in with_outsets(apart)] == [(), (), ()]
-    assert with_outsets([one, replace(other, trajectory=None)])[0].outset == ()
+    assert [(each.outset, each.repeats) for each in beside_repeats(apart)] == [((), ())] * 3
+    assert beside_repeats([one, replace(other, trajectory=None)])[0].outset == ()
