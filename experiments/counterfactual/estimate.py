@@ -84,7 +84,7 @@ def refuse_too_dear(cost: float | None, max_cost: float | None) -> None:
         )
     raise InputError(
         f"--max-cost: this would cost about ${cost:.4g}, and ${max_cost:.4g} are allowed",
-        hint="ask for fewer --repeats, or allow more; nothing was spent",
+        hint="ask for fewer runs, or allow more; nothing was spent",
         code="too_dear",
     )
 
