@@ -91,9 +91,9 @@ def start_before(conversation: Sequence[Event], event: int, condition: Condition
         return Start(messages, before=before)
     if following.purpose == "ask":
         return Start(following.request.messages, before=before)
-    *asked, closing = following.request.messages
-    whole = all(message.content != LEFT_OUT for message in asked)
-    return Start(tuple(asked) if whole else messages, "final", limit=limit, closing=closing.content, before=before)
+    *sent, closing = following.request.messages
+    whole = all(message.content != LEFT_OUT for message in sent)
+    return Start(tuple(sent) if whole else messages, "final", limit=limit, closing=closing.content, before=before)
 
 
 def results_of(calls: Sequence[ToolRequest], events: Iterable[Event]) -> dict[int, str]:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from toolablate.experiments.attributing.case import Case, case_of
 from toolablate.experiments.scorer_names import scorer_meant
-from toolablate.traces.analysis.attribution.lot import is_chosen
+from toolablate.traces.analysis.attribution.lot import is_chosen, probability
 from toolablate.traces.analysis.attribution.signals import signals_of
 from toolablate.traces.analysis.ladder.arms import has_ladder
 from toolablate.traces.analysis.pairing import RIGHT, counts
@@ -36,30 +36,45 @@ def choose(
     models: Sequence[str] = (),
     conditions: Sequence[str] = (),
 ) -> tuple[ChosenTrial, ...]:
-    """Of the trials that have ended and are scored, by the names that tables show; all models and all conditions whose
-    tools speak for themselves where none is named. Raises InputError for names that are not there, where there is no
-    such trial, and for one of a script, which says its next line whatever it is asked."""
+    """Those of `candidates` on whom the lot falls. Raises InputError as that does, and for a trial of a script, which
+    says its next line whatever it is asked."""
+    question, model = lru_cache(maxsize=None)(store.question), lru_cache(maxsize=None)(store.model)
+    found = candidates(store, design, observed, models=models, conditions=conditions)
+    of_names = store.conditions_of(found)
+    return tuple(
+        _chosen(store, each, of_names[each.condition], question, model)
+        for each in found
+        if is_chosen(design, each.trial, each.value or 0.0)
+    )
+
+
+def candidates(
+    store: Store,
+    design: ReplayDesign,
+    observed: Iterable[Observation],
+    *,
+    models: Sequence[str] = (),
+    conditions: Sequence[str] = (),
+) -> tuple[Observation, ...]:
+    """Of the trials that have ended and are scored those that the design may choose, by the names that tables show; all
+    models and all conditions whose tools speak for themselves where none is named. Raises InputError for names that are
+    not there, and where there is no such trial."""
     seen = [each for each in observed if counts(each)]
     with_tools = {name: each for name, each in store.conditions_of(seen).items() if has_ladder(each)}
     _refuse_unknown("--model", models, {each.model for each in seen})
     _refuse_unknown("--condition", conditions, with_tools)
-    candidates = [
+    found = [
         each
         for each in seen
         if each.condition in (conditions or with_tools) and each.model in (models or (each.model,))
     ]
-    if not candidates:
+    if not found:
         raise InputError(
             f"{store.path} has no scored trial of a condition with tools",
             hint="toolablate run PLAN, with conditions such as 'none' and 'python'",
             code="no_trials",
         )
-    question, model = lru_cache(maxsize=None)(store.question), lru_cache(maxsize=None)(store.model)
-    return tuple(
-        _chosen(store, each, with_tools[each.condition], question, model)
-        for each in candidates
-        if is_chosen(design, each.trial, each.value or 0.0)
-    )
+    return tuple(each for each in found if probability(design, each.value or 0.0) > 0)
 
 
 def scorers_of(store: Store, design: ReplayDesign, run: str) -> tuple[str, ...]:

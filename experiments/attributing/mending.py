@@ -4,7 +4,6 @@ trial's own is, so that the loss of its form is not taken for anything else."""
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolablate.experiments.attributing.case import Case, ending_of
-from toolablate.experiments.attributing.choosing import ChosenTrial
 from toolablate.experiments.attributing.outcomes import Outcomes
 from toolablate.experiments.attributing.program import Asked, Purpose, PurposeKind, first_round, second_round_at_most
 from toolablate.traces.analysis.ladder import ladders
@@ -38,17 +37,14 @@ def closings_at_most(case: Case, design: ReplayDesign) -> tuple[Asked, ...]:
 
 
 def unparsed_arms(
-    chosen: Sequence[ChosenTrial], seen: Sequence[Observation], conditions: Mapping[str, Condition]
+    candidates: Sequence[Observation], seen: Sequence[Observation], conditions: Mapping[str, Condition]
 ) -> Iterator[str]:
-    """The ids of trials of the same questions and models, under the arms that the chosen ones are compared with, whose
-    answer could not be read. `conditions` has those of all trials by the names that these show."""
+    """The ids of trials of the same questions and models, under the arms that the candidates are compared with, whose
+    answer could not be read; also of candidates that are not chosen, since the levels of arms must not depend on the
+    lot. `conditions` has those of all trials by the names that these show."""
     of_ladders = {ladder.toolset: frozenset(ladder.arms.values()) - {ladder.toolset} for ladder in ladders(conditions)}
     bare = frozenset(name for name, condition in conditions.items() if not condition.tools)
-    arms = {
-        (each.seen.model, each.seen.question, arm)
-        for each in chosen
-        for arm in of_ladders.get(each.seen.condition, bare)
-    }
+    arms = {(each.model, each.question, arm) for each in candidates for arm in of_ladders.get(each.condition, bare)}
     return (
         each.trial
         for each in seen

@@ -34,15 +34,16 @@ class Refused:
 
 @dataclass(slots=True)
 class Rounds:
-    """The rounds of one attribution. `spent` is what those so far were thought to cost, in US dollars, None where that
-    is not known."""
+    """The rounds of one attribution. `estimated` is what those so far were thought to cost, in US dollars, None where
+    that is not known; `spent` what they did, where that is more."""
 
     store: Path
     plan: Path | None
     max_cost: float | None
     live: bool
     watcher: Watcher
-    spent: float | None = 0.0
+    estimated: float | None = 0.0
+    spent: float = 0.0
     stopped: bool = False
     _trials: set[str] = field(default_factory=set)
     _refused: dict[Job, InputError] = field(default_factory=dict)
@@ -63,8 +64,10 @@ class Rounds:
         batch = self._run(jobs)
         if batch is None:
             return
-        known = self.spent is not None and batch.estimated_usd is not None
-        self.spent = (self.spent or 0.0) + (batch.estimated_usd or 0.0) if known else None
+        thought = batch.estimated_usd
+        self.estimated = None if self.estimated is None or thought is None else self.estimated + thought
+        # An endpoint that does not report what it took would seem to cost nothing.
+        self.spent += max(batch.spent_usd, thought or 0.0)
         self.stopped = self.stopped or batch.launched.stopped
         self._trials.update(*(each.trials for each in batch.replayed))
 
@@ -106,7 +109,7 @@ class Rounds:
         return None
 
     def _to_spend(self) -> float | None:
-        return None if self.max_cost is None else max(0.0, self.max_cost - (self.spent or 0.0))
+        return None if self.max_cost is None else max(0.0, self.max_cost - self.spent)
 
     def _left(self, jobs: Sequence[Job]) -> list[Job]:
         return [job for job in dict.fromkeys(jobs) if job not in self._refused]

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from toolablate.experiments.attributing.bisecting import bisects, most_probes, searched
 from toolablate.experiments.attributing.case import Case
-from toolablate.experiments.attributing.choosing import ChosenTrial, choose, scorers_of
+from toolablate.experiments.attributing.choosing import ChosenTrial, candidates, choose, scorers_of
 from toolablate.experiments.attributing.mending import closing, closings_at_most, unparsed_arms, unparsed_replays
 from toolablate.experiments.attributing.nothing import nothing_found
 from toolablate.experiments.attributing.outcomes import Outcomes, flip_of, outcomes_of
@@ -23,6 +23,7 @@ from toolablate.experiments.attributing.program import (
     second_round_at_most,
 )
 from toolablate.experiments.attributing.rounds import Job, Refused, Rounds
+from toolablate.experiments.attributing.scorers import refuse_other_scorers
 from toolablate.experiments.comparing import observe
 from toolablate.experiments.counterfactual import Estimate
 from toolablate.experiments.counterfactual.estimate import refuse_too_dear
@@ -78,11 +79,13 @@ def attribute(
         with Store(rounds.store) as opened:
             seen = observe(opened, run=run, scorer=design.scorer or None)
             chosen = choose(opened, design, seen, models=models, conditions=conditions)
-            arms = tuple(unparsed_arms(chosen, seen, opened.conditions_of(seen)))
+            chooseable = candidates(opened, design, seen, models=models, conditions=conditions)
+            arms = tuple(unparsed_arms(chooseable, seen, opened.conditions_of(seen)))
             scorers = scorers_of(opened, design, run)
+            refuse_other_scorers(opened, [each.case.trial for each in chosen], scorers, rounds.plan)
         _run(rounds, _Chosen(design, chosen, arms, scorers))
     replays, missing = rounds.counts()
-    return Attributed(design, len(chosen), replays, missing, rounds.spent, rounds.refused, rounds.stopped)
+    return Attributed(design, len(chosen), replays, missing, rounds.estimated, rounds.refused, rounds.stopped)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,11 +39,13 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """`replayed` is in the order of what was wanted."""
+    """`replayed` is in the order of what was wanted. `spent_usd` is what was paid for replies that came now, judges'
+    among them, as far as their cost is known."""
 
     replayed: tuple[Replayed, ...]
     launched: Launched
     estimated_usd: float | None
+    spent_usd: float
 
 
 def replay_many(
@@ -98,7 +100,7 @@ async def _replay_many(asked: _Asked, watcher: Watcher) -> Batch:
     watcher.tell(told(estimate))
     refuse_too_dear(estimate.usd, asked.max_cost)
     if not groups:
-        return Batch((), _together(asked.store, ()), estimate.usd)
+        return Batch((), _together(asked.store, ()), estimate.usd, 0.0)
     cap = Cap(asked.max_cost, watcher)
     async with AsyncExitStack() as stack:
         ready = [await open_group(group, finished, stack, cap, live=asked.live) for group in groups]
@@ -106,7 +108,8 @@ async def _replay_many(asked: _Asked, watcher: Watcher) -> Batch:
         for each in ready:
             recorder.resume(each.world, each.planned.conditions, [entry.trial for entry in each.planned.trials])
         launched = _together(asked.store, [run async for run in _runs(ready, finished, recorder, cap.stop)])
-    return _batch(ready, estimate, launched)
+    spent = cap.spent + sum(work.cost_usd for work in launched.judges)
+    return Batch(_replayed(ready, estimate, launched), launched, estimate.usd, spent)
 
 
 async def _runs(
@@ -154,9 +157,9 @@ def _together(store: Path, runs: Sequence[Launched]) -> Launched:
     )
 
 
-def _batch(ready: Sequence[OpenedGroup], estimate: Estimate, launched: Launched) -> Batch:
+def _replayed(ready: Sequence[OpenedGroup], estimate: Estimate, launched: Launched) -> tuple[Replayed, ...]:
     taken = sorted((each for group in ready for each in group.taken), key=lambda each: each.place)
-    replayed = tuple(
+    return tuple(
         Replayed(
             each.parent.trial.id,
             each.condition,
@@ -166,4 +169,3 @@ def _batch(ready: Sequence[OpenedGroup], estimate: Estimate, launched: Launched)
         )
         for each in taken
     )
-    return Batch(replayed, launched, estimate.usd)

@@ -91,6 +91,22 @@ def test_a_larger_design_adds_replays_of_the_new_trials_alone(scored: Path) -> N
     assert done.chosen == 3 > len(trials) > 0
 
 
+def test_answers_of_arms_are_mended_whatever_the_lot(scored: Path) -> None:
+    # Its seed leaves the one trial out that is set against an arm without an answer.
+    some = next(
+        design
+        for design in (ReplayDesign(seed=seed, failures=0.5, successes=0, samples=1, rollouts=1) for seed in range(99))
+        if "q5" not in names(scored, design)
+    )
+    attribute(scored, some)
+    with Store(scored) as store:
+        unread = {
+            seen.trial for seen in store.observations() if seen.verdict == "unparsed" and seen.condition == "sham"
+        }
+        mended = store.counterfactuals()
+    assert [len(mended[trial]) for trial in unread] == [1]
+
+
 def test_names_keep_to_some_and_unknown_ones_are_refused(scored: Path) -> None:
     assert len(chosen_of(scored, ReplayDesign(successes=1), conditions=["python"], models=["m"])) == 6
     with pytest.raises(InputError, match="--model: no scored trials with tools are called 'gpt'") as caught:

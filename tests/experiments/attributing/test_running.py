@@ -1,6 +1,7 @@
 """Whole attributions by replay: real kernels, a real store, a model over HTTP that believes what it is shown."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.experiments.attributing.scenes import (
@@ -13,7 +14,7 @@ from tests.experiments.attributing.scenes import (
     swayed,
 )
 from tests.experiments.counterfactual.scenes import by_turn, endpoint_plan, run
-from tests.servers.chat_server import ChatServer, Status, reply
+from tests.servers.chat_server import ChatServer, Json, Status, Step, reply
 
 from toolablate.experiments.attributing.outcomes import belief_of, flip_of
 from toolablate.experiments.attributing.program import Purpose, first_round, probes
@@ -238,3 +239,25 @@ def test_round_two_is_left_out_where_it_would_be_too_dear_and_done_when_there_is
     assert purposes_in(store).keys() == {"probe", "closing", "set_aside", "rollout"}
     assert attribute(store, ALL, max_cost=of_round_one).refused == ()
     assert {"turning", "worth"} < purposes_in(store).keys()
+
+
+def test_what_round_one_costs_more_than_thought_is_not_spent_again(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(MISLED)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
+    case, before = case_in(store), len(chat_server.requests)
+    with Heard() as heard:
+        jobs = [(case.trial, asked) for asked in (*probes(case, ALL), *first_round(case, ALL))]
+        thought = Rounds(store, None, None, live=False, watcher=heard).estimate(jobs).usd
+    assert thought
+
+    def dear(request: dict[str, Any]) -> Step:
+        tokens = int(1e6 * thought / 16)
+        usage = {"prompt_tokens": tokens, "completion_tokens": 0, "total_tokens": tokens}
+        said = MISLED(request)
+        assert isinstance(said, Json)
+        return Json({**said.value, "usage": usage})
+
+    chat_server.answers(dear)
+    done = attribute(store, ALL, max_cost=2 * thought)
+    assert (len(chat_server.requests) - before) * thought / 16 > 1.5 * thought
+    assert done.stopped
