@@ -50,16 +50,16 @@ def tell(case: Case, toolset: str, story: Story, prior: Nats, rng: random.Random
     offered: Nats = {}
     match story:
         case "availability":
-            block = _padded(writer, NOTHING, most=2) if rng.random() < 0.5 else NOTHING
+            block = _padded(writer, NOTHING) if rng.random() < 0.5 else NOTHING
             offered = toward(prior, rng.choice(_wrong(case)), rng)
         case "budget":
             block = _too_long(writer, prior)
         case "tool_fault":
             # Nothing comes after it, for a call that works would make up for it.
             faulty = _faulty(writer, prior)
-            block = _at_most(TURNS - 1 - len(faulty.turns), _harmless(writer, rng.randint(0, 2))) + faulty
+            block = _of_turns(writer, _length(writer, faulty) - len(faulty.turns)) + faulty
         case _:
-            block = _padded(writer, _TOLD[story](writer, prior), most=4)
+            block = _padded(writer, _TOLD[story](writer, prior))
     if story in _MOVING and rng.random() < _ALSO_OFFERED:
         offered = toward(prior, rng.choice(_wrong(case)), rng, 0.25, 0.45)
     if rng.random() < 0.5:
@@ -86,12 +86,16 @@ def _harmless(writer: Writer, count: int) -> Block:
     return block
 
 
-def _padded(writer: Writer, block: Block, most: int) -> Block:
+def _length(writer: Writer, block: Block) -> int:
+    """How many turns a story takes within the budget: as many, whatever it is about."""
+    return max(len(block.turns), writer.rng.randint(2, TURNS - 1))
+
+
+def _padded(writer: Writer, block: Block) -> Block:
     """With harmless calls before and after, within the budget, or beyond it in vain."""
-    room = max(0, min(most, TURNS - 1 - len(block.turns)))
-    before = _at_most(room, _harmless(writer, writer.rng.randint(0, 2)))
-    after = _at_most(room - len(before.turns), _harmless(writer, writer.rng.randint(0, 2)))
-    padded = before + block + after
+    room = _length(writer, block) - len(block.turns)
+    before = writer.rng.randint(0, room)
+    padded = _of_turns(writer, before) + block + _of_turns(writer, room - before)
     if writer.rng.random() < _IN_VAIN:
         padded += _of_turns(writer, writer.rng.randint(TURNS, TURNS + 3) - len(padded.turns))
     return padded

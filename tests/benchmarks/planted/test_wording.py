@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from toolablate.benchmarks.planted import Half, Planted, compose, templates
+from toolablate.benchmarks.planted import TURNS, Half, Planted, compose, templates
 
 WORD = re.compile(r"[\u4e00-\u9fff]|[a-z]+|\d+")
 QUESTIONS = 1_500
@@ -92,6 +92,19 @@ def test_the_number_of_a_page_tells_nothing_of_what_it_does() -> None:
             expected, seen, of = expected + 1 / len(ordered), seen + (ordered[0] in moving), of + 1
     assert of > 100
     assert abs(seen - expected) < 5 * math.sqrt(expected)
+
+
+@pytest.mark.parametrize("toolset", ["code", "search"])
+def test_the_number_of_calls_within_the_budget_tells_no_cause(toolset: str) -> None:
+    """Beyond it, it tells how long a script is, which nobody sees."""
+    by_length: dict[int, Counter[str]] = defaultdict(Counter)
+    for each in compose("test", QUESTIONS):
+        turns = len(each.scene["scripts"][toolset]["turns"])
+        if 0 < turns < TURNS:
+            by_length[turns][cause(each, toolset)] += 1
+    every = sum(by_length.values(), Counter[str]())
+    right = sum(counts.most_common(1)[0][1] for counts in by_length.values()) / every.total()
+    assert right <= every.most_common(1)[0][1] / every.total() + 0.02
 
 
 def test_the_position_and_length_of_the_right_option_tell_nothing() -> None:
