@@ -13,8 +13,8 @@ from tests.traces.attribution_views.samples import explained, ledger, report
 from toolablate.experiments.attribution_view import Reason
 from toolablate.experiments.cli.attribute import command
 from toolablate.traces.analysis.attribution.ledger import Mechanism, Term
+from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.analysis.attribution.tables import attribution_json, explained_json, ledgers_csv
-from toolablate.traces.terminal.attribution.wording import account_name
 
 GUIDE = (Path(__file__).parents[2] / "docs/attribution.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)

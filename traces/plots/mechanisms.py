@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.traces.analysis.attribution.ledger import Account, Ledger
+from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.analysis.effect import LEVEL
 from toolablate.traces.errors import InputError
 from toolablate.traces.plots.files import as_text, write_figure
@@ -23,6 +24,7 @@ from toolablate.traces.plots.waterfall import (
     PANEL_INCHES,
     THICK,
     TOTAL,
+    frame,
 )
 
 if TYPE_CHECKING:
@@ -34,9 +36,9 @@ UNRESOLVED = "white"
 def draw_ledgers(ledgers: Sequence[Ledger], path: Path, *, simulated: Collection[str] = ()) -> None:
     """A panel for each ledger: models below each other, conditions side by side. `path` ends in .svg, .png or .pdf.
 
-    Whiskers are 95 % intervals of each mechanism; bars are pale where the Holm-corrected p-value is not below .05, or
-    questions are too few to say; what is unresolved is an outline. Raises InputError where there is nothing to draw or
-    the file cannot be written.
+    Whiskers are 95 % intervals of each mechanism, whose bar is pale where its Holm-corrected p-value is not below .05,
+    or it has none, or questions are too few to say; what is unresolved is an outline. Raises InputError where there is
+    nothing to draw or the file cannot be written.
     """
     if not ledgers:
         raise InputError("--plot: there is no effect to draw", code="no_ledger")
@@ -56,8 +58,8 @@ def draw_ledgers(ledgers: Sequence[Ledger], path: Path, *, simulated: Collection
             panel = panels[models.index(each.model)][conditions.index(each.condition)]
             _panel(panel, each, limits, simulated=each.model in simulated)
         figure.supxlabel(
-            "Points from no tools, with 95 % intervals. Pale: p (Holm) is not below .05, or too few questions."
-            " Outline: not resolved.",
+            "Points from no tools, with 95 % intervals. Pale: p (Holm) is not below .05, not tested, or too few"
+            " questions. Outline: not resolved.",
             fontsize="small",
             color=GREY,
         )
@@ -99,13 +101,9 @@ def _panel(axes: "Axes", ledger: Ledger, limits: tuple[float, float], *, simulat
             fontweight="bold" if row is ledger.effect else "normal",
         )
     axes.axvline(0, color="black", linewidth=0.9, zorder=0)
-    axes.set_yticks(range(len(rows)), [row.name.replace("_", " ") for row in rows])
-    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.set_yticks(range(len(rows)), [account_name(row.name) for row in rows])
     axes.set_xlim(limits)
-    axes.tick_params(axis="y", length=0, pad=9)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.grid(axis="x", color="#DDDDDD", linewidth=0.6, zorder=-1)
-    axes.set_axisbelow(True)
+    frame(axes, len(rows))
 
 
 def _bar(axes: "Axes", place: int, row: Account, start: float) -> None:
@@ -113,7 +111,8 @@ def _bar(axes: "Axes", place: int, row: Account, start: float) -> None:
         axes.barh(place, row.points, left=start, height=THICK, color=UNRESOLVED, edgecolor=GREY, zorder=2)
     else:
         colour = TOTAL if row.name == "effect" else GAIN if row.points > 0 else LOSS
-        sure = not row.small and row.p_holm is not None and row.p_holm < LEVEL
+        # The effect has no test here: `compare` has it, and its whisker says what is known of it.
+        sure = row.name == "effect" or (not row.small and row.p_holm is not None and row.p_holm < LEVEL)
         axes.barh(place, row.points, left=start, height=THICK, color=colour, alpha=1 if sure else PALE, zorder=2)
     if row.ci95 is not None:
         low, high = (start + end for end in row.ci95)

@@ -120,7 +120,6 @@ def _bar(axes: "Axes", row: int, step: Step, start: float, colour: str) -> None:
 
 def _labels(axes: "Axes", waterfall: Waterfall) -> None:
     axes.set_yticks(range(len(waterfall.steps)), _names(waterfall))
-    axes.set_ylim(len(waterfall.steps) - 0.4, -0.6)
     for row, step in enumerate(waterfall.steps):
         # Beside the panel, in the panel's own height: no bar or whisker can lie below it.
         axes.text(
@@ -134,6 +133,12 @@ def _labels(axes: "Axes", waterfall: Waterfall) -> None:
         )
     if waterfall.bounds:
         axes.axhline(len(waterfall.rungs) + 0.5, color=GREY, linewidth=0.6, linestyle=":")
+    frame(axes, len(waterfall.steps))
+
+
+def frame(axes: "Axes", rows: int) -> None:
+    """Of a panel whose rows go from the top down, a bar each."""
+    axes.set_ylim(rows - 0.4, -0.6)
     axes.tick_params(axis="y", length=0, pad=9)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.6, zorder=-1)

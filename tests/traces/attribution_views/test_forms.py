@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,9 +70,18 @@ def test_a_figure_says_what_the_ledger_says_and_is_the_same_each_time(tmp_path: 
     draw_ledgers(drawn, tmp_path / "b.svg", simulated=["m"])
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
     assert text == (tmp_path / "b.svg").read_text(encoding="utf-8")
+    assert "misled by computation" in text, "by the names of the page"
     for wanted in ("retrieval distraction", "unresolved", "$search$", "SIMULATED", "240 of 240 trials replayed"):
         assert wanted in text
     assert f"\u2212{abs(drawn[0].effect.points):.1f}" in text
+
+
+def test_the_effect_is_drawn_as_sure_as_its_whisker_says(tmp_path: Path) -> None:
+    account = ledger().effect
+    draw_ledgers([replace(ledger(), mechanisms=(replace(account, name="luck"),))], tmp_path / "a.svg")
+    bars = re.findall(r'style="fill: #(\w+)(; opacity: 0\.4)?"', (tmp_path / "a.svg").read_text(encoding="utf-8"))
+    assert ("999999", "") in bars
+    assert ("d55e00", "; opacity: 0.4") in bars
 
 
 def test_no_ledger_is_no_figure(tmp_path: Path) -> None:

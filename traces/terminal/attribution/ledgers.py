@@ -9,9 +9,9 @@ from rich.text import Text
 
 from toolablate.traces.analysis import Floor
 from toolablate.traces.analysis.attribution.ledger import Account, Ledger
+from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.terminal import numbers
-from toolablate.traces.terminal.attribution.wording import account_name
 from toolablate.traces.terminal.fitted import Column, Fitted, figures, words
 from toolablate.traces.terminal.numbers import SIGNIFICANT
 from toolablate.traces.terminal.plain import inert, one_line

@@ -16,13 +16,6 @@ class Apart:
 
 Said = str | Apart
 
-_ACCOUNTS: Mapping[str, str] = {
-    "computational_lock_in": "computational lock-in",
-    "computation_misled": "misled by computation",
-    "other_results": "results of other tools",
-    "format_loss": "format lost",
-    "use": "tools' use",
-}
 _MECHANISMS: Mapping[Mechanism, str] = {
     "lock_in": "computational lock-in",
     "format": "format lost",
@@ -35,11 +28,6 @@ _DISTRACTIONS: Mapping[Distraction, str] = {
     "over_engineering": "over-engineering",
 }
 _METHODS = {"trace": "by trace", "replay": "by replay", "judge": "by judge"}
-
-
-def account_name(name: str) -> str:
-    """Of a term or mechanism of a ledger."""
-    return _ACCOUNTS.get(name, name.replace("_", " "))
 
 
 def mechanism_name(mechanism: Mechanism) -> str:
