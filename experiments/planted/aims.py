@@ -59,6 +59,7 @@ def figures_of(score: PlantedScore) -> Iterator[Figure]:
         "calibration error (ECE)",
         score.calibration_error,
         at_most=MOST_CALIBRATION_ERROR if replay else None,
+        at_best=score.error_of_calibrated,
         percent=False,
     )
     yield Figure("pure churn blamed on tools", score.blamed, at_most=MOST_BLAMED if replay else None)

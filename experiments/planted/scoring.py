@@ -25,6 +25,7 @@ from toolablate.traces.analysis.attribution.proof import (
     cause_of,
     confusion,
     constant_step,
+    error_of_calibrated,
     f1_scores,
     guessed_f1,
     guessed_step,
@@ -89,6 +90,7 @@ class PlantedScore:
     guessed_step: float | None
     constant_step: float | None
     calibration_error: float | None
+    error_of_calibrated: float | None
     reliability: tuple[Bin, ...]
     blamed: float | None
     pure: int
@@ -161,6 +163,7 @@ def _score(
         guessed_step=guessed_step(falling),
         constant_step=constant_step(falling),
         calibration_error=calibration_error(verdicts),
+        error_of_calibrated=error_of_calibrated(verdicts, seed=seed),
         reliability=tuple(reliability(verdicts)),
         blamed=blamed(verdicts),
         pure=sum(each.pure for each in verdicts),

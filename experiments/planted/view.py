@@ -124,6 +124,7 @@ def _footnotes(score: PlantedScore) -> Iterator[str]:
     )
     yield "at best: whoever knows all beliefs and not the draw of the answer. majority: the commonest cause every time,"
     yield "and of steps the commonest place, from the start or from the end."
+    yield "ECE, at best: what chance alone makes of it where so many confidences are true."
     yield "norm: what exists taken for what is right, or an answer built up beyond need."
     yield "avail.: also calls that gave nothing, and prompts."
     yield (

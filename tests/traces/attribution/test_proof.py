@@ -15,6 +15,7 @@ from toolablate.traces.analysis.attribution.proof import (
     confusion,
     constant_step,
     covers,
+    error_of_calibrated,
     f1_scores,
     guessed_f1,
     guessed_step,
@@ -108,6 +109,18 @@ def test_confidences_that_are_true_have_next_to_no_calibration_error() -> None:
     error = calibration_error(found)
     assert error is not None
     assert error < 0.02
+
+
+def test_few_confidences_that_are_true_have_a_calibration_error_by_chance() -> None:
+    rng = random.Random(1)
+    few = [Verdict("churn", "churn", rng.uniform(0.4, 1)) for _ in range(100)]
+    by_chance, of_many = error_of_calibrated(few), error_of_calibrated(few * 25)
+    assert by_chance is not None
+    assert of_many is not None
+    assert 0.04 < by_chance < 0.15
+    assert of_many < by_chance / 3
+    assert error_of_calibrated([Verdict("churn", "churn", 1.0)] * 9) == 0
+    assert error_of_calibrated([Verdict("churn", None)]) is None
 
 
 def test_a_confidence_of_one_is_in_the_last_bin() -> None:

@@ -189,6 +189,18 @@ def calibration_error(verdicts: Iterable[Verdict]) -> float | None:
     return _share(math.fsum(each.verdicts * abs(each.confidence - each.right) for each in bins), total)
 
 
+def error_of_calibrated(verdicts: Iterable[Verdict], *, seed: int = 0) -> float | None:
+    """What chance alone makes of the calibration error of so many verdicts: its mean over 200 tries in which these
+    confidences are true."""
+    rng = random.Random(seed)  # noqa: S311 - a simulation, not a secret
+    sure = [each.confidence for each in verdicts if each.said is not None]
+    tries = (
+        calibration_error(Verdict("churn", "churn" if rng.random() < each else "own_error", each) for each in sure)
+        for _ in range(_GUESSES)
+    )
+    return math.fsum(error or 0.0 for error in tries) / _GUESSES if sure else None
+
+
 def share_error(found: Mapping[str, float], true: Mapping[str, float], names: Collection[str]) -> float:
     """The mean distance of a ledger's shares and the true ones, in points; a share that is not named is 0."""
     return math.fsum(abs(found.get(name, 0.0) - true.get(name, 0.0)) for name in names) / len(names)
