@@ -150,6 +150,15 @@ def test_a_trial_that_was_not_replayed_is_told_as_a_hypothesis_with_the_commands
     assert "What happens otherwise" not in text.replace("What would", "")
 
 
+def test_replays_that_no_label_rests_on_are_not_denied() -> None:
+    text = flat(shown(explanation(explained(evidence(chain=chain()), method="trace"))))
+    assert "7 of 8 right told to set aside" in text
+    assert "nothing was tried" not in text
+    assert "By trace or judge it is a hypothesis: replays have no part in it." in text
+    assert "some are missing, or the lot asked for last has not got it" in text
+    assert "Or this trial alone" not in text
+
+
 def test_a_right_trial_is_blamed_for_nothing_and_gains_are_told() -> None:
     found = evidence(
         score=right(), chain=chain(1.0, replay=Replay(rollouts=REPLAYED.rollouts, signals=frozenset({"retrieved"})))

@@ -118,7 +118,7 @@ def _why(told: Explanation) -> Iterator[str]:
         yield from _gains(explained.evidence)
     else:
         yield f"It is put down to {_sentence(explained.attribution)}."
-        yield from _grounds(explained.attribution)
+        yield from _grounds(explained.attribution, tried=explained.evidence.trajectory is not None)
     for other in (each for each in explained.hypotheses if each.mechanism != "unknown"):
         yield f"Or else {_sentence(other)}: {one_line(other.note) or 'a hypothesis'}."
     for diagnosis in explained.evidence.diagnoses:
@@ -145,14 +145,15 @@ def _sentence(attribution: Attribution) -> str:
     )
 
 
-def _grounds(attribution: Attribution) -> Iterator[str]:
+def _grounds(attribution: Attribution, *, tried: bool) -> Iterator[str]:
     if attribution.note:
         note = one_line(attribution.note, max_chars=400)
         yield f"{note[:1].upper()}{note[1:]}."
     if attribution.evidence:
         yield f"Evidence: {_events(attribution.evidence)}."
     if attribution.method != "replay":
-        yield "By trace or judge it is a hypothesis: nothing was tried otherwise."
+        why = "replays have no part in it" if tried else "nothing was tried otherwise"
+        yield f"By trace or judge it is a hypothesis: {why}."
 
 
 def _gains(evidence: Evidence) -> Iterator[str]:

@@ -39,6 +39,10 @@ def _is_open(attribution: Attribution | None) -> bool:
 
 
 def _unreplayed(told: Explanation) -> Iterator[Said]:
+    if told.explained.evidence.trajectory is not None:
+        yield "Which mechanism its replays speak for: some are missing, or the lot asked for last has not got it:"
+        yield Apart(f"toolablate attribute {_store(told)} --replay")
+        return
     yield "What would have been otherwise; a trial is replayed if the lot chooses it:"
     yield Apart(f"toolablate attribute {_store(told)} --replay")
     if told.explained.evidence.signals.calls:
