@@ -1,25 +1,20 @@
 """Has judges grade the answers of trials that have ended."""
 
-import asyncio
-import math
 import random
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from toolablate.agents import ModelSource, RetryPolicy
-from toolablate.agents.asking import ask
-from toolablate.agents.pacing import LetGo
 from toolablate.benchmarks import Judge
 from toolablate.experiments.judge_costs import JudgeCosts
-from toolablate.experiments.judge_queue import GivenUp, JudgeQueue, JudgeWork
-from toolablate.experiments.runner import StopSwitch, as_internal, first_error
+from toolablate.experiments.judge_queue import JudgeQueue, JudgeWork
+from toolablate.experiments.judge_workers import JudgeCalls, JudgeWorkers
+from toolablate.experiments.runner import StopSwitch
 from toolablate.experiments.scoring import Scorers
 from toolablate.experiments.trials import Design, PlannedTrial
 from toolablate.experiments.watcher import Watcher
-from toolablate.traces.errors import ToolablateError
-from toolablate.traces.records import JudgeCall, ModelRequest, OpenAIModel, Score
+from toolablate.traces.records import Score
 from toolablate.traces.store import Recorder, Store
 
 
@@ -124,32 +119,14 @@ class Gradings:
             self._queues.setdefault(name, JudgeQueue(name, self._costs[name])).add(grading)
         self._watcher.grading(len(wanted))
         with Store(self._recorder.path) as opened:
-            try:
-                async with asyncio.TaskGroup() as group:
-                    for queue in filter(lambda queue: queue.waiting, self._queues.values()):
-                        concurrency = queue.waiting[0].judge.model.concurrency
-                        for _ in range(min(concurrency, len(queue.waiting))):
-                            group.create_task(self._work(queue, opened))
-            except* ToolablateError as errors:
-                raise first_error(errors) from None
+            workers: JudgeWorkers[Grading] = JudgeWorkers(
+                lambda each: self._outcome(each, opened), lambda: self._stop.stopped, self._watcher
+            )
+            await workers.run(self._queues.values(), lambda each: each.judge.model.concurrency)
 
-    async def _work(self, queue: JudgeQueue[Grading], store: Store) -> None:
-        while queue.waiting and not self._stop.stopped:
-            grading = queue.waiting.popleft()
-            try:
-                score, asked = await self._grade(grading, store)
-            except LetGo:
-                return
-            except ToolablateError as error:
-                if error.boundary == "store":
-                    raise
-                self._note(queue, error)
-            except Exception as error:  # noqa: BLE001 - what a judge wrote must not be able to end a run
-                self._note(queue, as_internal(error))
-            else:
-                lacking = score.reason if score.verdict == "unscored" else None
-                self._watcher.graded(made=lacking is None)
-                self._tell(queue, queue.ended(lacking, asked=asked))
+    async def _outcome(self, grading: Grading, store: Store) -> tuple[str | None, bool]:
+        score, asked = await self._grade(grading, store)
+        return score.reason if score.verdict == "unscored" else None, asked
 
     async def _grade(self, grading: Grading, store: Store) -> tuple[Score, bool]:
         """The score, and whether the judge was asked for it: what another process has graded meanwhile is left as it
@@ -159,8 +136,8 @@ class Gradings:
             question = store.question(trial.question)
             made = _of_twin(store, trial.id, judge)
             if made is None:
-                calls = _Calls(grading, self._sources[judge.model.name], self._retry)
-                score = await judge.grade(question, trial.id, store.trace(trial.id).answer, calls.ask)
+                answer = store.trace(trial.id).answer
+                score = await judge.grade(question, trial.id, answer, self._calls(grading).ask)
             else:
                 score = made
             score = score.model_copy(update={"target": question.key_identity()})
@@ -168,37 +145,10 @@ class Gradings:
                 return score, made is None
         return standing, False
 
-    def _note(self, queue: JudgeQueue[Grading], error: ToolablateError) -> None:
-        self._watcher.graded(made=False)
-        self._tell(queue, queue.failed(error))
-
-    def _tell(self, queue: JudgeQueue[Grading], given_up: GivenUp | None) -> None:
-        if given_up is not None:
-            self._watcher.judge_given_up(queue.judge, given_up.count, given_up.reason)
-
-
-class _Calls:
-    """What one grading asks of its judge's model."""
-
-    def __init__(self, grading: Grading, source: ModelSource, retry: RetryPolicy) -> None:
+    def _calls(self, grading: Grading) -> JudgeCalls:
         judge, planned = grading.judge, grading.planned
         # By this number recorded replies are told apart that were asked for in the same words. Who gave the same answer
         # to a question is given the same grade, whatever the condition and the repeat, or the judge's moods would pass
         # for effects; a re-grading, which is to show those moods, has replies of its own.
-        self._chat = source.session(planned.question, planned.condition, judge.again)
-        self._price = judge.model.price if isinstance(judge.model, OpenAIModel) else None
-        self._rng = random.Random(f"{planned.trial.id} {judge.name}")  # noqa: S311 - jitter, not a secret
-        self._retry = retry
-
-    async def ask(self, request: ModelRequest) -> JudgeCall:
-        """For one request the model's own `timeout_seconds` hold. Raises ModelError."""
-        asked = await ask(
-            self._chat,
-            request,
-            retry=self._retry,
-            seconds=math.inf,
-            price=self._price,
-            rng=self._rng,
-            clock=time.monotonic,
-        )
-        return JudgeCall(request=request, reply=asked.reply, cost_usd=asked.cost_usd)
+        chat = self._sources[judge.model.name].session(planned.question, planned.condition, judge.again)
+        return JudgeCalls(chat, judge.model, self._retry, seed=f"{planned.trial.id} {judge.name}")

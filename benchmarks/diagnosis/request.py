@@ -7,8 +7,7 @@ can close the marks.
 
 from toolablate.benchmarks.diagnosis.case import Case, Part
 from toolablate.benchmarks.diagnosis.wording import Fault, Words, words_for
-from toolablate.benchmarks.judging.reading import after_thoughts
-from toolablate.benchmarks.judging.request import CODE_DIGITS, MAX_QUOTED_CHARS
+from toolablate.benchmarks.judging.request import CODE_DIGITS, with_note
 from toolablate.traces.records import Message, ModelReply, ModelRequest, digest_json
 
 QUESTION_CHARS = 20_000
@@ -44,16 +43,7 @@ def request_of(case: Case) -> ModelRequest:
 def asked_again(request: ModelRequest, reply: ModelReply, fault: Fault, language: str) -> ModelRequest:
     """The request with the judge's reply to it and what is wrong with that."""
     words = words_for(language)
-    note = words.again.format(fault=words.faults[fault])
-    said = after_thoughts(reply.message.content)
-    if said:
-        quoted = said if len(said) <= MAX_QUOTED_CHARS else f"[...] {said[-MAX_QUOTED_CHARS:]}"
-        turns = (Message(role="assistant", content=quoted), Message(role="user", content=note))
-        return request.model_copy(update={"messages": (*request.messages, *turns)})
-    # Endpoints refuse an empty message, and some two of one role after each other.
-    *others, last = request.messages
-    longer = last.model_copy(update={"content": f"{last.content}\n\n{note}"})
-    return request.model_copy(update={"messages": (*others, longer)})
+    return with_note(request, reply, words.again.format(fault=words.faults[fault]))
 
 
 def _ends(parts: tuple[Part, ...]) -> tuple[tuple[Part, ...], tuple[Part, ...]]:

@@ -33,7 +33,11 @@ def row_request(prompt: JudgePrompt, answer: str) -> ModelRequest:
 def asked_again(request: ModelRequest, reply: ModelReply, fault: Fault, question: Question) -> ModelRequest:
     """The request with the judge's reply to it and what is wrong with that."""
     words = words_for(question.language)
-    note = words.again.format(fault=words.faults[fault])
+    return with_note(request, reply, words.again.format(fault=words.faults[fault]))
+
+
+def with_note(request: ModelRequest, reply: ModelReply, note: str) -> ModelRequest:
+    """The request with the judge's reply to it, without its thoughts and no longer than need be, and our note."""
     said = after_thoughts(reply.message.content)
     if said:
         quoted = said if len(said) <= MAX_QUOTED_CHARS else f"[...] {said[-MAX_QUOTED_CHARS:]}"

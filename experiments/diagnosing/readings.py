@@ -1,22 +1,18 @@
 """Judges read failures, side by side; each diagnosis is entered as it comes."""
 
-import asyncio
 import math
 import random
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.agents import ModelSource, RetryPolicy
-from toolablate.agents.asking import ask
-from toolablate.agents.pacing import LetGo
 from toolablate.benchmarks.diagnosis import FailureJudge
 from toolablate.experiments.judge_costs import JudgeCosts
-from toolablate.experiments.judge_queue import GivenUp, JudgeQueue, JudgeWork
-from toolablate.experiments.runner import StopSwitch, as_internal, first_error
+from toolablate.experiments.judge_queue import JudgeQueue, JudgeWork
+from toolablate.experiments.judge_workers import JudgeCalls, JudgeWorkers
+from toolablate.experiments.runner import StopSwitch
 from toolablate.experiments.watcher import Watcher
-from toolablate.traces.errors import ToolablateError
-from toolablate.traces.records import Condition, Diagnosis, JudgeCall, ModelRequest, OpenAIModel, Question
+from toolablate.traces.records import Condition, Diagnosis, Question
 from toolablate.traces.store import Recorder, Store
 
 
@@ -85,32 +81,18 @@ class Readings:
             self._queues[reading.judge.model.name].add(reading)
         self._watcher.grading(len(wanted), "read")
         with Store(self._recorder.path) as opened:
-            try:
-                async with asyncio.TaskGroup() as group:
-                    for queue in filter(lambda queue: queue.waiting, self._queues.values()):
-                        concurrency = queue.waiting[0].judge.model.concurrency
-                        for _ in range(min(concurrency, len(queue.waiting))):
-                            group.create_task(self._work(queue, opened))
-            except* ToolablateError as errors:
-                raise first_error(errors) from None
+            workers: JudgeWorkers[Reading] = JudgeWorkers(
+                lambda each: self._outcome(each, opened), lambda: self._is_over, self._watcher
+            )
+            await workers.run(self._queues.values(), lambda each: each.judge.model.concurrency)
 
-    async def _work(self, queue: JudgeQueue[Reading], store: Store) -> None:
-        while queue.waiting and not self._stop.stopped and not self.is_spent:
-            reading = queue.waiting.popleft()
-            try:
-                diagnosis, asked = await self._read(reading, store)
-            except LetGo:
-                return
-            except ToolablateError as error:
-                if error.boundary == "store":
-                    raise
-                self._note(queue, error)
-            except Exception as error:  # noqa: BLE001 - what a judge wrote must not be able to end a run
-                self._note(queue, as_internal(error))
-            else:
-                lacking = diagnosis.reason if diagnosis.error_type is None else None
-                self._watcher.graded(made=lacking is None)
-                self._tell(queue, queue.ended(lacking, asked=asked))
+    @property
+    def _is_over(self) -> bool:
+        return self._stop.stopped or self.is_spent
+
+    async def _outcome(self, reading: Reading, store: Store) -> tuple[str | None, bool]:
+        diagnosis, asked = await self._read(reading, store)
+        return diagnosis.reason if diagnosis.error_type is None else None, asked
 
     async def _read(self, reading: Reading, store: Store) -> tuple[Diagnosis, bool]:
         """The diagnosis, and whether the judge was asked for it: what another process has made meanwhile is left as it
@@ -118,40 +100,12 @@ class Readings:
         made = standing(store, reading.trial, reading.judge)
         if made is not None:
             return made, False
-        calls = _Calls(reading, self._sources[reading.judge.model.name], self._retry)
-        events = store.trace(reading.trial).events
+        events, calls = store.trace(reading.trial).events, self._calls(reading)
         diagnosis = await reading.judge.diagnose(reading.question, reading.trial, events, calls.ask)
         await self._recorder.diagnose([diagnosis])
         return diagnosis, True
 
-    def _note(self, queue: JudgeQueue[Reading], error: ToolablateError) -> None:
-        self._watcher.graded(made=False)
-        self._tell(queue, queue.failed(error))
-
-    def _tell(self, queue: JudgeQueue[Reading], given_up: GivenUp | None) -> None:
-        if given_up is not None:
-            self._watcher.judge_given_up(queue.judge, given_up.count, given_up.reason)
-
-
-class _Calls:
-    """What one reading asks of its judge's model."""
-
-    def __init__(self, reading: Reading, source: ModelSource, retry: RetryPolicy) -> None:
+    def _calls(self, reading: Reading) -> JudgeCalls:
         model = reading.judge.model
-        self._chat = source.session(reading.question, reading.condition, 0)
-        self._price = model.price if isinstance(model, OpenAIModel) else None
-        self._rng = random.Random(f"{reading.trial} {reading.judge.name}")  # noqa: S311 - jitter, not a secret
-        self._retry = retry
-
-    async def ask(self, request: ModelRequest) -> JudgeCall:
-        """For one request the model's own `timeout_seconds` hold. Raises ModelError."""
-        asked = await ask(
-            self._chat,
-            request,
-            retry=self._retry,
-            seconds=math.inf,
-            price=self._price,
-            rng=self._rng,
-            clock=time.monotonic,
-        )
-        return JudgeCall(request=request, reply=asked.reply, cost_usd=asked.cost_usd)
+        chat = self._sources[model.name].session(reading.question, reading.condition, 0)
+        return JudgeCalls(chat, model, self._retry, seed=f"{reading.trial} {reading.judge.name}")
