@@ -10,7 +10,7 @@ from toolablate.agents.spending import estimated_tokens
 from toolablate.experiments.counterfactual.parent import Parent
 from toolablate.experiments.counterfactual.taking_up import TakenUp
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Budget, ModelCall, OpenAIModel, Price
+from toolablate.traces.records import Budget, Message, ModelCall, ModelRequest, OpenAIModel, Price
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +90,18 @@ def refuse_too_dear(cost: float | None, max_cost: float | None) -> None:
 
 
 def _one_request(price: Price | None, asked: Sequence[ModelCall], start: Start) -> float | None:
+    """By the tokens that the next recorded request had for its length, since scripts and tokenizers differ, and with as
+    long a reply as the last one."""
     if price is None:
         return None
-    last = asked[-1]
-    said = sum(len(message.content) for message in start.messages) // 4
-    taken = start.taken
-    read = max(said, estimated_tokens(taken) if taken else 0)
-    wrote = last.reply.usage.output_tokens or len(last.reply.message.content) // 4
+    before = sum(isinstance(each, ModelCall) for each in start.before)
+    like = asked[min(before, len(asked) - 1)]
+    messages = (*start.messages, Message(role="user", content=start.closing))
+    read = estimated_tokens(ModelRequest(messages=messages, tools=like.request.tools))
+    if like.reply.usage.input_tokens is not None:
+        read = round(read * like.reply.usage.input_tokens / max(1, estimated_tokens(like.request)))
+    last = asked[-1].reply
+    wrote = last.usage.output_tokens or len(last.message.content) // 4
     rates = rates_of(price, read)
     return (read * rates.input + wrote * rates.output) / 1e6
 

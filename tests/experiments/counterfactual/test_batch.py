@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.experiments.counterfactual.scenes import (
@@ -20,7 +21,7 @@ from tests.experiments.counterfactual.scenes import (
 )
 from tests.experiments.judged import grades, judge_at, judged_plan
 from tests.experiments.plans import wait_for
-from tests.servers.chat_server import ChatServer, Hang, reply
+from tests.servers.chat_server import ChatServer, Hang, Json, Step, reply
 
 from toolablate.experiments import Wanted, estimate_many, replay_many, world
 from toolablate.traces.errors import InputError
@@ -158,6 +159,22 @@ def test_what_costs_more_than_was_thought_is_not_gone_on_with(computed: Path, ch
     assert 0 < batch.launched.missing < 60
     chat_server.answers(by_turn(LAST))
     assert replay_many(computed, wanted).launched.missing == 0
+
+
+def test_a_probe_is_estimated_by_the_tokens_that_its_model_counts(chat_server: ChatServer, tmp_path: Path) -> None:
+    def counted(request: dict[str, Any]) -> Step:
+        # As for Chinese: a token for each character, and a hundred for the tools.
+        read = 100 + sum(len(each["content"] or "") for each in request["messages"])
+        usage = {"prompt_tokens": read, "completion_tokens": 5, "total_tokens": read + 5}
+        said = by_turn(code("print('x' * 2000)"), LAST)(request)
+        assert isinstance(said, Json)
+        return Json({**said.value, "usage": usage})
+
+    chat_server.answers(counted)
+    store = run(endpoint_plan(tmp_path, chat_server))
+    batch = replay_many(store, [Wanted(trial_of(store), event, AnswerNow()) for event in (0, 2, 3)])
+    assert batch.estimated_usd
+    assert 0.9 * batch.spent_usd < batch.estimated_usd < 1.1 * batch.spent_usd
 
 
 def test_what_judges_take_is_in_the_estimate(chat_server: ChatServer, tmp_path: Path) -> None:
