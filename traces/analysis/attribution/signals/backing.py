@@ -11,12 +11,13 @@ from toolablate.traces.analysis.attribution.signals.records import Answered, Bac
 from toolablate.traces.analysis.attribution.signals.steps import Call, Steps
 
 _CLAIMS = re.compile(
-    r"\b(?:than|best|better|worst|worse|first|top|most|least|fewest|fewer|small(?:er|est)|larg(?:er|est)|low(?:er|est)"
-    r"|high(?:er|est)|fast(?:er|est)|cheap(?:er|est)|superior|optimal|outperform\w*|beats?|wins?|won|right|correct|true"
-    r"|proven?|preferred|recommend\w*|should|must|reduces?d?|improves?d?|increases?d?|decreases?d?)\b|\d\s?%"
-    r"|最|第一|优于|胜|更[好大小高低多少快优]|[高低多少]于|正确|减少|降低|提高|推荐|建议|应当|应该|必须",
+    r"\b(?:than|best|better|first\s(?:by|in|among|of|place)|most|least|fewest|fewer|small(?:er|est)|larg(?:er|est)|low(?:er|est)"
+    r"|high(?:er|est)|fast(?:er|est)|cheap(?:er|est)|superior|optimal|outperform\w*|beats?|wins?|won|correct|proven?|preferred"
+    r"|recommended)\b|最|第一|优于|胜|更[好大小高低多少快优]|[高低多少]于|正确|推荐",
     re.IGNORECASE,
 )
+"""Comparisons and verdicts. What should be done, and in which order, manuals say of whatever they describe."""
+
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n+")
 _TELLING = 6
 """Characters of an answer that are not met by chance; of a script that writes no blanks fewer are enough."""
