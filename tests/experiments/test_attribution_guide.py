@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from click.testing import CliRunner
 from tests.experiments.conftest import Cli
 from tests.traces.attribution_views.samples import explained, ledger, report
 
 from toolablate.experiments.attribution_view import Reason
+from toolablate.experiments.cli import group
 from toolablate.experiments.cli.attribute import command
 from toolablate.traces.analysis.attribution.ledger import Mechanism, Term
 from toolablate.traces.analysis.attribution.naming import account_name
@@ -26,7 +28,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.mark.timeout(300)
 def test_every_command_of_the_guide_works_on_its_plan(cli: Cli, tmp_path: Path) -> None:
-    (plan,), (commands,) = blocks("toml"), blocks("sh")
+    (plan,), (commands, *_) = blocks("toml"), blocks("sh")
     (tmp_path / "plan.toml").write_text(plan, encoding="utf-8")
     trial = ""
     for line in commands.splitlines():
@@ -39,6 +41,13 @@ def test_every_command_of_the_guide_works_on_its_plan(cli: Cli, tmp_path: Path) 
             trial = next(each["trial"][:10] for each in found if each["attribution"])
             assert trial in told.stdout
     assert (tmp_path / "ledgers.csv").read_text(encoding="utf-8").startswith("model,simulated,condition,kind,name")
+
+
+def test_every_command_and_option_of_the_guide_is_there() -> None:
+    for line in "".join(blocks("sh")).splitlines():
+        _, *arguments = shlex.split(line)
+        told = CliRunner().invoke(group, [*arguments, "--help"])
+        assert told.exit_code == 0, f"{line}\n{told.output}"
 
 
 def test_the_guide_names_every_term_and_mechanism() -> None:
