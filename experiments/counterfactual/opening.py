@@ -1,6 +1,6 @@
 """What the tools of a trial that is taken up again stand on: the plan's world, as far as it may be asked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +33,8 @@ from toolablate.tools.donors import Donors
 from toolablate.tools.interventions import Setting
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, InterventionUse
+
+_LOOKED_UP: Mapping[str | None, LookupKind] = {"search": "search", "pages": "page"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,9 @@ class ReplayWorld:
     recorded: frozenset[str | None]
 
     def open_tools(self, parent: Parent, condition: Condition) -> OpenedTools:
-        uses = [use for use in expanded_uses(condition.tools) if resource_of(use) in {*self.asked, "search", "pages"}]
+        # Those that may not be asked still say which calls do not fit them, as they did in the record.
+        at_rest = {*self.asked, "search", "pages", None}
+        uses = [use for use in expanded_uses(condition.tools) if resource_of(use) in at_rest]
         guard = guard_for(parent.question, self.plan.web)
         files = work_files(parent.question, self.plan.questions.files_folder)
         opened = [self._as_allowed(each) for each in open_tools(uses, self.resources, files, guard)]
@@ -108,7 +112,7 @@ class ReplayWorld:
     def _as_allowed(self, opened: OpenedTool) -> OpenedTool:
         if opened.resource in self.asked:
             return opened
-        kind: LookupKind = "search" if opened.resource == "search" else "page"
+        kind = _LOOKED_UP.get(opened.resource, "mcp")
         return replace(opened, tool=UnrecordedTool(opened.tool.spec, kind, opened.tool))
 
 

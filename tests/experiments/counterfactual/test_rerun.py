@@ -162,7 +162,8 @@ def test_draws_of_interventions_are_those_of_the_record_wherever_it_is_taken_up(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
     both = reply("", ("double", {"number": 1}), ("python", {"code": "print('both')"}))
-    steps = [double(2), code("print('a')"), both, double(3), code("print('b')"), code("print('c')")]
+    unfit = reply("", ("double", {"bad": 1}))
+    steps = [unfit, double(2), code("print('a')"), both, double(3), code("print('b')"), code("print('c')")]
     chat_server.answers(by_turn(*steps, reply("Answer: 4")))
     often = ", interventions = [{ name = 'fail', options = { rate = 0.5 } }]"
     store = run(endpoint_plan(tmp_path, chat_server, conditions=own_tool(tmp_path, DOUBLE, "'python', ", often)))
