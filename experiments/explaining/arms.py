@@ -64,14 +64,14 @@ class Ladders:
         same_words = not (self._conditions[seen.condition].prompt or self._conditions[arms["none"]].prompt)
         return Arms(
             none=none,
-            scaffold=bare if same_words else self._mended(seen, "scaffold"),
-            offered=self._mended(seen, "offered"),
-            sham=self._mended(seen, "sham"),
-            placebo=self._mended(seen, "placebo"),
+            scaffold=(bare if same_words else self._mended(seen, "scaffold")) or (),
+            offered=self._mended(seen, "offered") or (),
+            sham=self._mended(seen, "sham") or (),
+            placebo=self._mended(seen, "placebo") or (),
             bare=bare if bare != none else (),
         )
 
-    def _mended(self, seen: Observation, kind: ArmKind) -> Scores:
+    def _mended(self, seen: Observation, kind: ArmKind) -> Scores | None:
         return self._mending.of_trials(self._of(seen, kind))
 
     def _of(self, seen: Observation, kind: ArmKind) -> list[Observation]:

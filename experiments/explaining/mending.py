@@ -23,9 +23,12 @@ class Mending:
     def unmended(self) -> int:
         return sum(value is None for value in self._known.values())
 
-    def of_trials(self, trials: Iterable[Observation]) -> Scores:
-        """Of those that count."""
-        return tuple(self._mended(each.trial, each.value or 0.0, each.verdict) for each in trials if counts(each))
+    def of_trials(self, trials: Iterable[Observation]) -> Scores | None:
+        """Of those that count; None where some lost their format and none was asked for again: what they would score
+        is not known."""
+        known = [each for each in trials if counts(each)]
+        scores = tuple(self._mended(each.trial, each.value or 0.0, each.verdict) for each in known)
+        return None if any(self._known.get(each.trial, 0.0) is None for each in known) else scores
 
     def of_replays(self, replays: Iterable[Counterfactual]) -> Scores:
         """Of those that have a score."""

@@ -125,6 +125,20 @@ def test_formats_are_mended_at_every_level_and_lost_once(chat_server: ChatServer
     assert points(gathered) == {"format_loss": pytest.approx(-100)}
 
 
+def test_formats_that_nobody_asked_for_again_are_no_other_term(chat_server: ChatServer, tmp_path: Path) -> None:
+    silent = swayed(["print(5)"], lambda _: False, form="I am sure of it.")
+
+    def decide(request: dict[str, Any]) -> Any:
+        return (silent if request.get("tools") else SOUND)(request)
+
+    conditions = "['none', 'scaffold', 'python:offered', 'python:sham', 'python:placebo', 'python']"
+    store = store_of(chat_server, tmp_path, decide, conditions)
+    gathered = explained(store)
+    arms = only(gathered).evidence.chain.arms
+    assert (arms.none, arms.offered, arms.sham, arms.placebo) == ((1.0,), (), (), ())
+    assert points(gathered) == {"unresolved": pytest.approx(-100)}
+
+
 def test_a_format_that_is_lost_without_tools_too_is_no_loss_by_tools(chat_server: ChatServer, tmp_path: Path) -> None:
     silent = swayed(["print(5)"], lambda _: False, form="I am sure of it.")
 

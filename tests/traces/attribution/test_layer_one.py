@@ -177,12 +177,11 @@ def test_luck_needs_trials_without_tools_that_differ() -> None:
     assert label(read(*ADOPTED), bare=steady).confidence == pytest.approx(0.6)
 
 
-def test_where_nothing_speaks_for_a_tool_it_is_luck_as_far_as_few_trials_leave_room_for_it() -> None:
+def test_where_nothing_speaks_for_a_tool_and_nothing_for_chance_nobody_knows() -> None:
     signals = read(*searched("gas", "1. Trees\n   Trees are tall."), *ended("Answer: C"))
     steady = bare("Answer: A", is_right=True)
-    found = label(signals, bare=[steady] * 2)
-    assert (found.mechanism, found.confidence) == ("luck", 0.25)
-    assert label(signals, bare=[steady] * 8).mechanism == "unknown"
+    assert label(signals, bare=[steady] * 2).mechanism == "unknown"
+    assert label(signals, bare=[steady, bare("Answer: C", is_right=False)]).mechanism == "luck"
 
 
 def test_retrieval_is_told_with_how_it_drew_the_model_away() -> None:

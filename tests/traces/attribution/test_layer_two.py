@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.traces.attribution.cases import CELL, FLAKY, PAGE, evidence, steady, worlds
-from tests.traces.attribution.stories import ended, read, right, wrong
+from tests.traces.attribution.stories import ended, ran, read, right, wrong
 
 from toolablate.traces.analysis.attribution.evidence import Evidence, Turning
 from toolablate.traces.analysis.attribution.layer_one import Bare
@@ -130,6 +130,21 @@ def test_code_whose_results_do_not_matter_is_a_lock_in_only_where_setting_it_asi
     assert label(replace(each, set_aside=(0.0,) * 8)).mechanism == "calling"
     assert label(replace(each, flip=None)).mechanism == "lock_in"
     assert label(replace(each, flip=None, set_aside=(0.0,) * 8)).mechanism == "calling"
+
+
+def test_code_that_says_nothing_of_the_answer_is_a_call_like_any_other() -> None:
+    each = drawn("commits")
+    idle = read(*ran("print('ok')", "ok"), *ended("Answer: B"))
+    assert label(replace(each, signals=idle)).mechanism == "calling"
+    assert label(replace(each, signals=idle, flip=None)).mechanism == "calling"
+
+
+def test_results_of_a_tool_of_ones_own_are_no_search() -> None:
+    each = drawn("search")
+    other: frozenset[ToolKind] = frozenset({"other"})
+    replayed = replace(each.chain.replay or Replay(), rollouts={NONE: (0.0,) * 4, other: (1.0,) * 4})
+    found = label(replace(each, chain=replace(each.chain, tools=other, replay=replayed), trajectory=None, flip=None))
+    assert (found.mechanism, found.distraction) == ("other_results", None)
 
 
 def test_results_that_are_worth_less_than_nothing_are_the_evidence_where_no_fall_was_found() -> None:

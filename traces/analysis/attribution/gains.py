@@ -15,10 +15,17 @@ from toolablate.traces.analysis.pairing import RIGHT, mean
 FOUND: dict[ToolKind, Signal] = {"code": "computed", "search": "retrieved"}
 
 
+def computes_an_answer(signals: Signals) -> bool:
+    """Whether code speaks for the answer at all: it looks at finitely many cases of a general question, or gave what
+    the model answers. Code that does neither is a call like any other."""
+    adopted = signals.adoption
+    return bool(signals.reformulation.checks) or (adopted is not None and adopted.form == "code")
+
+
 def is_locked_in(flip: Flip | None, steps: Sequence[int], signals: Signals, set_aside: Scores) -> bool:
-    """Whether the belief falls for good at code or what it gave, and is nearer to what it was before once the
-    computation is set aside."""
-    if flip is None or not set_aside:
+    """Whether the belief falls for good at code or what it gave, which speaks for the answer, and is nearer to what it
+    was before once the computation is set aside."""
+    if flip is None or not set_aside or not computes_an_answer(signals):
         return False
     fall = fall_at(flip, steps, signals.calls)
     return fall.kinds == {"code"} and mean(set_aside) > (flip.before + flip.level) / 2

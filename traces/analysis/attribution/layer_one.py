@@ -10,15 +10,15 @@ tool_fault            a tool failed, not the model's own code, and never worked 
 lock_in               code looks at finitely many cases of a general question, and the answer is in its results; less
                       so, an answer that is a program's result, or that changed after one
 retrieval_distraction the answer was found in search results or a page, or changed after one, or is in their words
+other_results         the same of what any other tool gave
 calling               tools were called and gave nothing of their own
 availability          tools were offered and none was called
 prompt                no tools at all, and the condition has words of its own
 
 What trials without tools show comes on top. Where some of them are wrong as well, this one may be wrong by the same
 chance: `luck` is as sure as the share of them that is wrong, and every other confidence is lowered to what is left. It
-is never said without such trials that differ from each other, unless nothing in the trace speaks for a tool: then it is
-as sure as so few trials leave room for a wrong one (the rule of succession). An answer that one of them gave as well is
-half as surely a tool's. Where none of them is right, no tool need have done it: `own_error`.
+is never said without such trials that differ from each other. An answer that one of them gave as well is half as surely
+a tool's. Where none of them is right, no tool need have done it: `own_error`.
 
 Where there are other repeats of the trial, they say how much the condition does at all: the probability that it was
 necessary for the error (`necessity`), as odds, times those of the rule. What is left is `luck`.
@@ -27,12 +27,13 @@ The confidences are set by hand, in the order of how directly the evidence speak
 counterfactuals show what would have been.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.traces.analysis.attribution.distraction import distraction
 from toolablate.traces.analysis.attribution.necessity import necessity
 from toolablate.traces.analysis.attribution.signals import CallSeen, MisstatedKind, Signals, Trouble
+from toolablate.traces.analysis.attribution.signals.steps import Form
 from toolablate.traces.analysis.attribution.spoiling import NO_FAULTS
 from toolablate.traces.analysis.pairing import RIGHT, mean
 from toolablate.traces.records import Attribution, Mechanism, Score
@@ -46,7 +47,7 @@ MISSTATED: dict[MisstatedKind, float] = {"scale": 0.65, "rounding": 0.65, "wordi
 ECHOED = 0.3
 """The share of a final reply, in the words of what was read alone, from which on it counts as taken from there."""
 
-_READ = ("search", "page", "other")
+_READ: Mapping[Mechanism, tuple[Form, ...]] = {"retrieval_distraction": ("search", "page"), "other_results": ("other",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def layer_one(
     """
     if score.value is None or score.value >= RIGHT:
         return None
-    found = [_budget(signals, score), _format(signals, score), *(rule(signals) for rule in RULES)]
+    found = [_budget(signals, score), _format(signals, score), *_by_rules(signals)]
     # max() keeps the first of equals.
     finding = max((each for each in found if each), key=lambda each: each.confidence, default=_NOTHING)
     scored = [each for each in bare if each.score.value is not None]
@@ -115,15 +116,13 @@ def _beside_bare(finding: _Finding, signals: Signals, bare: Sequence[Bare], repe
         return _Finding("own_error", 0.5, (), f"{counted}: no tool need have done it")
     confidence, note = finding.confidence, f"{finding.note}; {counted}"
     wrong = {each.signals.answer for each in bare if (each.score.value or 0.0) < RIGHT}
-    if finding.mechanism in ("lock_in", "retrieval_distraction") and signals.answer and signals.answer in wrong:
+    if finding.mechanism in ("lock_in", *_READ) and signals.answer and signals.answer in wrong:
         confidence, note = confidence / 2, f"{note}, and one of the others has this answer, too"
     if repeats:
         needed = necessity(scores, repeats)
         confidence = confidence * needed / (confidence * needed + (1 - confidence) * (1 - needed))
         by_chance = 1 - confidence
         counted = f"{counted}, and {sum(score >= RIGHT for score in repeats)} of {len(repeats)} other repeats"
-    elif finding is _NOTHING:
-        by_chance = ((1 - right) * len(bare) + 1) / (len(bare) + 2)
     else:
         confidence, by_chance = confidence * right, 1 - right
     if by_chance > confidence:
@@ -179,15 +178,16 @@ def _lock_in(signals: Signals) -> _Finding | None:
     return _Finding("lock_in", min(taken.confidence + 0.2, 0.9), (*checks, *taken.evidence), f"{asks}; {taken.note}")
 
 
-def _retrieval(signals: Signals) -> _Finding | None:
-    read = [call.event for call in signals.calls if call.form in _READ and call.gave]
-    if taken := _taken(signals, _READ, read):
-        return _Finding("retrieval_distraction", taken.confidence, taken.evidence, taken.note)
+def _read(signals: Signals, mechanism: Mechanism) -> _Finding | None:
+    forms = _READ[mechanism]
+    read = [call.event for call in signals.calls if call.form in forms and call.gave]
+    if taken := _taken(signals, forms, read):
+        return _Finding(mechanism, taken.confidence, taken.evidence, taken.note)
     echoed = sum(share for event, share in signals.echo.by_event.items() if event in read)
     if min(echoed, signals.echo.from_tools_alone) < ECHOED:
         return None
     evidence = tuple(event for event in signals.echo.by_event if event in read)
-    return _Finding("retrieval_distraction", 0.4, evidence, "the reply is in the words of what was read")
+    return _Finding(mechanism, 0.4, evidence, "the reply is in the words of what was read")
 
 
 def _calling(signals: Signals) -> _Finding | None:
@@ -209,7 +209,11 @@ def _prompt(signals: Signals) -> _Finding | None:
     return _Finding("prompt", 0.4, (), "no tools were offered, and the condition has words of its own")
 
 
-RULES = (_tool_fault, _lock_in, _retrieval, _calling, _availability, _prompt)
+def _by_rules(signals: Signals) -> Iterator[_Finding | None]:
+    yield _tool_fault(signals)
+    yield _lock_in(signals)
+    yield from (_read(signals, mechanism) for mechanism in _READ)
+    yield from (rule(signals) for rule in (_calling, _availability, _prompt))
 
 
 def _taken(signals: Signals, forms: Sequence[str], results: Sequence[int]) -> _Taken | None:

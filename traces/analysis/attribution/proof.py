@@ -74,10 +74,11 @@ class Bin:
 
 
 def cause_of(mechanism: Mechanism, distraction: Distraction | None = None) -> Cause | None:
-    """The nine classes of the eleven mechanisms. What is there before any result of a tool is `availability`, whether
+    """The nine classes of the twelve mechanisms. What is there before any result of a tool is `availability`, whether
     tools were offered, called for nothing or introduced by a prompt; `luck` is `churn`. What exists taken for the norm
     and an answer built up beyond need are one class; a distraction of which nobody says how it went counts as the
-    commoner one, `misleading_adoption`. `unknown` is none."""
+    commoner one, `misleading_adoption`. `unknown` is none,
+    and so is `other_results`: planted models have no other tools."""
     if mechanism == "retrieval_distraction":
         return "misleading_adoption" if distraction in (None, "misleading_adoption") else "existence_as_norm"
     return _OF_MECHANISM.get(mechanism)

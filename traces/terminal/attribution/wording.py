@@ -18,6 +18,7 @@ Said = str | Apart
 
 _MECHANISMS: Mapping[Mechanism, str] = {
     "lock_in": "computational lock-in",
+    "other_results": "results of other tools",
     "format": "format lost",
     "own_error": "the model's own error",
     "unknown": "not known",

@@ -63,6 +63,12 @@ def test_formats_that_are_lost_without_tools_too_are_set_against_those_of_the_tr
     assert (found["format"], found["prompt"]) == (-0.05 + 0.1, 0.7 - 0.75)
 
 
+def test_a_format_that_is_lost_without_tools_and_not_asked_for_again_is_unresolved() -> None:
+    found = of(chain(replace(ARMS, bare=None)))
+    assert "prompt" not in found
+    assert found["unresolved"] == of(chain())["prompt"]
+
+
 def test_a_format_that_only_a_replay_can_mend_is_unresolved_without_one() -> None:
     each = Chain("m", "T", "q", ("question", "q"), "t", 0.0, ARMS, CODE, None, 0.5, REPLAY)
     mended = replace(each, replay=replace(REPLAY, mended=(0.0, 0.1)))

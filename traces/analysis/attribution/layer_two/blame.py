@@ -7,7 +7,7 @@ import numpy as np
 
 from toolablate.traces.analysis.attribution.evidence import Evidence
 from toolablate.traces.analysis.attribution.fall import fall_at
-from toolablate.traces.analysis.attribution.gains import is_locked_in
+from toolablate.traces.analysis.attribution.gains import computes_an_answer, is_locked_in
 from toolablate.traces.analysis.attribution.layer_two.chances import drawn_chances
 from toolablate.traces.analysis.attribution.layer_two.levels import Level, Part, chains
 from toolablate.traces.analysis.attribution.ledger import ToolKind
@@ -22,7 +22,7 @@ OF_PARTS: Mapping[Part, Mechanism] = {
     "again": "luck",
     "search": "retrieval_distraction",
     "code": "lock_in",
-    "other": "retrieval_distraction",
+    "other": "other_results",
     "calling": "calling",
     "availability": "availability",
     "prompt": "prompt",
@@ -49,8 +49,8 @@ UNPROBED = 0.2
 """Of both where no belief was asked for."""
 
 ORDER: tuple[Mechanism, ...] = (
-    *("format", "budget", "tool_fault", "retrieval_distraction", "lock_in", "calling", "availability", "prompt"),
-    *("luck", "own_error"),
+    *("format", "budget", "tool_fault", "retrieval_distraction", "lock_in", "other_results", "calling"),
+    *("availability", "prompt", "luck", "own_error"),
 )
 
 
@@ -120,6 +120,8 @@ def _named(evidence: Evidence) -> Mapping[Part, Mechanism]:
 def _comes_back(evidence: Evidence) -> bool:
     """To a belief nearer to the first than to the last, where no other fall was found."""
     if evidence.chain.tools != {"code"} or evidence.trajectory is None or not evidence.set_aside:
+        return False
+    if not computes_an_answer(evidence.signals):
         return False
     if evidence.flip is not None:
         return is_locked_in(evidence.flip, evidence.steps, evidence.signals, evidence.set_aside)

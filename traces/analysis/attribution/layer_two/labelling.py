@@ -16,6 +16,7 @@ NOTES: dict[Mechanism, str] = {
     "tool_fault": "with tools that work it is right",
     "retrieval_distraction": "without what was found it is right",
     "lock_in": "without the computation it is right",
+    "other_results": "without what the tools gave it is right",
     "calling": "without the calls it is right, whatever they gave",
     "availability": "without the offer of tools it is right",
     "prompt": "without the condition's words it is right",
@@ -71,7 +72,7 @@ def _events(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iter
             yield from faults(signals)
         case "availability":
             yield from (tool.event for tool in signals.unused)
-        case "retrieval_distraction" | "lock_in" | "calling":
+        case "retrieval_distraction" | "lock_in" | "other_results" | "calling":
             yield from _events_of_results(mechanism, evidence, fall)
         case _:
             pass
@@ -79,7 +80,9 @@ def _events(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iter
 
 def _events_of_results(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iterator[int]:
     """Where it fell; else the results that are worth less than nothing, else those of the tool."""
-    forms = {"lock_in": ("code",), "retrieval_distraction": ("search", "page", "other")}.get(mechanism)
+    forms = {"lock_in": ("code",), "retrieval_distraction": ("search", "page"), "other_results": ("other",)}.get(
+        mechanism
+    )
     calls = [call for call in evidence.signals.calls if forms is None or call.form in forms]
     adopted = evidence.signals.adoption
     if adopted is not None and forms is not None and adopted.form in forms:

@@ -24,7 +24,7 @@ class Arms:
     scores of `none` as its `scaffold`.
 
     Those of `none` are as they are. `bare` are the same with lost formats mended, as those of all other arms are; empty
-    where none is known to be lost.
+    where none is lost, None where some are and nobody asked for them again. Of another arm there are none then.
     """
 
     none: Scores
@@ -32,7 +32,7 @@ class Arms:
     offered: Scores = ()
     sham: Scores = ()
     placebo: Scores = ()
-    bare: Scores = ()
+    bare: Scores | None = ()
 
     def __post_init__(self) -> None:
         if not self.none:

@@ -75,7 +75,7 @@ def _levels(chain: Chain, replay: Replay | None) -> Iterator[tuple[Level, float]
         "sham": arms.sham,
         "offered": arms.offered,
         "scaffold": arms.scaffold,
-        "bare": arms.bare or arms.none,
+        "bare": () if arms.bare is None else arms.bare or arms.none,
         "none": arms.none,
     }
     if replay is not None:
