@@ -35,7 +35,7 @@ class Refused:
 @dataclass(slots=True)
 class Rounds:
     """The rounds of one attribution. `estimated` is what those so far were thought to cost, in US dollars, None where
-    that is not known; `spent` what they did, where that is more."""
+    that is not known; `spent` is what they cost as far as that is known, `charged` what counts against `max_cost`."""
 
     store: Path
     plan: Path | None
@@ -44,6 +44,7 @@ class Rounds:
     watcher: Watcher
     estimated: float | None = 0.0
     spent: float = 0.0
+    charged: float = 0.0
     stopped: bool = False
     _trials: set[str] = field(default_factory=set)
     _refused: dict[Job, InputError] = field(default_factory=dict)
@@ -66,8 +67,9 @@ class Rounds:
             return
         thought = batch.estimated_usd
         self.estimated = None if self.estimated is None or thought is None else self.estimated + thought
+        self.spent += batch.spent_usd
         # An endpoint that does not report what it took would seem to cost nothing.
-        self.spent += max(batch.spent_usd, thought or 0.0)
+        self.charged += max(batch.spent_usd, thought or 0.0)
         self.stopped = self.stopped or batch.launched.stopped
         self._trials.update(*(each.trials for each in batch.replayed))
 
@@ -109,7 +111,7 @@ class Rounds:
         return None
 
     def _to_spend(self) -> float | None:
-        return None if self.max_cost is None else max(0.0, self.max_cost - self.spent)
+        return None if self.max_cost is None else max(0.0, self.max_cost - self.charged)
 
     def _left(self, jobs: Sequence[Job]) -> list[Job]:
         return [job for job in dict.fromkeys(jobs) if job not in self._refused]

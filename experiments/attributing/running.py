@@ -41,14 +41,17 @@ from toolablate.traces.terminal.numbers import dollars
 class Attributed:
     """What an attribution by replay has run. `chosen` counts the trials, `replays` the counterfactuals that the design
     asks for and that can be made, `missing` those of them that have not ended; `estimated_usd` is what those that were
-    run were thought to cost, None where no price is known. `refused` are those that cannot be made; `stopped` tells
-    that the user stopped it, or `max_cost` did where replays turned out dearer than thought."""
+    run were thought to cost, None where no price is known, and `spent_usd` what they did, as far as that is known.
+    `refused` are those that cannot be made; `stopped` tells that the user stopped it, or `max_cost` did where replays
+    turned out dearer than thought.
+    """
 
     design: ReplayDesign
     chosen: int
     replays: int
     missing: int
     estimated_usd: float | None
+    spent_usd: float
     refused: tuple[Refused, ...]
     stopped: bool
 
@@ -85,7 +88,10 @@ def attribute(
             refuse_other_scorers(opened, [each.case.trial for each in chosen], scorers, rounds.plan)
         _run(rounds, _Chosen(design, chosen, arms, scorers))
     replays, missing = rounds.counts()
-    return Attributed(design, len(chosen), replays, missing, rounds.estimated, rounds.refused, rounds.stopped)
+    return Attributed(
+        *(design, len(chosen), replays, missing),
+        *(rounds.estimated, rounds.spent, rounds.refused, rounds.stopped),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +130,9 @@ def _told(rounds: Rounds, chosen: _Chosen, jobs: Sequence[Job]) -> Estimate:
     known = not estimate.missing and not any(bisects(each.case, chosen.design) for each in chosen.trials)
     rest = rounds.estimate(_rest(rounds.store, chosen) if known else _rest_at_most(rounds.store, chosen))
     trials, bound = counted(len(chosen.trials), "trial"), "" if known else "at most "
-    rounds.watcher.tell(f"{trials} to be replayed: {_amount(estimate)}, then {bound}{_amount(rest)} by what these show")
+    rounds.watcher.tell(
+        f"{trials} to be replayed: {_amount(estimate)}, and then {bound}{_amount(rest)} more by what these show"
+    )
     return estimate
 
 

@@ -89,7 +89,7 @@ def test_the_same_call_asks_nothing_again_and_keeps_the_design_once(chat_server:
     assert (again.replays, again.missing, again.estimated_usd) == (first.replays, 0, 0)
     assert (
         heard.told[0]
-        == "1 trial to be replayed: 0 replays for about $0, then 0 replays for about $0 by what these show"
+        == "1 trial to be replayed: 0 replays for about $0, and then 0 replays for about $0 more by what these show"
     )
     with Store(store) as opened:
         assert opened.replay_designs() == (ALL,)
@@ -233,6 +233,10 @@ def test_round_two_is_left_out_where_it_would_be_too_dear_and_done_when_there_is
         of_round_one = Rounds(store, None, None, live=False, watcher=heard).estimate(jobs).usd
         part = attribute(store, ALL, max_cost=of_round_one, watcher=heard)
     assert part.estimated_usd == of_round_one
+    with Store(store) as opened:
+        kinds = opened.resumptions(case.trial)
+        costs = [opened.trace(trial).cost_usd or 0.0 for trial in kinds]
+    assert part.spent_usd == pytest.approx(sum(costs))
     assert {(each.purpose, each.reason) for each in part.refused} == {("turning", "too_dear"), ("worth", "too_dear")}
     assert sum(each.replays for each in part.refused) == 12
     assert heard.told[-1].startswith("12 replays left out: --max-cost")
@@ -260,4 +264,5 @@ def test_what_round_one_costs_more_than_thought_is_not_spent_again(chat_server: 
     chat_server.answers(dear)
     done = attribute(store, ALL, max_cost=2 * thought)
     assert (len(chat_server.requests) - before) * thought / 16 > 1.5 * thought
-    assert done.stopped
+    # Round two stops on its way or is not begun, by how far its own estimate fits into what is left.
+    assert done.stopped or {each.reason for each in done.refused} == {"too_dear"}

@@ -6,7 +6,7 @@ from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
 from toolablate.traces.analysis.attribution.evidence import Evidence, Explained
-from toolablate.traces.analysis.attribution.ledger import Account, Ledger, Replay
+from toolablate.traces.analysis.attribution.ledger import Account, Ledger, Replay, points
 from toolablate.traces.analysis.attribution.report import AttributionReport
 from toolablate.traces.analysis.tables import csv_text, ends
 from toolablate.traces.records import Attribution, Record
@@ -79,6 +79,7 @@ def _trial(explained: Explained) -> dict[str, Any]:
         "verdict": evidence.score.verdict,
         "replayed": evidence.chain.replay is not None,
         "probability": evidence.chain.probability,
+        "terms": points(evidence.chain),
         "attribution": _attribution(explained.attribution),
         "hypotheses": [_attribution(each) for each in explained.hypotheses],
         "diagnoses": [

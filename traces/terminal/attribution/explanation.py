@@ -11,6 +11,8 @@ from rich.text import Text
 
 from toolablate.traces.analysis.attribution.evidence import Evidence
 from toolablate.traces.analysis.attribution.explanation import Explanation
+from toolablate.traces.analysis.attribution.ledger import points
+from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.analysis.pairing import RIGHT
 from toolablate.traces.records import Attribution, Diagnosis, Score
 from toolablate.traces.terminal.answer_key import is_short
@@ -27,12 +29,14 @@ from toolablate.traces.terminal.attribution.wording import (
     method_name,
     right_of,
 )
+from toolablate.traces.terminal.numbers import signed
 from toolablate.traces.terminal.plain import ID_CHARS, inert, one_line
 from toolablate.traces.terminal.simulated import simulated_banner
 
 PAGE_CELLS = 80
 QUESTION_CHARS, ANSWER_CHARS = 300, 60
 SHOWN_ANSWERS = 8
+LEAST_POINTS = 0.05
 
 
 def explanation_view(told: Explanation) -> RenderableType:
@@ -58,6 +62,7 @@ class _Page:
             yield Padding(_pairs(changed), (0, 0, 0, 2))
             yield from _lines(worths(told.explained.evidence))
         yield from _section("Why", _why(told))
+        yield from _lines(_sum(told.explained.evidence))
         yield from _section("What is not known", unknowns(told))
 
 
@@ -123,6 +128,14 @@ def _why(told: Explanation) -> Iterator[str]:
         yield f"Or else {_sentence(other)}: {one_line(other.note) or 'a hypothesis'}."
     for diagnosis in explained.evidence.diagnoses:
         yield from _read_by(diagnosis)
+
+
+def _sum(evidence: Evidence) -> Iterator[str]:
+    """Without terms that are 0."""
+    found = points(evidence.chain)
+    parts = [f"{account_name(name)} {signed(value)}" for name, value in found.items() if abs(value) >= LEAST_POINTS]
+    if parts:
+        yield f"Against no tools it is {signed(sum(found.values()))} points: {', '.join(parts)}."
 
 
 def _read_by(diagnosis: Diagnosis) -> Iterator[str]:

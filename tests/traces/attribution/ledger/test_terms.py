@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolablate.traces.analysis.attribution.ledger import Arms, Chain, Replay, Signal, Term, ToolKind, mechanisms, terms
+from toolablate.traces.analysis.attribution.ledger import (
+    Arms,
+    Chain,
+    Replay,
+    Signal,
+    Term,
+    ToolKind,
+    mechanisms,
+    points,
+    terms,
+)
 
 NO_SWAP: frozenset[ToolKind] = frozenset()
 CODE: frozenset[ToolKind] = frozenset({"code"})
@@ -44,6 +54,15 @@ def test_each_term_is_the_difference_of_its_two_levels() -> None:
         "availability": -0.1,
         "prompt": -0.05,
     }
+
+
+def test_the_points_of_one_trial_sum_to_what_it_scores_above_the_question_without_tools() -> None:
+    each = chain()
+    found = points(each)
+    assert sum(found.values()) == pytest.approx(100 * (each.score - sum(ARMS.none) / len(ARMS.none)))
+    assert found["prompt"] == pytest.approx(-5)
+    alone = replace(each, arms=Arms(none=ARMS.none), replay=None)
+    assert set(points(alone)) == {"format", "unresolved"}
 
 
 def test_use_is_the_same_without_the_placebo_arm_and_takes_calling_where_no_sham_is() -> None:

@@ -3,7 +3,7 @@
 from toolablate.traces.analysis.attribution.ledger.accounts import Account, Ledger, ledgers
 from toolablate.traces.analysis.attribution.ledger.chain import Arms, Chain, Replay, Scores, Signal, ToolKind
 from toolablate.traces.analysis.attribution.ledger.mechanisms import Mechanism, mechanisms
-from toolablate.traces.analysis.attribution.ledger.terms import Term, terms
+from toolablate.traces.analysis.attribution.ledger.terms import Term, points, terms
 
 __all__ = [
     "Account",
@@ -18,5 +18,6 @@ __all__ = [
     "ToolKind",
     "ledgers",
     "mechanisms",
+    "points",
     "terms",
 ]

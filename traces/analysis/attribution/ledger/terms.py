@@ -64,6 +64,13 @@ def terms(chain: Chain, replay: Replay | None, *, calling: bool) -> dict[Term, f
     return dict(found)
 
 
+def points(chain: Chain) -> dict[Term, float]:
+    """What one trial adds to an effect, in percentage points, as far as its own replays and arms tell; it counts in the
+    ledger with the weight of its lot."""
+    own = terms(chain, chain.replay, calling=bool(chain.arms.sham))
+    return {name: 100 * value for name, value in own.items()}
+
+
 def _levels(chain: Chain, replay: Replay | None) -> Iterator[tuple[Level, float]]:
     yield "observed", chain.score
     mended = replay.mended if chain.mended is None and replay is not None else ()
