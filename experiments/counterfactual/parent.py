@@ -2,6 +2,7 @@
 
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -13,6 +14,17 @@ from toolablate.traces.records import Condition, Event, Model, ModelCall, Questi
 from toolablate.traces.store import Store
 
 _REMEDY = "name the plan where it lies now: --plan PLAN"
+
+
+@contextmanager
+def files_that_may_have_moved() -> Iterator[None]:
+    """Paths of a plan that a store has kept are taken from where the store is."""
+    try:
+        yield
+    except InputError as error:
+        if error.hint:
+            raise
+        raise InputError(error.message, hint=_REMEDY, code=error.code) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from toolablate.experiments.counterfactual.capping import Cap, CappedExecutor
 from toolablate.experiments.counterfactual.changing import swapped_call
 from toolablate.experiments.counterfactual.executor import ReplayExecutor
 from toolablate.experiments.counterfactual.opening import ReplayWorld, open_replay_world
+from toolablate.experiments.counterfactual.parent import files_that_may_have_moved
 from toolablate.experiments.counterfactual.placebos import refuse_without_placebo
 from toolablate.experiments.counterfactual.taking_up import Group, TakenUp, settled
 from toolablate.experiments.counterfactual.texts import STAND_INS, swap_of
@@ -49,7 +50,8 @@ async def open_group(
     conditions = [condition for taken in missing for condition in _standing(taken)]
     if group.plan.sandbox.backend == UNPROTECTED and "sandbox" in needed(conditions):
         cap.watcher.warn('sandbox = "none": code that models write runs unprotected')
-    world = await open_replay_world(group.plan, conditions, stack, live=live)
+    with files_that_may_have_moved():
+        world = await open_replay_world(group.plan, conditions, stack, live=live)
     group.taken = await _settled(group.taken, finished, world)
     planned, scorers = group.design(), group.scorers()
     # What only grades needs no key but its judges'.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from toolablate.agents import Start, require_capabilities, start_before
 from toolablate.experiments.counterfactual.changing import changed_start, counterfactual
-from toolablate.experiments.counterfactual.parent import Parent, Parents
+from toolablate.experiments.counterfactual.parent import Parent, Parents, files_that_may_have_moved
 from toolablate.experiments.counterfactual.rerunning import refuse_unfit
 from toolablate.experiments.counterfactual.staging import joined
 from toolablate.experiments.counterfactual.wanted import Refusal, RefusedError, Wanted
@@ -165,7 +165,8 @@ def _complete(group: Group, store: Store) -> None:
     models = {parent.model.name: parent.model for parent in parents}
     group.plan = group.plan.model_copy(update={"store": str(store.path), "models": tuple(models.values())})
     conditions = {parent.trial.condition: parent.condition for parent in parents}
-    group.world = _world(group.plan, tuple(conditions.values()))
+    with files_that_may_have_moved():
+        group.world = _world(group.plan, tuple(conditions.values()))
     store.require_same_world(group.world)
     group.scorers().names({parent.trial.question: parent.question for parent in parents}.values())
 

@@ -19,7 +19,7 @@ from tests.servers.chat_server import ChatServer, Step, reply
 
 from toolablate.experiments import replay
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Rebuilt, Say, Swap, ToolCall
+from toolablate.traces.records import Rebuilt, Rerun, Say, Swap, ToolCall
 from toolablate.traces.store import Store
 
 COUNTING = """
@@ -124,6 +124,20 @@ def test_a_corpus_answers_what_was_not_recorded(chat_server: ChatServer, tmp_pat
     assert nothing.original.output == recorded.output
     assert (found.status, found.lookup and found.lookup.miss) == ("ok", None)
     assert "No results" not in found.output
+
+
+def test_what_has_moved_with_its_plan_is_looked_for_where_the_plan_lies(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "water.txt").write_text("Water boils at 100 degrees.", encoding="utf-8")
+    chat_server.answers(by_turn(search("water"), reply("Answer: 4")))
+    corpus = "search = { provider = 'corpus', corpus = 'docs' }"
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['search']", extra=corpus))
+    (tmp_path / "docs").rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="no corpus at") as caught:
+        replay(store, trial_of(store, "search"), 1, Rerun(stand_in="sham", tools=("browser_open",)))
+    assert "--plan PLAN" in caught.value.hint
 
 
 @pytest.fixture
