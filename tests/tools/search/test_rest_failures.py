@@ -246,7 +246,9 @@ async def test_a_key_that_comes_back_in_another_spelling_is_kept_nowhere(
         api.answer = reply(body.replace(ONE, spelt).encode(encoding), kind="application/json", status=status)
         search = RestSearch(service.make(Settings(endpoint=api.endpoint)), SPELT)
         searched = await search.search(SearchQuery("q", 5))
-        told = searched.reply.to_json() + searched.raw.decode("latin-1").replace("\0", "")
+        # The time, the digest and the port can hold any four digits.
+        kept = searched.reply.model_dump_json(exclude={"fetched_at", "raw_digest"}).replace(api.endpoint, "")
+        told = kept + searched.raw.decode("latin-1").replace("\0", "")
         told += "".join(result.title + result.snippet for result in searched.reply.results)
         assert "[key]" in told
         for part in ("0123", "MDEyMy", "%30%31", "0031", "&#49;"):
