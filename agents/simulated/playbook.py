@@ -1,11 +1,11 @@
 """What a simulated model would write for a question: programs and queries, from a JSONL file or made up."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
+from toolablate.agents.simulated.lines import numbered
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question
 
@@ -48,7 +48,7 @@ class Playbook:
     def __init__(self, path: Path | None = None) -> None:
         self._plays: dict[str, Play] = {}
         if path is not None:
-            for number, play in _read(path):
+            for number, play in numbered(path, Play, "playbook"):
                 if play.question in self._plays:
                     raise InputError(
                         f"{path}:{number}: question {play.question!r} is there already", code="bad_playbook"
@@ -70,20 +70,3 @@ def improvised(question: Question) -> Play:
         programs=(Program(code=code, faithful=False),) if code else (),
         queries=(" ".join(in_order) or question.prompt[:80],),
     )
-
-
-def _read(path: Path) -> Iterator[tuple[int, Play]]:
-    try:
-        with path.open("rb") as file:
-            for number, raw in enumerate(file, 1):
-                line = raw.removeprefix(b"\xef\xbb\xbf").strip()
-                if line:
-                    yield number, Play.model_validate_json(line)
-    except OSError as error:
-        raise InputError(f"cannot read the playbook {path}: {error.strerror}", code="unreadable_playbook") from None
-    except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in problem["loc"])
-        raise InputError(
-            f"{path}:{number}: {where}{': ' if where else ''}{problem['msg']}", code="bad_playbook"
-        ) from None

@@ -80,10 +80,6 @@ class Case:
     def letters(self) -> str:
         return string.ascii_uppercase[: len(self.names)]
 
-    @property
-    def is_chinese(self) -> bool:
-        return self.template.language == "zh"
-
     def name(self, letter: str) -> str:
         return self.names[self.letters.index(letter)]
 

@@ -1,21 +1,15 @@
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from toolablate.experiments.cli.finite import finite
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from toolablate.traces.analysis.attribution.report import AttributionReport
     from toolablate.traces.records import JudgeMatrix, ReplayDesign
-
-
-def _finite(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
-    """`nan` is in every range, and more than nothing."""
-    if value is not None and not isfinite(value):
-        raise click.BadParameter(f"{value} is no number to count with.", context, parameter)
-    return value
 
 
 @click.command("attribute")
@@ -34,7 +28,7 @@ def _finite(context: click.Context, parameter: click.Parameter, value: float | N
 @click.option(
     "--failures",
     type=click.FloatRange(0, 1),
-    callback=_finite,
+    callback=finite,
     default=1.0,
     show_default=True,
     help="Share of wrong trials to replay, chosen by lot.",
@@ -42,7 +36,7 @@ def _finite(context: click.Context, parameter: click.Parameter, value: float | N
 @click.option(
     "--successes",
     type=click.FloatRange(0, 1),
-    callback=_finite,
+    callback=finite,
     default=0.3,
     show_default=True,
     help="Share of right trials to replay; without some, gains stay unresolved.",
@@ -65,7 +59,7 @@ def _finite(context: click.Context, parameter: click.Parameter, value: float | N
 @click.option(
     "--max-cost",
     type=click.FloatRange(min=0),
-    callback=_finite,
+    callback=finite,
     metavar="USD",
     help="Refuse what would cost more.",
 )

@@ -3,6 +3,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolablate.experiments.cli.finite import finite
+
 if TYPE_CHECKING:
     from toolablate.experiments.counterfactual import Replayed
     from toolablate.experiments.counterfactual.wanted import Content
@@ -37,7 +39,13 @@ if TYPE_CHECKING:
     "--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="How often to go on from there."
 )
 @click.option("--plan", type=click.Path(path_type=Path), help="The plan of the trial, where its paths have moved.")
-@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help="Refuse what would cost more.")
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0),
+    callback=finite,
+    metavar="USD",
+    help="Refuse what would cost more.",
+)
 @click.option("--live", is_flag=True, help="Ask the web and other programs for what was not recorded.")
 @click.option("--json", "as_json", is_flag=True, help="Print the new trials as JSON.")
 def command(

@@ -9,9 +9,7 @@ from toolablate.traces.analysis.attribution.ledger import Account, Ledger
 from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.analysis.effect import LEVEL
 from toolablate.traces.errors import InputError
-from toolablate.traces.plots.files import as_text, write_figure
-from toolablate.traces.plots.text import plain, signed, with_interval
-from toolablate.traces.plots.waterfall import (
+from toolablate.traces.plots.bars import (
     GAIN,
     GAP_INCHES,
     GREY,
@@ -24,8 +22,12 @@ from toolablate.traces.plots.waterfall import (
     PANEL_INCHES,
     THICK,
     TOTAL,
+    beside,
     frame,
+    whisker,
 )
+from toolablate.traces.plots.files import as_text, write_figure
+from toolablate.traces.plots.text import plain, signed, with_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,15 +93,7 @@ def _panel(axes: "Axes", ledger: Ledger, limits: tuple[float, float], *, simulat
     rows, starts = _rows(ledger), _starts(ledger)
     for place, (row, start) in enumerate(zip(rows, starts, strict=True)):
         _bar(axes, place, row, start)
-        axes.text(
-            1.02,
-            place,
-            with_interval(row.points, row.ci95),
-            transform=axes.get_yaxis_transform(),
-            va="center",
-            fontsize="small",
-            fontweight="bold" if row is ledger.effect else "normal",
-        )
+        beside(axes, place, with_interval(row.points, row.ci95), bold=row is ledger.effect)
     axes.axvline(0, color="black", linewidth=0.9, zorder=0)
     axes.set_yticks(range(len(rows)), [account_name(row.name) for row in rows])
     axes.set_xlim(limits)
@@ -114,10 +108,7 @@ def _bar(axes: "Axes", place: int, row: Account, start: float) -> None:
         # The effect has no test here: `compare` has it, and its whisker says what is known of it.
         sure = row.name == "effect" or (not row.small and row.p_holm is not None and row.p_holm < LEVEL)
         axes.barh(place, row.points, left=start, height=THICK, color=colour, alpha=1 if sure else PALE, zorder=2)
-    if row.ci95 is not None:
-        low, high = (start + end for end in row.ci95)
-        axes.plot([low, high], [place, place], color="black", linewidth=1.1, zorder=3)
-        axes.plot([low, high], [place, place], linestyle="", marker="|", markersize=6, color="black", zorder=3)
+    whisker(axes, place, start, row.ci95)
 
 
 def _title(ledger: Ledger, *, simulated: bool) -> str:

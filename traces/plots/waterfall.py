@@ -7,18 +7,30 @@ from typing import TYPE_CHECKING
 from toolablate.traces.analysis.effect import LEVEL
 from toolablate.traces.analysis.ladder import Step, Waterfall
 from toolablate.traces.errors import InputError
+from toolablate.traces.plots.bars import (
+    GAIN,
+    GAP_INCHES,
+    GREY,
+    HEAD_INCHES,
+    LINE_CHARS,
+    LINE_INCHES,
+    LOSS,
+    MARGIN,
+    NAME_CHARS,
+    PALE,
+    PANEL_INCHES,
+    ROW_CHARS,
+    THICK,
+    TOTAL,
+    beside,
+    frame,
+    whisker,
+)
 from toolablate.traces.plots.files import as_text, write_figure
 from toolablate.traces.plots.text import plain, signed, with_interval, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-# Okabe and Ito's, which people tell apart whatever colours they see.
-GAIN, LOSS, TOTAL, GREY = "#0072B2", "#D55E00", "#999999", "#4D4D4D"
-PALE = 0.4
-PANEL_INCHES, LINE_INCHES, GAP_INCHES, HEAD_INCHES = 8.0, 0.17, 0.17, 1.3
-NAME_CHARS, ROW_CHARS, LINE_CHARS = 48, 120, 24
-THICK, MARGIN = 0.62, 0.04
 
 
 def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> None:
@@ -112,37 +124,16 @@ def _bar(axes: "Axes", row: int, step: Step, start: float, colour: str) -> None:
         axes.barh(row, points, left=start, height=THICK, color=colour, alpha=1 if sure else PALE, zorder=2)
     else:
         axes.barh(row, points, left=start, height=THICK / 2, color="white", edgecolor=GREY, zorder=2)
-    if step.ci95 is not None:
-        low, high = (start + end for end in step.ci95)
-        axes.plot([low, high], [row, row], color="black", linewidth=1.1, zorder=3)
-        axes.plot([low, high], [row, row], linestyle="", marker="|", markersize=6, color="black", zorder=3)
+    whisker(axes, row, start, step.ci95)
 
 
 def _labels(axes: "Axes", waterfall: Waterfall) -> None:
     axes.set_yticks(range(len(waterfall.steps)), _names(waterfall))
     for row, step in enumerate(waterfall.steps):
-        # Beside the panel, in the panel's own height: no bar or whisker can lie below it.
-        axes.text(
-            1.02,
-            row,
-            with_interval(step.points, step.ci95),
-            transform=axes.get_yaxis_transform(),
-            va="center",
-            fontsize="small",
-            fontweight="bold" if step is waterfall.total else "normal",
-        )
+        beside(axes, row, with_interval(step.points, step.ci95), bold=step is waterfall.total)
     if waterfall.bounds:
         axes.axhline(len(waterfall.rungs) + 0.5, color=GREY, linewidth=0.6, linestyle=":")
     frame(axes, len(waterfall.steps))
-
-
-def frame(axes: "Axes", rows: int) -> None:
-    """Of a panel whose rows go from the top down, a bar each."""
-    axes.set_ylim(rows - 0.4, -0.6)
-    axes.tick_params(axis="y", length=0, pad=9)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.grid(axis="x", color="#DDDDDD", linewidth=0.6, zorder=-1)
-    axes.set_axisbelow(True)
 
 
 def _title(waterfall: Waterfall) -> str:

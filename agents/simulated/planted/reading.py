@@ -1,10 +1,8 @@
 """Scenes by question, from a JSONL file."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import ValidationError
-
+from toolablate.agents.simulated.lines import numbered
 from toolablate.agents.simulated.planted.scene import Scene
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question
@@ -16,7 +14,7 @@ class Scenes:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._scenes: dict[str, Scene] = {}
-        for number, scene in _read(path):
+        for number, scene in numbered(path, Scene, "scenes"):
             if scene.question in self._scenes:
                 raise InputError(f"{path}:{number}: question {scene.question!r} is there already", code="bad_scenes")
             self._scenes[scene.question] = scene
@@ -38,19 +36,3 @@ class Scenes:
                 code="bad_scenes",
             )
         return scene
-
-
-def _read(path: Path) -> Iterator[tuple[int, Scene]]:
-    try:
-        with path.open("rb") as file:
-            for number, raw in enumerate(file, 1):
-                line = raw.removeprefix(b"\xef\xbb\xbf").strip()
-                if line:
-                    yield number, Scene.model_validate_json(line)
-    except OSError as error:
-        raise InputError(f"cannot read the scenes {path}: {error.strerror}", code="unreadable_scenes") from None
-    except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in problem["loc"])
-        said = problem["msg"].removeprefix("Value error, ")
-        raise InputError(f"{path}:{number}: {where}{': ' if where else ''}{said}", code="bad_scenes") from None

@@ -64,6 +64,7 @@ def test_what_is_wrong_is_told_before_anything_is_written(scripted: Path, cli: C
         (("--from", "3", "--plan", "nowhere.toml"), "no plan at"),
         (("--from", "4", "--say", " "), "--say: the text is empty"),
         (("--from", "4", "--extend", ""), "--extend"),
+        (("--from", "3", "--max-cost", "nan"), "nan is no number"),
     ):
         done = cli("replay", scripted, trial, *options)
         assert done.returncode == 2, done.stdout
