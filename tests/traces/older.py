@@ -23,6 +23,7 @@ def as_rows(path: Path) -> Path:
 
 
 BACK = {
+    9: "DROP TABLE labels",
     8: "DROP TABLE designs; DROP TABLE diagnoses",
     7: "DROP INDEX conditions_by_parent; ALTER TABLE conditions DROP COLUMN parent",
     6: "ALTER TABLE questions DROP COLUMN target; ALTER TABLE runs DROP COLUMN listed; ALTER TABLE recorders DROP COLUMN"

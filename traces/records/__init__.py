@@ -22,6 +22,7 @@ from toolablate.traces.records.event import (
 )
 from toolablate.traces.records.exposure import Continuation
 from toolablate.traces.records.judge_matrix import DistractionLabel, JudgeMatrix
+from toolablate.traces.records.label import Label
 from toolablate.traces.records.message import Message, ToolRequest, ToolSpec, Usage
 from toolablate.traces.records.model import (
     Capabilities,
@@ -107,6 +108,7 @@ __all__ = [
     "JudgeMatrix",
     "JudgePrompt",
     "Judgement",
+    "Label",
     "Limit",
     "Link",
     "Lookup",

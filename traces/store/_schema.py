@@ -17,7 +17,7 @@ def migrations() -> tuple[str, ...]:
     return tuple(entry.read_text(encoding="utf-8") for entry in found[:SCHEMA_VERSION])
 
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 
 FIRST_SHARED_VERSION = 3
 """Since then several recorders write a store; before, one held the gate for as long as it wrote."""

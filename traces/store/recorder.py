@@ -18,6 +18,7 @@ from toolablate.traces.records import (
     Diagnosis,
     Environment,
     Event,
+    Label,
     Model,
     Outcome,
     Question,
@@ -32,7 +33,7 @@ from toolablate.traces.records import (
     digest_json,
     digest_text,
 )
-from toolablate.traces.store import _attempts, _claims, _diagnoses, _jobs, _resumptions
+from toolablate.traces.store import _attempts, _claims, _diagnoses, _human_labels, _jobs, _resumptions
 from toolablate.traces.store._digests import combined_digest, header_content, record_content
 from toolablate.traces.store._errors import explain
 from toolablate.traces.store._locks import Gate
@@ -209,6 +210,13 @@ class Recorder:
         Raises StoreError for a trial that has no trace to read; then none is entered.
         """
         await self._writer.settle(self._writer.submit(_diagnoses.diagnose(tuple(diagnoses)), durable=True))
+
+    def label(self, label: Label) -> None:
+        """Enters what a person holds for the cause of a trial, beside what they and others said before.
+
+        Raises StoreError for a trial that has no trace to read.
+        """
+        self._wait(self._writer.submit(_human_labels.keep_label(label), durable=True))
 
     def _wait(self, future: "Future[T]") -> T:
         try:

@@ -16,6 +16,7 @@ from toolablate.traces.records import (
     Diagnosis,
     Environment,
     Event,
+    Label,
     Model,
     Outcome,
     Question,
@@ -30,6 +31,7 @@ from toolablate.traces.store._counterfactuals import read_counterfactuals
 from toolablate.traces.store._diagnoses import read_designs, read_diagnosed, read_diagnoses
 from toolablate.traces.store._errors import reading
 from toolablate.traces.store._failures import read_failures
+from toolablate.traces.store._human_labels import read_labels
 from toolablate.traces.store._jobs import PLANNED, read_finished, read_unscored
 from toolablate.traces.store._observe import read_observations, read_scorers
 from toolablate.traces.store._open import open_reader
@@ -287,6 +289,12 @@ class Store:
             trials = read_diagnosed(self._connection)
         for trial in trials:
             yield from self.diagnoses(trial)
+
+    def labels(self, trial: str | None = None) -> tuple[Label, ...]:
+        """What people said of a trial's current trace, or of those of all trials, in the order in which they did."""
+        with reading(self.path):
+            bodies = read_labels(self._connection, None if trial is None else self.find_trial(trial))
+            return tuple(self._record(Label, body) for body in bodies)
 
     def run_of(self, trial: str) -> Run | None:
         """The last run that called for a trial; None for one of no plan."""

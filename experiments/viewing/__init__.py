@@ -1,0 +1,1 @@
+"""A store in a browser: what the viewer shows, computed beside it."""

@@ -1,0 +1,1 @@
+"""What a store holds, in the formats of other tools."""

@@ -1,0 +1,1 @@
+"""Logs of other tools as runs of a store."""

@@ -1,0 +1,14 @@
+"""What the viewer's tables are read from: a file of its own, made of a store and kept up to date with it."""
+
+from toolablate.traces.viewer.index.index import Index
+from toolablate.traces.viewer.index.records import (
+    ArmCounts,
+    Facets,
+    Glance,
+    QuestionPage,
+    QuestionRow,
+    Sort,
+    TrialRow,
+)
+
+__all__ = ["ArmCounts", "Facets", "Glance", "Index", "QuestionPage", "QuestionRow", "Sort", "TrialRow"]

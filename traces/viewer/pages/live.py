@@ -1,0 +1,5 @@
+"""Whether there is something new."""
+
+from starlette.routing import Route
+
+ROUTES: tuple[Route, ...] = ()

@@ -1,0 +1,5 @@
+"""The table of questions, and one question with its trials."""
+
+from starlette.routing import Route
+
+ROUTES: tuple[Route, ...] = ()

@@ -1,0 +1,5 @@
+"""One trial, event by event."""
+
+from starlette.routing import Route
+
+ROUTES: tuple[Route, ...] = ()
