@@ -220,3 +220,13 @@ async def test_a_history_need_not_end_to_be_seen(tmp_path: Path) -> None:
         assert session.events == tuple(events)
     report = verify(tmp_path / "s.db")
     assert (report.ok, report.unfinished, report.finished) == (True, 1, 0)
+
+
+async def test_what_each_request_repeats_is_one_record(tmp_path: Path) -> None:
+    (trace, *_) = await filled(tmp_path / "s.db", 1)
+    with Store(tmp_path / "s.db") as store:
+        read = store.trace(trace.trial.id)
+    first, second, third = (event.request.messages for event in read.events if isinstance(event, ModelCall))
+    assert read == trace
+    assert third[0] is second[0] is first[0]
+    assert third[3] is second[3]

@@ -1,12 +1,12 @@
 """Traces from their rows."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from toolablate.traces.records import Environment, Model, Trace, Trial, Usage
+from toolablate.traces.records import Environment, Message, Model, Trace, Trial, Usage
 from toolablate.traces.store._blocks import expand_row, read_block
 from toolablate.traces.store._observe import run_key
 from toolablate.traces.store._packing import TraceUnpacker
@@ -54,10 +54,26 @@ def read_events(connection: sqlite3.Connection, key: int, reader: TextReader) ->
 def read_trace(connection: sqlite3.Connection, row: Sequence[Any], reader: TextReader) -> Trace:
     """A trace from a row of the trace query. Raises StoreError where it is damaged, sqlite3.Error."""
     try:
-        return Trace.model_validate({**read_header(row, reader), "events": read_events(connection, row[0], reader)})
+        events = list(_with_messages(read_events(connection, row[0], reader)))
+        return Trace.model_validate({**read_header(row, reader), "events": events})
     except (ValidationError, TypeError) as error:
         detail = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise damaged(f"trace {row[0]} does not hold ({detail})") from None
+
+
+def _with_messages(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Of a message that each later request repeats there is one record: half a million of them take seconds."""
+    # The values are kept beside their records, so that no other gets the address of one that is gone.
+    known: dict[int, tuple[Any, Message]] = {}
+    for event in events:
+        request = event.get("request")
+        if isinstance(request, dict) and isinstance(request.get("messages"), list):
+            given = request["messages"]
+            for each in given:
+                if id(each) not in known:
+                    known[id(each)] = each, Message.model_validate(each)
+            event = {**event, "request": {**request, "messages": tuple(known[id(each)][1] for each in given)}}
+        yield event
 
 
 def read_environments(connection: sqlite3.Connection, run: str | None) -> tuple[Environment, ...]:
