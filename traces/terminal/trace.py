@@ -20,6 +20,7 @@ from toolablate.traces.records import (
     Model,
     Question,
     Repair,
+    Rerun,
     Resumption,
     Say,
     Score,
@@ -95,7 +96,7 @@ def _facts(
     yield "model", model.name if model else trial.model
     yield "condition", condition.name if condition else trial.condition
     if condition and condition.resumed:
-        yield from _resumed(condition.resumed)
+        yield from resumption_facts(condition.resumed)
     # Repeats count from 0 and attempts from 1, so each says which one it is.
     yield "repeat", f"{trial.repeat} (the {numbers.ordinal(trial.repeat + 1)})"
     yield "attempt", f"{trace.attempt} (the {numbers.ordinal(trace.attempt)})"
@@ -112,7 +113,8 @@ def _facts(
         yield "versions", _listed(environment.versions)
 
 
-def _resumed(resumed: Resumption) -> Iterator[tuple[str, str]]:
+def resumption_facts(resumed: Resumption) -> Iterator[tuple[str, str]]:
+    """Names and values: of what it is a replay, and what is changed in it."""
     yield "replay of", f"trial {resumed.trial}, attempt {resumed.attempt}, from its event {resumed.event} on"
     change = resumed.change
     match change:
@@ -131,8 +133,22 @@ def _resumed(resumed: Resumption) -> Iterator[tuple[str, str]]:
         case Repair():
             given = "made anew" if change.text is None else f"shown as: {change.text}"
             yield "change", f"the tool call that went wrong is {given}"
+        case Rerun():
+            yield "change", "; ".join(_rerun(change)) or "none: what follows is drawn anew"
         case Again():
             yield "change", "none: what follows is drawn anew"
+
+
+def _rerun(change: Rerun) -> Iterator[str]:
+    if change.stand_in:
+        yield f"results of {', '.join(change.tools) or 'its tools'} are {change.stand_in} ones from here on"
+    if change.shown:
+        events = ", ".join(str(each.event) for each in change.shown)
+        yield f"results of events {events} are shown otherwise"
+    if change.budget:
+        yield f"the budget is another: {', '.join(_limits(change.budget))}"
+    if change.sound:
+        yield "tools work"
 
 
 def _limits(budget: Budget) -> Iterator[str]:

@@ -1,0 +1,136 @@
+"""What is said of one trial, in sentences: for a page of a terminal and for one of a browser."""
+
+from collections.abc import Iterator
+
+from toolablate.traces.analysis.attribution.evidence import Evidence
+from toolablate.traces.analysis.attribution.explanation import Explanation
+from toolablate.traces.analysis.attribution.ledger import points
+from toolablate.traces.analysis.attribution.naming import account_name
+from toolablate.traces.analysis.pairing import RIGHT
+from toolablate.traces.records import Attribution, Diagnosis, Question, Score
+from toolablate.traces.terminal.answer_key import is_short
+from toolablate.traces.terminal.attribution.wording import (
+    attributed,
+    chance,
+    distraction_name,
+    method_name,
+    right_of,
+)
+from toolablate.traces.terminal.numbers import signed
+from toolablate.traces.terminal.plain import one_line
+
+QUESTION_CHARS, ANSWER_CHARS = 300, 60
+SHOWN_ANSWERS = 8
+LEAST_POINTS = 0.05
+
+
+def asked(told: Explanation) -> Iterator[str]:
+    yield one_line(told.question.prompt, max_chars=QUESTION_CHARS)
+    answered = _short(", ".join(told.explained.evidence.score.extracted)) or "nothing that could be read"
+    right = right_answer(told.question)
+    yield f"It answered {answered}{f'; right is {right}' if right else ''}."
+
+
+def right_answer(question: Question) -> str:
+    """On one line, cut; empty where it takes more than that to say."""
+    target = question.target
+    match target.kind:
+        case "choice":
+            return _short(", ".join(target.letters))
+        case "number":
+            return f"{target.value:g}"
+        case "reference":
+            return _short(target.answer) if is_short(target.answer) else ""
+        case _:
+            return _short(", ".join(target.spans))
+
+
+def without_tools(evidence: Evidence) -> Iterator[str]:
+    scores = [each.score for each in evidence.bare if each.score.value is not None]
+    if not scores:
+        yield "The question was not answered without tools, or not scored."
+        return
+    values = tuple(score.value for score in scores if score.value is not None)
+    answers = [_answered(each) for each in scores]
+    more = f" and {len(answers) - SHOWN_ANSWERS} more" if len(answers) > SHOWN_ANSWERS else ""
+    yield f"{right_of(values)}: {'; '.join(answers[:SHOWN_ANSWERS])}{more}"
+
+
+def _answered(score: Score) -> str:
+    return f"{_short(', '.join(score.extracted)) or '(none)'}{'' if _right(score.value) else ' (wrong)'}"
+
+
+def why(told: Explanation) -> Iterator[str]:
+    explained = told.explained
+    if explained.attribution is None:
+        right = _right(explained.evidence.score.value)
+        yield "This trial is right: there is nothing to blame." if right else "Nothing was made of this trial."
+        yield from _gains(explained.evidence)
+    else:
+        yield f"It is put down to {_sentence(explained.attribution)}."
+        yield from _grounds(explained.attribution, tried=explained.evidence.trajectory is not None)
+    for other in (each for each in explained.hypotheses if each.mechanism != "unknown"):
+        yield f"Or else {_sentence(other)}: {one_line(other.note) or 'a hypothesis'}."
+    for diagnosis in explained.evidence.diagnoses:
+        yield from _read_by(diagnosis)
+
+
+def summed(evidence: Evidence) -> Iterator[str]:
+    """Without terms that are 0."""
+    found = points(evidence.chain)
+    parts = [f"{account_name(name)} {signed(value)}" for name, value in found.items() if abs(value) >= LEAST_POINTS]
+    if parts:
+        yield f"Against no tools it is {signed(sum(found.values()))} points: {', '.join(parts)}."
+
+
+def _read_by(diagnosis: Diagnosis) -> Iterator[str]:
+    judge = one_line(diagnosis.judge)
+    if diagnosis.error_type is None:
+        yield f"The judge {judge} gave no label: {one_line(diagnosis.reason)}"
+        return
+    at = f" ({_events(diagnosis.evidence)})" if diagnosis.evidence else ""
+    error = diagnosis.error_type.replace("_", " ")
+    yield f"The judge {judge} reads {error}{at}, a hypothesis: {one_line(diagnosis.reason)}"
+    if diagnosis.distraction:
+        at = f" ({_events(diagnosis.distraction_evidence)})" if diagnosis.distraction_evidence else ""
+        reason = one_line(diagnosis.distraction_reason)
+        yield f"It reads {distraction_name(diagnosis.distraction)}{at}, a hypothesis: {reason}"
+
+
+def _sentence(attribution: Attribution) -> str:
+    return (
+        f"{attributed(attribution)}, {method_name(attribution)}, with a confidence of {chance(attribution.confidence)}"
+    )
+
+
+def _grounds(attribution: Attribution, *, tried: bool) -> Iterator[str]:
+    if attribution.note:
+        note = one_line(attribution.note, max_chars=400)
+        yield f"{note[:1].upper()}{note[1:]}."
+    if attribution.evidence:
+        yield f"Evidence: {_events(attribution.evidence)}."
+    if attribution.method != "replay":
+        why = "replays have no part in it" if tried else "nothing was tried otherwise"
+        yield f"By trace or judge it is a hypothesis: {why}."
+
+
+def _gains(evidence: Evidence) -> Iterator[str]:
+    signals = evidence.chain.replay.signals if evidence.chain.replay else frozenset()
+    gains = {
+        "computed": "Its code found what the model did not know.",
+        "retrieved": "Its search found what the model did not know.",
+        "answer_leak": "A search result held the answer beside the question.",
+    }
+    yield from (text for signal, text in gains.items() if signal in signals)
+
+
+def _events(events: tuple[int, ...]) -> str:
+    return f"event{'' if len(events) == 1 else 's'} {', '.join(map(str, events))}"
+
+
+def _right(value: float | None) -> bool:
+    return value is not None and value >= RIGHT
+
+
+def _short(text: str) -> str:
+    return one_line(text, max_chars=ANSWER_CHARS)
