@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from toolablate.agents.chat import ModelSource
-from toolablate.traces.records import Model, OpenAIModel, ScriptedModel
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import ImportedModel, Model, OpenAIModel, ScriptedModel
 
 
 def connect(model: Model, *, playbook: Path | None = None) -> ModelSource:
@@ -21,6 +22,12 @@ def connect(model: Model, *, playbook: Path | None = None) -> ModelSource:
         from toolablate.agents.scripted import Script
 
         return Script(model)
+    if isinstance(model, ImportedModel):
+        raise InputError(
+            f"model {model.name!r}: its provider is 'imported', which stands for what a log tells of it; it cannot be asked",
+            hint="Allowed are openai, scripted and simulated.",
+            code="imported",
+        )
     from toolablate.agents.simulated import SimulatedSource
 
     return SimulatedSource(model, builtin=playbook)

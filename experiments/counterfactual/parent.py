@@ -111,6 +111,12 @@ class Parents:
             raise InputError(
                 f"{self._store.path} holds no run that called for this trial", hint=_REMEDY, code="no_plan"
             )
+        if run.imported:
+            raise InputError(
+                f"trial {origin.id[:10]} was imported from a log: its model cannot be asked again",
+                hint="Only trials that a plan of toolablate ran can be taken up again.",
+                code="imported",
+            )
         return self._kept(run.plan)
 
     @staticmethod

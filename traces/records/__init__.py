@@ -26,6 +26,7 @@ from toolablate.traces.records.label import Label
 from toolablate.traces.records.message import Message, ToolRequest, ToolSpec, Usage
 from toolablate.traces.records.model import (
     Capabilities,
+    ImportedModel,
     Model,
     OpenAIModel,
     Price,
@@ -63,7 +64,7 @@ from toolablate.traces.records.resumption import (
     Swap,
     SwapContent,
 )
-from toolablate.traces.records.run import Run
+from toolablate.traces.records.run import ImportedLog, Run
 from toolablate.traces.records.score import JudgeCall, Judgement, Score, Verdict
 from toolablate.traces.records.trial import Environment, Outcome, Trace, Trial
 from toolablate.traces.records.web import (
@@ -103,6 +104,8 @@ __all__ = [
     "Failure",
     "FetchFailure",
     "FinishReason",
+    "ImportedLog",
+    "ImportedModel",
     "InterventionUse",
     "JudgeCall",
     "JudgeMatrix",

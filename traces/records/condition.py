@@ -27,7 +27,8 @@ class Condition(TaggedRecord):
     `tool_choice` is `auto`, `none`, `required` or the name of the tool that has to be called first. `reasoning` says
     whether what the model thought between its tool calls is given back to it. `parallel_tool_calls` None leaves to the
     endpoint whether a reply may call several tools. `resumed` is set where its trials go on from an event of another
-    trial: they are counterfactuals of that one, and no arm of any plan.
+    trial: they are counterfactuals of that one, and no arm of any plan. `imported` is what another harness says of the
+    arm, where a log of it was imported (solvers, few-shot examples, parameters); such a condition cannot be run.
     """
 
     not_identity: ClassVar[frozenset[str]] = frozenset({"name"})
@@ -42,3 +43,4 @@ class Condition(TaggedRecord):
     budget: Budget = Budget()
     interventions: tuple[InterventionUse, ...] = ()
     resumed: Resumption | None = None
+    imported: dict[str, JsonValue] = Field(default_factory=dict)

@@ -208,4 +208,15 @@ class SimulatedModel(_Model):
     concurrency: int = Field(default=8, gt=0)
 
 
-Model = Annotated[OpenAIModel | ScriptedModel | SimulatedModel, Field(discriminator="provider")]
+class ImportedModel(_Model):
+    """A model that another harness asked, by the name that its log gives it. It can be asked nothing any more, so
+    that `concurrency` limits nothing."""
+
+    concurrency: ClassVar[int] = 1
+
+    version: Literal[1] = 1
+    provider: Literal["imported"] = "imported"
+    name: str = Field(min_length=1)
+
+
+Model = Annotated[OpenAIModel | ScriptedModel | SimulatedModel | ImportedModel, Field(discriminator="provider")]

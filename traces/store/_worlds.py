@@ -8,6 +8,9 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.store._locks import lives
 from toolablate.traces.store._texts import TextReader
 
+IMPORTED = "imported"
+"""The part of a world that tells that trials come from logs of other harnesses."""
+
 
 def require_same_world(connection: sqlite3.Connection, store: Path, world: Mapping[str, str]) -> None:
     """Refuses a run whose trials could not be compared with those that are done, or that a living recorder is at.
@@ -15,6 +18,12 @@ def require_same_world(connection: sqlite3.Connection, store: Path, world: Mappi
     Raises InputError, StoreError where a run is damaged, sqlite3.Error.
     """
     earlier = _earlier_world(connection, store)
+    if IMPORTED in earlier and IMPORTED not in world:
+        raise InputError(
+            f"{store} holds trials that were imported from logs: their models cannot be asked, and none can join them",
+            hint="name another store (--store) for what is to be run",
+            code="imported",
+        )
     for part in sorted(world.keys() & earlier.keys()):
         if world[part] != earlier[part]:
             raise InputError(

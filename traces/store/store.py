@@ -25,6 +25,7 @@ from toolablate.traces.records import (
     Run,
     Score,
     Trace,
+    Trial,
     Verdict,
 )
 from toolablate.traces.store._counterfactuals import read_counterfactuals
@@ -295,6 +296,20 @@ class Store:
         with reading(self.path):
             bodies = read_labels(self._connection, None if trial is None else self.find_trial(trial))
             return tuple(self._record(Label, body) for body in bodies)
+
+    def trials_of(self, run: str) -> tuple[Trial, ...]:
+        """The trials that a run called for, ended or not; none where there is no such run."""
+        rows = self._rows(
+            "SELECT questions.id, models.id, conditions.id, repeat FROM run_trials"
+            " JOIN runs ON runs.key = run_trials.run JOIN trials ON trials.key = run_trials.trial"
+            " JOIN questions ON questions.key = question JOIN models ON models.key = model"
+            " JOIN conditions ON conditions.key = condition WHERE runs.id = ? ORDER BY trials.key",
+            (run,),
+        )
+        return tuple(
+            Trial(question=question, model=model, condition=condition, repeat=repeat)
+            for question, model, condition, repeat in rows
+        )
 
     def run_of(self, trial: str) -> Run | None:
         """The last run that called for a trial; None for one of no plan."""
