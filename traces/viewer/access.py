@@ -11,13 +11,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 HOSTS = ("127.0.0.1", "localhost")
 """A page of another name that points to this machine is not let in, whatever it knows."""
 
+LONGEST_ADDRESS = 32_000
+"""In bytes, path and query together: no page has a longer one, and nobody has to read what is longer."""
+
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; img-src 'self' data:;"
         " font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    # Under `no-referrer` browsers say "Origin: null" even where a page's own form is sent.
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
@@ -29,33 +33,60 @@ class Access:
 
     def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
         self._app, self._token, self._cookie = app, token, f"toolablate-{port}"
+        self._hosts = frozenset(name for host in HOSTS for name in _spellings(host, port))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
-            return
-
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_HEADERS)
-            await send(message)
-
-        refused = self._refused(Request(scope))
-        await (refused or self._app)(scope, receive, guarded)
+        elif scope["type"] == "http":
+            await (self._refused(Request(scope)) or self._app)(scope, receive, _guarded(send))
+        else:
+            await send({"type": "websocket.close", "code": 1008})
 
     def _refused(self, request: Request) -> Response | None:
-        if request.url.hostname not in HOSTS:
+        # By the header itself: of one that makes no sense, `request.url` would tell the server's own address.
+        hosts = request.headers.getlist("host")
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             return PlainTextResponse("This address is none of the viewer's.\n", status_code=421)
+        if len(_path(request)) + len(request.scope["query_string"]) > LONGEST_ADDRESS:
+            return PlainTextResponse("This address is too long.\n", status_code=414)
         if self._knows(request.query_params.get("token", "")):
-            query = urlencode([pair for pair in request.query_params.multi_items() if pair[0] != "token"])
-            letting_in = RedirectResponse(request.url.path + (f"?{query}" if query else ""), status_code=303)
-            letting_in.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
-            return letting_in
+            return self._letting_in(request)
         if not self._knows(request.cookies.get(self._cookie, "")):
             return PlainTextResponse("Open the address that `toolablate view` printed.\n", status_code=403)
-        if request.method not in ("GET", "HEAD") and request.headers.get("origin") != str(request.base_url).rstrip("/"):
+        if request.method not in ("GET", "HEAD") and request.headers.getlist("origin") != [
+            f"http://{hosts[0].lower()}"
+        ]:
             return PlainTextResponse("This was sent by a page of another site.\n", status_code=403)
         return None
 
+    def _letting_in(self, request: Request) -> Response:
+        """To the same page, without the token in its address."""
+        query = urlencode([pair for pair in request.query_params.multi_items() if pair[0] != "token"])
+        # What begins with two slashes would be another site.
+        address = "/" + _path(request).lstrip("/\\") + (f"?{query}" if query else "")
+        response = RedirectResponse(address, status_code=303)
+        response.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
+        return response
+
     def _knows(self, given: str) -> bool:
-        return secrets.compare_digest(given.encode(), self._token.encode())
+        return secrets.compare_digest(given.encode(errors="replace"), self._token.encode())
+
+
+def _spellings(host: str, port: int) -> tuple[str, ...]:
+    """Of a host, as a browser that was given this port names it."""
+    return (host, f"{host}:80") if port == 80 else (f"{host}:{port}",)
+
+
+def _path(request: Request) -> str:
+    raw: bytes = request.scope.get("raw_path") or b"/"
+    return raw.decode("latin-1")
+
+
+def _guarded(send: Send) -> Send:
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message).update(_HEADERS)
+        await send(message)
+
+    return guarded

@@ -1,21 +1,70 @@
+from http import HTTPStatus
+
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
+from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.viewer.access import Access
 from toolablate.traces.viewer.pages import diff, labels, live, overview, questions, trial
+from toolablate.traces.viewer.rendering import problem
 from toolablate.traces.viewer.view import View
 
 _PAGES = (overview, questions, trial, diff, labels, live)
 
 
-def application(view: View, *, port: int) -> Starlette:
-    """Serves the pages of one view, to whom knows its token."""
+def application(view: View, *, port: int) -> ASGIApp:
+    """Serves the pages of one view, to whom knows its token.
+
+    A page that raises InputError is about something that is not there (404); one that raises starlette's HTTPException
+    says its own status, and `detail` becomes the message.
+    """
     files = StaticFiles(packages=[("toolablate.traces.html", "static"), ("toolablate.traces.viewer", "static")])
     app = Starlette(
         routes=[*(route for each in _PAGES for route in each.ROUTES), Mount("/static", files, name="static")],
-        middleware=[Middleware(Access, token=view.token, port=port)],
+        exception_handlers={
+            HTTPException: _refused,
+            InputError: _not_found,
+            ToolablateError: _failed,
+            Exception: _broken,
+        },
     )
     app.state.view = view
-    return app
+    # Around all of it: what starlette answers to an exception of a page does not pass its own middleware.
+    return Access(app, token=view.token, port=port)
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    said = HTTPStatus(error.status_code).phrase
+    if error.status_code == HTTPStatus.NOT_FOUND and error.detail == said:
+        return problem(request, error.status_code, "There is no such page", "Nothing is at this address.")
+    message = "" if error.detail == said else error.detail
+    response = problem(request, error.status_code, said, message)
+    response.headers.update(error.headers or {})
+    return response
+
+
+def _not_found(request: Request, error: Exception) -> Response:
+    assert isinstance(error, InputError)
+    return problem(request, HTTPStatus.NOT_FOUND, "This is not in the store", error.message, error.hint)
+
+
+def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ToolablateError)
+    return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "The store cannot be read", error.message, error.hint)
+
+
+def _broken(request: Request, error: Exception) -> Response:
+    """Of a bug no page tells more: the terminal shows where it is."""
+    return problem(
+        request,
+        HTTPStatus.INTERNAL_SERVER_ERROR,
+        "This page has a bug",
+        f"{type(error).__name__} while the page was made.",
+        "The terminal that runs `toolablate view` says where; please report it.",
+    )

@@ -19,5 +19,11 @@ def view_of(request: Request) -> View:
 def page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
     """The template sees `values`, and `view` and `path` of the request."""
     found = environment(PACKAGE).get_template(template)
-    text = found.render(view=view_of(request), path=request.url.path, **values)
-    return HTMLResponse(text, status_code=status)
+    text = found.render(view=view_of(request), path=request.scope["path"], **values)
+    # What no encoding can write is nothing that a browser could show: `|inert` names it before it comes here.
+    return HTMLResponse(text.encode(errors="replace"), status_code=status)
+
+
+def problem(request: Request, status: int, title: str, message: str, hint: str = "") -> HTMLResponse:
+    """A page that says what went wrong and what to do."""
+    return page(request, "problem.html", status=status, title=title, message=message, hint=hint)

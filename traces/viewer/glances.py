@@ -1,0 +1,134 @@
+"""Who got a question right under which condition, as one row of a table shows it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from toolablate.traces.analysis.attribution.naming import account_name
+from toolablate.traces.analysis.selection import Ending, Selection, Turn
+from toolablate.traces.html.addresses import diff_address, question_address, trial_address
+from toolablate.traces.plots.text import plain
+from toolablate.traces.viewer.index import Facets, Glance, QuestionRow, TrialRow
+
+ENDINGS: Mapping[str, str] = {
+    "correct": "right",
+    "partial": "partly right",
+    "wrong": "wrong",
+    "unparsed": "no answer read",
+    "unscored": "not scored",
+    "budget": "out of budget",
+    "failed": "failed",
+}
+TURNS: Mapping[str, str] = {
+    "right_to_wrong": "right → wrong",
+    "wrong_to_right": "wrong → right",
+    "both_right": "right both times",
+    "both_wrong": "wrong both times",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`first` begins a model, which spans so many columns."""
+
+    model: str
+    condition: str
+    first: bool
+    span: int
+    baseline: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One trial: its address, how it ended, and that in words."""
+
+    address: str
+    ending: Ending
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One model under one condition; `diff` is the address of a trial of it beside one of the baseline, where flipped
+    or not."""
+
+    marks: tuple[Mark, ...]
+    flip: Turn | None
+    diff: str | None
+    first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`score` is the mean over all scored trials in percent, `delta` the lowest difference of a condition from the
+    baseline of the same model in points; None where nothing is scored."""
+
+    row: QuestionRow
+    address: str
+    cells: tuple[Cell, ...]
+    score: float | None
+    delta: float | None
+
+
+def columns(facets: Facets, selection: Selection) -> tuple[Column, ...]:
+    """Those that the selection is about, and the baseline beside them."""
+    models = [each for each in facets.models if not selection.models or each in selection.models]
+    chosen = {*selection.conditions, facets.baseline} if selection.conditions else set(facets.conditions)
+    conditions = [each for each in facets.conditions if each in chosen]
+    return tuple(
+        Column(model, condition, place == 0, len(conditions), condition == facets.baseline)
+        for model in models
+        for place, condition in enumerate(conditions)
+    )
+
+
+def table_row(row: QuestionRow, across: Sequence[Column], baseline: str) -> Row:
+    found = {(glance.model, glance.condition): glance for glance in row.glances}
+    cells = tuple(
+        _cell(found.get((column.model, column.condition)), found.get((column.model, baseline)), column)
+        for column in across
+    )
+    return Row(row, question_address(row.question), cells, _score(row), _delta(row, baseline))
+
+
+def said(trial: TrialRow) -> str:
+    """How it ended, in one line of plain text."""
+    answer = f", answered “{plain(trial.answer, 40)}”" if trial.answer else ""
+    why = f"; {account_name(trial.mechanism)}" if trial.mechanism else ""
+    where = f"{plain(trial.model, 40)}, {plain(trial.condition, 40)}, repeat {trial.repeat + 1}"
+    return f"{where}: {ENDINGS[trial.ending]}{answer}{why}"
+
+
+def beside(glance: Glance | None, base: Glance | None) -> str | None:
+    """The address of the diff of their first trials, without tools on the left; trials that tell of a flip first."""
+    if glance is None or base is None or glance is base or not glance.trials or not base.trials:
+        return None
+    left = _telling(base, right=glance.flip == "right_to_wrong")
+    return diff_address(left.trial, _telling(glance, right=glance.flip != "right_to_wrong").trial)
+
+
+def _telling(glance: Glance, *, right: bool) -> TrialRow:
+    return next((each for each in glance.trials if (each.ending == "correct") == right), glance.trials[0])
+
+
+def _cell(glance: Glance | None, base: Glance | None, column: Column) -> Cell:
+    if glance is None:
+        return Cell((), None, None, column.first)
+    marks = tuple(Mark(trial_address(each.trial), each.ending, said(each)) for each in glance.trials)
+    return Cell(marks, glance.flip, beside(glance, base), column.first)
+
+
+def _score(row: QuestionRow) -> float | None:
+    values = [trial.value for glance in row.glances for trial in glance.trials if trial.value is not None]
+    return 100 * sum(values) / len(values) if values else None
+
+
+def _delta(row: QuestionRow, baseline: str) -> float | None:
+    base = {glance.model: glance.score for glance in row.glances if glance.condition == baseline}
+    found = [
+        glance.score - before
+        for glance in row.glances
+        if glance.condition != baseline and glance.score is not None
+        for before in [base.get(glance.model)]
+        if before is not None
+    ]
+    return 100 * min(found) if found else None
