@@ -1,0 +1,102 @@
+"""What a person can say of a trial's cause beside its page, and what people said before."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from toolablate.traces.records import Attribution, Distraction, Label, Mechanism
+from toolablate.traces.store import Store
+from toolablate.traces.terminal.attribution.wording import attributed, chance, distraction_name, mechanism_name
+from toolablate.traces.viewer.view import View
+
+_MECHANISM_KEYS = "123456789lou"
+_DISTRACTION_KEYS = "asd"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """`key` chooses it on the keyboard; `value` is what a record holds, `name` what people read."""
+
+    key: str
+    value: str
+    name: str
+
+
+MECHANISMS = tuple(
+    Choice(key, value, mechanism_name(value)) for key, value in zip(_MECHANISM_KEYS, get_args(Mechanism), strict=True)
+)
+DISTRACTIONS = tuple(
+    Choice(key, value, distraction_name(value))
+    for key, value in zip(_DISTRACTION_KEYS, get_args(Distraction), strict=True)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """
+    person       under whose name a label is kept
+    attribution  what the analysis says now; None where it says nothing, or while it is hidden
+    blind        it is hidden until the person has said what they hold
+    refused      why the trial takes no label, "" where it does
+    labels       what people said, in the order in which they did
+    own          what the person said last, None where they said nothing or withdrew it
+    following    the address of the trial to go on to, "" where there is none
+    """
+
+    trial: str
+    person: str
+    attribution: Attribution | None
+    blind: bool
+    refused: str
+    labels: tuple[Label, ...]
+    own: Label | None
+    following: str
+    mechanisms: Sequence[Choice] = MECHANISMS
+    distractions: Sequence[Choice] = DISTRACTIONS
+
+    @property
+    def attributed(self) -> str:
+        """`by replay: retrieval distraction (over-engineering), confidence .82`; "" where there is none."""
+        found = self.attribution
+        if found is None:
+            return ""
+        return f"by {found.method}: {attributed(found)}, confidence {chance(found.confidence)}"
+
+    @property
+    def history(self) -> tuple[tuple[Label, str], ...]:
+        """The labels, each with what it says in words."""
+        return tuple((each, said(each)) for each in self.labels)
+
+
+def panel_of(view: View, store: Store, trial: str, attribution: Attribution | None, following: str = "") -> Panel:
+    """`trial` is the whole id. Raises StoreError."""
+    labels = store.labels(trial)
+    own = next((each for each in reversed(labels) if each.person == view.person), None)
+    blind = view.blind and own is None
+    return Panel(
+        trial=trial,
+        person=view.person,
+        attribution=None if blind else attribution,
+        blind=blind,
+        refused=_refused(store, trial),
+        labels=labels,
+        own=own if own is not None and own.mechanism is not None else None,
+        following=following,
+    )
+
+
+def said(label: Label) -> str:
+    """What a label says, in words."""
+    if label.mechanism is None:
+        return "withdrew what they had said"
+    how = f" ({distraction_name(label.distraction)})" if label.distraction else ""
+    return mechanism_name(label.mechanism) + how
+
+
+def _refused(store: Store, trial: str) -> str:
+    if not store.trace(trial).scorable:
+        return "Infrastructure failed here: there is no answer of the model to find a cause for."
+    values = [score.value for score in store.scores(trial)]
+    if values and all(value == 1 for value in values):
+        return "It is right: there is no failure to name a cause for."
+    return ""

@@ -1,0 +1,65 @@
+/* Labels by keyboard: y confirms, c opens the choice, n goes to the note, Enter saves, Esc leaves. */
+
+const form = document.querySelector("[data-label-panel]");
+if (form) begin(form);
+
+function begin(form) {
+  const choice = form.querySelector("[data-choice]");
+  const [open, close] = ["[data-open-choice]", "[data-close-choice]"].map((each) => form.querySelector(each));
+  const confirm = form.querySelector("[data-confirm]");
+  const save = form.querySelector('button.primary[value="save"]');
+  const note = form.querySelector("textarea[name=note]");
+  const distractions = form.querySelector("[data-distractions]");
+  const keys = new Map([...form.querySelectorAll("input[data-key]")].map((each) => [each.dataset.key, each]));
+
+  const show = (shown) => {
+    choice.hidden = !shown;
+    open.setAttribute("aria-expanded", String(shown));
+    if (shown) (form.querySelector("[name=mechanism]:checked") ?? keys.get("1")).focus();
+  };
+  const fit = () => {
+    distractions.hidden = form.querySelector("[name=mechanism]:checked")?.value !== "retrieval_distraction";
+  };
+
+  open.hidden = close.hidden = false;
+  show(false);
+  fit();
+  open.addEventListener("click", () => show(choice.hidden));
+  close.addEventListener("click", () => (show(false), open.focus()));
+  form.addEventListener("change", fit);
+  remember(form.querySelector("[data-onward]"));
+
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const writing = event.target.matches?.("textarea, select, input:not([type=radio], [type=checkbox])");
+    if (act(event.key, writing, event)) event.preventDefault();
+  });
+
+  function act(key, writing, event) {
+    const inside = form.contains(event.target);
+    if (key === "Escape" && !choice.hidden) return show(false), open.focus(), true;
+    if (key === "Enter" && inside && event.target === note && !event.shiftKey) return save.click(), true;
+    if (key === "Enter" && inside && event.target.matches("input")) return save.click(), true;
+    if (writing || event.shiftKey) return false;
+    if (key === "y" && confirm) return confirm.click(), true;
+    if (key === "c") return show(true), true;
+    if (key === "n") return show(true), note.focus(), true;
+    const chosen = choice.hidden ? undefined : keys.get(key);
+    if (!chosen || (chosen.name === "distraction" && distractions.hidden)) return false;
+    chosen.checked = true;
+    chosen.focus();
+    fit();
+    return true;
+  }
+}
+
+/* Whether to go on to the next trial is asked once. */
+function remember(onward) {
+  if (!onward) return;
+  try {
+    onward.checked = localStorage.getItem("toolablate-onward") === "yes";
+    onward.addEventListener("change", () => localStorage.setItem("toolablate-onward", onward.checked ? "yes" : ""));
+  } catch {
+    /* Where a browser keeps nothing, it is asked each time. */
+  }
+}
