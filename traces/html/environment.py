@@ -4,7 +4,12 @@ from functools import cache
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+from toolablate.traces.html.attributed import with_links
+from toolablate.traces.html.durations import duration
+from toolablate.traces.html.highlighting import shown
+from toolablate.traces.html.images import image
 from toolablate.traces.html.inert import inert
+from toolablate.traces.terminal.plain import one_line
 
 
 @cache
@@ -14,5 +19,12 @@ def environment(*packages: str) -> Environment:
     made = Environment(
         loader=ChoiceLoader(loaders), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.filters["inert"] = inert
+    made.filters |= {
+        "inert": inert,
+        "one_line": one_line,  # for attributes and titles, which hold no elements
+        "shown": shown,
+        "image": image,
+        "with_links": with_links,
+        "duration": duration,
+    }
     return made

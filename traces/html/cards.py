@@ -1,0 +1,114 @@
+"""Events as pages show them: what templates make HTML of. Texts in them are foreign, and not escaped yet."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from toolablate.traces.records import Artifact
+
+Form = Literal["prose", "code", "json", "output"]
+Role = Literal["system", "user", "assistant", "tool", "change", "failure", "answer", "rebuilt"]
+Sign = Literal["", "error", "invalid", "failed", "missed", "changed", "noticed", "budget"]
+
+HEAD_CHARS, TAIL_CHARS = 15_000, 5_000
+"""How much is shown of both ends of a text that is longer than both."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text of an event, cut in its middle where it is long: `part` names the whole of it, `chars` characters."""
+
+    part: str
+    form: Form
+    head: str
+    chars: int
+    tail: str = ""
+    title: str = ""
+    folded: bool = False
+
+    @property
+    def left_out(self) -> int:
+        return self.chars - len(self.head) - len(self.tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A rich output, not looked into yet."""
+
+    part: str
+    artifact: Artifact
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What is said of an event, and no model was told: `about` is foreign."""
+
+    label: str
+    about: str = ""
+    tone: Literal["quiet", "odd", "failed"] = "odd"
+
+
+Body = Text | Attachment | Remark
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """What one party said or gave."""
+
+    role: Role
+    title: str
+    bodies: tuple[Body, ...]
+    note: str = ""
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One event. `number` counts from 0 in the whole conversation, as `show` has it.
+
+    kind      as the record calls it; `title` is what an outline says of it, `sign` what was odd about it
+    at, took  seconds since the trial began, and how long
+    notes     tokens, cost, and how it ended where that is out of the ordinary
+    panels    first what is new in a request, then the reply; or what a tool gave, then what interventions changed
+    """
+
+    number: int
+    kind: Literal["model_call", "tool_call", "failure", "answer", "rebuilt"]
+    title: str
+    at: float
+    took: float
+    panels: tuple[Panel, ...]
+    sign: Sign = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def chars(self) -> int:
+        """About how much of a page it takes."""
+        bodies = [body for panel in self.panels for body in panel.bodies]
+        texts = sum(len(body.head) + len(body.tail) for body in bodies if isinstance(body, Text))
+        return texts + sum(len(body.artifact.data) for body in bodies if isinstance(body, Attachment))
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What an attribution says of one event: why it is evidence, how the belief in the right answer stands before it,
+    and whether it falls there."""
+
+    evidence: tuple[str, ...] = ()
+    belief: str = ""
+    falls: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Where a card's links lead: to an event by its number, and to the whole of a text by its event and part; the latter
+    is "" where there is no such page, as in a report."""
+
+    event: Callable[[int], str]
+    whole: Callable[[int, str], str]
+
+
+def cut(text: str, part: str, form: Form, *, title: str = "", folded: bool = False) -> Text:
+    if len(text) <= HEAD_CHARS + TAIL_CHARS:
+        return Text(part, form, text, len(text), title=title, folded=folded)
+    return Text(part, form, text[:HEAD_CHARS], len(text), text[-TAIL_CHARS:], title, folded)

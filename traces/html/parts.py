@@ -1,0 +1,48 @@
+"""The texts of an event by the names that pages call them by."""
+
+from collections.abc import Iterator
+
+from toolablate.traces.records import Answer, Event, Failure, Message, ModelCall, Rebuilt, ToolCall, ToolReply
+
+
+def part_text(event: Event, part: str) -> str | None:
+    """The whole of one text; None where the event has none of that name."""
+    return next((text for name, text in _parts(event) if name == part), None)
+
+
+def _parts(event: Event) -> Iterator[tuple[str, str]]:
+    match event:
+        case ModelCall():
+            for place, message in enumerate(event.request.messages):
+                yield from _message(message, f"message-{place}")
+            yield from _message(event.reply.message, "reply")
+        case ToolCall():
+            yield "call", event.call.arguments
+            yield from _given(event, "output")
+            if event.original is not None:
+                yield from _given(event.original, "original")
+        case Failure():
+            yield "failure", event.message
+            if event.reply is not None:
+                yield from _message(event.reply.message, "reply")
+        case Answer():
+            yield "answer", event.text
+        case Rebuilt():
+            for mismatch in event.mismatches:
+                yield f"recorded-{mismatch.event}", mismatch.recorded
+                yield f"now-{mismatch.event}", mismatch.now
+
+
+def _message(message: Message, name: str) -> Iterator[tuple[str, str]]:
+    yield name, message.content
+    yield f"{name}-reasoning", message.reasoning
+    for place, call in enumerate(message.tool_calls):
+        yield f"{name}-call-{place}", call.arguments
+    yield f"{name}-calls", "\n".join(f"{call.name} {call.arguments}" for call in message.tool_calls)
+
+
+def _given(given: ToolCall | ToolReply, name: str) -> Iterator[tuple[str, str]]:
+    yield name, given.output
+    yield f"{name}-error", given.error
+    for place, artifact in enumerate(given.artifacts):
+        yield f"{name}-artifact-{place}", artifact.data
