@@ -1,5 +1,6 @@
 """Where a figure goes."""
 
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 SUFFIXES = (".svg", ".png", ".pdf")
 DOTS_PER_INCH = 150
 
+_ALONE = threading.RLock()
+"""Settings and fonts of matplotlib belong to the process: threads that draw at once would mix them up."""
+
 
 def require_plots(path: Path) -> None:
     """Raises InputError where no figure can be written to `path`: another kind of file, or no matplotlib."""
@@ -23,33 +27,43 @@ def require_plots(path: Path) -> None:
             hint=f"Allowed: {', '.join(SUFFIXES)}.",
             code="plot",
         )
+    require_matplotlib("--plot")
+
+
+def require_matplotlib(what: str) -> None:
+    """Raises InputError where it is not installed; `what` is what wants it."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
         raise InputError(
-            "--plot: matplotlib is not installed", hint="pip install 'toolablate[plots]'", code="no_matplotlib"
+            f"{what}: matplotlib is not installed", hint="pip install 'toolablate[plots]'", code="no_matplotlib"
         ) from None
 
 
 @contextmanager
 def as_text() -> Iterator[None]:
-    """What is drawn within holds names as they are, whatever the user's settings: no formula, no TeX, no outlines."""
+    """What is drawn within holds names as they are, whatever the user's settings: no formula, no TeX, no outlines.
+    One thread draws at a time."""
     import matplotlib
 
-    with matplotlib.rc_context(
-        {
-            "text.parse_math": False,
-            "text.usetex": False,
-            "svg.fonttype": "none",
-            "svg.hashsalt": "toolablate",
-            "pdf.fonttype": 42,
-        }
+    with (
+        _ALONE,
+        matplotlib.rc_context(
+            {
+                "text.parse_math": False,
+                "text.usetex": False,
+                "svg.fonttype": "none",
+                "svg.hashsalt": "toolablate",
+                "pdf.fonttype": 42,
+            }
+        ),
     ):
         yield
 
 
-def write_figure(figure: "Figure", path: Path) -> None:
-    """The same figure gives the same bytes. Raises InputError where the file cannot be written."""
+def write_figure(figure: "Figure", path: Path, *, option: str = "--plot") -> None:
+    """The same figure gives the same bytes. Raises InputError where the file cannot be written; `option` asked for
+    it."""
     # A file that says when it was made would differ each time.
     dated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower(), {})
     with warnings.catch_warnings():
@@ -58,4 +72,4 @@ def write_figure(figure: "Figure", path: Path) -> None:
         try:
             figure.savefig(path, dpi=DOTS_PER_INCH, metadata=dated)
         except OSError as error:
-            raise InputError(f"--plot: cannot write {path}: {error.strerror}", code="unwritable") from None
+            raise InputError(f"{option}: cannot write {path}: {error.strerror}", code="unwritable") from None

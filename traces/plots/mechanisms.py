@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from toolablate.traces.analysis.attribution.ledger import Account, Ledger
 from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.analysis.effect import LEVEL
+from toolablate.traces.analysis.selection import Link, Selection
 from toolablate.traces.errors import InputError
 from toolablate.traces.plots.bars import (
     GAIN,
@@ -26,13 +27,22 @@ from toolablate.traces.plots.bars import (
     frame,
     whisker,
 )
+from toolablate.traces.plots.drawing import Drawing, Mark
 from toolablate.traces.plots.files import as_text, write_figure
-from toolablate.traces.plots.text import plain, signed, with_interval
+from toolablate.traces.plots.palette import INK
+from toolablate.traces.plots.rows import Sheet, grouped, heading, name, number, scale, sheet, whole_row
+from toolablate.traces.plots.text import between, plain, probability, signed, titled, with_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 UNRESOLVED = "white"
+NUMBERS = 1.9
+ABOUT = (
+    "Each bar is what one mechanism does to the score, in points, from where the one above it ended; together they are"
+    " the effect, the last bar. Lines are 95 % intervals. Pale: p is not below .05 after Holm's correction, was not"
+    " tested, or questions are too few. Outline: not resolved, for want of replays."
+)
 
 
 def draw_ledgers(ledgers: Sequence[Ledger], path: Path, *, simulated: Collection[str] = ()) -> None:
@@ -66,6 +76,38 @@ def draw_ledgers(ledgers: Sequence[Ledger], path: Path, *, simulated: Collection
             color=GREY,
         )
         write_figure(figure, path)
+
+
+def draw_mechanisms(ledgers: Sequence[Ledger], *, simulated: Collection[str] = (), link: Link | None = None) -> Drawing:
+    """The same for pages: ledgers below each other on one scale. A bar leads to the trials that are put down to its
+    mechanism, the effect to all."""
+    rows = [(ledger, place) for ledger in ledgers for place in range(len(_rows(ledger)))]
+    placed = grouped(rows, lambda row: f"{titled(row[0].model, simulated)} · {row[0].condition}")
+    with as_text():
+        on = sheet(placed.count, numbers=NUMBERS)
+        for at, text in placed.headings:
+            heading(on, at, text)
+        for at, (ledger, place) in placed.rows:
+            _line(on, at, ledger, place, link)
+        on.axes.axvline(0, color=INK, linewidth=0.9, zorder=0)
+        scale(on, *_limits(ledgers), "Points from no tools")
+        return on.drawing("What tools did to scores, by mechanism", ABOUT)
+
+
+def _line(on: Sheet, at: int, ledger: Ledger, place: int, link: Link | None) -> None:
+    row, start = _rows(ledger)[place], _starts(ledger)[place]
+    name(on, at, account_name(row.name))
+    _bar(on.axes, at, row, start)
+    number(on, at, f"{signed(row.points)}{between(row.ci95, sign=True)}", bold=row is ledger.effect)
+    href = None
+    if link is not None:
+        named = () if row is ledger.effect else (row.name,)
+        href = link(Selection(models=(ledger.model,), conditions=(ledger.condition,), mechanisms=named))
+    tested = "" if row.p_holm is None else f", p (Holm) {probability(row.p_holm)}"
+    points = f"{signed(row.points)} points{between(row.ci95, sign=True)}{tested}"
+    replayed = f"{ledger.replayed:,} of {ledger.trials:,} trials replayed"
+    told = f"{ledger.model} · {ledger.condition}: {account_name(row.name)} {points}; {replayed}"
+    whole_row(on, at, Mark(told, href))
 
 
 def _starts(ledger: Ledger) -> list[float]:

@@ -1,6 +1,7 @@
 """Names and figures as text in a picture."""
 
 import textwrap
+from collections.abc import Collection
 
 MINUS = "\u2212"
 
@@ -27,3 +28,23 @@ def signed(points: float | None) -> str:
 
 def with_interval(points: float | None, ci95: tuple[float, float] | None) -> str:
     return signed(points) if ci95 is None else f"{signed(points)} ({signed(ci95[0])} .. {signed(ci95[1])})"
+
+
+def titled(model: str, simulated: Collection[str]) -> str:
+    """A model's name as a heading, which says where it is no measurement."""
+    return f"{model} (simulated: no measurement)" if model in simulated else model
+
+
+def between(ci95: tuple[float, float] | None, *, sign: bool = False) -> str:
+    """An interval in brackets; nothing where there is none."""
+    if ci95 is None:
+        return ""
+    low, high = (signed(end) if sign else f"{end:.1f}" for end in ci95)
+    return f" ({low} to {high})"
+
+
+def probability(p: float | None) -> str:
+    """With three digits, and no nought before the point; a dash where it is unknown."""
+    if p is None:
+        return "-"
+    return "< .001" if p < 0.001 else "1" if p >= 0.9995 else f"{p:.3f}".removeprefix("0")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from toolablate.traces.analysis.effect import LEVEL
 from toolablate.traces.analysis.ladder import Step, Waterfall
+from toolablate.traces.analysis.selection import Link, Selection
 from toolablate.traces.errors import InputError
 from toolablate.traces.plots.bars import (
     GAIN,
@@ -26,11 +27,21 @@ from toolablate.traces.plots.bars import (
     frame,
     whisker,
 )
+from toolablate.traces.plots.drawing import Drawing, Mark
 from toolablate.traces.plots.files import as_text, write_figure
-from toolablate.traces.plots.text import plain, signed, with_interval, wrapped
+from toolablate.traces.plots.palette import INK
+from toolablate.traces.plots.rows import Sheet, grouped, heading, name, number, scale, sheet, whole_row
+from toolablate.traces.plots.text import between, plain, probability, signed, titled, with_interval, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+NUMBERS = 1.9
+ABOUT = (
+    "Each bar is what one factor does to the score, in points, from where the one above it ended; together they are the"
+    " total. Lines are 95 % intervals. Pale: p is not below .05 after Holm's correction, or questions are too few."
+    " Outlines: bounds, which are no part of the sum. The order of rungs is a convention."
+)
 
 
 def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> None:
@@ -61,6 +72,36 @@ def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> None:
             color=GREY,
         )
         write_figure(figure, path)
+
+
+def draw_ladders(waterfalls: Sequence[Waterfall], *, link: Link | None = None) -> Drawing:
+    """The same for pages: ladders below each other on one scale. A rung leads to the trials of the arm that it leads
+    to."""
+    steps = [(each, step) for each in waterfalls for step in each.steps]
+    simulated = {each.model for each in waterfalls if each.simulated}
+    placed = grouped(steps, lambda row: f"{titled(row[0].model, simulated)} · {row[0].ladder}")
+    with as_text():
+        on = sheet(placed.count, numbers=NUMBERS)
+        for at, text in placed.headings:
+            heading(on, at, text)
+        for at, (each, step) in placed.rows:
+            _line(on, at, each, step, link)
+        on.axes.axvline(0, color=INK, linewidth=0.9, zorder=0)
+        scale(on, *_limits(waterfalls), "Points from the first arm")
+        return on.drawing("What each factor of the tools is worth", ABOUT)
+
+
+def _line(on: Sheet, at: int, each: Waterfall, step: Step, link: Link | None) -> None:
+    name(on, at, f"bound: {step.name}" if step in each.bounds else step.name)
+    if step.points is None:
+        number(on, at, "nothing scored in all arms")
+    else:
+        _bar(on.axes, at, step, _start(each, step), _colour(each, step))
+        number(on, at, f"{signed(step.points)}{between(step.ci95, sign=True)}", bold=step is each.total)
+    href = None if link is None else link(Selection(models=(each.model,), conditions=(step.after,)))
+    points = f"{signed(step.points)} points{between(step.ci95, sign=True)}, p (Holm) {probability(step.p_holm)}"
+    told = f"{each.model} · {step.before} to {step.after}: {step.name} {points}, n = {step.questions:,}"
+    whole_row(on, at, Mark(told, href))
 
 
 def _rows_inches(waterfall: Waterfall) -> float:

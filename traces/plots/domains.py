@@ -1,0 +1,124 @@
+"""What conditions do to scores in each domain."""
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from typing import Literal
+
+from toolablate.traces.analysis.comparison import Comparison
+from toolablate.traces.analysis.selection import Link, Selection
+from toolablate.traces.plots.bars import GAIN, GREY, LOSS
+from toolablate.traces.plots.drawing import Drawing, Mark
+from toolablate.traces.plots.effects import is_sure
+from toolablate.traces.plots.files import as_text
+from toolablate.traces.plots.palette import INK, PAPER
+from toolablate.traces.plots.rows import FONT, NAME_CHARS, SMALL, Sheet, blank
+from toolablate.traces.plots.text import between, plain, probability, signed, titled
+
+ABOUT = (
+    "Each cell is a condition's difference from the baseline in points within one domain; the first column has the"
+    " baseline's score in percent, and how many questions there are. The deeper a colour, the larger the difference."
+    " Bold: p is below .05 after Holm's correction for all comparisons, and questions are not too few. Most differences"
+    " within a domain are chance: look at the intervals."
+)
+NAMES, BASE, CELL, TALL = 2.2, 1.0, 0.78, 0.24
+"""Inches."""
+DEEPEST = 40.0
+"""Points from which colours go no deeper."""
+
+
+def draw_domains(
+    comparisons: Sequence[Comparison], *, simulated: Collection[str] = (), link: Link | None = None
+) -> Drawing:
+    """A table for each model, of a row for each domain and a column for each condition; a cell leads to its trials."""
+    models = list(dict.fromkeys(each.model for each in comparisons))
+    conditions = list(dict.fromkeys(each.condition for each in comparisons))
+    tables = [[each for each in comparisons if each.model == model] for model in models]
+    slant = len(conditions) > 1 and max(map(len, conditions)) > 9
+    head = 3.4 if slant else 0.8
+    rows = sum(len(_domains(table)) + head + 1.5 for table in tables)
+    width = NAMES + BASE + CELL * len(conditions) + (0.9 if slant else 0.1)
+    with as_text():
+        on = blank(width, rows * TALL + 0.05)
+        on.axes.set_xlim(0, width)
+        on.axes.set_ylim(rows + 0.05 / TALL, 0)
+        top = 0.0
+        for model, table in zip(models, tables, strict=True):
+            on.axes.text(0, top + 0.6, plain(titled(model, simulated), 60), fontsize=FONT, fontweight="bold", color=INK)
+            _head(on, top + 0.7 + head, table[0].baseline, conditions, slant=slant)
+            _rows(on, top + 0.9 + head, table, conditions, link)
+            top += len(_domains(table)) + head + 1.5
+        return on.drawing("Effects within domains, in points", ABOUT)
+
+
+def _domains(table: Iterable[Comparison]) -> list[str]:
+    return list(dict.fromkeys(each.group or "" for each in table))
+
+
+def _head(on: Sheet, bottom: float, baseline: str, conditions: Sequence[str], *, slant: bool) -> None:
+    on.axes.text(NAMES + BASE - 0.12, bottom, plain(baseline, 12), ha="right", fontsize=SMALL, color=GREY)
+    for place, condition in enumerate(conditions):
+        middle = NAMES + BASE + CELL * (place + 0.5)
+        on.axes.text(
+            *(middle - (0.12 if slant else 0), bottom),
+            plain(condition, 18),
+            ha="left" if slant else "center",
+            va="bottom" if slant else "baseline",
+            rotation=40 if slant else 0,
+            rotation_mode="anchor",
+            fontsize=SMALL,
+            color=GREY,
+        )
+
+
+def _rows(on: Sheet, top: float, table: Sequence[Comparison], conditions: Sequence[str], link: Link | None) -> None:
+    for row, domain in enumerate(_domains(table)):
+        cells = [each for each in table if (each.group or "") == domain]
+        on.axes.text(
+            0.1, top + row + 0.5, plain(domain or "(none)", NAME_CHARS + 2), va="center", fontsize=FONT, color=INK
+        )
+        most = max(cells, key=lambda each: each.questions)
+        score = "-" if most.baseline_score is None else f"{most.baseline_score:.0f} %"
+        _number(on, NAMES + BASE - 0.12, top + row, f"{score} · n {most.questions:,}", ha="right", color=GREY)
+        for each in cells:
+            _cell(on, NAMES + BASE + CELL * conditions.index(each.condition), top + row, each, link)
+
+
+def _cell(on: Sheet, left: float, top: float, each: Comparison, link: Link | None) -> None:
+    from matplotlib.patches import Rectangle
+
+    delta, href = each.delta_points or 0.0, None
+    if link is not None:
+        href = link(Selection(models=(each.model,), conditions=(each.condition,), domains=(each.group or "",)))
+    on.axes.add_patch(
+        Rectangle(
+            *((left, top), CELL, 1.0),
+            facecolor=GAIN if delta > 0 else LOSS,
+            alpha=0.65 * math.sqrt(min(1.0, abs(delta) / DEEPEST)),
+            edgecolor=PAPER,
+            linewidth=1.2,
+            gid=on.mark(Mark(_told(each), href)),
+        )
+    )
+    _number(on, left + CELL / 2, top, signed(each.delta_points), bold=is_sure(each))
+
+
+def _number(
+    on: Sheet,
+    across: float,
+    top: float,
+    text: str,
+    *,
+    ha: Literal["center", "right"] = "center",
+    color: str = INK,
+    bold: bool = False,
+) -> None:
+    weight = "bold" if bold else "normal"
+    on.axes.text(across, top + 0.5, text, ha=ha, va="center", fontsize=SMALL, color=color, fontweight=weight)
+
+
+def _told(each: Comparison) -> str:
+    who = f"{each.model} · {each.condition} · {each.group or '(no domain)'}"
+    if each.delta_points is None or each.score is None:
+        return f"{who}: no question is scored under it and under {each.baseline}"
+    points = f"{each.score:.1f} %, {signed(each.delta_points)} points{between(each.ci95, sign=True)}"
+    return f"{who}: {points} against {each.baseline}, p (Holm) {probability(each.p_holm)}, n = {each.questions:,}"

@@ -1,0 +1,77 @@
+"""How much each condition changes a model's score, and how sure that is."""
+
+from collections.abc import Collection, Sequence
+
+from toolablate.traces.analysis.comparison import Comparison
+from toolablate.traces.analysis.effect import LEVEL
+from toolablate.traces.analysis.selection import Link, Selection
+from toolablate.traces.plots.bars import GAIN, GREY, LOSS
+from toolablate.traces.plots.drawing import Drawing, Mark
+from toolablate.traces.plots.files import as_text
+from toolablate.traces.plots.palette import INK, LINE
+from toolablate.traces.plots.rows import Sheet, dot, grouped, heading, name, number, scale, sheet, whole_row
+from toolablate.traces.plots.text import between, probability, signed, titled
+
+ABOUT = (
+    "A dot is the difference of a condition from the baseline in points, over the questions scored under both, a line"
+    " its 95 % interval. Filled: p is below .05 after Holm's correction for all comparisons, and questions are not too"
+    " few. Grey band: differences that are too small to be found four times in five by this many questions."
+)
+NUMBERS = 2.45
+
+
+def draw_effects(
+    comparisons: Sequence[Comparison], *, simulated: Collection[str] = (), link: Link | None = None
+) -> Drawing:
+    """A row for each condition, those of one model below each other; a row leads to its trials."""
+    placed = grouped(comparisons, lambda each: titled(each.model, simulated))
+    with as_text():
+        on = sheet(placed.count, numbers=NUMBERS)
+        for row, text in placed.headings:
+            heading(on, row, text)
+        for row, each in placed.rows:
+            _row(on, row, each)
+            href = None if link is None else link(Selection(models=(each.model,), conditions=(each.condition,)))
+            whole_row(on, row, Mark(_told(each), href))
+        on.axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
+        scale(on, *_limits(comparisons), "Points from the baseline")
+        return on.drawing("Effects of conditions, against the baseline", ABOUT)
+
+
+def is_sure(each: Comparison) -> bool:
+    return not each.small and each.p_holm is not None and each.p_holm < LEVEL
+
+
+def _row(on: Sheet, row: int, each: Comparison) -> None:
+    name(on, row, each.condition)
+    if each.delta_points is None:
+        number(on, row, "nothing scored on both sides")
+        return
+    if each.detectable_points is not None:
+        band = each.detectable_points
+        on.axes.barh(row, 2 * band, left=-band, height=0.9, color=LINE, alpha=0.55, linewidth=0, zorder=0)
+    sure = is_sure(each)
+    colour = (GAIN if each.delta_points > 0 else LOSS) if sure else GREY
+    dot(on, row, each.delta_points, each.ci95, colour=colour, hollow=not sure)
+    few = " · few" if each.small else ""
+    text = f"{signed(each.delta_points)}{between(each.ci95, sign=True)} · p {probability(each.p_holm)}{few}"
+    number(on, row, text, bold=sure)
+
+
+def _told(each: Comparison) -> str:
+    if each.delta_points is None:
+        return f"{each.model} · {each.condition}: no question is scored under it and under {each.baseline}"
+    few = "; too few questions for a sure interval" if each.small else ""
+    found = "" if each.detectable_points is None else f"; ± {each.detectable_points:.1f} could be found"
+    points = f"{signed(each.delta_points)} points{between(each.ci95, sign=True)} against {each.baseline}"
+    return (
+        f"{each.model} · {each.condition}: {points}, p (Holm) {probability(each.p_holm)},"
+        f" n = {each.questions:,}{found}{few}"
+    )
+
+
+def _limits(comparisons: Sequence[Comparison]) -> tuple[float, float]:
+    """Around all dots and lines; bands may reach beyond."""
+    ends = [0.0, *(end for each in comparisons for end in (each.delta_points, *(each.ci95 or ())) if end is not None)]
+    room = 0.06 * (max(ends) - min(ends)) or 1.0
+    return min(ends) - room, max(ends) + room

@@ -1,0 +1,63 @@
+"""Questions that conditions turn wrong or right, beside those that chance alone would."""
+
+from collections.abc import Collection, Sequence
+
+from toolablate.traces.analysis.noise import Floor
+from toolablate.traces.analysis.selection import Link, Selection, Turn
+from toolablate.traces.plots.bars import GAIN, LOSS, THICK
+from toolablate.traces.plots.drawing import Drawing, Mark
+from toolablate.traces.plots.files import as_text
+from toolablate.traces.plots.palette import INK
+from toolablate.traces.plots.rows import Sheet, grouped, heading, name, number, scale, sheet
+from toolablate.traces.plots.text import MINUS, titled
+
+ABOUT = (
+    "Bars count questions that flip between a single run of the baseline and one of the condition: right to wrong to"
+    " the left, wrong to right to the right. Black marks: as many go each way between two runs of the baseline, by"
+    " chance alone; there are none where the baseline was not repeated."
+)
+WAYS: tuple[tuple[Turn, str], ...] = (("right_to_wrong", "right to wrong"), ("wrong_to_right", "wrong to right"))
+
+
+def draw_flips(floors: Sequence[Floor], *, simulated: Collection[str] = (), link: Link | None = None) -> Drawing:
+    """A row for each condition, those of one model below each other; a bar leads to the questions that flip."""
+    from matplotlib.ticker import FuncFormatter
+
+    placed = grouped(floors, lambda each: titled(each.model, simulated))
+    with as_text():
+        on = sheet(placed.count)
+        for row, text in placed.headings:
+            heading(on, row, text)
+        for row, each in placed.rows:
+            _row(on, row, each, link)
+        on.axes.axvline(0, color=INK, linewidth=0.9, zorder=5)
+        most = 1.06 * max((end for each in floors for end in (*_ways(each), each.chance.noise_flips or 0.0)), default=1)
+        scale(on, -(most or 1.0), most or 1.0, "Questions: right to wrong | wrong to right")
+        on.axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{abs(count):g}"))
+        return on.drawing("Questions that flip, beside chance", ABOUT)
+
+
+def _ways(each: Floor) -> tuple[float, float]:
+    return each.chance.flips_right_to_wrong, each.chance.flips_wrong_to_right
+
+
+def _row(on: Sheet, row: int, each: Floor, link: Link | None) -> None:
+    name(on, row, each.condition)
+    noise = each.chance.noise_flips
+    for (turn, said), count, side in zip(WAYS, _ways(each), (-1, 1), strict=True):
+        href = None
+        if link is not None:
+            href = link(Selection(models=(each.model,), conditions=(each.condition,), flips=(turn,)))
+        (bar,) = on.axes.barh(row, side * count, height=THICK, color=LOSS if side < 0 else GAIN, zorder=2)
+        bar.set_gid(on.mark(Mark(_told(each, said, count), href)))
+        if noise is not None:
+            on.axes.plot([side * noise] * 2, [row - 0.42, row + 0.42], color=INK, linewidth=1.6, zorder=4)
+    harmed, helped = _ways(each)
+    chance = "" if noise is None else f" · chance {noise:.1f}"
+    number(on, row, f"{MINUS}{harmed:.1f} · +{helped:.1f}{chance}")
+
+
+def _told(each: Floor, said: str, count: float) -> str:
+    noise = each.chance.noise_flips
+    chance = "chance unknown: no repeats of the baseline" if noise is None else f"by chance alone {noise:.1f}"
+    return f"{each.model} · {each.condition}: {count:.1f} of {each.questions:,} questions {said}; {chance}"

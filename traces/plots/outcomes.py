@@ -1,0 +1,80 @@
+"""How trials end under each condition."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+from toolablate.traces.analysis.selection import Ending, Link, Selection
+from toolablate.traces.plots.bars import GREY, THICK
+from toolablate.traces.plots.drawing import Drawing, Mark
+from toolablate.traces.plots.files import as_text
+from toolablate.traces.plots.palette import ENDINGS
+from toolablate.traces.plots.rows import SMALL, Sheet, grouped, heading, name, number, scale, sheet
+from toolablate.traces.plots.text import titled
+
+ABOUT = (
+    "Shares of the trials that ended. Unparsed: no answer could be read. Budget: a limit ended the trial, and its"
+    " answer was not right. Failed: infrastructure broke, and the trial is in no score."
+)
+
+
+class Ended(Protocol):
+    """What is known of the trials of one model under one condition."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def condition(self) -> str: ...
+
+    @property
+    def endings(self) -> Mapping[Ending, int]: ...
+
+
+def draw_outcomes(arms: Sequence[Ended], *, simulated: Collection[str] = (), link: Link | None = None) -> Drawing:
+    """A row for each condition, those of one model below each other; a piece leads to the trials that ended so."""
+    placed = grouped(arms, lambda arm: titled(arm.model, simulated))
+    with as_text():
+        on = sheet(placed.count, numbers=1.0, legend=True)
+        for row, text in placed.headings:
+            heading(on, row, text)
+        for row, arm in placed.rows:
+            _row(on, row, arm, link)
+        _legend(on, [ending for ending in ENDINGS if any(arm.endings.get(ending) for arm in arms)])
+        scale(on, 0.0, 100.0, "Percent of trials")
+        return on.drawing("How trials end", ABOUT)
+
+
+def _row(on: Sheet, row: int, arm: Ended, link: Link | None) -> None:
+    name(on, row, arm.condition)
+    trials, left = sum(arm.endings.values()), 0.0
+    number(on, row, f"n = {trials:,}")
+    for ending, colour in ENDINGS.items():
+        count = arm.endings.get(ending, 0)
+        if not count:
+            continue
+        share, href = 100 * count / trials, None
+        if link is not None:
+            href = link(Selection(models=(arm.model,), conditions=(arm.condition,), endings=(ending,)))
+        (bar,) = on.axes.barh(row, share, left=left, height=1.15 * THICK, color=colour, linewidth=0, zorder=2)
+        told = f"{arm.model} · {arm.condition}: {count:,} of {trials:,} trials {ending} ({share:.1f} %)"
+        bar.set_gid(on.mark(Mark(told, href)))
+        left += share
+
+
+def _legend(on: Sheet, endings: Sequence[Ending]) -> None:
+    from matplotlib.patches import Patch
+
+    on.axes.legend(
+        [Patch(facecolor=ENDINGS[ending]) for ending in endings],
+        endings,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.25 / on.figure.get_figheight()),
+        bbox_transform=on.figure.transFigure,
+        ncols=max(1, len(endings)),
+        frameon=False,
+        fontsize=SMALL,
+        labelcolor=GREY,
+        handlelength=1.0,
+        handleheight=1.0,
+        columnspacing=1.4,
+    )

@@ -1,0 +1,30 @@
+"""The colours of figures: in files as they are here, on pages as the page has them, by day and by night."""
+
+from collections.abc import Mapping
+
+from toolablate.traces.analysis.selection import Ending
+from toolablate.traces.plots.bars import GAIN, GREY, LOSS, TOTAL
+
+INK, LINE, PAPER = "#000000", "#DDDDDD", "#FFFFFF"
+
+ENDINGS: Mapping[Ending, str] = {
+    "correct": GAIN,
+    "partial": "#56B4E9",
+    "wrong": LOSS,
+    "unparsed": "#CC79A7",
+    "budget": "#E69F00",
+    "failed": "#7F7F7F",
+    "unscored": "#BFBFBF",
+}
+"""Of Okabe and Ito, in the order in which they are stacked."""
+
+VARIABLES: Mapping[str, str] = {
+    GAIN.lower(): "--gain",
+    LOSS.lower(): "--loss",
+    GREY.lower(): "--quiet",
+    TOTAL.lower(): "--total",
+    INK.lower(): "--ink",
+    LINE.lower(): "--line",
+    PAPER.lower(): "--paper",
+}
+"""The custom properties of a page's style that stand for colours; where a page has none it is the colour itself."""

@@ -1,0 +1,66 @@
+"""How many questions each model answers right under each condition."""
+
+import math
+from collections.abc import Collection, Sequence
+
+from toolablate.traces.analysis.findings import ArmScore
+from toolablate.traces.analysis.selection import Link, Selection
+from toolablate.traces.plots.bars import GREY
+from toolablate.traces.plots.drawing import Drawing, Mark
+from toolablate.traces.plots.files import as_text
+from toolablate.traces.plots.palette import INK
+from toolablate.traces.plots.rows import Sheet, dot, grouped, heading, name, number, scale, sheet, whole_row
+from toolablate.traces.plots.text import between, titled
+
+ABOUT = (
+    "A dot is the mean score over the questions that are scored there, a line its 95 % interval. Hollow: the baseline;"
+    " the dotted line is its score."
+)
+
+
+def draw_scores(
+    arms: Sequence[ArmScore], *, baseline: str, simulated: Collection[str] = (), link: Link | None = None
+) -> Drawing:
+    """A row for each condition, those of one model below each other; a row leads to its trials."""
+    placed = grouped(arms, lambda arm: titled(arm.model, simulated))
+    with as_text():
+        on = sheet(placed.count)
+        for row, text in placed.headings:
+            heading(on, row, text)
+        for row, arm in placed.rows:
+            _row(on, row, arm, hollow=arm.condition == baseline)
+            href = None if link is None else link(Selection(models=(arm.model,), conditions=(arm.condition,)))
+            whole_row(on, row, Mark(_told(arm), href))
+        for arm in arms:
+            if arm.condition == baseline and arm.accuracy.percent is not None:
+                rows = [row for row, other in placed.rows if other.model == arm.model]
+                ends = [min(rows) - 0.4, max(rows) + 0.4]
+                on.axes.plot([arm.accuracy.percent] * 2, ends, color=GREY, linewidth=1.3, linestyle=":", zorder=2)
+        scale(on, *_limits(arms), "Right, in percent")
+        return on.drawing("Scores of models under each condition", ABOUT)
+
+
+def _row(on: Sheet, row: int, arm: ArmScore, *, hollow: bool) -> None:
+    found = arm.accuracy
+    name(on, row, arm.condition)
+    if found.percent is None:
+        number(on, row, "nothing scored")
+        return
+    dot(on, row, found.percent, found.ci95, colour=INK, hollow=hollow)
+    number(on, row, f"{found.percent:.1f}{between(found.ci95)}")
+
+
+def _told(arm: ArmScore) -> str:
+    found = arm.accuracy
+    if found.percent is None:
+        return f"{arm.model} · {arm.condition}: no question is scored"
+    few = "; too few questions for a sure interval" if found.small else ""
+    return f"{arm.model} · {arm.condition}: {found.percent:.1f} %{between(found.ci95)}, n = {found.questions:,}{few}"
+
+
+def _limits(arms: Sequence[ArmScore]) -> tuple[float, float]:
+    """Whole tens around all dots and lines, between 0 and 100."""
+    ends = [end for arm in arms for end in (arm.accuracy.percent, *(arm.accuracy.ci95 or ())) if end is not None]
+    if not ends:
+        return 0.0, 100.0
+    return max(0.0, 10 * math.floor(min(ends) / 10)), min(100.0, 10 * math.ceil(max(ends) / 10 + 0.01))
