@@ -17,6 +17,7 @@ COMMANDS = {
     "attribute": "Say why tools changed scores: by which mechanisms, trial by trial and in sum.",
     "explain": "Say on one page why a trial with tools went as it did.",
     "show": "List a store's trials, or show one trace.",
+    "export": "Bring a store's trials to other tools: JSONL, Parquet, datasets, spans, Inspect.",
     "verify": "Check a store's digests, references and completeness.",
     "upgrade": "Bring a store that an older toolablate wrote up to date.",
     "replies": "Say what replies of models are recorded, and check them.",

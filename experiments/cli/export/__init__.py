@@ -1,0 +1,14 @@
+"""The commands that bring a store's trials to other tools."""
+
+import click
+
+from toolablate.experiments.cli.lazy import LazyGroup
+
+COMMANDS = {
+    "jsonl": "One trace a line, with everything that is known of it.",
+}
+
+
+@click.group(name="export", cls=LazyGroup, lazy=COMMANDS, package=__name__)
+def command() -> None:
+    """Bring the trials of a store to other tools."""

@@ -1,0 +1,41 @@
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolablate.experiments.cli.export.choosing import choosing
+
+
+@click.command("jsonl")
+@click.argument("store", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, allow_dash=True),
+    required=True,
+    help='The file to write, or "-" for standard output.',
+)
+@choosing
+def command(store: Path, output: Path, **given: Any) -> None:
+    """Write the trials of STORE as JSON, one trace a line with everything that is known of it.
+
+    That is its question, model, condition, events, scores, why it went as it did, and what judges and people said of
+    it. The file is there whole or not at all; docs/exports.md has its keys.
+    """
+    from toolablate.experiments.cli.export.reading import exporting
+    from toolablate.experiments.exporting import refuse_store
+    from toolablate.traces.exports.jsonl import write_jsonl
+    from toolablate.traces.exports.places import new_file, require_file
+    from toolablate.traces.terminal import counted
+
+    if str(output) == "-":
+        with exporting(store, given) as export:
+            write_jsonl(export.trials, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        return
+    require_file(output)
+    refuse_store(output, "-o")
+    with exporting(store, given) as export, new_file(output) as file:
+        write_jsonl(export.trials, file)
+    click.echo(f"{counted(export.count, 'trial')} in {click.format_filename(output)}", err=True)

@@ -1,0 +1,84 @@
+"""The trials of a store as a command's options choose them."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.progress import Progress
+
+from toolablate.experiments.attributing.choosing import scorers_of
+from toolablate.experiments.explaining import explained
+from toolablate.traces.errors import InputError
+from toolablate.traces.exports.choosing import Choice, chosen
+from toolablate.traces.exports.exported import Exported, Reasons, reasons
+from toolablate.traces.exports.reading import read_exported
+from toolablate.traces.records import ReplayDesign
+from toolablate.traces.store import Store
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """`trials` are read one after the other, `count` in all; `scorers` are those whose scores count."""
+
+    trials: Iterator[Exported]
+    count: int
+    scorers: Sequence[str]
+
+
+@contextmanager
+def exporting(path: Path, given: Mapping[str, Any]) -> Iterator[Export]:
+    """By the options of `choosing`. Raises InputError where there is no such trial, or what was chosen is not there,
+    StoreError."""
+    choice = Choice(
+        run=given["run"],
+        models=tuple(given["models"]),
+        conditions=tuple(given["conditions"]),
+        replays=given["replays"],
+    )
+    try:
+        with Store(path) as store:
+            wanted = chosen(store, choice)
+            if not wanted:
+                raise InputError(
+                    f"{path} has no ended trial to export",
+                    hint="run its plan, or choose other trials",
+                    code="empty_store",
+                )
+            scorers = _scorers(store, given)
+            known = _reasons(path, given) if given["attributions"] and scorers else {}
+            trials = read_exported(store, wanted, known)
+            yield Export(_told(trials, "trials", len(wanted)), len(wanted), scorers)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("Stopped; nothing was written.")
+        raise SystemExit(1) from None
+
+
+def _scorers(store: Store, given: Mapping[str, Any]) -> Sequence[str]:
+    """Those of the run, or the only one that there is; raises InputError where one has to be named."""
+    known = store.scorers()
+    if given["scorer"] is None and len(known) < 2:
+        return known
+    found = scorers_of(store, ReplayDesign(scorer=given["scorer"] or ""), given["run"])
+    if not found or set(found) - set(known):
+        raise InputError(
+            f"--scorer: trials of {store.path} have scores by {', '.join(known) or 'nobody'}",
+            hint="name one of them",
+            code="several_scorers" if given["scorer"] is None else "unknown_scorer",
+        )
+    return found
+
+
+def _reasons(path: Path, given: Mapping[str, Any]) -> Mapping[str, Reasons]:
+    return reasons(explained(path, run=given["run"], scorer=given["scorer"]).explained)
+
+
+def _told(items: Iterable[T], doing: str, total: int) -> Iterator[T]:
+    """The items, with a bar beside them where standard error is a terminal."""
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        yield from progress.track(items, total=total, description=doing)
