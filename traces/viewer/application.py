@@ -20,8 +20,8 @@ _PAGES = (overview, questions, trial, diff, labels, live)
 def application(view: View, *, port: int) -> ASGIApp:
     """Serves the pages of one view, to whom knows its token.
 
-    A page that raises InputError is about something that is not there (404); one that raises starlette's HTTPException
-    says its own status, and `detail` becomes the message.
+    A page that raises InputError is about something that is not there (404), a form about what cannot be kept (400); one
+    that raises starlette's HTTPException says its own status, and `detail` becomes the message.
     """
     files = StaticFiles(packages=[("toolablate.traces.html", "static"), ("toolablate.traces.viewer", "static")])
     app = Starlette(
@@ -51,7 +51,9 @@ def _refused(request: Request, error: Exception) -> Response:
 
 def _not_found(request: Request, error: Exception) -> Response:
     assert isinstance(error, InputError)
-    return problem(request, HTTPStatus.NOT_FOUND, "This is not in the store", error.message, error.hint)
+    if request.method in ("GET", "HEAD"):
+        return problem(request, HTTPStatus.NOT_FOUND, "This is not in the store", error.message, error.hint)
+    return problem(request, HTTPStatus.BAD_REQUEST, "This cannot be kept", error.message, error.hint)
 
 
 def _failed(request: Request, error: Exception) -> Response:

@@ -117,6 +117,9 @@ def value_name(field: str, value: str) -> str:
         return ENDINGS[value]
     if field == "flips":
         return TURNS[value]
+    if field in ("mechanisms", "labels"):
+        return account_name(value)
+    return value or "(none)"
 
 
 def _chips(index: Index, query: Asked, *, count: bool) -> Sequence[Chip]:

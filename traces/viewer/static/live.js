@@ -1,0 +1,88 @@
+// Asks whether there is something new, while somebody looks, and puts it where the old stood.
+// A page says <main data-live data-version="..."> where it wants that.
+
+const EVERY = 2000;
+const SLOWEST = 30000;
+
+let pause = EVERY;
+
+export function watch() {
+  if (!document.querySelector("main[data-live]")) return;
+  setTimeout(look, EVERY);
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) look();
+  });
+}
+
+async function look() {
+  if (document.hidden) return;
+  clearTimeout(look.next);
+  try {
+    const answer = await fetch("/live", { headers: { accept: "application/json" } });
+    if (answer.ok) await show(await answer.json());
+    pause = answer.ok ? EVERY : Math.min(SLOWEST, pause * 2);
+  } catch {
+    // The viewer was stopped, or is being started again.
+    pause = Math.min(SLOWEST, pause * 2);
+  }
+  look.next = setTimeout(look, pause);
+}
+
+async function show(news) {
+  tell("progress", news.progress);
+  tell("trouble", news.trouble);
+  const main = document.querySelector("main[data-live]");
+  if (String(news.version) === main.dataset.version || busy(main)) return;
+  const answer = await fetch(location.href);
+  if (!answer.ok || busy(main)) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  const fresh = page.querySelector("main[data-live]");
+  if (!fresh) return;
+  swap(main, fresh);
+  const ended = `${news.ended.toLocaleString("en")} of ${news.planned.toLocaleString("en")} trials ended`;
+  document.getElementById("said").textContent = news.ended < news.planned ? ended : "The figures are up to date.";
+}
+
+function tell(name, text) {
+  const place = document.getElementById(name);
+  if (place.textContent !== text) place.textContent = text;
+  place.hidden = !text;
+}
+
+// Nothing moves under the hands of who is filling in a form.
+function busy(main) {
+  const at = document.activeElement;
+  return Boolean(main.querySelector("details[data-facet][open]")) || (main.contains(at) && at.matches("input, select, textarea"));
+}
+
+function swap(main, fresh) {
+  const open = new Set([...main.querySelectorAll("details[open]")].map(place));
+  const scrolled = [...main.querySelectorAll(".scroll")].map((box) => [place(box), box.scrollLeft, box.scrollTop]);
+  const focused = main.contains(document.activeElement) ? place(document.activeElement) : null;
+  const here = main.querySelector("[data-step].here");
+  const marked = here && place(here);
+  const down = scrollY;
+  main.replaceChildren(...document.importNode(fresh, true).childNodes);
+  main.dataset.version = fresh.dataset.version;
+  for (const each of main.querySelectorAll("details")) each.open = open.has(place(each)) || each.open;
+  const boxes = new Map([...main.querySelectorAll(".scroll")].map((box) => [place(box), box]));
+  for (const [name, left, top] of scrolled) boxes.get(name)?.scrollTo({ left, top, behavior: "instant" });
+  if (marked) find(main, marked)?.classList.add("here");
+  if (focused) find(main, focused)?.focus({ preventScroll: true });
+  scrollTo({ top: down, behavior: "instant" });
+  document.dispatchEvent(new CustomEvent("toolablate:swapped"));
+}
+
+// What an element is the same as in the page that comes: by its id, what it leads to, or where it stands.
+function place(element) {
+  if (element.id) return `#${element.id}`;
+  if (element.matches("a[href]")) return `href ${element.getAttribute("href")}`;
+  const row = element.closest("[data-step]");
+  if (row === element) return `row ${row.querySelector("[data-open]")?.getAttribute("href")}`;
+  const alike = [...element.closest("main").querySelectorAll(element.localName)];
+  return `${element.localName} ${alike.indexOf(element)}`;
+}
+
+function find(main, name) {
+  return [...main.querySelectorAll("*")].find((each) => place(each) === name);
+}
