@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Ending = Literal["correct", "partial", "wrong", "unparsed", "unscored", "budget", "failed"]
-"""A verdict, or `budget` and `failed` by the outcome, whatever the verdict."""
+"""A verdict; of a trial that is not right after all, `budget` and `failed` by its outcome."""
 
 Turn = Literal["right_to_wrong", "wrong_to_right", "both_right", "both_wrong"]
 

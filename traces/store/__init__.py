@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from toolablate.traces.store.counterfactual import Counterfactual
     from toolablate.traces.store.failure import FailureCount
     from toolablate.traces.store.observation import Observation
+    from toolablate.traces.store.outlines import Outline, Outlines
     from toolablate.traces.store.recorder import Recorder, TrialRecorder
     from toolablate.traces.store.store import Store
     from toolablate.traces.store.verification import Problem, VerifyReport, verify
@@ -24,6 +25,8 @@ __all__ = [
     "FailureCount",
     "LivingRecorder",
     "Observation",
+    "Outline",
+    "Outlines",
     "Problem",
     "Recorder",
     "Standing",
@@ -44,6 +47,7 @@ __getattr__ = importing(
         "counterfactual": ("Counterfactual",),
         "failure": ("FailureCount",),
         "observation": ("Observation",),
+        "outlines": ("Outline", "Outlines"),
         "recorder": ("Recorder", "TrialRecorder"),
         "_standing": ("LivingRecorder", "Standing", "TrialCounts", "standing"),
         "store": ("Store",),

@@ -1,37 +1,162 @@
-from collections.abc import Sequence
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import TypeVar
 
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.analysis.selection import Selection
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Attribution, Label
+from toolablate.traces.store import Observation, Outlines, Store
+from toolablate.traces.viewer.index import reading, telling
+from toolablate.traces.viewer.index.file import ensure, fact, reader, writer
+from toolablate.traces.viewer.index.filling import fill, put_tools, unread
 from toolablate.traces.viewer.index.records import ArmCounts, Facets, QuestionPage, QuestionRow, Sort, TrialRow
+from toolablate.traces.viewer.index.remembering import Remembered
+
+READ_AT_ONCE = 500
+
+Result = TypeVar("Result")
 
 
-class Index(Protocol):
-    """What the pages ask. Safe to be used by several threads; each call sees one moment of the store."""
+class Index:
+    """What the pages ask, and what keeps it up to date. Safe to be used by several threads and processes; each call
+    sees one moment. What stands in the file can be made again: where it cannot be read it is made anew, and is empty
+    until it is refreshed."""
 
-    path: Path
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._remembered = Remembered()
+
+    @classmethod
+    def open(cls, path: Path) -> "Index":
+        """Raises StoreError where it is not there and cannot be made."""
+        ensure(path)
+        return cls(path)
 
     def version(self) -> int:
         """Rises with whatever changes what a page shows."""
+        return self._read(reading.version)
 
-    def arms(self) -> tuple[ArmCounts, ...]: ...
+    def filled(self) -> bool:
+        """Whether it has been refreshed since it was made."""
+        return self._read(lambda connection: fact(connection, "store") is not None)
 
-    def facets(self) -> Facets: ...
+    def arms(self) -> tuple[ArmCounts, ...]:
+        return self._read(reading.arms)
+
+    def facets(self) -> Facets:
+        return self._read(self._remembered.facets)
 
     def findings(self) -> Findings | None:
         """None while nothing is computed yet."""
+        return self._read(self._remembered.findings)
 
     def questions(
         self, selection: Selection, *, sort: Sort = "order", descending: bool = False, page: int = 1, size: int = 50
     ) -> QuestionPage:
         """One page of the questions selected; the last where `page` is beyond it."""
 
+        def read(connection: sqlite3.Connection) -> QuestionPage:
+            keys = self._remembered.questions(connection, selection, sort, descending)
+            pages = max(1, -(-len(keys) // size))
+            shown = min(max(page, 1), pages)
+            rows = reading.question_rows(connection, keys[(shown - 1) * size : shown * size])
+            return QuestionPage(rows=rows, total=len(keys), page=shown, pages=pages)
+
+        return self._read(read)
+
     def question(self, question: str) -> QuestionRow:
         """By its id. Raises InputError where there is none."""
 
+        def read(connection: sqlite3.Connection) -> QuestionRow | None:
+            found = connection.execute("SELECT key FROM questions WHERE id = ?", (question,)).fetchone()
+            return None if found is None else reading.question_rows(connection, [found[0]])[0]
+
+        row = self._read(read)
+        if row is None:
+            raise InputError(f"There is no question with the id {question!r}", code="unknown_question")
+        return row
+
     def trial(self, trial: str) -> TrialRow:
         """By its id, or its beginning where only one begins so. Raises InputError where there is none, or several."""
+        found = self._read(lambda connection: reading.trials_that_begin(connection, trial.strip().lower()))
+        if len(found) == 1:
+            return found[0]
+        what = "Several trials begin" if found else "No ended trial begins"
+        raise InputError(
+            f"{what} with {trial!r}",
+            hint="Give more of the id." if found else "Trials are named by the beginning of their id (hexadecimal).",
+            code="ambiguous_trial" if found else "unknown_trial",
+        )
 
-    def neighbours(self, trial: str, selection: Selection, *, sort: Sort, descending: bool) -> Sequence[str | None]:
-        """The trials before and after this one among those selected, in the order of the table; None at its ends."""
+    def neighbours(
+        self, trial: str, selection: Selection, *, sort: Sort = "order", descending: bool = False
+    ) -> tuple[str | None, str | None]:
+        """The trials before and after this one among those selected, in the order of the table; None at its ends, and
+        twice where its question is not selected."""
+
+        def read(connection: sqlite3.Connection) -> tuple[str | None, str | None]:
+            keys = self._remembered.questions(connection, selection, sort, descending)
+            return reading.neighbours(connection, trial, keys, selection)
+
+        return self._read(read)
+
+    def refresh(
+        self,
+        store: Store,
+        observations: Sequence[Observation],
+        *,
+        baseline: str,
+        models: Sequence[str] = (),
+        conditions: Sequence[str] = (),
+        run: str | None = None,
+    ) -> None:
+        """Brings trials, questions, counts and labels to what the store says. `models` and `conditions` are labels in
+        the order in which they are shown; `run` is the id of the run that the observations are of, None for all.
+
+        All but the tools called are there at once, in one moment; for those the new traces are read, some hundred at a
+        time. Raises StoreError and InputError as Store does.
+        """
+
+        def write(connection: sqlite3.Connection) -> None:
+            fill(connection, store, observations, baseline=baseline, models=models, conditions=conditions, run=run)
+            telling.mirror_labels(connection, store.labels())
+
+        self._write(write)
+        with Outlines(store.path) as outlines:
+            while trials := self._read(lambda connection: unread(connection, READ_AT_ONCE)):
+                called = list(outlines.called(trials))
+                self._write(partial(put_tools, called=called))
+
+    def put_findings(self, findings: Findings) -> None:
+        self._write(lambda connection: telling.put_findings(connection, findings))
+
+    def put_attributions(self, attributions: Iterable[Attribution]) -> None:
+        """All there are: what another one said of a trial that these leave out is forgotten."""
+        given = list(attributions)
+        self._write(lambda connection: telling.put_attributions(connection, given))
+
+    def put_label(self, label: Label) -> None:
+        """One that the store keeps already, so that it is seen before the next refresh."""
+        self._write(lambda connection: telling.put_label(connection, label))
+
+    def _read(self, read: Callable[[sqlite3.Connection], Result]) -> Result:
+        try:
+            with reader(self.path) as connection:
+                return read(connection)
+        except sqlite3.DatabaseError:
+            ensure(self.path)
+        with reader(self.path) as connection:
+            return read(connection)
+
+    def _write(self, write: Callable[[sqlite3.Connection], None]) -> None:
+        try:
+            with writer(self.path) as connection:
+                write(connection)
+            return
+        except sqlite3.DatabaseError:
+            ensure(self.path)
+        with writer(self.path) as connection:
+            write(connection)

@@ -12,6 +12,12 @@ Sort = Literal["order", "name", "domain", "difficulty", "delta", "score", "sprea
 over all trials; `spread` how far the trials are from agreeing."""
 
 
+def ending_of(outcome: Outcome, verdict: Verdict | None) -> Ending:
+    if outcome == "answered" or verdict == "correct":
+        return verdict or "unscored"
+    return "failed" if outcome == "failed" else "budget"
+
+
 @dataclass(frozen=True, slots=True)
 class TrialRow:
     """One ended trial. `answer` is what was read from its reply, cut; `tools` the names of those it called, in the
@@ -41,9 +47,7 @@ class TrialRow:
 
     @property
     def ending(self) -> Ending:
-        if self.outcome in ("failed", "budget") and self.verdict != "correct":
-            return "failed" if self.outcome == "failed" else "budget"
-        return self.verdict or "unscored"
+        return ending_of(self.outcome, self.verdict)
 
 
 @dataclass(frozen=True, slots=True)

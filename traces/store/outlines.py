@@ -1,0 +1,120 @@
+"""What is known of many trials without reading whole traces."""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from toolablate.traces.records import Verdict
+from toolablate.traces.store._blocks import expand_row, read_block
+from toolablate.traces.store._errors import reading
+from toolablate.traces.store._observe import run_key
+from toolablate.traces.store._open import open_reader
+from toolablate.traces.store._texts import MARK, TextReader, damaged, parse
+from toolablate.traces.store._traces import read_events
+
+_OUTLINES = """
+SELECT trials.id, questions.id, models.id, models.name, conditions.id, conditions.name, hex(traces.digest),
+    traces.seconds, (SELECT group_concat(hex(scores.digest), '') FROM scores
+     WHERE scores.trial = trials.key AND scores.trace = trials.current)
+FROM trials LEFT JOIN traces ON traces.key = trials.current
+JOIN questions ON questions.key = trials.question JOIN models ON models.key = trials.model
+JOIN conditions ON conditions.key = trials.condition AND conditions.parent IS NULL
+WHERE ?1 IS NULL OR trials.key IN (SELECT trial FROM run_trials WHERE run = ?1)
+ORDER BY trials.question, trials.key
+"""
+_NAMED = "FROM trials JOIN json_each(?) AS named ON named.value = trials.id"
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A trial of a plan. `question`, `model` and `condition` are ids; names may be shared by others.
+
+    `trace` is the digest of its current trace, "" where none has ended, and `scores` those of that trace's scores: they
+    are equal where nothing has changed, in copies of a store too. `seconds` is how long the trace took.
+    """
+
+    trial: str
+    question: str
+    model: str
+    model_name: str
+    condition: str
+    condition_name: str
+    trace: str
+    seconds: float
+    scores: str
+
+
+class Outlines:
+    """Reads a store as Store does, with the same errors."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+        self._connection = open_reader(self.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def trials(self, *, run: str | None = None) -> list[Outline]:
+        """Those of all plans or of one run, in the order of their questions. Raises InputError where there is no such
+        run."""
+        with reading(self.path):
+            key = None if run is None else run_key(self._connection, run)
+            rows = self._connection.execute(_OUTLINES, (key,)).fetchall()
+        return [Outline(*(*row[:6], row[6] or "", row[7] or 0.0, row[8] or "")) for row in rows]
+
+    def extracted(self, trials: Iterable[str]) -> dict[str, list[tuple[Verdict, tuple[str, ...]]]]:
+        """What scorers read from the replies of these trials, with the verdict of each; older versions first."""
+        found: dict[str, list[tuple[Verdict, tuple[str, ...]]]] = {}
+        with reading(self.path):
+            rows = self._connection.execute(
+                f"SELECT trials.id, scores.verdict, scores.body {_NAMED}"
+                " JOIN scores ON scores.trial = trials.key AND scores.trace = trials.current"
+                " ORDER BY trials.key, scores.version",
+                (json.dumps(list(trials)),),
+            )
+            for trial, verdict, body in rows:
+                answer = TextReader(self._connection).unpacked(parse(body).get("extracted", []))
+                found.setdefault(trial, []).append((verdict, tuple(answer)))
+        return found
+
+    def called(self, trials: Iterable[str]) -> Iterator[tuple[str, Mapping[str, int]]]:
+        """The tools that each of these trials called in its current trace, in the order of their first calls, each with
+        how many times. Of a trace nothing but that is unpacked."""
+        with reading(self.path):
+            rows = self._connection.execute(
+                f"SELECT trials.id, trials.current {_NAMED} WHERE trials.current NOT NULL ORDER BY trials.key",
+                (json.dumps(list(trials)),),
+            ).fetchall()
+        for trial, trace in rows:
+            with reading(self.path):
+                yield trial, Counter(_called(self._connection, trace))
+
+
+def _called(connection: sqlite3.Connection, trace: int) -> list[str]:
+    block = read_block(connection, trace)
+    if block is None:
+        rows = connection.execute(
+            "SELECT body FROM events WHERE trace = ? AND kind = 'tool_call' ORDER BY seq", (trace,)
+        )
+        events = [parse(expand_row(body)) for (body,) in rows]
+    else:
+        events = parse(block)
+    try:
+        names = [event["call"]["name"] for event in events if block is None or event["kind"] == "tool_call"]
+        if not any(name.startswith(MARK) for name in names):
+            return names
+    except (KeyError, TypeError, AttributeError):
+        raise damaged(f"trace {trace} has an event that is none") from None
+    whole = read_events(connection, trace, TextReader(connection))
+    return [event["call"]["name"] for event in whole if event["kind"] == "tool_call"]

@@ -1,0 +1,71 @@
+"""How far each arm is and how it did."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from toolablate.traces.analysis.pairing import mean
+from toolablate.traces.store import Observation, Outline, TrialCounts
+from toolablate.traces.viewer.index.figures import Place, Standing
+from toolablate.traces.viewer.index.records import ArmCounts, ending_of
+
+SHORT_ID = 8
+
+
+def arm_places(planned: Iterable[Outline], observations: Iterable[Observation]) -> dict[str, Place]:
+    """The model and condition of each planned trial, called as observations call them; where none of an arm's has
+    ended, by a name that is not taken."""
+    seen_as = {seen.trial: seen for seen in observations}
+    models: dict[str, str] = {}
+    conditions: dict[str, str] = {}
+    ordered = sorted(planned, key=lambda outline: outline.trial not in seen_as)
+    for outline in ordered:
+        seen = seen_as.get(outline.trial)
+        if outline.model not in models:
+            models[outline.model] = seen.model if seen else _free(outline.model_name, outline.model, models)
+        if outline.condition not in conditions:
+            named = _free(outline.condition_name, outline.condition, conditions)
+            conditions[outline.condition] = seen.condition if seen else named
+    return {outline.trial: (models[outline.model], conditions[outline.condition]) for outline in ordered}
+
+
+def arm_rows(
+    counts: Iterable[TrialCounts],
+    observations: Iterable[Observation],
+    planned: Iterable[Place],
+    standings: Mapping[str, Mapping[Place, Standing]],
+) -> list[ArmCounts]:
+    """By the store's counts, the ended trials, the place of each planned one, and how each question's arms stand."""
+    running = {(row.model, row.condition): row.running for row in counts}
+    ended: dict[Place, list[Observation]] = defaultdict(list)
+    for seen in observations:
+        ended[seen.model, seen.condition].append(seen)
+    scores: dict[Place, list[float]] = defaultdict(list)
+    for arms in standings.values():
+        for place, arm in arms.items():
+            if arm.score is not None:
+                scores[place].append(arm.score)
+    return [
+        _arm(place, number, running.get(place, 0), ended[place], scores[place])
+        for place, number in Counter(planned).items()
+    ]
+
+
+def _arm(place: Place, planned: int, running: int, ended: Sequence[Observation], scores: Sequence[float]) -> ArmCounts:
+    tokens = [seen.tokens for seen in ended if seen.tokens is not None]
+    costs = [seen.cost_usd for seen in ended if seen.cost_usd is not None]
+    return ArmCounts(
+        model=place[0],
+        condition=place[1],
+        planned=planned,
+        ended=len(ended),
+        running=running,
+        questions=len({seen.question for seen in ended}),
+        score=mean(scores) if scores else None,
+        endings=Counter(ending_of(seen.outcome, seen.verdict) for seen in ended),
+        tokens=sum(tokens) if tokens else None,
+        cost_usd=sum(costs) if costs else None,
+    )
+
+
+def _free(name: str, identity: str, taken: Mapping[str, str]) -> str:
+    return f"{name}@{identity[:SHORT_ID]}" if name in taken.values() else name

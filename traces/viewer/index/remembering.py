@@ -1,0 +1,67 @@
+"""What was worked out of one version of the index, for as long as that is the newest."""
+
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from threading import Lock
+from typing import TypeVar, cast
+
+from toolablate.traces.analysis.findings import Findings
+from toolablate.traces.analysis.selection import Selection
+from toolablate.traces.viewer.index import reading, telling
+from toolablate.traces.viewer.index.ordering import ordered
+from toolablate.traces.viewer.index.records import Facets, Sort
+from toolablate.traces.viewer.index.selecting import trials_where
+
+MOST = 64
+"""Selections in one order each."""
+
+Value = TypeVar("Value")
+
+
+class Remembered:
+    """Belongs to one index, and may be used by several threads: at worst two work out the same."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._version = -1
+        self._values: OrderedDict[Hashable, object] = OrderedDict()
+
+    def facets(self, connection: sqlite3.Connection) -> Facets:
+        return self._of(connection, "facets", lambda: reading.facets(connection))
+
+    def findings(self, connection: sqlite3.Connection) -> Findings | None:
+        return self._of(connection, "findings", lambda: telling.findings(connection))
+
+    def questions(
+        self, connection: sqlite3.Connection, selection: Selection, sort: Sort, descending: bool
+    ) -> list[int]:
+        """The keys of the questions selected, in their order."""
+
+        def work_out() -> list[int]:
+            order = self._of(
+                connection, ("order", sort, descending), lambda: ordered(connection, sort, descending=descending)
+            )
+            where, values = trials_where(selection)
+            rows = connection.execute(f"SELECT DISTINCT question FROM trials WHERE {where}", values)  # noqa: S608
+            fitting = {key for (key,) in rows}
+            return [key for key in order if key in fitting]
+
+        return self._of(connection, (selection, sort, descending), work_out)
+
+    def _of(self, connection: sqlite3.Connection, name: Hashable, work_out: Callable[[], Value]) -> Value:
+        version = reading.version(connection)
+        with self._lock:
+            if version > self._version:
+                self._version = version
+                self._values.clear()
+            if version == self._version and name in self._values:
+                self._values.move_to_end(name)
+                return cast(Value, self._values[name])
+        value = work_out()
+        with self._lock:
+            if version == self._version:
+                self._values[name] = value
+                if len(self._values) > MOST:
+                    self._values.popitem(last=False)
+        return value

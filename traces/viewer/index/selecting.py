@@ -1,0 +1,50 @@
+"""A selection as SQL."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from toolablate.traces.analysis.selection import Selection
+
+
+def trials_where(selection: Selection) -> tuple[str, list[Any]]:
+    """The condition on a row of `trials` that says whether it is selected, with its values."""
+    clauses: list[str] = []
+    values: list[Any] = []
+    for clause, wanted in _clauses(selection):
+        clauses.append(clause)
+        values += wanted
+    return " AND ".join(clauses) or "TRUE", values
+
+
+def _clauses(selection: Selection) -> Iterator[tuple[str, Sequence[str]]]:
+    own = {
+        "ending": selection.endings,
+        "flip": selection.flips,
+        "mechanism": selection.mechanisms,
+        "label": selection.labels,
+    }
+    for column, wanted in own.items():
+        if wanted:
+            yield f"{column} IN ({_marks(wanted)})", wanted
+    for table, wanted in (("model", selection.models), ("condition", selection.conditions)):
+        if wanted:
+            yield f"{table} IN (SELECT key FROM {table}s WHERE name IN ({_marks(wanted)}))", wanted  # noqa: S608
+    for column, wanted in (("domain", selection.domains), ("difficulty", selection.difficulties)):
+        if wanted:
+            yield f"question IN (SELECT key FROM questions WHERE {column} IN ({_marks(wanted)}))", wanted  # noqa: S608
+    if selection.tools:
+        called = f"SELECT 1 FROM json_each(names) WHERE json_each.value IN ({_marks(selection.tools)})"  # noqa: S608
+        yield f"toolset IN (SELECT key FROM toolsets WHERE EXISTS ({called}))", selection.tools  # noqa: S608
+    if selection.text.strip():
+        folded = selection.text.casefold()
+        yield (
+            (
+                "(question IN (SELECT question FROM asked WHERE instr(folded, ?))"
+                " OR answer IN (SELECT key FROM answers WHERE instr(folded, ?)))"
+            ),
+            (folded, folded),
+        )
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values))
