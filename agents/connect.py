@@ -24,7 +24,7 @@ def connect(model: Model, *, playbook: Path | None = None) -> ModelSource:
         return Script(model)
     if isinstance(model, ImportedModel):
         raise InputError(
-            f"model {model.name!r}: its provider is 'imported', which stands for what a log tells of it; it cannot be asked",
+            f"model {model.name!r} was imported from a log and cannot be asked",
             hint="Allowed are openai, scripted and simulated.",
             code="imported",
         )

@@ -23,9 +23,9 @@ class Sample:
     started_at: datetime
     seconds: float
     events: tuple[Event, ...]
-    usage: Usage = Usage()
-    cost_usd: float | None = None
-    environment: Environment = Environment()
+    usage: Usage
+    cost_usd: float | None
+    environment: Environment
     scores: tuple[Score, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
 
@@ -35,8 +35,8 @@ class Log:
     """One arm: what one model did under one condition.
 
     `id` tells the log from others of its harness. `samples` reads them anew each time that it is called, one at a time,
-    and raises InputError for one that cannot be taken. `scorers` are in the order of the log, `preferred` those whose
-    scores it shows first; `baseline` is "" where it names none.
+    and raises InputError for one that cannot be taken. `preferred` are the scorers whose scores the log shows first;
+    `baseline` is "" where it names none.
     """
 
     harness: str
@@ -45,7 +45,6 @@ class Log:
     model: Model
     condition: Condition
     samples: Callable[[], Iterator[Sample]]
-    scorers: tuple[str, ...] = ()
     preferred: tuple[str, ...] = ()
     baseline: str = ""
     notes: tuple[str, ...] = ()

@@ -45,7 +45,7 @@ class QuestionsOfLog:
         question = self._found[key]
         if question.key_identity() != sample.question.key_identity():
             raise InputError(
-                f"{where}: the same question, {one_line(question.id, max_chars=80)!r}, is known with another answer key",
+                f"{where}: the same question, {one_line(question.id, max_chars=80)!r}, is known with another key",
                 hint="Scores by different keys cannot be compared: import this log into another store (--store).",
                 code="other_key",
             )

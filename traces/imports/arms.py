@@ -1,0 +1,133 @@
+"""A log that was read through, before anything of it is written."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from toolablate.traces.errors import InputError
+from toolablate.traces.imports.log import Log
+from toolablate.traces.imports.questions import Questions
+from toolablate.traces.records import ImportedLog, Question, Trial
+from toolablate.traces.terminal.plain import one_line
+
+
+@dataclass(slots=True)
+class Arm:
+    """A log that was read through once: the trials of its samples in their order, by repeats of the log itself."""
+
+    log: Log
+    questions: list[Question] = field(default_factory=list)
+    repeats: list[int] = field(default_factory=list)
+    failed: int = 0
+    scorers: dict[str, None] = field(default_factory=dict)
+    left_out: dict[str, tuple[str, str]] = field(default_factory=dict)
+    first_repeat: int = 0
+
+    def trials(self) -> list[Trial]:
+        model, condition = self.log.model.identity(), self.log.condition.identity()
+        identities = {id(question): question.identity() for question in self.questions}
+        return [
+            Trial(
+                question=identities[id(question)],
+                model=model,
+                condition=condition,
+                repeat=self.first_repeat + repeat,
+            )
+            for question, repeat in zip(self.questions, self.repeats, strict=True)
+        ]
+
+    def listed(self) -> ImportedLog:
+        return ImportedLog(
+            harness=self.log.harness,
+            log=self.log.id,
+            file=self.log.file.name,
+            model=self.log.model.identity(),
+            condition=self.log.condition.identity(),
+            samples=len(self.questions),
+            first_repeat=self.first_repeat,
+            repeats=max(self.repeats, default=0) + 1,
+        )
+
+
+def read_arm(log: Log, questions: Questions) -> Arm:
+    """Reads a log through. Raises InputError for a sample that cannot be taken, or that is there twice."""
+    arm, of_log, seen = Arm(log), questions.of_log(), set()
+    for sample in log.samples():
+        where = f"{log.file}: sample {one_line(sample.name, max_chars=80)!r}, repeat {sample.repeat + 1}"
+        question = of_log.find(sample, where)
+        if (id(question), sample.repeat) in seen:
+            raise InputError(f"{where} is in the log twice", code="twice")
+        seen.add((id(question), sample.repeat))
+        arm.questions.append(question)
+        arm.repeats.append(sample.repeat)
+        arm.failed += sample.outcome == "failed"
+        arm.scorers |= dict.fromkeys(score.scorer for score in sample.scores)
+        for name, reason in sample.left_out:
+            arm.scorers[name] = None
+            arm.left_out.setdefault(name, (where, reason))
+    if not arm.questions:
+        raise InputError(f"{log.file} holds no samples", code="no_samples")
+    return arm
+
+
+def place_arms(arms: Sequence[Arm], earlier: Sequence[ImportedLog], trials: Iterable[Trial]) -> None:
+    """Gives a log that repeats an arm of another one, earlier or among these, the repeats after those."""
+    listed, held = list(earlier), {trial.id for trial in trials}
+    for arm in arms:
+        mine = arm.listed()
+        known = [each for each in listed if log_key(each) == log_key(mine)]
+        if known:
+            arm.first_repeat = known[0].first_repeat
+        elif held.intersection(trial.id for trial in arm.trials()):
+            same = [each for each in listed if (each.model, each.condition) == (mine.model, mine.condition)]
+            arm.first_repeat = max(each.first_repeat + each.repeats for each in same)
+        listed.append(arm.listed())
+        held.update(trial.id for trial in arm.trials())
+
+
+def log_key(log: ImportedLog) -> tuple[str, str, str, str]:
+    """What tells a log from others of a store."""
+    return log.harness, log.log, log.model, log.condition
+
+
+def choose_scorers(arms: Sequence[Arm], named: str | None, earlier: Sequence[str]) -> list[tuple[str, ...]]:
+    """Of each log the scorers whose scores tables show: the one that is named, else those that are shown already, else
+    those that the log shows first."""
+    shown: tuple[str, ...] = tuple(earlier)
+    chosen: list[tuple[str, ...]] = []
+    for arm in arms:
+        usable = [name for name in arm.scorers if name not in arm.left_out]
+        if named is not None:
+            taken: tuple[str, ...] = (_named(arm, named),)
+        else:
+            taken = tuple(
+                [name for name in usable if name in shown]
+                or [name for name in arm.log.preferred if name in usable]
+                or usable[:1]
+            )
+        shown = tuple(dict.fromkeys([*shown, *taken]))
+        chosen.append(taken)
+    return chosen
+
+
+def _named(arm: Arm, name: str) -> str:
+    if name not in arm.scorers:
+        raise InputError(
+            f"{arm.log.file} has no scores by {name!r}",
+            hint=f"It has: {', '.join(one_line(each, max_chars=80) for each in arm.scorers) or 'none'}.",
+            code="unknown_scorer",
+        )
+    if name in arm.left_out:
+        where, reason = arm.left_out[name]
+        raise InputError(
+            f"{where}: {name}: {reason}",
+            hint="A score has to be a number from 0 to 1, or to say whether the answer is right.",
+            code="no_score",
+        )
+    return name
+
+
+def shown_scorers(chosen: Sequence[tuple[str, ...]], named: str | None, earlier: Sequence[str]) -> tuple[str, ...]:
+    """Those of all logs of a store, or the one that is named alone."""
+    if named is not None:
+        return (named,)
+    return tuple(dict.fromkeys([*earlier, *(name for names in chosen for name in names)]))

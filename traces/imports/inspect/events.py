@@ -1,0 +1,194 @@
+"""The events of an Inspect sample as ours."""
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from toolablate.traces.imports.inspect.messages import artifacts_of, message_of, result_of, usage_of
+from toolablate.traces.imports.inspect.ours import ours
+from toolablate.traces.records import (
+    Event,
+    Failure,
+    FinishReason,
+    Message,
+    ModelCall,
+    ModelReply,
+    ModelRequest,
+    ToolCall,
+    ToolRequest,
+    ToolSpec,
+    clean_text,
+)
+
+if TYPE_CHECKING:
+    from inspect_ai.event import Event as InspectEvent
+    from inspect_ai.event import ModelEvent, ToolEvent
+    from inspect_ai.log import EvalSample
+    from inspect_ai.model import ModelOutput
+    from inspect_ai.tool import ToolCallError, ToolChoice, ToolInfo
+
+_FINISHED: dict[str, FinishReason] = {
+    "stop": "stop",
+    "max_tokens": "length",
+    "model_length": "length",
+    "tool_calls": "tool_calls",
+    "content_filter": "content_filter",
+}
+_SCORING = ("scorer", "scorers")
+
+
+def events_of(sample: "EvalSample", began: datetime) -> Iterator[Event]:
+    """The calls of models and tools that were no part of scoring, in their order; where the log has kept no events,
+    those that its messages tell of, without times."""
+    called = [event for event in _solving(sample.events) if event.event in ("model", "tool")]
+    if not any(event.event == "model" for event in called):
+        yield from _from_messages(sample)
+    for event in called:
+        at = max(0.0, (event.timestamp - began).total_seconds())
+        if event.event == "model":
+            yield _model_call(event, at)
+        elif event.event == "tool" and not event.pending:
+            yield _tool_call(event, at)
+
+
+def _solving(events: "Iterable[InspectEvent]") -> "Iterator[InspectEvent]":
+    """Those outside scorers: a model that grades is no part of the trial."""
+    scoring: set[str] = set()
+    steps = 0
+    for event in events:
+        if event.event == "span_begin" and (event.type in _SCORING or event.parent_id in scoring):
+            scoring.add(event.id)
+        elif event.event == "step" and event.type in _SCORING:
+            # What older logs have in place of spans.
+            steps += 1 if event.action == "begin" else -1
+        elif not steps and event.span_id not in scoring:
+            yield event
+
+
+def _model_call(event: "ModelEvent", at: float) -> ModelCall | Failure:
+    kept, seconds = ours(event.metadata), _seconds(event)
+    if event.error or not event.output.choices:
+        return Failure(
+            at=at,
+            seconds=seconds,
+            boundary="model",
+            code="model_call",
+            message=clean_text(event.error or event.output.error or "the model gave no reply"),
+        )
+    return ModelCall(
+        at=at,
+        seconds=seconds,
+        purpose="final" if kept.get("purpose") == "final" else "ask",
+        request=ModelRequest(
+            messages=tuple(message_of(message) for message in event.input),
+            tools=tuple(spec_of(tool) for tool in event.tools),
+            tool_choice=choice_of(event.tool_choice),
+            parallel_tool_calls=event.config.parallel_tool_calls,
+        ),
+        reply=_reply(event.output),
+        cost_usd=event.output.usage.total_cost if event.output.usage else None,
+    )
+
+
+def _reply(output: "ModelOutput") -> ModelReply:
+    first, *others = output.choices
+    return ModelReply(
+        message=message_of(first.message),
+        finish_reason=_FINISHED.get(first.stop_reason, "other"),
+        usage=usage_of(output.usage),
+        model=clean_text(output.model),
+        response_id=clean_text(output.response_id or ""),
+        alternatives=tuple(message_of(choice.message) for choice in others),
+        logprobs=json.loads(first.logprobs.model_dump_json(exclude_none=True)) if first.logprobs else None,
+    )
+
+
+def spec_of(tool: "ToolInfo") -> ToolSpec:
+    return ToolSpec(
+        name=tool.name, description=tool.description, parameters=tool.parameters.model_dump(exclude_none=True)
+    )
+
+
+def choice_of(choice: "ToolChoice") -> str:
+    """As a condition of ours says it."""
+    if isinstance(choice, str):
+        return "required" if choice == "any" else choice
+    return choice.name
+
+
+def _tool_call(event: "ToolEvent", at: float) -> ToolCall:
+    kept, (status, said) = ours(event.metadata), _status(event.error)
+    written = kept.get("arguments")
+    return ToolCall.model_validate(
+        {
+            "at": at,
+            "seconds": _seconds(event),
+            "call": ToolRequest(
+                id=clean_text(event.id),
+                name=clean_text(event.function),
+                arguments=written if isinstance(written, str) else clean_text(_json(event.arguments)),
+            ),
+            "output": result_of(event.result) or said,
+            "status": status,
+            "error": said,
+            "truncated": event.truncated is not None,
+            "artifacts": artifacts_of(event.result),
+            **{key: value for key, value in kept.items() if key in _KEPT},
+        }
+    )
+
+
+_KEPT = frozenset({"status", "error", "truncated", "artifacts", "lookup", "markers", "changes", "original", "output"})
+
+
+def _status(error: "ToolCallError | None") -> tuple[str, str]:
+    if error is None:
+        return "ok", ""
+    return "invalid" if error.type == "parsing" else "error", clean_text(error.message)
+
+
+def _seconds(event: "ModelEvent | ToolEvent") -> float:
+    """By the clock where it is known; else the time that was worked."""
+    if event.completed is not None:
+        return max(0.0, (event.completed - event.timestamp).total_seconds())
+    return max(0.0, event.working_time or 0.0)
+
+
+def _from_messages(sample: "EvalSample") -> Iterator[Event]:
+    before: list[Message] = []
+    called: dict[str, ToolRequest] = {}
+    for message in sample.messages:
+        ours_now = message_of(message)
+        if message.role == "assistant":
+            reason: FinishReason = "tool_calls" if ours_now.tool_calls else "stop"
+            yield ModelCall(
+                at=0.0,
+                request=ModelRequest(messages=tuple(before)),
+                reply=ModelReply(message=ours_now, finish_reason=reason, model=clean_text(message.model or "")),
+            )
+            called |= {call.id: call for call in ours_now.tool_calls}
+        elif message.role == "tool":
+            status, said = _status(message.error)
+            named = clean_text(message.function or "tool")
+            request = called.get(ours_now.tool_call_id)
+            yield ToolCall.model_validate(
+                {
+                    "at": 0.0,
+                    "call": request or ToolRequest(id=ours_now.tool_call_id, name=named, arguments="{}"),
+                    "output": ours_now.content or said,
+                    "status": status,
+                    "error": said,
+                    "artifacts": artifacts_of(message.content),
+                }
+            )
+        before.append(ours_now)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def first_request(sample: "EvalSample") -> "ModelEvent | None":
+    """The first request to the model that was measured."""
+    return next((event for event in _solving(sample.events) if event.event == "model"), None)

@@ -1,0 +1,12 @@
+"""What an export of ours put into an Inspect log beside what Inspect itself knows, under one key of its metadata."""
+
+from collections.abc import Mapping
+from typing import Any
+
+KEY = "toolablate"
+
+
+def ours(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Empty where another tool wrote the log."""
+    found = (metadata or {}).get(KEY)
+    return found if isinstance(found, Mapping) else {}

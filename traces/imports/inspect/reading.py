@@ -1,0 +1,219 @@
+"""Reads an Inspect log."""
+
+import json
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from toolablate.traces.errors import InputError
+from toolablate.traces.imports.inspect.arm import condition_of, model_of, question_of
+from toolablate.traces.imports.inspect.events import events_of, first_request
+from toolablate.traces.imports.inspect.messages import usage_of
+from toolablate.traces.imports.inspect.ours import ours
+from toolablate.traces.imports.inspect.scores import scores_of
+from toolablate.traces.imports.log import Log, Sample
+from toolablate.traces.imports.naming import name_of
+from toolablate.traces.records import (
+    Answer,
+    Environment,
+    Event,
+    Failure,
+    Limit,
+    ModelCall,
+    Outcome,
+    Usage,
+    clean_text,
+)
+from toolablate.traces.terminal.plain import one_line
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog, EvalSample
+
+_SUFFIXES = (".eval", ".json")
+_SAMPLES = "samples/"
+_MOST_BYTES = 1 << 30
+"""Of one sample, unpacked."""
+
+_LIMITS: dict[str, Limit] = {
+    "message": "turns",
+    "turn": "turns",
+    "token": "tokens",
+    "time": "seconds",
+    "working": "seconds",
+    "cost": "cost_usd",
+    "context": "context_length",
+}
+
+
+def read_log(path: Path) -> Log:
+    """One arm: a log has one model and one solver. Its samples are read from the file one at a time.
+
+    Raises InputError where Inspect is not installed, and where the file cannot be read as its log.
+    """
+    if path.suffix not in _SUFFIXES:
+        raise InputError(
+            f"{path} is no log of Inspect by its name",
+            hint=f"Allowed are files that end in {' or '.join(_SUFFIXES)}.",
+            code="not_inspect",
+        )
+    try:
+        from inspect_ai.log import read_eval_log
+    except ImportError:
+        raise InputError(
+            "inspect_ai is not installed", hint="pip install 'toolablate[inspect]'", code="no_inspect"
+        ) from None
+    with _reading(path):
+        # A path of a URL's form would be fetched.
+        header = read_eval_log(str(path.resolve()), header_only=path.suffix == ".eval")
+        samples = partial(_samples, path, header)
+        condition = condition_of(header, next(filter(None, map(first_request, samples())), None))
+        kept = ours(header.eval.metadata)
+        return Log(
+            harness="inspect",
+            file=path,
+            id=clean_text(header.eval.eval_id),
+            model=model_of(header),
+            condition=condition,
+            samples=lambda: _taken(path, header),
+            preferred=tuple(kept["scorers"]) if "scorers" in kept else _headline(header),
+            baseline=str(kept.get("baseline", "")),
+            notes=_notes(header),
+        )
+
+
+@contextmanager
+def _reading(path: Path, sample: str = "") -> Iterator[None]:
+    where = f"{path}: sample {one_line(sample, max_chars=80)!r}" if sample else str(path)
+    try:
+        yield
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"{where} cannot be read: {error.strerror or error}", code="unreadable") from None
+    except Exception as error:  # noqa: BLE001 - a file of any content may make Inspect raise anything
+        raise InputError(
+            f"{where} cannot be read as a log of Inspect: {_said(error)}",
+            hint="`inspect log dump FILE` says whether Inspect itself can read it.",
+            code="bad_log",
+        ) from None
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_input=False, include_url=False)[0]
+        return one_line(f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+    return one_line(str(error) or type(error).__name__)
+
+
+def _headline(header: "EvalLog") -> tuple[str, ...]:
+    scores = header.results.scores if header.results else []
+    named = [header.results.headline.score] if header.results and header.results.headline else []
+    return tuple(name_of(name, "") for name in [*named, *(score.name for score in scores)][:1] if name)
+
+
+def _notes(header: "EvalLog") -> tuple[str, ...]:
+    if header.status == "success":
+        return ()
+    return (f"the log says that its run has the status {header.status!r}: samples may be missing",)
+
+
+def _samples(path: Path, header: "EvalLog") -> "Iterator[EvalSample]":
+    from inspect_ai.log import EvalSample, resolve_sample_attachments
+
+    if header.samples is not None and path.suffix == ".json":
+        for sample in header.samples:
+            yield resolve_sample_attachments(sample, "full")
+        return
+    with zipfile.ZipFile(path) as archive:
+        # A member that was written twice is read as it was last.
+        for name, member in archive.NameToInfo.items():
+            if not name.startswith(_SAMPLES) or not name.endswith(".json"):
+                continue
+            if member.file_size > _MOST_BYTES:
+                raise ValueError(f"{name} has {member.file_size:,} bytes; at most {_MOST_BYTES:,} are read")
+            with _reading(path, name.removeprefix(_SAMPLES).removesuffix(".json")):
+                sample = EvalSample.model_validate(json.loads(archive.read(name)))
+                yield resolve_sample_attachments(sample, "full")
+
+
+def _taken(path: Path, header: "EvalLog") -> Iterator[Sample]:
+    with _reading(path):
+        for sample in _samples(path, header):
+            with _reading(path, f"{sample.id}, epoch {sample.epoch}"):
+                taken = _sample(sample, header)
+            yield taken
+
+
+def _sample(sample: "EvalSample", header: "EvalLog") -> Sample:
+    began = _began(sample, header)
+    events = _with_retries(list(events_of(sample, began)))
+    outcome, end = _ending(sample, max((event.at + event.seconds for event in events), default=0.0))
+    calls = [event for event in events if isinstance(event, ModelCall)]
+    scores, left_out = scores_of(sample.scores) if outcome != "failed" else ([], [])
+    kept = ours(sample.metadata)
+    costs = [call.cost_usd for call in calls]
+    return Sample(
+        name=str(sample.id),
+        question=question_of(sample, header),
+        repeat=max(0, sample.epoch - 1),
+        outcome=outcome,
+        started_at=began,
+        seconds=sample.total_time or end[0].at,
+        events=(*events, *end),
+        usage=sum((call.reply.usage for call in calls), Usage()) if sample.events else _used(sample, header),
+        cost_usd=kept.get("cost_usd") if kept else _sum(costs),
+        environment=Environment.model_validate(kept["environment"]) if "environment" in kept else _environment(header),
+        scores=tuple(scores),
+        left_out=tuple(left_out),
+    )
+
+
+def _sum(costs: list[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None
+
+
+def _used(sample: "EvalSample", header: "EvalLog") -> Usage:
+    return usage_of(sample.model_usage.get(header.eval.model))
+
+
+def _environment(header: "EvalLog") -> Environment:
+    return Environment(versions={clean_text(name): clean_text(each) for name, each in header.eval.packages.items()})
+
+
+def _began(sample: "EvalSample", header: "EvalLog") -> datetime:
+    if sample.started_at:
+        said = datetime.fromisoformat(str(sample.started_at))
+    elif sample.events:
+        said = min(event.timestamp for event in sample.events)
+    else:
+        said = datetime.fromisoformat(str(header.eval.created)) + timedelta(seconds=0)
+    return said.astimezone(UTC)
+
+
+def _with_retries(events: list[Event]) -> list[Event]:
+    """A call that failed was made again where another one of a model follows."""
+    last = max((place for place, event in enumerate(events) if isinstance(event, ModelCall)), default=-1)
+    return [
+        event.model_copy(update={"retried": place < last}) if isinstance(event, Failure) else event
+        for place, event in enumerate(events)
+    ]
+
+
+def _ending(sample: "EvalSample", at: float) -> tuple[Outcome, tuple[Event, ...]]:
+    if sample.error is not None:
+        failure = Failure(
+            at=at, boundary="runner", code="sample_error", message=clean_text(sample.error.message)[:10_000]
+        )
+        return "failed", (failure,)
+    kept: Any = ours(sample.metadata)
+    limit = kept.get("limit") if kept else (_LIMITS.get(sample.limit.type) if sample.limit else None)
+    text = sample.output.completion if sample.output.choices else ""
+    outcome: Outcome = kept.get("outcome", "answered") if kept else "budget" if sample.limit else "answered"
+    return outcome, (Answer.model_validate({"at": at, "text": clean_text(text), "limit": limit}),)

@@ -1,0 +1,196 @@
+"""Writes logs of other harnesses into a store."""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from toolablate.traces.errors import InputError
+from toolablate.traces.imports.arms import Arm, choose_scorers, log_key, place_arms, read_arm, shown_scorers
+from toolablate.traces.imports.log import Imported, Log, Sample
+from toolablate.traces.imports.questions import Questions
+from toolablate.traces.records import Condition, ImportedLog, Question, Run, Trial
+from toolablate.traces.store import Recorder, Store
+from toolablate.traces.terminal.plain import one_line
+
+WORLD = {"imported": "logs of other harnesses"}
+
+Advance = Callable[[int], None]
+"""Is told how many samples were written since the last time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What the store has: its latest run, the trials that it called for, and its questions."""
+
+    run: Run | None = None
+    trials: tuple[Trial, ...] = ()
+    questions: tuple[Question, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+
+    @property
+    def scorers(self) -> tuple[str, ...]:
+        return self.run.scorers if self.run else ()
+
+    @property
+    def imported(self) -> tuple[ImportedLog, ...]:
+        return self.run.imported if self.run else ()
+
+
+def import_logs(
+    logs: Sequence[Log], store: Path, *, scorer: str | None = None, advance: Advance = lambda _: None
+) -> list[Imported]:
+    """Enters logs into a store of imports, which is made where there is none; what it holds already stays.
+
+    All logs are read through before anything is written. The trials of earlier imports stay in the latest run, so that
+    tables show them together. Raises InputError for a log that cannot be taken and for a store that plans ran into;
+    then nothing was written. Raises StoreError.
+    """
+    before = _before(store)
+    questions = Questions(before.questions)
+    arms = [read_arm(log, questions) for log in logs]
+    _refuse_one_name_for_two(arms)
+    chosen = choose_scorers(arms, scorer, before.scorers)
+    place_arms(arms, before.imported, before.trials)
+    with Recorder(store) as recorder:
+        run = _run(arms, before, shown_scorers(chosen, scorer, before.scorers))
+        trials = list(dict.fromkeys([*before.trials, *(trial for arm in arms for trial in arm.trials())]))
+        if _is_new(run, trials, arms, before):
+            asked = {id(question): question for arm in arms for question in arm.questions}
+            recorder.plan(
+                run,
+                list(asked.values()),
+                [arm.log.model for arm in arms],
+                [arm.log.condition for arm in arms],
+                trials,
+            )
+        added = [_write(arm, recorder, advance) for arm in arms]
+    return [_told(arm, new, taken) for arm, new, taken in zip(arms, added, chosen, strict=True)]
+
+
+def _before(path: Path) -> _Before:
+    if not path.exists():
+        return _Before()
+    with Store(path) as store, store.at_one_moment():
+        runs = store.runs()
+        if any(not run.imported for run in runs):
+            raise InputError(
+                f"{path} holds trials that a plan ran: what others measured cannot be compared with those as one world",
+                hint="Import into a store of its own (--store).",
+                code="not_imported",
+            )
+        if not runs:
+            return _Before()
+        return _Before(runs[-1], store.trials_of(runs[-1].id), store.questions(), store.conditions())
+
+
+def _refuse_one_name_for_two(arms: Sequence[Arm]) -> None:
+    called: dict[str, Arm] = {}
+    for arm in arms:
+        condition = arm.log.condition
+        other = called.setdefault(condition.name, arm)
+        if other.log.condition.identity() != condition.identity() and other.log.model == arm.log.model:
+            raise InputError(
+                f"{arm.log.file} and {other.log.file} are different conditions of one name,"
+                f" {one_line(condition.name, max_chars=80)!r}",
+                hint="Import them one after the other, each with a --condition NAME of its own.",
+                code="one_name",
+            )
+
+
+def _run(arms: Sequence[Arm], before: _Before, scorers: tuple[str, ...]) -> Run:
+    listed = {log_key(each): each for each in before.imported}
+    listed |= {log_key(each): each for each in (arm.listed() for arm in arms)}
+    return Run(
+        id=uuid.uuid4().hex,
+        started_at=datetime.now(UTC),
+        plan="",
+        toolablate=version("toolablate"),
+        baseline=(before.run.baseline if before.run else "") or _baseline(arms),
+        scorers=scorers,
+        world=WORLD,
+        imported=tuple(listed.values()),
+    )
+
+
+def _baseline(arms: Sequence[Arm]) -> str:
+    named = [arm.log.baseline for arm in arms if arm.log.baseline]
+    without = [arm.log.condition.name for arm in arms if not arm.log.condition.tools]
+    return (named or without or [""])[0]
+
+
+def _is_new(run: Run, trials: Sequence[Trial], arms: Sequence[Arm], before: _Before) -> bool:
+    """Whether there is anything to enter: the same logs imported again are no other run."""
+    if before.run is None or len(trials) != len(before.trials):
+        return True
+    if any(getattr(run, part) != getattr(before.run, part) for part in ("imported", "scorers", "baseline")):
+        return True
+    # One that was given another name since.
+    return any(arm.log.condition not in before.conditions for arm in arms)
+
+
+def _write(arm: Arm, recorder: Recorder, advance: Advance) -> int:
+    """How many samples were new."""
+    with ExitStack() as stack:
+        runner = stack.enter_context(asyncio.Runner())
+        store = stack.enter_context(Store(recorder.path))
+        added = 0
+        for trial, question, sample in _again(arm):
+            added += runner.run(_enter(trial, question, sample, recorder, store))
+            advance(1)
+    return added
+
+
+def _again(arm: Arm) -> Iterator[tuple[Trial, Question, Sample]]:
+    """Raises InputError where the log is not what it was when it was read through."""
+    samples, trials = arm.log.samples(), arm.trials()
+    try:
+        for trial, question, sample in zip(trials, arm.questions, samples, strict=True):
+            if trial.repeat != arm.first_repeat + sample.repeat:
+                raise ValueError
+            yield trial, question, sample
+    except ValueError:
+        raise InputError(
+            f"{arm.log.file} was changed while it was read", hint="Import it again.", code="changed_file"
+        ) from None
+
+
+async def _enter(trial: Trial, question: Question, sample: Sample, recorder: Recorder, store: Store) -> bool:
+    if sample.outcome == "failed" and _is_known(trial, sample, store):
+        return False
+    recording = await recorder.begin(trial, started_at=sample.started_at, environment=sample.environment)
+    if recording is not None:
+        for event in sample.events:
+            recording.record(event)
+        await recording.finish(sample.outcome, sample.seconds, sample.usage, sample.cost_usd)
+    if sample.outcome != "failed":
+        known = store.scores(trial.id) if recording is None else ()
+        update = {"trial": trial.id, "target": question.key_identity()}
+        scores = [score.model_copy(update=update) for score in sample.scores]
+        if new := [score for score in scores if score not in known]:
+            await recorder.score(new)
+    return recording is not None
+
+
+def _is_known(trial: Trial, sample: Sample, store: Store) -> bool:
+    """Whether the store has this very attempt: what failed may be tried again, so that it alone would not tell."""
+    return any(trace.started_at == sample.started_at for trace in store.attempts(trial.id))
+
+
+def _told(arm: Arm, added: int, scorers: tuple[str, ...]) -> Imported:
+    return Imported(
+        file=arm.log.file,
+        model=arm.log.model.name,
+        condition=arm.log.condition.name,
+        samples=len(arm.questions),
+        added=added,
+        failed=arm.failed,
+        scorers=scorers,
+        others=tuple(name for name in arm.scorers if name not in scorers and name not in arm.left_out),
+        left_out=tuple(f"{name}: {reason} ({where})" for name, (where, reason) in arm.left_out.items()),
+        notes=arm.log.notes,
+    )
