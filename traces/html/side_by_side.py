@@ -1,0 +1,231 @@
+"""Two aligned conversations as rows of a page. Texts in them are foreign, and not escaped yet."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Literal
+
+from toolablate.traces.analysis.alignment import (
+    Alignment,
+    Kind,
+    Piece,
+    Row,
+    Step,
+    parting,
+    pieces,
+    side_of,
+    stated_answers,
+)
+from toolablate.traces.html.cards import Form
+from toolablate.traces.html.inert import without_colours
+from toolablate.traces.records import Question
+
+Mark = Literal["divergence", "results", "parting"]
+Place = tuple[int, int, str]
+"""Of a text in its step: thoughts, words, then each call and what it gave; the tool's name."""
+
+SHOWN_ENDS, FOLDED_CHARS = 400, 20_000
+"""Of a long stretch both ends are shown, up to so many characters between them are folded, others left out."""
+COMPARED_CHARS = 200_000
+"""On one page; of what goes beyond, no words are marked."""
+ROOM_CHARS = 2_000_000
+"""On one page; what is folded is left out beyond it."""
+
+_ONE_TEXT = ("code", "query", "url", "pattern", "id")
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A piece of a text, cut where it is long: `folded` stands between `head` and `tail`, and `left_out` characters
+    that are not on the page do as well."""
+
+    kind: Literal["same", "removed", "added"]
+    head: str
+    folded: str = ""
+    tail: str = ""
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """One text of a step on both sides; None where a side has none. Where it is the `same` only `left` is there."""
+
+    label: str
+    form: Form
+    left: tuple[Stretch, ...] | None
+    right: tuple[Stretch, ...] | None
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A step of one side: its number from 1, the event that it begins with, the answer that it speaks for, whether the
+    belief in the right answer falls there, and what else is to be said of it."""
+
+    step: int
+    event: int
+    answer: str
+    falls: bool
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRow:
+    number: int
+    kind: Kind
+    left: Heading | None
+    right: Heading | None
+    texts: tuple[Beside, ...]
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Neighbouring rows: `equal` ones, to be folded, or others."""
+
+    equal: bool
+    rows: tuple[ShownRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """`marked` are the numbers of the rows that have a mark, by its name; `differences` counts rows that differ."""
+
+    groups: tuple[Rows, ...]
+    marked: Mapping[str, int]
+    differences: int
+    equal: int
+
+
+def side_by_side(
+    alignment: Alignment, question: Question, *, fell: tuple[int | None, int | None] = (None, None)
+) -> SideBySide:
+    """`fell` are the events at which the belief in the right answer fell for good, of each side, where it is known."""
+    found = {"divergence": alignment.divergence, "results": alignment.results, "parting": parting(alignment, question)}
+    marked = {name: row for name, row in found.items() if row is not None}
+    page = _Page(alignment, question, marked, fell)
+    rows = [page.row(number, row) for number, row in enumerate(alignment.rows)]
+    groups = tuple(
+        Rows(equal, tuple(each)) for equal, each in groupby(rows, lambda row: row.kind == "same" and not row.marks)
+    )
+    equal = sum(row.kind == "same" for row in rows)
+    return SideBySide(groups, marked, len(rows) - equal, equal)
+
+
+@dataclass(slots=True)
+class _Page:
+    """Knows how much of a page is taken."""
+
+    alignment: Alignment
+    question: Question
+    marked: Mapping[str, int]
+    fell: tuple[int | None, int | None]
+    compared: int = 0
+    taken: int = 0
+    answers: list[Sequence[tuple[str, ...]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.answers = [stated_answers(side, self.question) for side in (self.alignment.left, self.alignment.right)]
+
+    def row(self, number: int, row: Row) -> ShownRow:
+        left = None if row.left is None else self.alignment.left[row.left]
+        right = None if row.right is None else self.alignment.right[row.right]
+        return ShownRow(
+            number=number,
+            kind=row.kind,
+            left=self._heading(0, row.left, left),
+            right=self._heading(1, row.right, right),
+            texts=tuple(self._texts(left, right)),
+            marks=tuple(name for name, at in self.marked.items() if at == number),  # type: ignore[misc]
+        )
+
+    def _heading(self, side: int, number: int | None, step: Step | None) -> Heading | None:
+        if number is None or step is None:
+            return None
+        fell = self.fell[side]
+        falls = fell is not None and step.first <= fell < step.first + len(step.events)
+        return Heading(number + 1, step.first, ", ".join(self.answers[side][number]), falls, tuple(_remarks(step)))
+
+    def _texts(self, left: Step | None, right: Step | None) -> Iterator[Beside]:
+        ours, theirs = ({} if step is None else dict(_texts_of(step)) for step in (left, right))
+        for place in sorted({*ours, *theirs}):
+            label, form, _ = ours.get(place) or theirs[place]
+            one, other = (texts[place][2] if place in texts else None for texts in (ours, theirs))
+            if one is not None and one == other:
+                yield Beside(label, form, self._stretches((Piece(one, "same"),)), None, same=True)
+                continue
+            found = self._pieces(one or "", other or "")
+            yield Beside(
+                *(label, form),
+                None if one is None else self._stretches(side_of(found, "left")),
+                None if other is None else self._stretches(side_of(found, "right")),
+                same=False,
+            )
+
+    def _pieces(self, left: str, right: str) -> tuple[Piece, ...]:
+        """What stands on one side alone is not marked: its place says it."""
+        if not left or not right:
+            return (Piece(left or right, "same"),)
+        self.compared += len(left) + len(right)
+        if self.compared > COMPARED_CHARS:
+            return (Piece(left, "removed"), Piece(right, "added"))
+        return pieces(left, right)
+
+    def _stretches(self, found: Sequence[Piece]) -> tuple[Stretch, ...]:
+        return tuple(map(self._stretch, found))
+
+    def _stretch(self, piece: Piece) -> Stretch:
+        text, ends = piece.text, SHOWN_ENDS if piece.kind == "same" else 4 * SHOWN_ENDS
+        self.taken += min(len(text), 2 * ends)
+        if len(text) <= 3 * ends:
+            return Stretch(piece.kind, text)
+        middle = text[ends:-ends]
+        folded = middle[:FOLDED_CHARS] if self.taken + len(middle) < ROOM_CHARS else ""
+        self.taken += len(folded)
+        return Stretch(piece.kind, text[:ends], folded, text[-ends:], len(middle) - len(folded))
+
+
+def _texts_of(step: Step) -> Iterator[tuple[Place, tuple[str, Form, str]]]:
+    """Each text that is not empty, with what it is called."""
+    if step.asked is not None:
+        message = step.asked.reply.message
+        said: tuple[tuple[int, str, str], ...] = ((0, "thinks", message.reasoning), (1, "says", message.content))
+        for place, label, text in said:
+            if text.strip():
+                yield (place, 0, ""), (label, "prose", text.strip())
+        for place, call in enumerate(message.tool_calls):
+            form, text = _arguments(call.arguments)
+            yield (2 + place, 0, call.name), (f"calls {call.name}", form, text)
+    for place, result in enumerate(step.results):
+        status = "" if result.status == "ok" else f" ({result.status})"
+        label = f"{result.call.name} gives{status}"
+        yield (2 + place, 1, result.call.name), (label, "output", without_colours(result.output))
+
+
+def _arguments(text: str) -> tuple[Form, str]:
+    """Code, a query or an address as it is, where it is all that is given; else the arguments, laid out."""
+    try:
+        parsed = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return "code", text
+    if isinstance(parsed, dict) and len(parsed) == 1:
+        ((name, value),) = parsed.items()
+        if name in _ONE_TEXT and isinstance(value, str):
+            return "code", value
+    try:
+        return "json", json.dumps(parsed, ensure_ascii=False, indent=2)
+    except RecursionError:
+        return "json", text
+
+
+def _remarks(step: Step) -> Iterator[str]:
+    for event in step.events:
+        if event.kind == "failure":
+            yield f"{event.boundary} failed ({event.code})" + (", tried again" if event.retried else "")
+        elif event.kind == "answer" and event.limit is not None:
+            yield f"ran out of {event.limit.replace('_', ' ')}"
+        elif event.kind == "rebuilt":
+            yield f"taken up again here, after {event.calls} calls were made again"
+        elif event.kind == "tool_call" and event.changes:
+            yield f"changed by {', '.join(change.intervention for change in event.changes)}"
