@@ -20,8 +20,8 @@ _PAGES = (overview, questions, trial, diff, labels, live)
 def application(view: View, *, port: int) -> ASGIApp:
     """Serves the pages of one view, to whom knows its token.
 
-    A page that raises InputError is about something that is not there (404), a form about what cannot be kept (400); one
-    that raises starlette's HTTPException says its own status, and `detail` becomes the message.
+    A page that raises InputError is about something that is not there (404), a form about what cannot be kept (400).
+    One that raises starlette's HTTPException says its own status, and `detail` becomes the message.
     """
     files = StaticFiles(packages=[("toolablate.traces.html", "static"), ("toolablate.traces.viewer", "static")])
     app = Starlette(

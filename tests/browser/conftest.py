@@ -1,0 +1,118 @@
+"""A real store of a real run, a real server over it, a real Chromium that looks at it.
+
+Where there is no Chromium the tests skip, unless TOOLABLATE_REQUIRE_BROWSER is set. Pictures go to the folder that
+TOOLABLATE_SCREENSHOTS names, for a person to look at; else among the test's own files.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+from tests.browser.plans import PLAN
+from tests.browser.serving import Site, indexed, serving, viewing
+from tests.experiments.test_attribute import toolablate
+
+Browse = Callable[..., Page]
+LookAt = Callable[..., Path]
+
+
+@pytest.fixture(scope="session")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of two simulated models without tools, with python and with search. Copy it before you write."""
+    folder = tmp_path_factory.mktemp("viewed")
+    (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
+    told = toolablate(folder, "run", "plan.toml", "--store", "viewed.sqlite")
+    assert told.returncode == 0, told.stdout + told.stderr
+    return folder / "viewed.sqlite"
+
+
+@pytest.fixture(scope="session")
+def site(ran: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A viewer over that store, which nobody writes to."""
+    index = indexed(ran, tmp_path_factory.mktemp("index") / "index.sqlite")
+    with serving(viewing(ran, index)) as served:
+        yield served
+
+
+@pytest.fixture
+def serve(ran: Path, tmp_path: Path) -> Iterator[Callable[..., Site]]:
+    """Serves another store, or a copy of that one, for this test alone: `serve(store=None, why=True, blind=False)`."""
+    with ExitStack() as stack:
+
+        def start(store: Path | None = None, *, why: bool = True, blind: bool = False) -> Site:
+            own = store or Path(shutil.copy(ran, tmp_path / "own.sqlite"))
+            index = indexed(own, tmp_path / f"{own.stem}.index", why=why)
+            return stack.enter_context(serving(viewing(own, index, blind=blind)))
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    if program is None:
+        missing = "no Chromium on the PATH (apt-get install chromium)"
+        if os.environ.get("TOOLABLATE_REQUIRE_BROWSER"):
+            pytest.fail(missing)
+        pytest.skip(missing)
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What the browser complained of: errors of scripts, breaches of the content policy, what did not load. A test that
+    means to cause some clears it."""
+    return []
+
+
+@pytest.fixture
+def browse(chromium: Browser, complaints: list[str]) -> Iterator[Browse]:
+    """`browse(site, "/questions", width=1280, scheme="light")` opens a page as a browser that was let in. At the end no
+    page may have complained."""
+    contexts = []
+
+    def start(site: Site, path: str = "/", *, width: int = 1280, scheme: str = "light", scripts: bool = True) -> Page:
+        context = chromium.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            java_script_enabled=scripts,
+            reduced_motion="reduce",
+        )
+        contexts.append(context)
+        context.set_default_timeout(15_000)
+        page = context.new_page()
+        page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("requestfailed", lambda request: complaints.append(f"{request.url}: {request.failure}"))
+        page.goto(site.address)
+        if path != "/":
+            page.goto(site.base + path)
+        return page
+
+    yield start
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def look_at(tmp_path: Path, request: pytest.FixtureRequest) -> LookAt:
+    """`look_at(page, "overview-dark")` keeps a picture of the whole page."""
+    folder = Path(os.environ.get("TOOLABLATE_SCREENSHOTS") or tmp_path)
+
+    def shoot(page: Page, name: str) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{re.sub(r'[^a-z0-9-]+', '-', name.lower())}.png"
+        page.screenshot(path=path, full_page=True)
+        return path
+
+    return shoot

@@ -1,0 +1,90 @@
+"""A viewer over a store, served as `toolablate view` serves it, in a thread of the test's own process."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import uvicorn
+
+from toolablate.experiments.attribution_view import read_explanation, read_report
+from toolablate.experiments.viewing.findings import attributions_of, read_findings
+from toolablate.experiments.viewing.trials import read_trials
+from toolablate.traces.analysis.attribution.explanation import Explanation
+from toolablate.traces.store import Store
+from toolablate.traces.viewer.application import application
+from toolablate.traces.viewer.index import Index
+from toolablate.traces.viewer.view import View
+
+TOKEN = "a-token-of-the-tests"
+
+Explain = Callable[[str], Explanation | None]
+
+
+@dataclass(frozen=True)
+class Site:
+    """`address` lets a browser in; `base` is the same without the token, and without a slash at its end."""
+
+    base: str
+    view: View
+
+    @property
+    def address(self) -> str:
+        return f"{self.base}/?token={TOKEN}"
+
+    @property
+    def port(self) -> int:
+        return int(self.base.rpartition(":")[2])
+
+    @property
+    def cookie(self) -> str:
+        """What a browser that was let in sends."""
+        return f"toolablate-{self.port}={TOKEN}"
+
+
+def indexed(store: Path, at: Path, *, why: bool = True) -> Index:
+    """The tables of a store, in a file of their own: all of them, or those that are there before it is known why."""
+    index = Index.open(at)
+    with Store(store) as opened:
+        trials = read_trials(opened)
+        index.refresh(
+            opened,
+            trials.observations,
+            baseline=trials.baseline,
+            models=trials.models,
+            conditions=trials.conditions,
+        )
+    index.put_findings(read_findings(store, why=why))
+    if why:
+        index.put_attributions(attributions_of(read_report(store)))
+    return index
+
+
+def viewing(store: Path, index: Index, *, blind: bool = False) -> View:
+    return View(store, index, TOKEN, partial(_explained, store), person="Ada", blind=blind)
+
+
+def _explained(store: Path, trial: str) -> Explanation | None:
+    found = read_explanation(store, trial)
+    return found if isinstance(found, Explanation) else None
+
+
+@contextmanager
+def serving(view: View) -> Iterator[Site]:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(128)
+        port = listening.getsockname()[1]
+        app = application(view, port=port)
+        config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1, ws="none")
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        thread.start()
+        try:
+            yield Site(f"http://127.0.0.1:{port}", view)
+        finally:
+            server.should_exit = True
+            thread.join(10)

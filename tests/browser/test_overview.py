@@ -1,0 +1,11 @@
+"""The first page in a real browser."""
+
+from playwright.sync_api import Page
+from tests.browser.conftest import Browse, LookAt
+from tests.browser.serving import Site
+
+
+def test_it_looks_as_it_should(site: Site, browse: Browse, look_at: LookAt) -> None:
+    for width in (1280, 400):
+        for scheme in ("light", "dark"):
+            look_at(browse(site, width=width, scheme=scheme), f"overview-{width}-{scheme}")
