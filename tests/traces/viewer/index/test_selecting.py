@@ -1,0 +1,171 @@
+import asyncio
+from typing import get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolablate.traces.analysis.selection import Ending, Selection, Turn
+from toolablate.traces.store import Store
+from toolablate.traces.viewer.index import Index, Sort
+
+from . import naive
+from .stores import CONDITIONS, LONG_NAME, MODELS, Made, make, observations, refreshed
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return asyncio.run(make(tmp_path_factory.mktemp("store") / "s.db"))
+
+
+@pytest.fixture(scope="module")
+def index(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Index:
+    index = refreshed(Index.open(tmp_path_factory.mktemp("index") / "i.db"), made.path)
+    index.put_attributions(made.attributions)
+    return index
+
+
+def _some(*values: str):
+    return st.lists(st.sampled_from(values), unique=True, max_size=2).map(tuple)
+
+
+_SELECTIONS = st.builds(
+    Selection,
+    models=_some(*(model.name for model in MODELS), "another"),
+    conditions=_some(*(condition.name for condition in CONDITIONS), "another"),
+    domains=_some("physics", "law", ""),
+    difficulties=_some("hard", "easy", ""),
+    endings=_some(*get_args(Ending)),
+    flips=_some(*get_args(Turn)),
+    mechanisms=_some("luck", "budget"),
+    labels=_some("luck", "lock_in"),
+    tools=_some("python", "web_search", LONG_NAME, "pyth"),
+    text=st.sampled_from(
+        [
+            "",
+            "",
+            "",
+            "%",
+            "_",
+            "_b",
+            "q",
+            "Q1",
+            "細",
+            "細胞",
+            "strasse",
+            "STRASSE",
+            "É",
+            "οδος",
+            "nö",
+            "\x00",
+            "'",
+            "why? w",
+        ]
+    ),
+)
+
+
+@given(selection=_SELECTIONS, baseline=st.just("none"))
+@settings(max_examples=300, deadline=None)
+def test_a_selection_means_what_it_says(made: Made, index: Index, selection: Selection, baseline: str) -> None:
+    """By the questions of its trials, and by walking from one trial to the next."""
+    wanted = naive.selected(made, selection, baseline)
+    of_question = {each.trial: each.question for each in observations(made.path)}
+    page = index.questions(selection, size=1000)
+    assert {row.name for row in page.rows} == {of_question[trial] for trial in wanted}
+    assert page.total == len(page.rows)
+    walked = _walk(index, selection, page.rows[0].question) if page.rows else []
+    assert len(walked) == len(set(walked))
+    assert set(walked) == wanted
+
+
+@pytest.mark.parametrize("sort", get_args(Sort))
+@pytest.mark.parametrize("descending", [False, True])
+def test_pages_are_slices_of_one_order(index: Index, sort: Sort, descending: bool) -> None:
+    whole = index.questions(Selection(), sort=sort, descending=descending, size=1000)
+    pages = [index.questions(Selection(), sort=sort, descending=descending, size=2, page=page) for page in range(1, 6)]
+    assert [row.name for page in pages for row in page.rows] == [row.name for row in whole.rows]
+    assert {(page.total, page.pages) for page in pages} == {(9, 5)}
+
+
+def test_a_page_beyond_the_last_is_the_last(index: Index) -> None:
+    beyond, none = index.questions(Selection(), page=99, size=4), index.questions(Selection(models=("none",)), page=3)
+    assert (beyond.page, beyond.pages, len(beyond.rows)) == (3, 3, 1)
+    assert (none.page, none.pages, none.total, none.rows) == (1, 1, 0, ())
+    assert index.questions(Selection(), page=-1, size=4).page == 1
+
+
+def test_questions_come_in_the_order_asked_for(index: Index) -> None:
+    def names(sort: Sort, descending: bool = False) -> list[str]:
+        return [row.name for row in index.questions(Selection(), sort=sort, descending=descending).rows]
+
+    def said(sort: Sort, descending: bool = False) -> list[str]:
+        rows = index.questions(Selection(), sort=sort, descending=descending).rows
+        return [getattr(row, sort) for row in rows]
+
+    assert names("order") == [f"q{number}" for number in range(9)]
+    assert names("name", descending=True) == [f"q{number}" for number in reversed(range(9))]
+    assert said("difficulty") == ["easy"] * 2 + ["medium"] * 2 + ["hard"] * 3 + [""] * 2
+    assert said("difficulty", descending=True) == ["hard"] * 3 + ["medium"] * 2 + ["easy"] * 2 + [""] * 2
+    assert said("domain") == ["law"] * 3 + ["physics"] * 3 + [""] * 3
+
+
+def test_facets_count_what_can_be_selected(made: Made, index: Index) -> None:
+    facets = index.facets()
+    for field, counted in (
+        *(("models", facets.models), ("conditions", facets.conditions), ("endings", facets.endings)),
+        *(("flips", facets.flips), ("mechanisms", facets.mechanisms), ("labels", facets.labels)),
+        ("tools", facets.tools),
+    ):
+        assert counted
+        for value, number in counted.items():
+            assert number == len(naive.selected(made, Selection(**{field: (value,)}), "none")), (field, value)
+    for field, counted in (("domains", facets.domains), ("difficulties", facets.difficulties)):
+        for value, number in counted.items():
+            assert number == index.questions(Selection(**{field: (value,)})).total
+    assert list(facets.difficulties) == ["easy", "medium", "hard", ""]
+    assert list(facets.conditions) == ["none", "python", "search"]
+    assert (facets.baseline, facets.simulated) == ("none", {"sim"})
+
+
+def test_a_row_says_what_the_store_says(made: Made, index: Index) -> None:
+    seen = {each.trial: each for each in observations(made.path)}
+    with Store(made.path) as store:
+        traces = {trace.trial.id: trace for trace in store.traces()}
+    rows = index.questions(Selection(), size=1000).rows
+    glances = [(row, glance) for row in rows for glance in row.glances]
+    trials = [(row, glance, trial) for row, glance in glances for trial in glance.trials]
+    assert {trial.trial for _, _, trial in trials} == set(seen)
+    for row, glance, trial in trials:
+        each, trace = seen[trial.trial], traces[trial.trial]
+        assert (trial.model, trial.condition) == (glance.model, glance.condition) == (each.model, each.condition)
+        assert (row.name, row.domain, trial.question) == (each.question, each.domain, row.question)
+        assert (trial.value, trial.verdict, trial.tokens) == (each.value, each.verdict, each.tokens)
+        assert (trial.outcome, trial.seconds, trial.repeat) == (trace.outcome, trace.seconds, each.repeat)
+        assert (set(trial.tools), trial.calls) == (
+            naive.called(trace),
+            sum(event.kind == "tool_call" for event in trace.events),
+        )
+        assert index.trial(trial.trial[:12]) == trial
+    assert [index.question(row.question) for row in rows] == list(rows)
+    assert {arm.ended for arm in index.arms()} == {
+        sum(each.model == model.name and each.condition == condition.name for each in seen.values())
+        for model in MODELS
+        for condition in CONDITIONS
+    }
+    assert {arm.planned for arm in index.arms()} == {18}
+
+
+def _walk(index: Index, selection: Selection, question: str) -> list[str]:
+    """From the first selected trial of a question to the last one of all."""
+    first = index.question(question).glances[0].trials[0].trial
+    before, after = index.neighbours(first, selection)
+    assert before is None
+    found: list[str] = []
+    # The first of the question's trials may itself not be selected.
+    if after is None or index.neighbours(after, selection)[0] == first:
+        found.append(first)
+    while after is not None:
+        found.append(after)
+        after = index.neighbours(after, selection)[1]
+    return found
