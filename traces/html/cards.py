@@ -101,8 +101,8 @@ class Marks:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Where a card's links lead: to an event by its number, and to the whole of a text by its event and part; the latter
-    is "" where there is no such page, as in a report."""
+    """Where a card's links lead: to an event by its number, and to the whole of a text by its event and part, "" where
+    there is no such page, as in a report."""
 
     event: Callable[[int], str]
     whole: Callable[[int, str], str]

@@ -60,7 +60,7 @@ def _highlighted(text: str, language: str) -> Markup:
 
 @lru_cache(maxsize=8)
 def _lexer(language: str) -> Any:
-    from pygments.lexers import get_lexer_by_name
+    from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
 
     return get_lexer_by_name(language, stripnl=False, ensurenl=False)
 

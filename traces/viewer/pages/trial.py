@@ -1,5 +1,207 @@
 """One trial, event by event."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-ROUTES: tuple[Route, ...] = ()
+from toolablate.traces.analysis.attribution.explanation import Explanation
+from toolablate.traces.html.addresses import question_address, trial_address
+from toolablate.traces.html.attributed import evidence_events, falling, marks_of
+from toolablate.traces.html.beliefs import belief_figure, told_steps
+from toolablate.traces.html.cards import Card, Links
+from toolablate.traces.html.parts import part_text
+from toolablate.traces.store import Store
+from toolablate.traces.terminal.attribution.otherwise import otherwise, worths
+from toolablate.traces.terminal.attribution.sentences import summed, why, without_tools
+from toolablate.traces.terminal.attribution.turning import turned
+from toolablate.traces.terminal.attribution.unknowns import unknowns
+from toolablate.traces.terminal.attribution.wording import Apart, right_of
+from toolablate.traces.terminal.trace import resumption_facts
+from toolablate.traces.viewer import trial_head
+from toolablate.traces.viewer.label_panel import panel_of
+from toolablate.traces.viewer.rendering import page, view_of
+from toolablate.traces.viewer.selecting import asked
+from toolablate.traces.viewer.trial_reading import Reading, explained, read, row_of, whole_id
+
+FIRST_EVENTS, MORE_EVENTS = 40, 100
+PART_CHARS = 600_000
+"""How many events a part of a page holds at most, and about how many characters of texts."""
+MOST_OUTLINED = 2_000
+OPEN_STEPS = 14
+"""A table of more lines is folded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some events of a trial, from number `start` on; `rest` is the number of the next one, None after the last."""
+
+    cards: Sequence[Card]
+    start: int
+    rest: int | None
+
+
+def trial(request: Request) -> Response:
+    view, given = view_of(request), request.path_params["trial"]
+    row = row_of(view, given)
+    identity = row.trial if row else whole_id(view, given)
+    if identity != given:
+        return RedirectResponse(trial_address(identity) + (f"?{request.url.query}" if request.url.query else ""))
+    attempt = _number(request, "attempt")
+    reading = read(view, identity, attempt)
+    told = explained(view, identity, view.index.version()) if row and attempt is None else None
+    query = _selection_query(request)
+    before, after = (None, None) if row is None else _neighbours(request, identity)
+    following = trial_address(after) + query if after else ""
+    with Store(view.store) as store:
+        panel = panel_of(view, store, identity, told.explained.attribution if told else None, following)
+    hidden = panel.blind
+    facets = view.index.facets()
+    question = view.index.question(row.question) if row else None
+    return page(
+        request,
+        "trial.html",
+        reading=reading,
+        row=row,
+        explanation=None if hidden else told,
+        panel=panel if row and attempt is None else None,
+        part=_part(reading, _number(request, "from") or 0, FIRST_EVENTS),
+        outlined=reading.cards[:MOST_OUTLINED],
+        links=_links(identity, attempt),
+        marks={} if hidden or told is None else marks_of(told),
+        why=None if hidden or told is None else _why(told),
+        head=trial_head,
+        simulated=reading.model.provider == "simulated",
+        question_at=question_address(reading.trace.trial.question),
+        others=tuple(trial_head.others(row, question, query, blind=hidden)) if row and question else (),
+        diff=trial_head.diff_of(row, question, facets.baseline) if row and question else "",
+        replays=() if hidden else tuple(trial_head.replayed(reading.replays)),
+        resumed=tuple(resumption_facts(reading.resumed)) if reading.resumed else (),
+        before=trial_address(before) + query if before else "",
+        after=following,
+        query=query,
+        attempt=attempt,
+    )
+
+
+def more_events(request: Request) -> Response:
+    """The events from one on, as a part that a page takes in; up to `until`, where that is asked for."""
+    view = view_of(request)
+    attempt, start = _number(request, "attempt"), _number(request, "from") or 0
+    identity = request.path_params["trial"]
+    reading = read(view, identity, attempt)
+    until = _number(request, "until") or 0
+    with Store(view.store) as store:
+        hidden = panel_of(view, store, identity, None).blind
+    told = None if hidden or attempt is not None else _told(request, identity)
+    return page(
+        request,
+        "trial_events.html",
+        reading=reading,
+        part=_part(reading, start, max(MORE_EVENTS, until + 1 - start)),
+        links=_links(identity, attempt),
+        marks={} if told is None else marks_of(told),
+        attempt=attempt,
+        query=_selection_query(request),
+    )
+
+
+def whole_text(request: Request) -> Response:
+    """All of one text of an event, as plain text and nothing else."""
+    reading = read(view_of(request), request.path_params["trial"], _number(request, "attempt"))
+    number, part = request.path_params["event"], request.query_params.get("part", "")
+    text = part_text(reading.conversation[number], part) if number < len(reading.conversation) else None
+    if text is None:
+        raise HTTPException(404, f"Event {number} of this trial has no text of that name.")
+    name = f"{reading.trace.trial.id[:10]}-event-{number}.txt"
+    return Response(
+        text.encode(errors="backslashreplace"),
+        headers={"Content-Disposition": f'inline; filename="{name}"', "X-Content-Type-Options": "nosniff"},
+        media_type="text/plain",
+    )
+
+
+def _told(request: Request, identity: str) -> Explanation | None:
+    view = view_of(request)
+    return explained(view, identity, view.index.version()) if row_of(view, identity) else None
+
+
+def _why(told: Explanation) -> Mapping[str, Any]:
+    """What `explain` says, for a page."""
+    evidence, steps = told.explained.evidence, tuple(told_steps(told))
+    return {
+        "attribution": told.explained.attribution,
+        "without_tools": tuple(without_tools(evidence)),
+        "figure": belief_figure(told),
+        "steps": steps,
+        "steps_open": len(steps) <= OPEN_STEPS,
+        "turned": tuple(map(_line, turned(told))),
+        "otherwise": tuple((right_of(each.scores), each.changed) for each in otherwise(evidence)),
+        "worths": tuple(worths(evidence)),
+        "why": tuple(why(told)),
+        "summed": tuple(summed(evidence)),
+        "unknowns": tuple(map(_line, unknowns(told))),
+        "evidence": evidence_events(told),
+        "fall": falling(told)[:1],
+    }
+
+
+def _line(said: str | Apart) -> tuple[str, bool]:
+    """A line, and whether it stands apart: a command, or what is quoted."""
+    return (said.text, True) if isinstance(said, Apart) else (said, False)
+
+
+def _part(reading: Reading, start: int, most: int) -> Part:
+    """As many events as a part may hold, at least one of those that there are."""
+    cards, chars = reading.cards[start : start + most], 0
+    for place, card in enumerate(cards):
+        chars += card.chars
+        if chars > PART_CHARS and place:
+            cards = cards[:place]
+            break
+    rest = start + len(cards)
+    return Part(cards, start, rest if cards and rest < len(reading.cards) else None)
+
+
+def _links(identity: str, attempt: int | None) -> Links:
+    return Links(event=lambda number: f"#event-{number}", whole=partial(_whole_address, identity, attempt))
+
+
+def _whole_address(identity: str, attempt: int | None, number: int, part: str) -> str:
+    query = {"part": part} | ({} if attempt is None else {"attempt": str(attempt)})
+    return f"{trial_address(identity)}/event/{number}/raw?{urlencode(query)}"
+
+
+def _neighbours(request: Request, identity: str) -> Sequence[str | None]:
+    index = view_of(request).index
+    query = asked(request.query_params, index.facets())
+    return index.neighbours(identity, query.selection, sort=query.sort, descending=query.descending)
+
+
+def _selection_query(request: Request) -> str:
+    """Which trials are leafed through, as pages hand it on."""
+    own = ("from", "until", "attempt")
+    query = urlencode([pair for pair in request.query_params.multi_items() if pair[0] not in own])
+    return f"?{query}" if query else ""
+
+
+def _number(request: Request, name: str) -> int | None:
+    given = request.query_params.get(name, "")
+    if not given:
+        return None
+    if not (given.isascii() and given.isdigit() and len(given) < 10):
+        raise HTTPException(400, f"`{name}` is a whole number.")
+    return int(given)
+
+
+ROUTES = (
+    Route("/trial/{trial}", trial, name="trial"),
+    Route("/trial/{trial}/events", more_events, name="events"),
+    Route("/trial/{trial}/event/{event:int}/raw", whole_text, name="whole_text"),
+)

@@ -1,0 +1,131 @@
+/* Events that are not here yet come when one scrolls or jumps to them; keys: j k e f [ ] d. */
+
+const trial = document.querySelector("[data-trial]");
+const box = trial.querySelector("[data-events-box]");
+const select = trial.querySelector("[data-jump]");
+const outline = new Map([...trial.querySelectorAll("[data-outline] a")].map((each) => [Number(each.dataset.to), each]));
+const numbers = (name) => (trial.dataset[name] || "").split(" ").filter(Boolean).map(Number);
+const count = Number(trial.dataset.events);
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+let here = -1;
+let coming = Promise.resolve();
+
+const eventAt = (number) => document.getElementById(`event-${number}`);
+const next = () => box.querySelector("[data-more]");
+
+/* One part after the other: each ends with what leads to the next one. */
+function more(until) {
+  coming = coming.then(async () => {
+    const link = next();
+    if (!link || (until !== undefined && eventAt(until))) return false;
+    const address = link.dataset.more + (until === undefined ? "" : `&until=${until}`);
+    const reply = await fetch(address, { credentials: "same-origin" });
+    if (!reply.ok) throw new Error(`${address}: ${reply.status}`);
+    const made = document.createElement("template");
+    made.innerHTML = await reply.text();
+    link.replaceWith(made.content);
+    watch();
+    return true;
+  }).catch(() => false);
+  return coming;
+}
+
+async function reach(number) {
+  while (!eventAt(number) && next()) if (!(await more(number))) break;
+  return eventAt(number);
+}
+
+async function go(number) {
+  if (!(number >= 0 && number < count)) return;
+  const event = await reach(number);
+  if (!event) return void location.assign(`?from=${number}#event-${number}`);
+  mark(number);
+  event.focus({ preventScroll: true });
+  event.scrollIntoView({ block: "start", behavior: calm.matches ? "instant" : "auto" });
+  history.replaceState(null, "", `#event-${number}`);
+}
+
+function mark(number) {
+  eventAt(here)?.classList.remove("is-here");
+  outline.get(here)?.removeAttribute("aria-current");
+  here = number;
+  eventAt(here)?.classList.add("is-here");
+  const entry = outline.get(here);
+  entry?.setAttribute("aria-current", "true");
+  if (select && outline.has(here)) select.value = String(here);
+  const list = entry?.closest("nav");
+  if (list && entry.offsetParent) {
+    const [top, height] = [entry.offsetTop, list.clientHeight];
+    if (top < list.scrollTop || top > list.scrollTop + height - 40) list.scrollTop = top - height / 2;
+  }
+}
+
+/* The event that one reads: the last that begins above the middle of the window. */
+function reading() {
+  const shown = [...box.querySelectorAll("[data-event]")];
+  let [low, high] = [0, shown.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (shown[middle].getBoundingClientRect().top < innerHeight / 3) low = middle + 1;
+    else high = middle;
+  }
+  return low ? Number(shown[low - 1].dataset.event) : -1;
+}
+
+const watcher = new IntersectionObserver((seen) => {
+  if (seen.some((each) => each.isIntersecting)) more();
+}, { rootMargin: "1200px" });
+function watch() {
+  watcher.disconnect();
+  const link = next();
+  if (link) watcher.observe(link);
+}
+
+function after(list, from) {
+  return list.find((each) => each > from) ?? list[0];
+}
+
+const keys = {
+  j: () => go((here >= 0 ? here : reading()) + 1),
+  k: () => go((here >= 0 ? here : reading()) - 1),
+  e: () => go(after(numbers("evidence"), here)),
+  f: () => go(numbers("fall")[0]),
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
+  if (event.target.matches?.("input, textarea, select") || document.querySelector("dialog[open]")) return;
+  const way = trial.querySelector(`[data-way="${CSS.escape(event.key)}"]`);
+  if (way) way.click();
+  else if (keys[event.key]) keys[event.key]();
+  else return;
+  event.preventDefault();
+});
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href*='#event-']");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || link.pathname !== location.pathname) return;
+  const number = Number(link.hash.slice("#event-".length));
+  if (!Number.isInteger(number)) return;
+  event.preventDefault();
+  go(number);
+});
+
+select?.addEventListener("change", () => go(Number(select.value)));
+let waiting = 0;
+addEventListener("scroll", () => {
+  cancelAnimationFrame(waiting);
+  waiting = requestAnimationFrame(() => {
+    const number = reading();
+    if (number !== here && document.activeElement?.dataset?.event === undefined) mark(number);
+  });
+}, { passive: true });
+addEventListener("wheel", () => document.activeElement?.dataset?.event && document.activeElement.blur(), { passive: true });
+addEventListener("hashchange", () => arrive());
+
+function arrive() {
+  const asked = /^#event-(\d+)$/.exec(location.hash);
+  if (asked) go(Number(asked[1]));
+}
+watch();
+arrive();

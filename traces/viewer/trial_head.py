@@ -1,0 +1,179 @@
+"""What stands above the events of a trial: what it is, how it ended, and where else to look."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from toolablate.traces.html.addresses import diff_address, trial_address
+from toolablate.traces.html.durations import duration
+from toolablate.traces.records import Budget, Environment, ReplayChange
+from toolablate.traces.store import Counterfactual
+from toolablate.traces.terminal import numbers
+from toolablate.traces.terminal.attribution.sentences import right_answer
+from toolablate.traces.terminal.attribution.wording import right_of
+from toolablate.traces.terminal.plain import one_line
+from toolablate.traces.viewer.glances import Mark, said
+from toolablate.traces.viewer.index import QuestionRow, TrialRow
+from toolablate.traces.viewer.trial_reading import Reading
+
+Fact = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Others:
+    """The trials of the same question by one model under one condition; `here` where this one is among them."""
+
+    model: str
+    condition: str
+    marks: tuple[Mark, ...]
+    here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Replays from one event with one kind of change; `says` how many came out right."""
+
+    event: int
+    change: str
+    marks: tuple[Mark, ...]
+    says: str
+
+
+def facts(reading: Reading) -> Iterator[Fact]:
+    """How it went, in names and values."""
+    trace = reading.trace
+    yield "Outcome", {"answered": "answered", "budget": "ran out of budget", "failed": "failed"}[trace.outcome]
+    limit = next((event.limit for event in reversed(trace.events) if event.kind == "answer"), None)
+    if limit:
+        yield "Limit", limit.replace("_", " ")
+    yield "Took", duration(trace.seconds)
+    usage = trace.usage
+    if usage.input_tokens is not None:
+        yield (
+            "Tokens in",
+            f"{usage.input_tokens:,}" + (f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""),
+        )
+    if usage.output_tokens is not None:
+        thought = f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
+        yield "Tokens out", f"{usage.output_tokens:,}{thought}"
+    if trace.cost_usd is not None:
+        yield "Cost", numbers.dollars(trace.cost_usd)
+    calls = sum(event.kind == "tool_call" for event in reading.conversation)
+    yield "Events", f"{len(reading.conversation):,}" + (f" ({numbers.counted(calls, 'tool call')})" if calls else "")
+    yield "Repeat", numbers.ordinal(trace.trial.repeat + 1)
+    if reading.attempts > 1:
+        yield "Attempt", f"{numbers.ordinal(trace.attempt)} of {reading.attempts}"
+
+
+def read_answers(reading: Reading) -> Iterator[tuple[str, str, str, str]]:
+    """By each scorer: its name, the verdict, what it read, and why it read or scored nothing."""
+    for score in reading.scores:
+        value = "" if score.value in (None, 0, 1) else f" ({score.value:g})"
+        read = one_line(", ".join(score.extracted), max_chars=300)
+        yield score.scorer, f"{score.verdict}{value}", read, score.reason
+
+
+def right(reading: Reading) -> str:
+    return right_answer(reading.question)
+
+
+def surroundings(reading: Reading) -> Iterator[Fact]:
+    """What it ran on, and with what settings."""
+    trace, environment = reading.trace, reading.trace.environment
+    yield "Trial", trace.trial.id
+    yield "Started", trace.started_at.isoformat(sep=" ", timespec="seconds")
+    yield "Model", reading.model.to_json()
+    yield "Budget", ", ".join(_limits(reading.condition.budget)) or "none"
+    yield from _environment(environment)
+
+
+def _limits(budget: Budget) -> Iterator[str]:
+    for name in Budget.model_fields:
+        if (value := getattr(budget, name)) is not None:
+            yield f"{name.replace('_', ' ')} {value:g}"
+
+
+def _environment(environment: Environment) -> Iterator[Fact]:
+    if environment.sandbox:
+        yield "Sandbox", environment.sandbox
+    if environment.search:
+        yield "Search", environment.search
+    for name, versions in (("Software", environment.versions), ("In the sandbox", environment.kernel_versions)):
+        if versions:
+            yield name, ", ".join(f"{package} {version}" for package, version in versions.items())
+
+
+def others(row: TrialRow, question: QuestionRow, query: str, *, blind: bool) -> Iterator[Others]:
+    """This one among them, each with the selection that its page goes on with."""
+    for glance in question.glances:
+        shown = [replace(each, mechanism=None) if blind else each for each in glance.trials]
+        marks = tuple(Mark(trial_address(each.trial) + query, each.ending, said(each)) for each in shown)
+        here = any(each.trial == row.trial for each in glance.trials)
+        yield Others(glance.model, glance.condition, marks, here)
+
+
+def diff_of(row: TrialRow, question: QuestionRow, baseline: str) -> str:
+    """The address of this trial beside one without tools, or of one without tools beside one with; the first that ended
+    otherwise, if any did. "" where there is no other."""
+    glances = [each for each in question.glances if each.model == row.model]
+    if row.condition == baseline:
+        found = [trial for each in glances if each.condition != baseline for trial in each.trials]
+        return diff_address(row.trial, _telling(found, row).trial) if found else ""
+    found = [trial for each in glances if each.condition == baseline for trial in each.trials]
+    return diff_address(_telling(found, row).trial, row.trial) if found else ""
+
+
+def _telling(trials: Sequence[TrialRow], row: TrialRow) -> TrialRow:
+    ordered = sorted(
+        trials, key=lambda each: ((each.ending == "correct") == (row.ending == "correct"), each.repeat != row.repeat)
+    )
+    return ordered[0]
+
+
+def replayed(replays: Sequence[Counterfactual]) -> Iterator[Replayed]:
+    """By event and change, in the order of events."""
+
+    def key(each: Counterfactual) -> tuple[int, str]:
+        return each.resumption.event, change_name(each.resumption.change)
+
+    for (event, change), group in groupby(sorted(replays, key=key), key):
+        several = list(group)
+        marks = tuple(_mark(each) for each in several)
+        scores = tuple(each.value for each in several if each.value is not None)
+        yield Replayed(event, change, marks, right_of(scores) if scores else "not scored")
+
+
+_CHANGES: Mapping[str, str] = {
+    "again": "drawn anew",
+    "say": "a message added",
+    "drop": "the call left out",
+    "answer_now": "asked for its answer at once",
+    "set_aside": "told to set its tools' results aside",
+    "extend": "another budget",
+    "repair": "the call that went wrong mended",
+}
+
+
+def change_name(change: ReplayChange) -> str:
+    """What is changed, in a few words."""
+    match change.kind:
+        case "swap":
+            return f"the result swapped ({change.content})"
+        case "rerun":
+            parts = [
+                f"{change.stand_in} results of {', '.join(map(one_line, change.tools)) or 'its tools'}"
+                if change.stand_in
+                else "",
+                f"{len(change.shown)} results shown otherwise" if change.shown else "",
+                "another budget" if change.budget else "",
+                "tools that work" if change.sound else "",
+            ]
+            return "drawn anew" + "".join(f", {part}" for part in parts if part)
+        case other:
+            return _CHANGES[other]
+
+
+def _mark(replay: Counterfactual) -> Mark:
+    ending = "failed" if replay.outcome in (None, "failed") else replay.verdict or "unscored"
+    answered = one_line(", ".join(replay.answered), max_chars=60)
+    return Mark(trial_address(replay.trial), ending, f"replay {ending}{f', answered “{answered}”' if answered else ''}")
