@@ -1,4 +1,4 @@
-"""Figures of an analysis, for pages and files; matplotlib is an extra (`toolablate[plots]`), imported when one draws."""
+"""Figures of an analysis, for pages and files; matplotlib is an extra (`toolablate[plots]`), imported to draw."""
 
 from toolablate.traces.plots.belief import draw_belief
 from toolablate.traces.plots.domains import draw_domains

@@ -45,13 +45,14 @@ def draw_belief(
         on.axes.set_xlabel("Before event" if events else "Step", fontsize=SMALL, color=GREY, labelpad=3)
         room = 0.04 * (max(steps) - min(steps)) or 0.5
         on.axes.set_xlim(min(steps) - room, max(steps) + room)
-        return on.drawing(_title(flip), ABOUT)
+        return on.drawing(_title(flip, events), ABOUT)
 
 
-def _title(flip: Flip | None) -> str:
+def _title(flip: Flip | None, events: Sequence[int]) -> str:
     if flip is None:
         return "Belief in the right answer, by step"
-    return f"Belief in the right answer, by step: it falls from {flip.before:.0%} to {flip.level:.0%} at {flip.step}"
+    where = f"before event {events[flip.step]}" if flip.step < len(events) else f"at step {flip.step}"
+    return f"Belief in the right answer, by step: it falls from {flip.before:.0%} to {flip.level:.0%} {where}"
 
 
 def _fallen(step: int, flip: Flip | None) -> bool:

@@ -93,7 +93,7 @@ def _cell(on: Sheet, left: float, top: float, each: Comparison, link: Link | Non
         Rectangle(
             *((left, top), CELL, 1.0),
             facecolor=GAIN if delta > 0 else LOSS,
-            alpha=0.65 * math.sqrt(min(1.0, abs(delta) / DEEPEST)),
+            alpha=0.5 * math.sqrt(min(1.0, abs(delta) / DEEPEST)),
             edgecolor=PAPER,
             linewidth=1.2,
             gid=on.mark(Mark(_told(each), href)),

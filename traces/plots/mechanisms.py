@@ -1,6 +1,6 @@
 """Ledgers as waterfalls: each mechanism a bar from where the last one ended, in points from no tools."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +37,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 UNRESOLVED = "white"
+BLAMED: Mapping[str, str] = {
+    "retrieval_distraction": "retrieval_distraction",
+    "computational_lock_in": "lock_in",
+    "other_results": "other_results",
+    "tool_fault": "tool_fault",
+    "budget": "budget",
+    "format_loss": "format",
+    "availability": "availability",
+    "calling": "calling",
+    "prompt": "prompt",
+    "luck": "luck",
+}
+"""Of the mechanisms of an effect, what single trials are put down to; gains, and what is shared by all, have none."""
 NUMBERS = 1.9
 ABOUT = (
     "Each bar is what one mechanism does to the score, in points, from where the one above it ended; together they are"
@@ -100,8 +113,8 @@ def _line(on: Sheet, at: int, ledger: Ledger, place: int, link: Link | None) -> 
     _bar(on.axes, at, row, start)
     number(on, at, f"{signed(row.points)}{between(row.ci95, sign=True)}", bold=row is ledger.effect)
     href = None
-    if link is not None:
-        named = () if row is ledger.effect else (row.name,)
+    if link is not None and (row is ledger.effect or row.name in BLAMED):
+        named = () if row is ledger.effect else (BLAMED[row.name],)
         href = link(Selection(models=(ledger.model,), conditions=(ledger.condition,), mechanisms=named))
     tested = "" if row.p_holm is None else f", p (Holm) {probability(row.p_holm)}"
     points = f"{signed(row.points)} points{between(row.ci95, sign=True)}{tested}"

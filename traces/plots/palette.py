@@ -9,14 +9,14 @@ INK, LINE, PAPER = "#000000", "#DDDDDD", "#FFFFFF"
 
 ENDINGS: Mapping[Ending, str] = {
     "correct": GAIN,
-    "partial": "#56B4E9",
+    "partial": "#6C4BB0",
     "wrong": LOSS,
     "unparsed": "#CC79A7",
     "budget": "#E69F00",
-    "failed": "#7F7F7F",
+    "failed": "#AB1D3F",
     "unscored": "#BFBFBF",
 }
-"""Of Okabe and Ito, in the order in which they are stacked."""
+"""In the order in which they are stacked."""
 
 VARIABLES: Mapping[str, str] = {
     GAIN.lower(): "--gain",
@@ -24,6 +24,8 @@ VARIABLES: Mapping[str, str] = {
     GREY.lower(): "--quiet",
     TOTAL.lower(): "--total",
     INK.lower(): "--ink",
+    ENDINGS["partial"].lower(): "--partial",
+    ENDINGS["failed"].lower(): "--failed",
     LINE.lower(): "--line",
     PAPER.lower(): "--paper",
 }

@@ -24,7 +24,8 @@ KEPT = 4
 @dataclass(frozen=True, slots=True)
 class Plate:
     """A figure. `name` is fit for a file or an anchor, and the same for the same findings: `scores`, `effects`,
-    `flips`, `matrices`, `outcomes`; `domains`, `mechanisms` and `ladders`, one for each model (`domains-2` is the second's)."""
+    `flips`, `matrices`, `outcomes`; `domains`, `mechanisms` and `ladders`, one for each model (`domains-2` is the
+    second's)."""
 
     name: str
     drawing: Drawing

@@ -37,7 +37,7 @@ def as_svg(drawing: Drawing) -> str:
         dated = {"Date": None, "Creator": None, "Format": None, "Type": None}
         drawing.figure.savefig(drawn, format="svg", facecolor="none", metadata=dated)
     root = ElementTree.fromstring(drawn.getvalue())  # noqa: S314 - drawn just here
-    digest = hashlib.sha256(drawn.getvalue()).hexdigest()[:8]
+    digest = f"f{hashlib.sha256(drawn.getvalue()).hexdigest()[:8]}"
     for child in list(root):
         if child.tag == f"{SVG}metadata":
             root.remove(child)
@@ -73,7 +73,7 @@ def _marked(root: Element, drawing: Drawing) -> None:
 def _wrapped(part: Element, mark: Mark) -> Element:
     around = Element(f"{SVG}g") if mark.href is None else Element(f"{SVG}a", {"href": mark.href})
     SubElement(around, f"{SVG}title").text = plain(mark.text, MARK_CHARS)
-    around.set("class", "mark")
+    around.set("class", "part")
     around.append(part)
     for path in part.iter(f"{SVG}path"):
         # What is seen by nobody can be pointed at all the same.
