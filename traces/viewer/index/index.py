@@ -10,7 +10,7 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.records import Attribution, Label
 from toolablate.traces.store import Observation, Outlines, Store
 from toolablate.traces.viewer.index import reading, telling
-from toolablate.traces.viewer.index.file import ensure, fact, reader, writer
+from toolablate.traces.viewer.index.file import ensure, fact, reader, state, writer
 from toolablate.traces.viewer.index.filling import fill, put_tools, unread
 from toolablate.traces.viewer.index.records import ArmCounts, Facets, QuestionPage, QuestionRow, Sort, TrialRow
 from toolablate.traces.viewer.index.remembering import Remembered
@@ -103,6 +103,14 @@ class Index:
 
         return self._read(read)
 
+    def progress(self) -> str:
+        """What is being computed just now that takes long, "" for nothing."""
+        return self._read(lambda connection: fact(connection, "progress")) or ""
+
+    def trouble(self) -> str:
+        """What keeps this from being up to date, "" for nothing."""
+        return self._read(lambda connection: fact(connection, "trouble")) or ""
+
     def refresh(
         self,
         store: Store,
@@ -137,6 +145,12 @@ class Index:
         """All there are: what another one said of a trial that these leave out is forgotten."""
         given = list(attributions)
         self._write(lambda connection: telling.put_attributions(connection, given))
+
+    def put_progress(self, text: str) -> None:
+        self._write(lambda connection: state(connection, "progress", text))
+
+    def put_trouble(self, text: str) -> None:
+        self._write(lambda connection: state(connection, "trouble", text))
 
     def put_label(self, label: Label) -> None:
         """One that the store keeps already, so that it is seen before the next refresh."""
