@@ -41,6 +41,7 @@ def test_a_text_is_the_same_as_itself(text: str) -> None:
         ("答案是甲", "答案是乙", "答案是[-甲-]{+乙+}"),
         ("one two", "three four", "[-one two-]{+three four+}"),
         ("", "new", "{+new+}"),
+        ("No result.", "It grows", "[-No result.-]{+It grows+}"),
     ],
 )
 def test_words_are_kept_whole(left: str, right: str, shown: str) -> None:
@@ -68,3 +69,9 @@ def test_hostile_texts_take_no_time() -> None:
     ):
         pieces(left, right)
     assert time.process_time() - began < 30
+
+
+def test_texts_with_next_to_nothing_in_common_are_whole() -> None:
+    left, right = "The call failed: there is no result of it.", "Results for the limits: it grows, as of now."
+    assert pieces(left, right) == (Piece(left, "removed"), Piece(right, "added"))
+    assert len(pieces(left, f"{left} {right * 20}")) == 2, "what was only added to is not another text"

@@ -18,6 +18,9 @@ nothing between."""
 LONGEST = 400_000
 """Characters of either side that are taken apart, between what both begin and end with."""
 
+LEAST_KEPT = 0.25
+"""Of the shorter text; where two texts have less in common, what they share is chance and marks would hide it."""
+
 _TOKEN = re.compile(
     r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"  # Chinese, Japanese, Korean: by character
     r"|[^\W\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+|[^\S\n]+|\n|[^\w\s]"
@@ -37,15 +40,19 @@ class Piece:
 def pieces(left: str, right: str) -> tuple[Piece, ...]:
     """Both texts at once: the same and the removed pieces are the left text, the same and the added ones the right.
 
-    By words, in which a Chinese character is one; where there are too many of them by lines; time is bounded, whatever
-    the texts.
+    By words, in which a Chinese character is one; where there are too many of them by lines; as wholes where they have
+    next to nothing in common. Time is bounded, whatever the texts.
     """
     start = shared_start(left, right)
     end = shared_start(left[start:][::-1], right[start:][::-1])
     start, end = _at_word(left, right, start), _until_word(left, right, start, end)
     middle = _middle(left[start : len(left) - end], right[start : len(right) - end])
     whole = (Piece(left[:start], "same"), *middle, Piece(left[len(left) - end :], "same"))
-    return tuple(_joined(whole))
+    found = tuple(_joined(whole))
+    kept = sum(len(piece.text) for piece in found if piece.kind == "same")
+    if left and right and kept < LEAST_KEPT * min(len(left), len(right)):
+        return Piece(left, "removed"), Piece(right, "added")
+    return found
 
 
 def side_of(found: Sequence[Piece], side: Literal["left", "right"]) -> tuple[Piece, ...]:
