@@ -67,7 +67,7 @@ def read_paired(path: Path, *, baseline: str | None = None, run: str = "latest",
 def paired(store: Store, *, baseline: str | None = None, run: str = "latest", scorer: str | None = None) -> Paired:
     """The same of a store that is open."""
     observations = observe(store, run=run, scorer=scorer)
-    chosen = _chosen(store, run)
+    chosen = chosen_run(store, run)
     return Paired(
         observations=tuple(observations),
         baseline=baseline or chosen.baseline,
@@ -80,7 +80,7 @@ def paired(store: Store, *, baseline: str | None = None, run: str = "latest", sc
 def observe(store: Store, *, run: str = "all", scorer: str | None = None) -> list[Observation]:
     """The ended trials that `run` stands for as in `read_paired`, with the scores of one scorer; by default with those
     of that run's scorers. Raises InputError for a run or scorer that is not there."""
-    chosen = _chosen(store, run)
+    chosen = chosen_run(store, run)
     known, trials = store.scorers(), None if run == "all" else chosen.id
     scorers = [scorer_meant(known, scorer)] if scorer else [name for name in chosen.scorers if name in known]
     if scorers or not chosen.scorers:
@@ -90,7 +90,8 @@ def observe(store: Store, *, run: str = "all", scorer: str | None = None) -> lis
     return [replace(seen, value=None, verdict=None) for seen in observations]
 
 
-def _chosen(store: Store, run: str) -> Run:
+def chosen_run(store: Store, run: str) -> Run:
+    """The one whose id begins so, or the latest. Raises InputError where there is none, or several."""
     runs = store.runs()
     if not runs:
         raise InputError(f"{store.path} holds no run yet", hint="toolablate run PLAN", code="empty_store")

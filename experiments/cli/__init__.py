@@ -16,6 +16,7 @@ COMMANDS = {
     "replay": "Take up a trial at one of its events, with one thing changed.",
     "attribute": "Say why tools changed scores: by which mechanisms, trial by trial and in sum.",
     "explain": "Say on one page why a trial with tools went as it did.",
+    "view": "Show a store in a browser: scores, effects, questions, traces and why.",
     "show": "List a store's trials, or show one trace.",
     "export": "Bring a store's trials to other tools: JSONL, Parquet, datasets, spans, Inspect.",
     "verify": "Check a store's digests, references and completeness.",

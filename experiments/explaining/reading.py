@@ -1,7 +1,7 @@
 """Reads out of a store why its trials went as they did: evidence, labels and ledgers. Nothing is asked of anyone."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from os import PathLike
@@ -36,11 +36,13 @@ def explained(
     scorer: str | None = None,
     trial: str | None = None,
     design: ReplayDesign | None = None,
+    told: Callable[[int, int], None] | None = None,
 ) -> Gathered:
     """Of the trials that one run called for (the beginning of its id, or `latest`), or `all` that the store holds; of
     all models and all conditions with tools, or of those of these names; or of one trial, by its id.
 
-    `design` is by default the one that was kept last. Raises InputError for a run or a scorer that is not there, and
+    `design` is by default the one that was kept last. `told` is called with how many trials of how many are read, which
+    takes most of the time. Raises InputError for a run or a scorer that is not there, and
     StoreError.
     """
     with Store(Path(path)) as store:
@@ -56,7 +58,12 @@ def explained(
         ]
         if trial is not None:
             wanted = _of_one_start(wanted, trial)
-        known = [each for seen in wanted if (each := _evidence(seen, reading)) is not None]
+        known = []
+        for done, seen in enumerate(wanted):
+            if told is not None:
+                told(done, len(wanted))
+            if (each := _evidence(seen, reading)) is not None:
+                known.append(each)
         found = [_explained(each) for each in beside_repeats(known) if trial in (None, each.chain.trial)]
     chains = [each.evidence.chain for each in found]
     unreplayed = sum(reading.chosen(chain.trial) and chain.replay is None for chain in chains)

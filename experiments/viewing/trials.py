@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from toolablate.experiments.comparing import Paired, paired
+from toolablate.experiments.comparing import Paired, chosen_run, paired
+from toolablate.experiments.scorer_names import scorer_meant
+from toolablate.experiments.viewing.scope import Scope
 from toolablate.tools.plain import one_line
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Observation, Store, TrialCounts
@@ -11,10 +13,12 @@ from toolablate.traces.store import Observation, Store, TrialCounts
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """`models` and `conditions` are labels in the order of the store, of the trials alone. `scorer` is the one whose
-    scores they have, None for those of the run. `notes` say what is missing for a comparison, a sentence each."""
+    """`run` is the whole id of the one that called for them, None for all; `models` and `conditions` are labels in the
+    order of the store, of the trials alone. `scorer` is the one whose scores they have, None for those of the run.
+    `notes` say what is missing for a comparison, a sentence each."""
 
     observations: tuple[Observation, ...]
+    run: str | None
     baseline: str
     models: tuple[str, ...]
     conditions: tuple[str, ...]
@@ -33,24 +37,43 @@ def read_trials(store: Store, *, run: str = "latest", scorer: str | None = None,
     baseline that is not there, and StoreError."""
     with store.at_one_moment():
         if not store.runs():
-            return Trials((), baseline or "", (), (), scorer, ("The store holds no run yet.",))
+            return Trials((), None, baseline or "", (), (), scorer, ("The store holds no run yet.",))
         found, counted, note = _paired(store, run, scorer, baseline)
-        counts, conditions = store.counts(), store.conditions_of(found.observations)
-    known = {row.condition for row in counts} | {condition.name for condition in conditions.values()}
-    if baseline is not None and baseline not in known:
-        raise InputError(
-            f"--baseline: there is no condition {one_line(baseline, 80)!r}",
-            hint=f"Conditions of this store: {', '.join(one_line(name, 80) for name in sorted(known)) or 'none yet'}.",
-            code="unknown_baseline",
-        )
+        whole = None if run == "all" else chosen_run(store, run).id
+        counts = store.counts()
+        _require_baseline(store, baseline)
     return Trials(
         observations=found.observations,
+        run=whole,
         baseline=found.baseline,
         models=_in_order((row.model for row in counts), (seen.model for seen in found.observations)),
         conditions=_in_order(_conditions(counts), (seen.condition for seen in found.observations)),
         scorer=counted,
         notes=(*note, *_notes(found)),
     )
+
+
+def require_scope(scope: Scope) -> None:
+    """Raises what `read_trials` would, without reading the trials."""
+    with Store(scope.store) as store, store.at_one_moment():
+        if not store.runs():
+            return
+        if scope.run != "all":
+            chosen_run(store, scope.run)
+        if scope.scorer is not None and scorer_meant(store.scorers(), scope.scorer) not in store.scorers():
+            store.observations(scorers=[scope.scorer])
+        _require_baseline(store, scope.baseline)
+
+
+def _require_baseline(store: Store, baseline: str | None) -> None:
+    """A condition without ended trials may be one, since they may come."""
+    known = {row.condition for row in store.counts()} | {condition.name for condition in store.conditions()}
+    if baseline is not None and baseline not in known:
+        raise InputError(
+            f"--baseline: there is no condition {one_line(baseline, 80)!r}",
+            hint=f"Conditions of this store: {', '.join(one_line(name, 80) for name in sorted(known)) or 'none yet'}.",
+            code="unknown_baseline",
+        )
 
 
 def _paired(

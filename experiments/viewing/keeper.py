@@ -1,0 +1,80 @@
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from toolablate.experiments.viewing.scope import Scope
+from toolablate.traces.errors import InternalError
+from toolablate.traces.viewer.index import Index
+
+_LOOK_SECONDS = 0.05
+_SOON_SECONDS = 2.0
+
+
+class Keeper:
+    """Within it a process of its own keeps an index up to date with its store (see `keeping`)."""
+
+    def __init__(self, scope: Scope, index: Index) -> None:
+        self._scope, self._index = scope, index
+        self._leaving = False
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "toolablate.experiments.viewing.keeping"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it has ended already, which is told below
+            told = {"index": str(self._index.path), "scope": self._scope.to_json()}
+            self._process.stdin.write(json.dumps(told) + "\n")
+            self._process.stdin.flush()
+        self._watching = threading.Thread(target=self._watch, daemon=True)
+        self._watching.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._leaving = True
+        self._process.kill()
+        self._watching.join()
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+
+    def wait_for_tables(self, tell: Callable[[str], None]) -> None:
+        """Until the first tables are there, which takes seconds where many trials were never viewed; `tell` is told so.
+        Raises InternalError where the process has ended without making them."""
+        told, began = "", time.monotonic()
+        while not self._index.filled():
+            if time.monotonic() - began > _SOON_SECONDS:
+                said = self._index.trouble() or f"Reading {self._scope.store} for the first time ..."
+                if said != told:
+                    tell(said)
+                told = said
+            if self._process.poll() is not None:
+                raise InternalError(
+                    f"What makes the tables of {self._scope.store} has ended: {self._index.trouble() or self._ending}",
+                    hint="Try again; if that does not help, please report it.",
+                    code="view",
+                )
+            time.sleep(_LOOK_SECONDS)
+
+    def _watch(self) -> None:
+        self._process.wait()
+        if not self._leaving and not self._index.trouble():
+            self._index.put_trouble(f"these tables are not kept up to date any more: {self._ending}")
+
+    @property
+    def _ending(self) -> str:
+        code = self._process.returncode
+        return f"their process was ended by signal {-code}" if code < 0 else f"their process ended with {code}"

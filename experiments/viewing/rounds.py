@@ -1,0 +1,162 @@
+"""What keeps an index up to date with its store: the tables first, then effects, then why, each as often as it may."""
+
+import sqlite3
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+
+from toolablate.experiments.attribution_view import read_report
+from toolablate.experiments.viewing.changes import reasons_of, stamp_of
+from toolablate.experiments.viewing.findings import attributions_of, findings_of, with_why
+from toolablate.experiments.viewing.pace import Pace
+from toolablate.experiments.viewing.scope import Scope
+from toolablate.experiments.viewing.trials import Trials, read_trials
+from toolablate.traces.analysis.findings import Findings
+from toolablate.traces.errors import StoreError, ToolablateError
+from toolablate.traces.records import Condition
+from toolablate.traces.store import Store, standing
+from toolablate.traces.viewer.index import Index
+
+# Of one core, however large the store: together a quarter.
+_TABLES, _EFFECTS, _WHY = 1 / 8, 1 / 16, 1 / 16
+
+_LIVING_SECONDS = 5.0
+"""A recorder that is killed changes nothing in the file, and its trials run no more."""
+
+_TOLD_SECONDS = 2.0
+_FAILED_SECONDS = 1.0
+"""What fails at once is not tried again at once."""
+
+
+@dataclass(slots=True)
+class _Work:
+    """`state` is what there is to be made something of, None while there is nothing; `made_of` is that of last time."""
+
+    name: str
+    pace: Pace
+    state: Callable[[], Hashable | None]
+    do: Callable[[], None]
+    made_of: Hashable | None = None
+
+
+class Rounds:
+    """`round` is called again and again, by one thread. What goes wrong in it is kept in the index for its pages, and
+    tried again where that may help; only sqlite3.Error, where the index itself cannot be written, is raised."""
+
+    def __init__(self, scope: Scope, index: Index, clock: Callable[[], float] = time.monotonic) -> None:
+        self._scope, self._index, self._clock = scope, index, clock
+        self._works = (
+            _Work("tables", Pace(_TABLES), self._files, self._fill_tables),
+            _Work("effects", Pace(_EFFECTS), lambda: self._serial or None, self._find_effects),
+            _Work("why", Pace(_WHY), lambda: self._reasons, self._find_why),
+        )
+        self._living = False
+        self._trials: Trials | None = None
+        self._conditions: dict[str, Condition] = {}
+        self._serial = 0
+        self._reasons: Hashable | None = None
+        self._findings: Findings | None = index.findings() if index.filled() else None
+        self._troubles: dict[str, str] = {}
+        # Of one who kept it before.
+        index.put_trouble("")
+        index.put_progress("")
+
+    def round(self) -> bool:
+        """Does the most urgent piece of work; False where nothing is to be done now."""
+        for work in self._works:
+            state = work.state()
+            if state is not None and state != work.made_of and self._may(work):
+                work.made_of = state
+                self._timed(work)
+                return True
+        return False
+
+    def _may(self, work: _Work) -> bool:
+        # Where nobody runs anything there is no more to come, and nobody to be held up.
+        return work.pace.rested(self._clock()) or (not self._living and work.name != "tables")
+
+    def _timed(self, work: _Work) -> None:
+        began, trouble = self._clock(), ""
+        try:
+            work.do()
+        except StoreError as error:
+            trouble, work.made_of = str(error), None
+        except ToolablateError as error:
+            trouble = str(error)
+        except sqlite3.Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug in one figure must not cost the tables, and be seen
+            trouble = f"{type(error).__name__}: {error}"
+        ended = self._clock()
+        work.pace.worked(max(ended - began, _FAILED_SECONDS if trouble else 0.0), ended)
+        self._tell(work.name, trouble)
+
+    def _tell(self, name: str, trouble: str) -> None:
+        if self._troubles.get(name, "") != trouble:
+            self._troubles[name] = trouble
+            self._index.put_trouble("\n".join(f"{each}: {text}" for each, text in self._troubles.items() if text))
+
+    def _files(self) -> Hashable:
+        """Also changes now and then while recorders live, and where the files' times cannot tell."""
+        stamp, now = stamp_of(self._scope.store), self._clock()
+        living = int(now / _LIVING_SECONDS) if self._living else 0
+        return stamp.files, None if stamp.settled else now, living, self._index.filled()
+
+    def _fill_tables(self) -> None:
+        scope = self._scope
+        with Store(scope.store) as store, store.at_one_moment():
+            trials = read_trials(store, run=scope.run, scorer=scope.scorer, baseline=scope.baseline)
+            conditions, reasons = store.conditions_of(trials.observations), reasons_of(store)
+        # Not of the same moment: reading many new traces takes long, and what the rest needs is never taken away.
+        with Store(scope.store) as store:
+            self._index.refresh(
+                store,
+                trials.observations,
+                baseline=trials.baseline,
+                models=trials.models,
+                conditions=trials.conditions,
+                run=trials.run,
+            )
+        self._living = bool(standing(scope.store).recorders)
+        if trials != self._trials:
+            self._trials, self._conditions, self._serial = trials, conditions, self._serial + 1
+        self._reasons = self._serial, reasons
+
+    def _find_effects(self) -> None:
+        assert self._trials is not None
+        found = findings_of(self._trials, self._conditions)
+        # Why stays that of a moment ago until it is known anew.
+        self._findings = replace(found, why=self._findings.why if self._findings else None)
+        self._index.put_findings(self._findings)
+
+    def _find_why(self) -> None:
+        assert self._trials is not None
+        if self._findings is None or not self._trials.observations:
+            return
+        progress = _Progress(self._index, self._clock)
+        try:
+            report = read_report(
+                self._scope.store, run=self._scope.run, scorer=self._trials.scorer, told=progress.attributed
+            )
+            self._findings = with_why(self._findings, report)
+            self._index.put_attributions(attributions_of(report))
+            self._index.put_findings(self._findings)
+        finally:
+            progress.end()
+
+
+class _Progress:
+    """Tells of what takes long, and now and then alone: whatever is told changes the pages."""
+
+    def __init__(self, index: Index, clock: Callable[[], float]) -> None:
+        self._index, self._clock = index, clock
+        self._told_at, self._told = clock(), False
+
+    def attributed(self, done: int, of: int) -> None:
+        if self._clock() - self._told_at >= _TOLD_SECONDS:
+            self._told_at, self._told = self._clock(), True
+            self._index.put_progress(f"attributing {done:,} of {of:,} trials")
+
+    def end(self) -> None:
+        if self._told:
+            self._index.put_progress("")

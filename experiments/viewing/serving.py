@@ -1,0 +1,124 @@
+"""Serves one store to a browser on this machine."""
+
+import getpass
+import logging
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolablate.experiments.viewing.scope import Scope
+from toolablate.traces.errors import InputError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+HOST = "127.0.0.1"
+_END_SECONDS = 0
+_NAME_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads: the name under which labels are kept, and whether attributions are hidden until they have said what
+    they think."""
+
+    person: str
+    blind: bool = False
+
+
+def require_view() -> None:
+    """Raises InputError where what serves pages is not installed."""
+    try:
+        import jinja2  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            f"A part of the viewer is not installed: {error.name}",
+            hint="pip install 'toolablate[view]'",
+            code="no_view",
+        ) from None
+
+
+def user_name() -> str:
+    """Whose labels those of this machine's user are; "reader" where it does not say."""
+    try:
+        return getpass.getuser()[:_NAME_CHARS]
+    except (OSError, KeyError, ImportError):
+        return "reader"
+
+
+@contextmanager
+def listening(port: int = 0) -> Iterator[socket.socket]:
+    """On this machine's own address alone; 0 is any port that is free. Raises InputError where it cannot be had."""
+    with socket.socket() as listener:
+        # A viewer that was just ended must not hold its port for a minute.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, port))
+            listener.listen(128)
+        except OSError as error:
+            raise InputError(
+                f"--port: {port} cannot be had: {error.strerror}",
+                hint="Name another port, or none: a free one is taken then.",
+                code="port",
+            ) from None
+        yield listener
+
+
+Tell = Callable[[str], None]
+
+
+def serve(scope: Scope, listener: socket.socket, reader: Reader, ready: Tell, tell: Tell) -> None:
+    """Serves until Ctrl-C or a SIGTERM. `ready` is told the address, with a token that lets its browser in, once there
+    are tables to show; `tell` what is waited for before. Raises InputError and StoreError where the store cannot be
+    viewed."""
+    from toolablate.experiments.viewing.explanations import Explanations
+    from toolablate.experiments.viewing.keeper import Keeper
+    from toolablate.experiments.viewing.place import index_place
+    from toolablate.experiments.viewing.trials import require_scope
+    from toolablate.traces.viewer.application import application
+    from toolablate.traces.viewer.index import Index
+    from toolablate.traces.viewer.view import View
+
+    require_scope(scope)
+    token, port = secrets.token_urlsafe(32), listener.getsockname()[1]
+    with index_place(scope) as place:
+        index = Index.open(place)
+        with Keeper(scope, index) as keeper:
+            keeper.wait_for_tables(tell)
+            view = View(scope.store, index, token, Explanations(scope.store), reader.person, reader.blind)
+            app = application(view, port=port)
+            ready(f"http://{HOST}:{port}/?token={token}")
+            _serve(app, listener)
+
+
+def _serve(app: "ASGIApp", listener: socket.socket) -> None:
+    """Until Ctrl-C, or a SIGTERM, which is to end no less cleanly."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            # Answers that are not done by then are cut off, and that is no news.
+            logging.getLogger("uvicorn.error").disabled = True
+            await super().shutdown(sockets)
+
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=_END_SECONDS,
+    )
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        Server(config).run(sockets=[listener])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, before)
