@@ -24,9 +24,8 @@ def read_exported(
     labels: dict[str, list[Label]] = defaultdict(list)
     for label in store.labels():
         labels[label.trial].append(label)
-    question, model, condition = (
-        lru_cache(REMEMBERED)(read) for read in (store.question, store.model, store.condition)
-    )
+    question, model = lru_cache(REMEMBERED)(store.question), lru_cache(REMEMBERED)(store.model)
+    condition = lru_cache(REMEMBERED)(store.condition)
     for each in wanted:
         with store.at_one_moment():
             trace = store.trace(each.trial)

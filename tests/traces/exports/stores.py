@@ -48,6 +48,7 @@ from toolablate.traces.store import Recorder
 
 HOSTILE = '<script>alert(1)</script> \x1b[31m \x00 \u202e\u2028\u2029 "quoted"\r\n=1+1 ../../etc/passwd 🜁 ' + "x" * 200
 LONG = "0123456789" * 500_000
+USAGE = Usage(input_tokens=7, output_tokens=5, cached_tokens=3, cache_write_tokens=2, reasoning_tokens=1)
 BARE, TOOLS, FAILED, BUDGET = trials()[:4]
 """Question 0 without tools and with, question 1 without tools and with."""
 
@@ -62,14 +63,13 @@ def call_events() -> list[Event]:
     call = ToolRequest(id="call/0", name="web/../search", arguments='{"query": "' + "é" * 100)
     reply = Message(role="assistant", content=HOSTILE, reasoning="Hm. " * 50, tool_calls=(call, call))
     result = Message(role="tool", content=LONG, tool_call_id=call.id)
-    usage = Usage(input_tokens=7, output_tokens=5, cached_tokens=3, cache_write_tokens=2, reasoning_tokens=1)
     return [
         Failure(at=0, seconds=0.5, boundary="model", code="rate_limited", message=HOSTILE, retried=True),
         ModelCall(
             at=0.5,
             seconds=1.25,
             request=asked(system, user),
-            reply=ModelReply(message=reply, finish_reason="tool_calls", usage=usage, model="gpt-x-2026"),
+            reply=ModelReply(message=reply, finish_reason="tool_calls", usage=USAGE, model="gpt-x-2026"),
             cost_usd=0.25,
         ),
         ToolCall(
@@ -139,7 +139,7 @@ async def _filled(path: Path) -> None:
         session = await begun(recorder, TOOLS)
         for event in call_events():
             session.record(event)
-        parent = await session.finish("budget", 5.0, Usage(input_tokens=7, output_tokens=5), 0.25)
+        parent = await session.finish("budget", 5.0, USAGE, 0.25)
         failing = await begun(recorder, FAILED)
         failing.record(Failure(at=0, boundary="sandbox", code="gone", message="no kernel", retried=False))
         await failing.finish("failed", 0.0, Usage(), None)

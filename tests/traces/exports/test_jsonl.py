@@ -15,7 +15,9 @@ from toolablate.traces.store import Store
 
 REASONS = {
     TOOLS.id: Reasons(
-        attribution=Attribution(trial=TOOLS.id, mechanism="budget", method="trace", confidence=0.5, evidence=(2, 4)),
+        attribution=Attribution(
+            trial=TOOLS.id, mechanism="budget", method="trace", confidence=0.5, turned_at=2, evidence=(2, 4)
+        ),
         hypotheses=(Attribution(trial=TOOLS.id, mechanism="luck", method="judge", confidence=0.1, note=HOSTILE),),
     )
 }

@@ -1,0 +1,27 @@
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolablate.experiments.cli.export.choosing import choosing
+
+
+@click.command("parquet")
+@click.argument("store", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder to write.")
+@choosing
+def command(store: Path, output: Path, **given: Any) -> None:
+    """Write the trials of STORE as tables: trials, events, scores, attributions, diagnoses, labels, questions, models
+    and conditions, each a Parquet file.
+
+    The folder is there whole or not at all; an earlier export is replaced. docs/exports.md has the columns.
+    """
+    from toolablate.experiments.cli.export.reading import exporting
+    from toolablate.traces.exports.parquet import file_names, require_parquet, write_parquet
+    from toolablate.traces.exports.places import new_folder
+
+    require_parquet()
+    with new_folder(output, file_names()) as folder, exporting(store, given) as export:
+        rows = write_parquet(export.trials, folder, export.scorers)
+    told = ", ".join(f"{count} {name}" for name, count in rows.items() if count)
+    click.echo(f"{told} in {click.format_filename(output)}", err=True)
