@@ -11,6 +11,7 @@ from toolablate.traces.errors import StoreError
 from toolablate.traces.records import (
     Condition,
     Diagnosis,
+    Label,
     Question,
     Record,
     ReplayDesign,
@@ -289,6 +290,25 @@ def diagnoses(connection: sqlite3.Connection) -> Iterator[Finding]:
             yield None
 
 
+def labels(connection: sqlite3.Connection) -> Iterator[Finding]:
+    kind = TypeAdapter(Label)
+    rows = connection.execute(
+        "SELECT labels.key, labels.trial, person, labels.digest, labels.body, trials.id, traces.trial, traces.outcome"
+        " FROM labels LEFT JOIN trials ON trials.key = labels.trial LEFT JOIN traces ON traces.key = labels.trace"
+    )
+    for key, trial, person, digest, body, identity, read, outcome in rows:
+        where = f"label {key} of trial {identity or trial}"
+        record = _whole(connection, kind, digest, body)
+        if isinstance(record, str):
+            yield where, record
+        elif identity is None or read != trial or outcome in (None, "failed"):
+            yield where, "it belongs to no finished trace of its trial"
+        elif isinstance(record, Label) and (record.trial, record.person) != (identity, person):
+            yield where, "a column does not match its content"
+        else:
+            yield None
+
+
 def runs(connection: sqlite3.Connection) -> Iterator[Finding]:
     kind = TypeAdapter(Run)
     for key, identity, planned, listed, digest, body in connection.execute(
@@ -328,4 +348,5 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("runs", runs),
     ("designs", designs),
     ("diagnoses", diagnoses),
+    ("labels", labels),
 )
