@@ -1,12 +1,14 @@
 """The events of an Inspect sample as ours."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from pydantic import TypeAdapter
+
 from toolablate.traces.imports.inspect.messages import artifacts_of, message_of, result_of, usage_of
-from toolablate.traces.imports.inspect.ours import ours
+from toolablate.traces.imports.inspect.ours import KEY, ours
 from toolablate.traces.records import (
     Event,
     Failure,
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput
     from inspect_ai.tool import ToolCallError, ToolChoice, ToolInfo
 
+_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _FINISHED: dict[str, FinishReason] = {
     "stop": "stop",
     "max_tokens": "length",
@@ -41,15 +44,17 @@ _SCORING = ("scorer", "scorers")
 def events_of(sample: "EvalSample", began: datetime) -> Iterator[Event]:
     """The calls of models and tools that were no part of scoring, in their order; where the log has kept no events,
     those that its messages tell of, without times."""
-    called = [event for event in _solving(sample.events) if event.event in ("model", "tool")]
-    if not any(event.event == "model" for event in called):
-        yield from _from_messages(sample)
-    for event in called:
+    if not sample.events:
+        yield from from_messages(sample)
+    specs = {tool["name"]: ToolSpec.model_validate(tool) for tool in ours(sample.metadata).get("tools", ())}
+    for event in _solving(sample.events):
         at = max(0.0, (event.timestamp - began).total_seconds())
         if event.event == "model":
-            yield _model_call(event, at)
+            yield _model_call(event, at, specs)
         elif event.event == "tool" and not event.pending:
             yield _tool_call(event, at)
+        elif event.event == "info" and event.source == KEY:
+            yield _EVENT.validate_python(event.data)
 
 
 def _solving(events: "Iterable[InspectEvent]") -> "Iterator[InspectEvent]":
@@ -66,7 +71,7 @@ def _solving(events: "Iterable[InspectEvent]") -> "Iterator[InspectEvent]":
             yield event
 
 
-def _model_call(event: "ModelEvent", at: float) -> ModelCall | Failure:
+def _model_call(event: "ModelEvent", at: float, specs: Mapping[str, ToolSpec]) -> ModelCall | Failure:
     kept, seconds = ours(event.metadata), _seconds(event)
     if event.error or not event.output.choices:
         return Failure(
@@ -77,22 +82,24 @@ def _model_call(event: "ModelEvent", at: float) -> ModelCall | Failure:
             message=clean_text(event.error or event.output.error or "the model gave no reply"),
         )
     return ModelCall(
-        at=at,
-        seconds=seconds,
+        at=kept.get("at", at) if kept else at,
+        seconds=kept.get("seconds", 0.0) if kept else seconds,
         purpose="final" if kept.get("purpose") == "final" else "ask",
         request=ModelRequest(
             messages=tuple(message_of(message) for message in event.input),
-            tools=tuple(spec_of(tool) for tool in event.tools),
-            tool_choice=choice_of(event.tool_choice),
+            tools=tuple(specs.get(tool.name) or spec_of(tool) for tool in event.tools),
+            tool_choice=kept.get("tool_choice") or choice_of(event.tool_choice),
             parallel_tool_calls=event.config.parallel_tool_calls,
         ),
-        reply=_reply(event.output),
-        cost_usd=event.output.usage.total_cost if event.output.usage else None,
+        reply=_reply(event.output, kept.get("reply")),
+        cost_usd=kept.get("cost_usd") if kept else event.output.usage and event.output.usage.total_cost,
     )
 
 
-def _reply(output: "ModelOutput") -> ModelReply:
+def _reply(output: "ModelOutput", kept: Any) -> ModelReply:
     first, *others = output.choices
+    if kept is not None:
+        return ModelReply.model_validate({**kept, "message": message_of(first.message)})
     return ModelReply(
         message=message_of(first.message),
         finish_reason=_FINISHED.get(first.stop_reason, "other"),
@@ -134,12 +141,10 @@ def _tool_call(event: "ToolEvent", at: float) -> ToolCall:
             "error": said,
             "truncated": event.truncated is not None,
             "artifacts": artifacts_of(event.result),
-            **{key: value for key, value in kept.items() if key in _KEPT},
+            **({"at": 0.0, "seconds": 0.0} if kept else {}),
+            **{key: value for key, value in kept.items() if key != "arguments"},
         }
     )
-
-
-_KEPT = frozenset({"status", "error", "truncated", "artifacts", "lookup", "markers", "changes", "original", "output"})
 
 
 def _status(error: "ToolCallError | None") -> tuple[str, str]:
@@ -155,7 +160,7 @@ def _seconds(event: "ModelEvent | ToolEvent") -> float:
     return max(0.0, event.working_time or 0.0)
 
 
-def _from_messages(sample: "EvalSample") -> Iterator[Event]:
+def from_messages(sample: "EvalSample") -> Iterator[Event]:
     before: list[Message] = []
     called: dict[str, ToolRequest] = {}
     for message in sample.messages:

@@ -2,12 +2,12 @@
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -39,6 +39,8 @@ _SUFFIXES = (".eval", ".json")
 _SAMPLES = "samples/"
 _MOST_BYTES = 1 << 30
 """Of one sample, unpacked."""
+
+_ERROR_CHARS = 10_000
 
 _LIMITS: dict[str, Limit] = {
     "message": "turns",
@@ -152,11 +154,13 @@ def _taken(path: Path, header: "EvalLog") -> Iterator[Sample]:
 
 def _sample(sample: "EvalSample", header: "EvalLog") -> Sample:
     began = _began(sample, header)
-    events = _with_retries(list(events_of(sample, began)))
-    outcome, end = _ending(sample, max((event.at + event.seconds for event in events), default=0.0))
+    kept = ours(sample.metadata)
+    events = list(events_of(sample, began))
+    events = events if kept else _with_retries(events)
+    at = max((event.at + event.seconds for event in events), default=0.0)
+    outcome, end = _ending(sample, at)
     calls = [event for event in events if isinstance(event, ModelCall)]
     scores, left_out = scores_of(sample.scores) if outcome != "failed" else ([], [])
-    kept = ours(sample.metadata)
     costs = [call.cost_usd for call in calls]
     return Sample(
         name=str(sample.id),
@@ -164,9 +168,9 @@ def _sample(sample: "EvalSample", header: "EvalLog") -> Sample:
         repeat=max(0, sample.epoch - 1),
         outcome=outcome,
         started_at=began,
-        seconds=sample.total_time or end[0].at,
+        seconds=sample.total_time if sample.total_time is not None else at,
         events=(*events, *end),
-        usage=sum((call.reply.usage for call in calls), Usage()) if sample.events else _used(sample, header),
+        usage=_usage(sample, header, calls),
         cost_usd=kept.get("cost_usd") if kept else _sum(costs),
         environment=Environment.model_validate(kept["environment"]) if "environment" in kept else _environment(header),
         scores=tuple(scores),
@@ -179,8 +183,13 @@ def _sum(costs: list[float | None]) -> float | None:
     return sum(known) if known and len(known) == len(costs) else None
 
 
-def _used(sample: "EvalSample", header: "EvalLog") -> Usage:
-    return usage_of(sample.model_usage.get(header.eval.model))
+def _usage(sample: "EvalSample", header: "EvalLog", calls: Sequence[ModelCall]) -> Usage:
+    """Of the calls alone: a sample's own sums have what grading took."""
+    if (kept := ours(sample.metadata).get("usage")) is not None:
+        return Usage.model_validate(kept)
+    if not sample.events:
+        return usage_of(sample.model_usage.get(header.eval.model))
+    return sum((call.reply.usage for call in calls), Usage())
 
 
 def _environment(header: "EvalLog") -> Environment:
@@ -207,13 +216,14 @@ def _with_retries(events: list[Event]) -> list[Event]:
 
 
 def _ending(sample: "EvalSample", at: float) -> tuple[Outcome, tuple[Event, ...]]:
+    if (kept := ours(sample.metadata)) and "outcome" in kept:
+        answer = kept.get("answer")
+        return kept["outcome"], () if answer is None else (Answer.model_validate(answer),)
     if sample.error is not None:
         failure = Failure(
-            at=at, boundary="runner", code="sample_error", message=clean_text(sample.error.message)[:10_000]
+            at=at, boundary="runner", code="sample_error", message=clean_text(sample.error.message)[:_ERROR_CHARS]
         )
         return "failed", (failure,)
-    kept: Any = ours(sample.metadata)
-    limit = kept.get("limit") if kept else (_LIMITS.get(sample.limit.type) if sample.limit else None)
     text = sample.output.completion if sample.output.choices else ""
-    outcome: Outcome = kept.get("outcome", "answered") if kept else "budget" if sample.limit else "answered"
-    return outcome, (Answer.model_validate({"at": at, "text": clean_text(text), "limit": limit}),)
+    limit = _LIMITS.get(sample.limit.type) if sample.limit else None
+    return "budget" if sample.limit else "answered", (Answer(at=at, text=clean_text(text), limit=limit),)

@@ -1,0 +1,197 @@
+"""One log for each model and condition."""
+
+import json
+import re
+import tempfile
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from toolablate.traces.errors import InputError
+from toolablate.traces.exports.exported import Exported
+from toolablate.traces.exports.inspect.keys import KEY
+from toolablate.traces.records import Condition, Model, digest_json
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog, EvalResults, EvalSample
+
+SUFFIX = ".eval"
+_SLUG = re.compile(r"[^A-Za-z0-9.]+")
+_SLUG_CHARS = 60
+
+
+@dataclass(slots=True)
+class _Arm:
+    """One model under one condition, its samples one a line in a file of its own until all are there."""
+
+    model: Model
+    condition: Condition
+    called: tuple[str, str]
+    file: BinaryIO
+    trials: list[str] = field(default_factory=list)
+    questions: dict[str, None] = field(default_factory=dict)
+    began: list[str] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    epochs: int = 1
+    failed: int = 0
+    values: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+
+
+class LogNames(Container[str]):
+    """The names of files that an export writes."""
+
+    def __contains__(self, name: object) -> bool:
+        return str(name).endswith(SUFFIX)
+
+
+def require_inspect() -> None:
+    """Raises InputError where Inspect is not installed."""
+    try:
+        import inspect_ai  # noqa: F401
+    except ImportError:
+        raise InputError(
+            "inspect_ai is not installed", hint="pip install 'toolablate[inspect]'", code="no_inspect"
+        ) from None
+
+
+def write_logs(
+    trials: Iterable[Exported], folder: Path, *, name: str, baseline: str = "", scorers: Sequence[str] = ()
+) -> list[Path]:
+    """Writes a log of Inspect for each model and condition into a folder that is there.
+
+    `name` is the logs' task. What an import reads again is in their metadata: the questions, the condition, the scores'
+    verdicts. Holds one sample at a time; the samples wait in files beside the logs until an arm is whole.
+    """
+    with ExitStack() as stack:
+        waiting = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
+        arms: dict[tuple[str, str], _Arm] = {}
+        for exported in trials:
+            key = exported.trace.trial.model, exported.trace.trial.condition
+            if key not in arms:
+                file = stack.enter_context((waiting / str(len(arms))).open("w+b"))
+                called = exported.called.model, exported.called.condition
+                arms[key] = _Arm(exported.model, exported.condition, called, file)
+            _enter(arms[key], exported)
+        return [_write(arm, folder, {"baseline": baseline, "scorers": list(scorers)}, name) for arm in arms.values()]
+
+
+def _enter(arm: _Arm, exported: Exported) -> None:
+    from inspect_ai.log import condense_sample
+
+    from toolablate.traces.exports.inspect.samples import sample_of
+
+    sample = sample_of(exported)
+    arm.trials.append(exported.trial)
+    arm.questions[exported.called.question] = None
+    arm.began.append(str(sample.started_at))
+    arm.ended.append(str(sample.completed_at))
+    arm.epochs = max(arm.epochs, sample.epoch)
+    arm.failed += sample.error is not None
+    for score in exported.scores:
+        if score.value is not None and exported.trace.outcome != "failed":
+            arm.values[score.scorer].append(score.value)
+    arm.file.write(condense_sample(sample).model_dump_json(exclude_none=True).encode() + b"\n")
+
+
+class _Samples(list[Any]):
+    """Read from a file each time that they are gone through, since all of an arm may be more than fits."""
+
+    def __init__(self, file: BinaryIO, count: int) -> None:
+        super().__init__()
+        self._file = file
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __bool__(self) -> bool:
+        return self._count > 0
+
+    def __iter__(self) -> "Iterator[EvalSample]":
+        from inspect_ai.log import EvalSample
+
+        self._file.seek(0)
+        for line in self._file:
+            yield EvalSample.model_validate(json.loads(line))
+
+
+def _write(arm: _Arm, folder: Path, kept: dict[str, Any], name: str) -> Path:
+    from inspect_ai.log import write_eval_log
+
+    log = _log(arm, kept, name)
+    log.samples = _Samples(arm.file, len(arm.trials))
+    path = folder / _file_name(arm, log)
+    write_eval_log(log, str(path.resolve()), format="eval")
+    return path
+
+
+def _log(arm: _Arm, kept: dict[str, Any], name: str) -> "EvalLog":
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalPlan, EvalPlanStep, EvalSpec, EvalStats
+
+    condition = arm.condition.model_dump(mode="json", exclude_defaults=True)
+    model, called = arm.called
+    identity = digest_json([arm.model.identity(), arm.condition.identity(), sorted(arm.trials)])
+    began, ended = min(arm.began), max(arm.ended)
+    simulated = arm.model.provider == "simulated"
+    return EvalLog(
+        status="success",
+        eval=EvalSpec(
+            eval_id=identity,
+            run_id=identity,
+            task_id=identity,
+            created=began,
+            task=f"{name}/{called}",
+            solver=called,
+            dataset=EvalDataset(name=name, samples=len(arm.questions), sample_ids=list(arm.questions)),
+            model=f"simulated/{model}" if simulated else model,
+            config=EvalConfig(epochs=arm.epochs),
+            packages={"toolablate": version("toolablate")},
+            tags=["simulated"] if simulated else None,
+            metadata={
+                "condition": condition,
+                KEY: kept | {"condition": condition, "model": _named(arm.model)},
+            },
+        ),
+        plan=EvalPlan(name=called, steps=[EvalPlanStep(solver=called, params=condition)]),
+        results=_results(arm),
+        stats=EvalStats(started_at=began, completed_at=ended),
+    )
+
+
+def _named(model: Model) -> dict[str, Any]:
+    """Of a model that was asked its name alone goes out; of a simulated one what it was made of, without paths."""
+    if model.provider == "simulated":
+        return model.model_dump(mode="json", exclude_defaults=True, exclude={"playbook", "scenes"}) | {
+            "provider": "simulated"
+        }
+    return {"name": model.name, "provider": model.provider}
+
+
+def _results(arm: _Arm) -> "EvalResults":
+    from inspect_ai.log import EvalMetric, EvalResults, EvalScore
+
+    scored = len(arm.trials) - arm.failed
+    return EvalResults(
+        total_samples=len(arm.trials),
+        completed_samples=scored,
+        scores=[
+            EvalScore(
+                name=scorer,
+                scorer=scorer,
+                scored_samples=len(values),
+                unscored_samples=scored - len(values),
+                metrics={"accuracy": EvalMetric(name="accuracy", value=sum(values) / len(values))},
+            )
+            for scorer, values in arm.values.items()
+        ],
+    )
+
+
+def _file_name(arm: _Arm, log: "EvalLog") -> str:
+    began = re.sub(r"[:+.]", "-", str(log.eval.created)[:19])
+    model, condition = (_SLUG.sub("-", part).strip("-.")[:_SLUG_CHARS] or "unnamed" for part in arm.called)
+    return f"{began}_{model}-{condition}_{log.eval.eval_id[:12]}{SUFFIX}"

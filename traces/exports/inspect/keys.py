@@ -1,0 +1,4 @@
+"""Where an Inspect log has what Inspect itself does not know."""
+
+KEY = "toolablate"
+"""Of the metadata of a log, a sample, an event, a message or a score: what an import reads again."""
