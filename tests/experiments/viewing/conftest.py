@@ -1,0 +1,28 @@
+"""A store of a real run to look at."""
+
+from pathlib import Path
+
+import pytest
+from tests.experiments.test_attribute import toolablate
+
+PLAN = """
+ladder = ["python"]
+repeats = 2
+[questions]
+file = "builtin"
+limit = 6
+[[models]]
+name = "trusting"
+provider = "simulated"
+playbook = "builtin"
+"""
+
+
+@pytest.fixture(scope="package")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A simulated model on the ladder of python. Copy it before you write."""
+    folder = tmp_path_factory.mktemp("viewed")
+    (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
+    told = toolablate(folder, "run", "plan.toml", "--store", "s.sqlite")
+    assert told.returncode == 0, told.stdout + told.stderr
+    return folder / "s.sqlite"
