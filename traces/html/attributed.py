@@ -19,29 +19,33 @@ _NUMBER = re.compile(r"\d+")
 def marks_of(told: Explanation) -> Mapping[int, Marks]:
     """By the numbers of events; those of which nothing is said are not among them."""
     evidence, attribution = told.explained.evidence, told.explained.attribution
-    labels: defaultdict[int, list[str]] = defaultdict(list)
+    speaks: defaultdict[int, dict[str, list[str]]] = defaultdict(dict)
     for each in (() if attribution is None else (attribution,)) + told.explained.hypotheses:
         if each.mechanism != "unknown":
             for event in each.evidence:
-                labels[event].append(f"evidence for {attributed(each)}, {method_name(each)}")
+                speaks[event].setdefault(attributed(each), []).append(method_name(each))
     for diagnosis in evidence.diagnoses:
         if diagnosis.error_type is not None:
             for event in diagnosis.evidence:
-                labels[event].append(f"evidence for {diagnosis.error_type.replace('_', ' ')}, by a judge")
+                speaks[event].setdefault(diagnosis.error_type.replace("_", " "), []).append("by a judge")
     falls = frozenset(falling(told))
     beliefs = {}
     if evidence.trajectory is not None:
         known = {each.step: each for each in evidence.trajectory.beliefs}
         beliefs = {event: known[step] for step, event in enumerate(evidence.steps) if step in known}
-    events = sorted({*labels, *falls, *beliefs})
+    events = sorted({*speaks, *falls, *beliefs})
     return {
         event: Marks(
-            evidence=tuple(dict.fromkeys(labels[event])),
+            evidence=tuple(_evidence(name, methods) for name, methods in speaks[event].items()),
             belief=believed(beliefs[event]) if event in beliefs else "",
             falls=event in falls,
         )
         for event in events
     }
+
+
+def _evidence(name: str, methods: Sequence[str]) -> str:
+    return f"evidence for {name}, {' and '.join(dict.fromkeys(methods))}"
 
 
 def falling(told: Explanation) -> range:

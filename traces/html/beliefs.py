@@ -10,7 +10,7 @@ from toolablate.traces.terminal.attribution.steps import Line, step_lines
 from toolablate.traces.terminal.plain import one_line
 
 HEIGHT, TOP, LEFT = 96.0, 12.0, 34.0
-LEAST_STEP, MOST_STEP, WIDTH = 22.0, 76.0, 620.0
+LEAST_STEP, MOST_STEP, WIDTH = 24.0, 56.0, 560.0
 
 
 @dataclass(frozen=True, slots=True)

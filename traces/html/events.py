@@ -111,7 +111,7 @@ class _Seen:
             return
         choice = "" if event.request.tool_choice == "auto" else f" (tool choice: {event.request.tool_choice})"
         label = "Tools offered" if names else "No tools offered any more"
-        yield Panel("change", "request", (Remark(label, ", ".join(names) + choice, "quiet"),))
+        yield Panel("system", "request", (Remark(label, ", ".join(names) + choice, "quiet"),))
 
     def _tool_call(self, event: ToolCall, number: int) -> Card:
         self.outputs.add(event.output)

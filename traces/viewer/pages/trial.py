@@ -29,6 +29,7 @@ from toolablate.traces.viewer.label_panel import panel_of
 from toolablate.traces.viewer.rendering import page, view_of
 from toolablate.traces.viewer.selecting import asked
 from toolablate.traces.viewer.trial_reading import Reading, explained, read, row_of, whole_id
+from toolablate.traces.viewer.view import View
 
 FIRST_EVENTS, MORE_EVENTS = 40, 100
 PART_CHARS = 600_000
@@ -97,9 +98,7 @@ def more_events(request: Request) -> Response:
     identity = request.path_params["trial"]
     reading = read(view, identity, attempt)
     until = _number(request, "until") or 0
-    with Store(view.store) as store:
-        hidden = panel_of(view, store, identity, None).blind
-    told = None if hidden or attempt is not None else _told(request, identity)
+    told = None if attempt is not None or _hides(view, identity) else _told(request, identity)
     return page(
         request,
         "trial_events.html",
@@ -125,6 +124,14 @@ def whole_text(request: Request) -> Response:
         headers={"Content-Disposition": f'inline; filename="{name}"', "X-Content-Type-Options": "nosniff"},
         media_type="text/plain",
     )
+
+
+def _hides(view: View, identity: str) -> bool:
+    """Whether what the attribution says is hidden from the person, who has said nothing yet."""
+    if not view.blind:
+        return False
+    with Store(view.store) as store:
+        return panel_of(view, store, identity, None).blind
 
 
 def _told(request: Request, identity: str) -> Explanation | None:
