@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, Request, sync_playwright
 from tests.browser.plans import PLAN
 from tests.browser.serving import Site, indexed, serving, viewing
 from tests.experiments.test_attribute import toolablate
@@ -80,6 +80,11 @@ def browse(chromium: Browser, complaints: list[str]) -> Iterator[Browse]:
     page may have complained."""
     contexts = []
 
+    def failed(request: Request) -> None:
+        # Who goes on to another page does not wait for what the last one still loads.
+        if request.failure != "net::ERR_ABORTED":
+            complaints.append(f"{request.url}: {request.failure}")
+
     def start(site: Site, path: str = "/", *, width: int = 1280, scheme: str = "light", scripts: bool = True) -> Page:
         context = chromium.new_context(
             viewport={"width": width, "height": 900},
@@ -92,10 +97,10 @@ def browse(chromium: Browser, complaints: list[str]) -> Iterator[Browse]:
         page = context.new_page()
         page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("requestfailed", lambda request: complaints.append(f"{request.url}: {request.failure}"))
-        page.goto(site.address)
-        if path != "/":
-            page.goto(site.base + path)
+        page.on("requestfailed", failed)
+        name, _, value = site.cookie.partition("=")
+        context.add_cookies([{"name": name, "value": value, "url": site.base, "httpOnly": True, "sameSite": "Strict"}])
+        page.goto(site.base + path)
         return page
 
     yield start

@@ -1,6 +1,5 @@
 """The first page in a real browser."""
 
-from playwright.sync_api import Page
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import Site
 

@@ -66,7 +66,7 @@ class Access:
         # What begins with two slashes would be another site.
         address = "/" + _path(request).lstrip("/\\") + (f"?{query}" if query else "")
         response = RedirectResponse(address, status_code=303)
-        response.set_cookie(self._cookie, self._token, httponly=True, samesite="strict")
+        response.set_cookie(self._cookie, self._token, httponly=True, samesite="lax")
         return response
 
     def _knows(self, given: str) -> bool:

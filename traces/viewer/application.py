@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.viewer.access import Access
+from toolablate.traces.viewer.drawing import Figures
 from toolablate.traces.viewer.pages import diff, labels, live, overview, questions, trial
 from toolablate.traces.viewer.rendering import problem
 from toolablate.traces.viewer.view import View
@@ -34,6 +35,7 @@ def application(view: View, *, port: int) -> ASGIApp:
         },
     )
     app.state.view = view
+    app.state.figures = Figures()
     # Around all of it: what starlette answers to an exception of a page does not pass its own middleware.
     return Access(app, token=view.token, port=port)
 

@@ -81,21 +81,30 @@ def columns(facets: Facets, selection: Selection) -> tuple[Column, ...]:
     )
 
 
-def table_row(row: QuestionRow, across: Sequence[Column], baseline: str) -> Row:
+def table_row(
+    row: QuestionRow, across: Sequence[Column], baseline: str, *, query: str = "", blind: bool = False
+) -> Row:
+    """`query` goes on from here to each trial; who is blind is not told what trials are put down to."""
     found = {(glance.model, glance.condition): glance for glance in row.glances}
     cells = tuple(
-        _cell(found.get((column.model, column.condition)), found.get((column.model, baseline)), column)
+        _cell(found.get((column.model, column.condition)), found.get((column.model, baseline)), column, query, blind)
         for column in across
     )
     return Row(row, question_address(row.question), cells, _score(row), _delta(row, baseline))
 
 
-def said(trial: TrialRow) -> str:
-    """How it ended, in one line of plain text."""
+def said(trial: TrialRow, *, blind: bool = False) -> str:
+    """How it ended, in one line of plain text; without what it is put down to for who is blind."""
     answer = f", answered “{plain(trial.answer, 40)}”" if trial.answer else ""
-    why = f"; {account_name(trial.mechanism)}" if trial.mechanism else ""
+    why = f"; {account_name(trial.mechanism)}" if trial.mechanism and not blind else ""
     where = f"{plain(trial.model, 40)}, {plain(trial.condition, 40)}, repeat {trial.repeat + 1}"
     return f"{where}: {ENDINGS[trial.ending]}{answer}{why}"
+
+
+def sequel(address: str) -> str:
+    """The query of the table's address, by which a trial knows what comes before and after it."""
+    _, mark, query = address.partition("?")
+    return mark + query
 
 
 def beside(glance: Glance | None, base: Glance | None) -> str | None:
@@ -110,10 +119,12 @@ def _telling(glance: Glance, *, right: bool) -> TrialRow:
     return next((each for each in glance.trials if (each.ending == "correct") == right), glance.trials[0])
 
 
-def _cell(glance: Glance | None, base: Glance | None, column: Column) -> Cell:
+def _cell(glance: Glance | None, base: Glance | None, column: Column, query: str, blind: bool) -> Cell:
     if glance is None:
         return Cell((), None, None, column.first)
-    marks = tuple(Mark(trial_address(each.trial), each.ending, said(each)) for each in glance.trials)
+    marks = tuple(
+        Mark(trial_address(each.trial) + query, each.ending, said(each, blind=blind)) for each in glance.trials
+    )
     return Cell(marks, glance.flip, beside(glance, base), column.first)
 
 

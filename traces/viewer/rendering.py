@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from toolablate.traces.html.environment import environment
+from toolablate.traces.viewer.drawing import Figures
 from toolablate.traces.viewer.view import View
 
 PACKAGE = "toolablate.traces.viewer"
@@ -14,6 +15,11 @@ PACKAGE = "toolablate.traces.viewer"
 def view_of(request: Request) -> View:
     view: View = request.app.state.view
     return view
+
+
+def figures_of(request: Request) -> Figures:
+    figures: Figures = request.app.state.figures
+    return figures
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:

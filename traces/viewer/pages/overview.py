@@ -1,26 +1,30 @@
 """The first page: what the conditions of a store did to scores, and why."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.analysis.findings import Findings
-from toolablate.traces.analysis.selection import Selection
+from toolablate.traces.analysis.selection import Ending, Selection
 from toolablate.traces.html.addresses import questions_address
-from toolablate.traces.plots import printed
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.ledgers import accounts_of, rests_on
 from toolablate.traces.terminal.comparison.footnotes import footnotes_of
-from toolablate.traces.viewer.index import ArmCounts
-from toolablate.traces.viewer.rendering import page, view_of
+from toolablate.traces.viewer.rendering import figures_of, page, view_of
 from toolablate.traces.viewer.summary import lines, progress, scale
 
+FIRST = ("scores", "effects", "flips", "matrices", "outcomes")
+"""Figures by name; the others stand with what they are about."""
+WITHOUT: Mapping[Ending, str] = {
+    "failed": "by failure of the infrastructure",
+    "budget": "out of budget",
+    "unparsed": "without an answer that could be read",
+    "unscored": "without a score",
+}
 BLAMED = {
     "retrieval_distraction": "retrieval_distraction",
     "computational_lock_in": "lock_in",
@@ -36,17 +40,11 @@ BLAMED = {
 """Of mechanisms of an effect, the one that a trial is blamed on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    name: str
-    title: str
-    about: str
-    svg: Markup
-
-
 def overview(request: Request) -> Response:
     index = view_of(request).index
     version, arms, facets, found = index.version(), index.arms(), index.facets(), index.findings()
+    figures = () if found is None else figures_of(request).of(version, found, arms)
+    shortfalls = [ending for ending in WITHOUT if any(arm.endings.get(ending) for arm in arms)]
     return page(
         request,
         "overview.html",
@@ -56,7 +54,11 @@ def overview(request: Request) -> Response:
         questions=index.questions(Selection(), size=1).total,
         facets=facets,
         found=found,
-        figures=[] if found is None else list(_figures(found, arms)),
+        figures=figures or (),
+        drawing=figures is None,
+        first=FIRST,
+        shortfalls=shortfalls,
+        nowhere=[WITHOUT[ending] for ending in WITHOUT if ending not in shortfalls],
         scale=scale(found),
         link=_link,
         numbers=numbers,
@@ -73,12 +75,6 @@ def _link(model: str, condition: str, **more: str) -> str:
     """Of the questions of one arm; `more` are fields of a Selection, each with one value."""
     chosen: dict[str, Any] = {name: (value,) for name, value in more.items()}
     return questions_address(Selection(models=(model,), conditions=(condition,), **chosen))
-
-
-def _figures(found: Findings, arms: Sequence[ArmCounts]) -> Iterator[Figure]:
-    for each in printed(found, endings=arms, link=questions_address):
-        # Ours, with every name in it escaped: see toolablate.traces.plots.svg.
-        yield Figure(each.name, each.title, each.about, Markup(each.svg))  # noqa: S704
 
 
 def _notes(found: Findings | None) -> Iterator[str]:

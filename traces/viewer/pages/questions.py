@@ -11,7 +11,11 @@ from starlette.routing import Route
 from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.analysis.selection import Selection
 from toolablate.traces.html.addresses import PARAMETERS
-from toolablate.traces.viewer.glances import ENDINGS, TURNS, columns, table_row
+from toolablate.traces.store import Store
+from toolablate.traces.terminal import numbers
+from toolablate.traces.terminal.attribution.sentences import right_answer
+from toolablate.traces.terminal.plain import plain_text
+from toolablate.traces.viewer.glances import ENDINGS, TURNS, beside, columns, sequel, table_row
 from toolablate.traces.viewer.index import Facets, Index, Sort
 from toolablate.traces.viewer.rendering import page, view_of
 from toolablate.traces.viewer.selecting import Asked, asked, narrowed
@@ -38,6 +42,8 @@ TITLES = {
     "labels": "Label",
     "tools": "Tool used",
 }
+LONGEST_PROMPT = 50_000
+"""Characters of a question beyond which its middle is left out."""
 MANY = 8
 """Columns of trials beyond which their heads stand upright."""
 
@@ -72,12 +78,14 @@ class Chip:
 
 
 def questions(request: Request) -> Response:
-    index = view_of(request).index
-    facets = index.facets()
+    view = view_of(request)
+    index = view.index
+    facets = _shown(index.facets(), blind=view.blind)
     query = asked(request.query_params, facets)
     found = index.questions(query.selection, sort=query.sort, descending=query.descending, page=query.page)
     query = replace(query, page=found.page)
     across = columns(facets, query.selection)
+    beyond = sequel(query.address(page=1))
     return page(
         request,
         "questions.html",
@@ -86,14 +94,47 @@ def questions(request: Request) -> Response:
         facets=_facets(facets, query.selection),
         chips=_chips(index, query, count=not found.rows),
         columns=across,
+        domains=bool(set(facets.domains) - {""}),
+        difficulties=bool(set(facets.difficulties) - {""}),
         upright=len(across) > MANY,
-        rows=[table_row(row, across, facets.baseline) for row in found.rows],
+        rows=[table_row(row, across, facets.baseline, query=beyond, blind=view.blind) for row in found.rows],
         sorts=SORTS,
         simulated=facets.simulated,
         turns=TURNS,
         endings=ENDINGS,
         version=index.version(),
     )
+
+
+def question(request: Request) -> Response:
+    view = view_of(request)
+    row = view.index.question(request.path_params["question"])
+    with Store(view.store) as store:
+        found = store.question(row.question)
+    baseline = view.index.facets().baseline
+    base = {glance.model: glance for glance in row.glances if glance.condition == baseline}
+    return page(
+        request,
+        "question.html",
+        row=row,
+        question=found,
+        prompt=plain_text(found.prompt, max_chars=LONGEST_PROMPT)
+        if len(found.prompt) > LONGEST_PROMPT
+        else found.prompt,
+        right=right_answer(found),
+        arms=[(glance, beside(glance, base.get(glance.model))) for glance in row.glances],
+        endings=ENDINGS,
+        turns=TURNS,
+        numbers=numbers,
+        account_name=account_name,
+        simulated=view.index.facets().simulated,
+        version=view.index.version(),
+    )
+
+
+def _shown(facets: Facets, *, blind: bool) -> Facets:
+    """Who is blind does not choose by what the attribution says."""
+    return replace(facets, mechanisms={}) if blind else facets
 
 
 def _facets(facets: Facets, selection: Selection) -> list[Facet]:
@@ -135,5 +176,8 @@ def _chips(index: Index, query: Asked, *, count: bool) -> Sequence[Chip]:
     ]
 
 
-ROUTES = (Route("/questions", questions, name="questions"),)
+ROUTES = (
+    Route("/questions", questions, name="questions"),
+    Route("/question/{question:path}", question, name="question"),
+)
 assert set(SORTS) == set(get_args(Sort))
