@@ -3,13 +3,15 @@
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Verdict
 from toolablate.traces.store._blocks import expand_row, read_block
 from toolablate.traces.store._errors import reading
@@ -74,7 +76,8 @@ class Outlines:
         return [Outline(*(*row[:6], row[6] or "", row[7] or 0.0, row[8] or "")) for row in rows]
 
     def extracted(self, trials: Iterable[str]) -> dict[str, list[tuple[Verdict, tuple[str, ...]]]]:
-        """What scorers read from the replies of these trials, with the verdict of each; older versions first."""
+        """What scorers read from the replies of these trials, with the verdict of each; older versions first.
+        Without what is damaged."""
         found: dict[str, list[tuple[Verdict, tuple[str, ...]]]] = {}
         with reading(self.path):
             rows = self._connection.execute(
@@ -84,21 +87,24 @@ class Outlines:
                 (json.dumps(list(trials)),),
             )
             for trial, verdict, body in rows:
-                answer = TextReader(self._connection).unpacked(parse(body).get("extracted", []))
-                found.setdefault(trial, []).append((verdict, tuple(answer)))
+                with suppress(StoreError):
+                    answer = TextReader(self._connection).unpacked(parse(body).get("extracted", []))
+                    found.setdefault(trial, []).append((verdict, tuple(answer)))
         return found
 
-    def called(self, trials: Iterable[str]) -> Iterator[tuple[str, Mapping[str, int]]]:
+    def called(self, trials: Iterable[str]) -> dict[str, Mapping[str, int]]:
         """The tools that each of these trials called in its current trace, in the order of their first calls, each with
-        how many times. Of a trace nothing but that is unpacked."""
+        how many times; without traces that are damaged. Of a trace nothing but that is unpacked."""
         with reading(self.path):
             rows = self._connection.execute(
                 f"SELECT trials.id, trials.current {_NAMED} WHERE trials.current NOT NULL ORDER BY trials.key",
                 (json.dumps(list(trials)),),
             ).fetchall()
-        for trial, trace in rows:
-            with reading(self.path):
-                yield trial, Counter(_called(self._connection, trace))
+            found: dict[str, Mapping[str, int]] = {}
+            for trial, trace in rows:
+                with suppress(StoreError):
+                    found[trial] = Counter(_called(self._connection, trace))
+        return found
 
 
 def _called(connection: sqlite3.Connection, trace: int) -> list[str]:

@@ -27,11 +27,15 @@ def ensure(path: Path) -> None:
         with closing(connect(path, "mode=rwc")) as connection:
             patiently(lambda: _create(connection))
     except (sqlite3.Error, OSError) as error:
-        raise StoreError(
-            f"Cannot write the viewer's index {path}: {error}",
-            hint="Its folder has to exist, be writable and have space left.",
-            code="cannot_write",
-        ) from None
+        raise unusable(path, error) from None
+
+
+def unusable(path: Path, error: Exception) -> StoreError:
+    return StoreError(
+        f"Cannot write the viewer's index {path}: {error}",
+        hint="Its folder has to exist, be writable and have space left.",
+        code="cannot_write",
+    )
 
 
 def remove(path: Path) -> None:
@@ -43,6 +47,7 @@ def remove(path: Path) -> None:
 def reader(path: Path) -> Iterator[sqlite3.Connection]:
     """What is read within is of one moment. Raises sqlite3.Error."""
     with closing(connect(path, "mode=ro")) as connection:
+        _require_ours(connection)
         connection.execute("BEGIN")
         yield connection
 
@@ -52,6 +57,7 @@ def writer(path: Path) -> Iterator[sqlite3.Connection]:
     """What is written within is there at its end, or nothing of it; and a new version, if anything is. Raises
     sqlite3.Error."""
     with closing(connect(path, "mode=rw")) as connection:
+        _require_ours(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("BEGIN IMMEDIATE")
         before = connection.total_changes
@@ -78,12 +84,17 @@ def _is_usable(path: Path) -> bool:
         return True
     try:
         with closing(connect(path, "mode=rw")) as connection:
-            return (
-                _kind(connection) in (_OURS, (0, 0))
-                and connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
-            )
+            (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+            ours = _kind(connection) == _OURS or (_kind(connection) == (0, 0) and not tables)
+            return ours and connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
     except sqlite3.DatabaseError:
         return False
+
+
+def _require_ours(connection: sqlite3.Connection) -> None:
+    """Another version of toolablate may have made it anew meanwhile."""
+    if _kind(connection) != _OURS:
+        raise sqlite3.DatabaseError("it is of another version")
 
 
 def _kind(connection: sqlite3.Connection) -> tuple[int, int]:

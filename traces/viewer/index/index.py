@@ -1,5 +1,6 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -10,8 +11,9 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.records import Attribution, Label
 from toolablate.traces.store import Observation, Outlines, Store
 from toolablate.traces.viewer.index import reading, telling
-from toolablate.traces.viewer.index.file import ensure, fact, reader, state, writer
+from toolablate.traces.viewer.index.file import ensure, fact, reader, state, unusable, writer
 from toolablate.traces.viewer.index.filling import fill, put_tools, unread
+from toolablate.traces.viewer.index.gathering import gather
 from toolablate.traces.viewer.index.records import ArmCounts, Facets, QuestionPage, QuestionRow, Sort, TrialRow
 from toolablate.traces.viewer.index.remembering import Remembered
 
@@ -128,15 +130,25 @@ class Index:
         time. Raises StoreError and InputError as Store does.
         """
 
-        def write(connection: sqlite3.Connection) -> None:
-            fill(connection, store, observations, baseline=baseline, models=models, conditions=conditions, run=run)
-            telling.mirror_labels(connection, store.labels())
-
-        self._write(write)
         with Outlines(store.path) as outlines:
-            while trials := self._read(lambda connection: unread(connection, READ_AT_ONCE)):
-                called = list(outlines.called(trials))
-                self._write(partial(put_tools, called=called))
+            gathered = gather(
+                *(store, outlines, observations),
+                baseline=baseline,
+                models=models,
+                conditions=conditions,
+                run=run,
+            )
+
+            def write(connection: sqlite3.Connection) -> None:
+                fill(connection, store, outlines, gathered)
+                # Read anew, since one that was put meanwhile is in no older moment of the store.
+                with Store(store.path) as now:
+                    telling.mirror_labels(connection, now.labels())
+
+            self._write(write)
+            while trials := self._read(partial(unread, most=READ_AT_ONCE)):
+                called = outlines.called(trials)
+                self._write(partial(put_tools, called=[(trial, called.get(trial, {})) for trial in trials]))
 
     def put_findings(self, findings: Findings) -> None:
         self._write(lambda connection: telling.put_findings(connection, findings))
@@ -157,20 +169,24 @@ class Index:
         self._write(lambda connection: telling.put_label(connection, label))
 
     def _read(self, read: Callable[[sqlite3.Connection], Result]) -> Result:
-        try:
-            with reader(self.path) as connection:
-                return read(connection)
-        except sqlite3.DatabaseError:
-            ensure(self.path)
-        with reader(self.path) as connection:
-            return read(connection)
+        return self._use(reader, read)
 
     def _write(self, write: Callable[[sqlite3.Connection], None]) -> None:
+        self._use(writer, write)
+
+    def _use(
+        self,
+        opened: Callable[[Path], AbstractContextManager[sqlite3.Connection]],
+        act: Callable[[sqlite3.Connection], Result],
+    ) -> Result:
+        """Once more with a file made anew, where this one is damaged. Raises StoreError where that is of no use."""
         try:
-            with writer(self.path) as connection:
-                write(connection)
-            return
+            with opened(self.path) as connection:
+                return act(connection)
         except sqlite3.DatabaseError:
             ensure(self.path)
-        with writer(self.path) as connection:
-            write(connection)
+        try:
+            with opened(self.path) as connection:
+                return act(connection)
+        except sqlite3.DatabaseError as error:
+            raise unusable(self.path, error) from error

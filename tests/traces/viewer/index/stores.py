@@ -64,12 +64,12 @@ def questions(count: int) -> tuple[Question, ...]:
     )
 
 
-async def make(path: Path, *, count: int = 9, repeats: int = 2, seed: int = 0) -> Made:
-    rng = random.Random(seed)
+async def make(path: Path, *, count: int = 9, repeats: int = 2, identity: str = "run-1") -> Made:
+    rng = random.Random(0)
     asked = questions(count)
     planned = planned_trials(asked, repeats)
     with Recorder(path) as recorder:
-        recorder.plan(run(), asked, MODELS, CONDITIONS, planned)
+        recorder.plan(run(identity), asked, MODELS, CONDITIONS, planned)
         ended = [trial for trial in planned if rng.random() < 0.9]
         for trial in ended:
             await record(recorder, trial, rng)
