@@ -1,0 +1,37 @@
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolablate.experiments.cli.export.choosing import choosing
+
+
+@click.command("otlp")
+@click.argument("store", type=click.Path(path_type=Path))
+@click.option("--endpoint", metavar="URL", required=True, help="Where the collector takes spans over HTTP.")
+@click.option("--header", "headers", metavar="NAME=VALUE", multiple=True, help="Send this header, such as a key.")
+@choosing
+def command(store: Path, endpoint: str, headers: tuple[str, ...], **given: Any) -> None:
+    """Send the trials of STORE as spans of OpenInference to a collector, such as Phoenix:
+
+    toolablate export otlp STORE --endpoint http://127.0.0.1:6006/v1/traces
+
+    Each trial is a trace of its own: an agent, and its calls of the model and of tools in their real times, with scores
+    and attributions as annotations. Sent twice, a trial gives the same spans. Long texts are cut.
+    """
+    from importlib.metadata import version
+
+    from toolablate.experiments.cli.export.reading import exporting
+    from toolablate.experiments.cli.export.sending import Collector, Sent, read_headers, require_address
+    from toolablate.traces.exports.spans import require_otlp, span_requests
+    from toolablate.traces.terminal import counted
+
+    require_otlp()
+    require_address(endpoint)
+    sent = Sent()
+    with Collector(endpoint, read_headers(headers)) as collector, exporting(store, given) as export:
+        collector.send(span_requests(export.trials, project=store.stem, version=version("toolablate")), sent)
+    click.echo(f"{counted(sent.spans, 'span')} of {counted(sent.trials, 'trial')} sent to {endpoint}", err=True)
+    if sent.rejected:
+        click.echo(f"The collector threw away {counted(sent.rejected, 'span')}: {sent.reason}", err=True)
+        raise SystemExit(1)
