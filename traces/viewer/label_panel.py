@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from toolablate.traces.errors import InputError
 from toolablate.traces.records import Attribution, Distraction, Label, Mechanism
 from toolablate.traces.store import Store
 from toolablate.traces.terminal.attribution.wording import attributed, chance, distraction_name, mechanism_name
@@ -78,7 +79,7 @@ def panel_of(view: View, store: Store, trial: str, attribution: Attribution | No
         person=view.person,
         attribution=None if blind else attribution,
         blind=blind,
-        refused=_refused(store, trial),
+        refused=refused(view, store, trial),
         labels=labels,
         own=own if own is not None and own.mechanism is not None else None,
         following=following,
@@ -93,10 +94,18 @@ def said(label: Label) -> str:
     return mechanism_name(label.mechanism) + how
 
 
-def _refused(store: Store, trial: str) -> str:
-    if not store.trace(trial).scorable:
-        return "Infrastructure failed here: there is no answer of the model to find a cause for."
+def refused(view: View, store: Store, trial: str) -> str:
+    """Why a trial takes no label, in a sentence; "" where it does."""
     values = [score.value for score in store.scores(trial)]
+    if not values and _failed(view, store, trial):
+        return "Infrastructure failed here: there is no answer of the model to find a cause for."
     if values and all(value == 1 for value in values):
         return "It is right: there is no failure to name a cause for."
     return ""
+
+
+def _failed(view: View, store: Store, trial: str) -> bool:
+    try:
+        return view.index.trial(trial).outcome == "failed"
+    except InputError:  # a replay, or one that the index does not know yet
+        return not store.trace(trial).scorable

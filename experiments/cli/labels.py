@@ -1,0 +1,39 @@
+from pathlib import Path
+
+import click
+
+
+@click.command("labels")
+@click.argument("store", type=click.Path(path_type=Path))
+@click.option("--person", "people", metavar="NAME", multiple=True, help="Only theirs; may be given several times.")
+@click.option(
+    "--scorer",
+    metavar="NAME",
+    help="The scorer whose scores say what is wrong, where trials have several. By default that of the store's run.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print labels and agreement as JSON.")
+@click.option(
+    "--csv", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the labels to FILE as CSV."
+)
+def command(store: Path, people: tuple[str, ...], scorer: str | None, as_json: bool, csv: Path | None) -> None:
+    """Say what people hold for the causes of STORE's failures, and how far they agree.
+
+    Labels are given on the page of a trial in `toolablate view`. Each person's last word on a trial counts, and is held
+    against what is attributed to the trial now, by each method, and against the words of others: Cohen's kappa over
+    mechanisms, with a 95 % interval from a bootstrap over questions. Labels given blind, while the attribution was
+    hidden, stand apart, since who sees it first tends to agree with it. Nobody is asked anything.
+    """
+    from rich.console import Console
+
+    from toolablate.experiments.exporting import export
+    from toolablate.experiments.labelling import read_labels
+    from toolablate.traces.analysis.labelling import labels_csv, labels_json
+    from toolablate.traces.terminal.labels import labels_view
+
+    report = read_labels(store, people=people, scorer=scorer)
+    if csv is not None:
+        export(labels_csv(report.held), csv, "--csv")
+    if as_json:
+        click.echo(labels_json(report))
+    else:
+        Console().print(labels_view(report, str(store)))
