@@ -6,7 +6,7 @@ import secrets
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -87,7 +87,7 @@ def serve(scope: Scope, listener: socket.socket, reader: Reader, ready: Tell, te
 
     require_scope(scope)
     token, port = secrets.token_urlsafe(32), listener.getsockname()[1]
-    with index_place(scope) as place:
+    with _until_stopped(), index_place(scope) as place:
         index = Index.open(place)
         with Keeper(scope, index) as keeper:
             keeper.wait_for_tables(tell)
@@ -97,8 +97,18 @@ def serve(scope: Scope, listener: socket.socket, reader: Reader, ready: Tell, te
             _serve(app, listener)
 
 
+@contextmanager
+def _until_stopped() -> Iterator[None]:
+    """Ctrl-C ends what is within, whatever it is at, and a SIGTERM does so no less cleanly."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with suppress(KeyboardInterrupt):
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _serve(app: "ASGIApp", listener: socket.socket) -> None:
-    """Until Ctrl-C, or a SIGTERM, which is to end no less cleanly."""
     import uvicorn
 
     class Server(uvicorn.Server):
@@ -115,10 +125,4 @@ def _serve(app: "ASGIApp", listener: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=_END_SECONDS,
     )
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        Server(config).run(sockets=[listener])
-    except KeyboardInterrupt:
-        pass
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    Server(config).run(sockets=[listener])
