@@ -1,0 +1,59 @@
+"""A report as files."""
+
+from pathlib import Path
+
+from toolablate.experiments.exporting import export, make_folder, refuse_store
+from toolablate.traces.errors import InputError
+from toolablate.traces.plots import Plate, plates, write_figure
+from toolablate.traces.report.html import as_html
+from toolablate.traces.report.latex import as_latex
+from toolablate.traces.report.markdown import as_markdown
+from toolablate.traces.report.records import Report
+
+SUFFIXES = (".html", ".md", ".tex")
+FIGURES = (".svg", ".png")
+
+
+def refuse_output(path: Path) -> None:
+    """Raises InputError where no report can be written to `path`: another kind of file, or a store."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(
+            f"--output: {path} ends in {path.suffix or 'no suffix'!r}",
+            hint=f"Allowed: {', '.join(SUFFIXES)}.",
+            code="output",
+        )
+    refuse_store(path, "--output")
+
+
+def write_report(report: Report, path: Path) -> list[Path]:
+    """By its suffix; of Markdown with its figures in a folder beside it. Returns the files that were written. Raises
+    InputError where one cannot be."""
+    match path.suffix.lower():
+        case ".md":
+            folder = path.with_name(f"{path.stem}_files")
+            drawn = {plate.name: plate for plate in plates(report.findings, endings=report.endings)}
+            written = [_write(plate, folder, ".svg", "--output") for plate in drawn.values()]
+            text = as_markdown(report, {name: f"{folder.name}/{name}.svg" for name in drawn})
+        case ".tex":
+            written, text = [], as_latex(report)
+        case _:
+            written, text = [], as_html(report)
+    export(text, path, "--output")
+    return [path, *written]
+
+
+def write_figures(report: Report, folder: Path) -> list[Path]:
+    """Every figure as SVG and PNG. Raises InputError where one cannot be written."""
+    return [
+        _write(plate, folder, suffix, "--figures")
+        for plate in plates(report.findings, endings=report.endings)
+        for suffix in FIGURES
+    ]
+
+
+def _write(plate: Plate, folder: Path, suffix: str, option: str) -> Path:
+    path = folder / f"{plate.name}{suffix}"
+    refuse_store(path, option)
+    make_folder(path, option)
+    write_figure(plate.drawing.figure, path, option=option)
+    return path

@@ -1,0 +1,154 @@
+"""A report as one file of HTML: nothing in it runs, and it loads nothing."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+from markupsafe import Markup
+
+from toolablate.traces.analysis.alignment import align
+from toolablate.traces.html.attributed import marks_of
+from toolablate.traces.html.cards import Card, Links
+from toolablate.traces.html.environment import environment
+from toolablate.traces.html.events import event_cards
+from toolablate.traces.html.side_by_side import SideBySide, side_by_side
+from toolablate.traces.plots import Printed, as_svg, draw_belief, printed
+from toolablate.traces.report.notes import how_to_read, notes_of, simulated_note
+from toolablate.traces.report.records import Beside, Report, Told
+from toolablate.traces.report.tables import small_note, tables
+from toolablate.traces.terminal.attribution.sentences import right_answer, summed, why, without_tools
+
+PACKAGE = "toolablate.traces.report"
+STYLES = ("style.css", "events.css", "diff.css")
+MOST_CHARS = 400_000
+"""Of one trace: of a longer one the first events are shown."""
+
+_ANCHOR = re.compile(r'((?:id|aria-labelledby)=")(event-|row-)')
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTrace:
+    """`anchor` begins the ids of all that is in it. `cards` are as many of its `events` as there is room for."""
+
+    anchor: str
+    told: Told
+    cards: tuple[Card, ...]
+    events: int
+    says: tuple[str, ...]
+    right: str
+    belief: Markup | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPair:
+    anchor: str
+    beside: Beside
+    found: SideBySide
+
+
+def as_html(report: Report) -> str:
+    """Foreign text in it is escaped, and long texts are cut. The same report gives the same text."""
+    found = environment(PACKAGE)
+    page = found.get_template("report.html")
+    figures = {each.name: each for each in printed(report.findings, endings=report.endings)}
+    return page.render(
+        report=report,
+        style=Markup("\n".join(_styles())),  # noqa: S704 - files of ours
+        tables=list(tables(report.findings, report.endings)),
+        small_note=small_note,
+        figure=lambda name: _figure(figures.pop(name, None)),
+        simulated=simulated_note(report.findings),
+        reading=list(how_to_read(report.findings)),
+        notes=list(notes_of(report.findings)),
+        traces=[_rendered(each) for each in _traces(report.traces)],
+        pairs=[_rendered_pair(each) for each in _pairs(report.beside)],
+    )
+
+
+def _styles() -> Iterator[str]:
+    for package, names in (("toolablate.traces.html", STYLES), (PACKAGE, ("report.css",))):
+        for name in names:
+            yield (files(package) / "static" / name).read_text(encoding="utf-8")
+
+
+def _figure(found: Printed | None) -> dict[str, object] | None:
+    if found is None:
+        return None
+    # Drawn by us, with every name in it escaped: see toolablate.traces.plots.svg.
+    return {"name": found.name, "title": found.title, "about": found.about, "svg": Markup(found.svg)}  # noqa: S704
+
+
+def _traces(told: Sequence[Told]) -> Iterator[ShownTrace]:
+    for number, each in enumerate(told, start=1):
+        anchor = f"t{number}"
+        cards = event_cards(each.conversation)
+        yield ShownTrace(
+            anchor=anchor,
+            told=each,
+            cards=tuple(_fitting(cards)),
+            events=len(cards),
+            says=tuple(_says(each)),
+            right=right_answer(each.question),
+            belief=_belief(each, anchor),
+        )
+
+
+def _fitting(cards: Sequence[Card]) -> Iterator[Card]:
+    left = MOST_CHARS
+    for card in cards:
+        left -= card.chars
+        if left < 0:
+            return
+        yield card
+
+
+def _says(told: Told) -> Iterator[str]:
+    if told.explanation is None:
+        return
+    yield from why(told.explanation)
+    yield from (f"Without tools: {each}" for each in without_tools(told.explanation.explained.evidence))
+    yield from summed(told.explanation.explained.evidence)
+
+
+def _belief(told: Told, anchor: str) -> Markup | None:
+    if told.explanation is None or (found := told.explanation.explained.evidence).trajectory is None:
+        return None
+    drawn = draw_belief(
+        found.trajectory, found.flip, events=found.steps, address=lambda event: f"#{anchor}-event-{event}"
+    )
+    return Markup(as_svg(drawn))  # noqa: S704 - drawn by us
+
+
+def _pairs(beside: Sequence[Beside]) -> Iterator[ShownPair]:
+    for number, each in enumerate(beside, start=1):
+        found = align(each.left.conversation, each.right.conversation)
+        fell = _fell(each.left), _fell(each.right)
+        yield ShownPair(f"d{number}", each, side_by_side(found, each.left.question, fell=fell))
+
+
+def _fell(told: Told) -> int | None:
+    attribution = None if told.explanation is None else told.explanation.explained.attribution
+    return None if attribution is None else attribution.turned_at
+
+
+def _rendered(shown: ShownTrace) -> Markup:
+    links = Links(event=lambda event: f"#{shown.anchor}-event-{event}", whole=_nowhere)
+    marks = {} if shown.told.explanation is None else marks_of(shown.told.explanation)
+    template = environment(PACKAGE).get_template("report_trace.html")
+    return _anchored(template.render(shown=shown, links=links, marks=marks), shown.anchor)
+
+
+def _nowhere(_event: int, _part: str) -> str:
+    return ""
+
+
+def _rendered_pair(shown: ShownPair) -> Markup:
+    template = environment(PACKAGE).get_template("report_pair.html")
+    return _anchored(template.render(shown=shown), shown.anchor)
+
+
+def _anchored(text: str, anchor: str) -> Markup:
+    """Ids of several traces in one page, apart. A quotation mark in foreign text is escaped, so that this finds
+    attributes of templates alone."""
+    return Markup(_ANCHOR.sub(rf"\g<1>{anchor}-\g<2>", text))  # noqa: S704 - a template's, in which all is escaped

@@ -1,0 +1,58 @@
+"""What a report is made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolablate.traces.analysis.attribution.explanation import Explanation
+from toolablate.traces.analysis.findings import Findings
+from toolablate.traces.plots.outcomes import Ended
+from toolablate.traces.records import Condition, Event, Model, Question, Score, Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One trial as it went. `conversation` are its events after those that it goes on from; `explanation` is None where
+    there is nothing to explain."""
+
+    trace: Trace
+    question: Question
+    model: Model
+    condition: Condition
+    scores: tuple[Score, ...]
+    conversation: tuple[Event, ...]
+    explanation: Explanation | None = None
+
+    @property
+    def trial(self) -> str:
+        return self.trace.trial.id
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Two trials of one question."""
+
+    left: Told
+    right: Told
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What the trials stood on, as names and values to read; `models` and `conditions` by their labels."""
+
+    facts: tuple[tuple[str, str], ...]
+    models: tuple[tuple[str, str], ...] = ()
+    conditions: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """endings     how trials ended, by model and condition
+    traces, beside  the trials that are shown, and those that are shown side by side
+    """
+
+    title: str
+    setup: Setup
+    findings: Findings
+    endings: Sequence[Ended] = ()
+    traces: tuple[Told, ...] = ()
+    beside: tuple[Beside, ...] = ()

@@ -1,0 +1,249 @@
+"""The tables of a report, as text: what its HTML, Markdown and LaTeX have in common."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from toolablate.traces.analysis.attribution.naming import account_name
+from toolablate.traces.analysis.comparison import Comparison
+from toolablate.traces.analysis.findings import ArmScore, Findings, FlipMatrix
+from toolablate.traces.analysis.noise import Floor
+from toolablate.traces.plots.outcomes import Ended
+from toolablate.traces.plots.palette import ENDINGS
+from toolablate.traces.terminal import numbers
+from toolablate.traces.terminal.attribution.ledgers import accounts_of, rests_on
+from toolablate.traces.terminal.comparison.footnotes import footnotes_of
+
+SMALL = "*"
+ALL = "all questions"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`figures` are set to the right."""
+
+    title: str
+    figures: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells are foreign text, not escaped. `name` is fit for an anchor; `figure` is the name of a plate that shows the
+    same, "" for none. `notes` say how to read it."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...] = ()
+    figure: str = ""
+
+
+def tables(findings: Findings, endings: Sequence[Ended] = ()) -> Iterator[Table]:
+    """Those of which there is a row."""
+    found = (
+        _scores(findings),
+        _effects(findings.comparisons),
+        _flips(findings.flips, findings.floors),
+        _outcomes(endings),
+        *_mechanisms(findings),
+        *_ladders(findings),
+        _domains(findings.by_domain),
+    )
+    return (table for table in found if table.rows)
+
+
+def small_note(table: Table) -> str:
+    """What the star of a table means; "" where it has none."""
+    starred = any(cell.endswith(SMALL) for row in table.rows for cell in row)
+    return (
+        f"{SMALL}: too few independent questions, or too few that differ, to rely on the interval." if starred else ""
+    )
+
+
+def _columns(*names: str, figures: Iterable[str]) -> tuple[Column, ...]:
+    return (*(Column(name, figures=False) for name in names), *map(Column, figures))
+
+
+def _interval(ci95: tuple[float, float] | None, *, small: bool, sign: bool = True) -> str:
+    if ci95 is None:
+        return numbers.UNKNOWN
+    low, high = (numbers.signed(end) if sign else numbers.percent(end) for end in ci95)
+    return f"{low} to {high}{SMALL if small else ''}"
+
+
+def _model(name: str, findings: Findings) -> str:
+    return f"{name} (simulated)" if name in findings.simulated else name
+
+
+def _scores(findings: Findings) -> Table:
+    return Table(
+        "scores",
+        "Scores",
+        _columns("Model", "Condition", figures=("Questions", "Score, %", "95 % interval")),
+        tuple(_score(arm, findings) for arm in findings.arms),
+        ("Each score is over the questions that are scored there; of another row these may be others.",),
+        figure="scores",
+    )
+
+
+def _score(arm: ArmScore, findings: Findings) -> tuple[str, ...]:
+    found, baseline = arm.accuracy, " (baseline)" if arm.condition == findings.baseline else ""
+    interval = _interval(found.ci95, small=found.small, sign=False)
+    model = _model(arm.model, findings)
+    return (model, f"{arm.condition}{baseline}", f"{found.questions:,}", numbers.percent(found.percent), interval)
+
+
+def _effects(rows: Sequence[Comparison]) -> Table:
+    figures = ("n", "Base, %", "Score, %", "Effect, points", "95 % interval", "Effect, %", "p", "p Holm", "Detectable")
+    return Table(
+        "effects",
+        "Effects against the baseline",
+        _columns("Model", "Condition", figures=figures),
+        tuple((row.model, row.condition, *_effect(row)) for row in rows),
+        (*footnotes_of(rows), "Detectable: the difference in points that so many questions show four times in five."),
+        figure="effects",
+    )
+
+
+def _effect(row: Comparison) -> tuple[str, ...]:
+    return (
+        f"{row.questions:,}",
+        numbers.percent(row.baseline_score),
+        numbers.percent(row.score),
+        numbers.signed(row.delta_points),
+        _interval(row.ci95, small=row.small),
+        numbers.signed(row.delta_relative),
+        numbers.p_value(row.p_value),
+        numbers.p_value(row.p_holm),
+        numbers.percent(row.detectable_points),
+    )
+
+
+def _flips(matrices: Sequence[FlipMatrix], floors: Sequence[Floor]) -> Table:
+    chances = {(each.model, each.condition): each.chance for each in floors}
+    rows = []
+    for each in matrices:
+        chance = chances.get((each.model, each.condition))
+        counts = (each.both_right, each.right_to_wrong, each.wrong_to_right, each.both_wrong)
+        single = (
+            (None,) * 3
+            if chance is None
+            else _single(chance.flips_right_to_wrong, chance.flips_wrong_to_right, chance.noise_flips)
+        )
+        rows.append((each.model, each.condition, *(f"{count:,}" for count in counts), *map(numbers.percent, single)))
+    figures = ("Right, right", "Right to wrong", "Wrong to right", "Wrong, wrong")
+    return Table(
+        "flips",
+        "Flips",
+        _columns("Model", "Condition", figures=(*figures, "One run: right to wrong", "wrong to right", "by chance")),
+        tuple(rows),
+        (
+            "The first four columns count questions by the mean over their repeats, of which right is .5 or more."
+            " The last three are between single runs; by chance is how many go each way between two runs of the"
+            " baseline, and unknown where that was not repeated.",
+        ),
+        figure="flips",
+    )
+
+
+def _single(harmed: float, helped: float, noise: float | None) -> tuple[float | None, ...]:
+    return harmed, helped, noise
+
+
+def _outcomes(endings: Sequence[Ended]) -> Table:
+    return Table(
+        "outcomes",
+        "How trials ended",
+        _columns("Model", "Condition", figures=("Trials", *(ending.capitalize() for ending in ENDINGS))),
+        tuple(
+            (
+                arm.model,
+                arm.condition,
+                f"{sum(arm.endings.values()):,}",
+                *(f"{arm.endings.get(ending, 0):,}" for ending in ENDINGS),
+            )
+            for arm in endings
+        ),
+        ("Budget: a limit ended the trial, and its answer was not right. Failed: by infrastructure, and in no score.",),
+        figure="outcomes",
+    )
+
+
+def _mechanisms(findings: Findings) -> Iterator[Table]:
+    for number, ledger in enumerate(() if findings.why is None else findings.why.ledgers, start=1):
+        effect = ledger.effect
+        total = numbers.signed(effect.points), _interval(effect.ci95, small=effect.small)
+        yield Table(
+            f"why-{number}",
+            f"Why: {_model(ledger.model, findings)}, {ledger.condition}",
+            (
+                Column("Mechanism", figures=False),
+                *map(Column, ("Points", "95 % interval", "p Holm")),
+                Column("Rests on", figures=False),
+            ),
+            (
+                *(
+                    (
+                        account_name(each.name),
+                        numbers.signed(each.points),
+                        _interval(each.ci95, small=each.small),
+                        numbers.p_value(each.p_holm),
+                        rests_on(each.name, ledger),
+                    )
+                    for each in accounts_of(ledger)
+                ),
+                ("effect", *total, "", ""),
+            ),
+            (
+                f"Points from no tools, over {numbers.counted(ledger.questions, 'question')}; the mechanisms sum to the"
+                f" effect. {ledger.replayed:,} of {numbers.counted(ledger.trials, 'trial')} were replayed.",
+            ),
+            figure=_of_model("mechanisms", ledger.model, findings),
+        )
+
+
+def _ladders(findings: Findings) -> Iterator[Table]:
+    for number, each in enumerate(findings.waterfalls, start=1):
+        yield Table(
+            f"ladder-{number}",
+            f"Ladder: {_model(each.model, findings)}, {each.ladder}",
+            _columns("Factor", "From", "To", figures=("n", "Points", "95 % interval", "p Holm")),
+            tuple(
+                (
+                    f"bound: {step.name}" if step in each.bounds else step.name,
+                    step.before,
+                    step.after,
+                    f"{step.questions:,}",
+                    numbers.signed(step.points),
+                    _interval(step.ci95, small=step.small),
+                    numbers.p_value(step.p_holm),
+                )
+                for step in each.steps
+            ),
+            ("The factors sum to the total; their order is a convention.",),
+            figure=_of_model("ladders", each.model, findings),
+        )
+
+
+def _of_model(name: str, model: str, findings: Findings) -> str:
+    place = findings.models.index(model) if model in findings.models else 0
+    return f"{name}-{place + 1}" if place else name
+
+
+def _domains(rows: Sequence[Comparison]) -> Table:
+    figures = ("n", "Base, %", "Score, %", "Effect, points", "95 % interval", "p Holm")
+    return Table(
+        "domains",
+        "Within domains",
+        _columns("Model", "Domain", "Condition", figures=figures),
+        tuple(
+            (
+                *(row.model, row.group or "(none)", row.condition, f"{row.questions:,}"),
+                *(numbers.percent(row.baseline_score), numbers.percent(row.score), numbers.signed(row.delta_points)),
+                *(_interval(row.ci95, small=row.small), numbers.p_value(row.p_holm)),
+            )
+            for row in rows
+        ),
+        ("p Holm is corrected for all comparisons of this table, and of all questions together.",),
+        figure="domains",
+    )
