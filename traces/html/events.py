@@ -20,12 +20,13 @@ from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.events import usage_of
 from toolablate.traces.terminal.plain import one_line
 
-MOST_CALLS = 50
+MOST_CALLS = 12
 """How many calls of one reply are shown; more lead to a text of all."""
 LONG_REASONING, LONG_SYSTEM = 1_200, 400
 """Beyond so many characters it is folded."""
 MOST_ARTIFACTS = 20
 _LAID_OUT_CHARS, _LAID_OUT_BRACKETS = 20_000, 400
+_ONE_LINE_CHARS = 90
 _USUAL_ENDS = ("stop", "tool_calls")
 
 
@@ -186,7 +187,9 @@ def _arguments(call: ToolRequest, part: str) -> Iterator[Body]:
     if code is not None:
         yield cut(code, part, "code", title=title)
     if given or code is None:
-        laid_out = json.dumps(given, ensure_ascii=False, indent=2)
+        laid_out = json.dumps(given, ensure_ascii=False)
+        if len(laid_out) > _ONE_LINE_CHARS:
+            laid_out = json.dumps(given, ensure_ascii=False, indent=2)
         yield cut(laid_out, part, "json", title=title if code is None else "and")
 
 

@@ -83,7 +83,7 @@ def _webp(data: bytes) -> tuple[int, int]:
     if data[:4] != b"RIFF" or data[8:12] != b"WEBP":
         raise ValueError("no WebP")
     match data[12:16]:
-        case b"VP8X":
+        case b"VP8X" if len(data) >= 30:
             return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
         case b"VP8L" if data[20] == 0x2F:
             bits = int.from_bytes(data[21:25], "little")

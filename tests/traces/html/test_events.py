@@ -1,0 +1,105 @@
+from tests.browser.hostile import CALLS, LONG_LINE, NESTED, hostile_events
+from tests.traces.samples import conversation
+
+from toolablate.traces.html.cards import HEAD_CHARS, TAIL_CHARS, Card, Links, Remark, Text
+from toolablate.traces.html.environment import environment
+from toolablate.traces.html.events import MOST_CALLS, event_cards
+from toolablate.traces.html.parts import part_text
+from toolablate.traces.records import Answer, Message, ModelCall, ModelReply, ModelRequest, ToolCall, ToolRequest
+
+LINKS = Links(event=lambda number: f"#t-event-{number}", whole=lambda number, part: "")
+
+
+def _texts(card: Card) -> list[Text]:
+    return [body for panel in card.panels for body in panel.bodies if isinstance(body, Text)]
+
+
+def test_what_each_request_repeats_is_shown_once() -> None:
+    events = conversation(3, salt="s")
+    cards = event_cards(events)
+    assert [card.number for card in cards] == list(range(len(events)))
+    assert [panel.role for panel in cards[0].panels] == ["system", "user", "system", "assistant"]
+    assert [panel.role for panel in cards[2].panels] == ["assistant"]
+    heads = [text.head for card in cards for text in _texts(card)]
+    assert len(heads) == len(set(heads))
+    assert [card.title for card in cards[:3]] == ["calls python", "python", "calls python"]
+
+
+def test_a_result_that_the_model_was_shown_otherwise_is_shown_too() -> None:
+    first, result, second, *_ = conversation(1)
+    assert isinstance(second, ModelCall)
+    other = second.request.messages[-1].model_copy(update={"content": "something else"})
+    request = second.request.model_copy(update={"messages": (*second.request.messages[:-1], other)})
+    cards = event_cards([first, result, second.model_copy(update={"request": request})])
+    assert [panel.role for panel in cards[2].panels] == ["tool", "assistant"]
+
+
+def test_long_texts_are_cut_and_their_parts_give_the_whole() -> None:
+    events = hostile_events()
+    cards = event_cards(events)
+    (text,) = _texts(cards[2])
+    assert (len(text.head), len(text.tail), text.chars) == (HEAD_CHARS, TAIL_CHARS, len(LONG_LINE))
+    assert text.left_out == len(LONG_LINE) - HEAD_CHARS - TAIL_CHARS
+    assert part_text(events[2], text.part) == LONG_LINE
+    for card, event in zip(cards, events, strict=True):
+        for each in _texts(card):
+            whole = part_text(event, each.part)
+            assert whole is not None, each.part
+            if each.left_out and each.form != "json":
+                assert whole.startswith(each.head[:500])
+    assert part_text(events[2], "nonsense") is None
+
+
+def test_a_crowd_of_calls_and_deep_nesting_take_little_room() -> None:
+    cards = event_cards(hostile_events())
+    crowd = [text for text in _texts(cards[5]) if text.title == "calls python"]
+    assert len(crowd) == MOST_CALLS
+    remarks = [body.label for body in cards[5].panels[-1].bodies if isinstance(body, Remark)]
+    assert remarks == [f"{CALLS - MOST_CALLS:,} calls more"]
+    nested = next(text for text in _texts(cards[0]) if text.head.startswith('{"a"'))
+    assert (nested.form, nested.head) == ("output", NESTED[:HEAD_CHARS])
+
+
+def test_code_is_code_and_other_arguments_stand_beside_it() -> None:
+    call = ToolRequest(id="1", name="python", arguments='{"code": "print(1)", "timeout": 3}')
+    cards = event_cards([_asking(call)])
+    assert [(text.form, text.head) for text in _texts(cards[0])] == [("code", "print(1)"), ("json", '{"timeout": 3}')]
+    broken = ToolRequest(id="1", name="python", arguments='{"code": ')
+    assert [(text.form, text.head) for text in _texts(event_cards([_asking(broken)])[0])] == [("output", '{"code": ')]
+
+
+def test_an_answer_is_not_said_twice() -> None:
+    reply = _asking().model_copy(
+        update={
+            "reply": ModelReply(message=Message(role="assistant", content="Long.\nAnswer: A"), finish_reason="stop")
+        }
+    )
+    said, unsaid = (
+        event_cards([reply, Answer(at=1, text="Long.\nAnswer: A")])[1],
+        event_cards([Answer(at=1, text="Other\nwords")])[0],
+    )
+    assert [text.head for text in _texts(said)] == ["Answer: A"]
+    assert [text.head for text in _texts(unsaid)] == ["Other\nwords"]
+
+
+def test_a_report_shows_the_same_card_without_a_server() -> None:
+    module = environment().get_template("events.html").module
+    html = "".join(str(module.event_card(card, LINKS, None, 10.0)) for card in event_cards(hostile_events()))  # type: ignore[attr-defined]
+    assert 'href="#t-event-3"' in html
+    assert "5,000,006 characters in all" in html
+    assert "<script" not in html
+    assert "/trial/" not in html
+
+
+def test_changes_show_what_the_tool_itself_gave() -> None:
+    call = hostile_events()[1]
+    assert isinstance(call, ToolCall)
+    (card,) = event_cards([call], start=7)
+    assert card.number == 7
+    assert card.sign == "missed"
+    assert [panel.role for panel in card.panels] == ["tool", "change", "change"]
+
+
+def _asking(*calls: ToolRequest) -> ModelCall:
+    message = Message(role="assistant", tool_calls=calls)
+    return ModelCall(at=0, request=ModelRequest(messages=()), reply=ModelReply(message=message, finish_reason="stop"))
