@@ -37,7 +37,9 @@ class Figures:
     def of(self, version: int, found: Findings, arms: Sequence[ArmCounts]) -> tuple[Figure, ...] | None:
         """None while they are being drawn. Raises what drawing raises."""
         with self._lock:
-            if self._last is None or (self._version != version and self._last.done()):
+            if self._last is not None and self._version != version and not self._last.done():
+                return None
+            if self._last is None or self._version != version:
                 self._version = version
                 self._last = self._drawing.submit(printed, found, endings=arms, link=questions_address)
             last = self._last
