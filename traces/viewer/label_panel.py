@@ -39,7 +39,8 @@ class Panel:
     attribution  what the analysis says now; None where it says nothing, or while it is hidden
     blind        it is hidden until the person has said what they hold
     refused      why the trial takes no label, "" where it does
-    labels       what people said, in the order in which they did
+    labels       what people said, in the order in which they did; while it is hidden nothing, since words of others say
+                 as much
     own          what the person said last, None where they said nothing or withdrew it
     following    the address of the trial to go on to, "" where there is none
     """
@@ -80,7 +81,7 @@ def panel_of(view: View, store: Store, trial: str, attribution: Attribution | No
         attribution=None if blind else attribution,
         blind=blind,
         refused=refused(view, store, trial),
-        labels=labels,
+        labels=() if blind else labels,
         own=own if own is not None and own.mechanism is not None else None,
         following=following,
     )

@@ -1,8 +1,9 @@
 """What people hold for the causes of failures: the table of labels, and what a trial's page sends."""
 
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -11,16 +12,68 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from toolablate.traces.html.addresses import trial_address
+from toolablate.traces.analysis.labelling import Held
+from toolablate.traces.analysis.selection import Selection
+from toolablate.traces.html.addresses import questions_address, trial_address
 from toolablate.traces.records import Label, clean_text
 from toolablate.traces.store import Recorder, Store
-from toolablate.traces.viewer.rendering import view_of
+from toolablate.traces.terminal.attribution.wording import mechanism_name
+from toolablate.traces.terminal.labels import agreement_words
+from toolablate.traces.viewer.label_panel import refused, said
+from toolablate.traces.viewer.label_reading import read_labels
+from toolablate.traces.viewer.rendering import page, view_of
 from toolablate.traces.viewer.view import View
 
 LONGEST_FORM = 200_000
 """In bytes: a note of 20,000 characters of four bytes each, three characters for a byte in a form, is less."""
 
 Form = dict[str, str]
+
+
+def labels(request: Request) -> Response:
+    """Who said what of which trial, and how far they agree."""
+    view, query = view_of(request), request.query_params
+    read = read_labels(view, view.index.version())
+    person, which = query.get("person", ""), query.get("which", "all")
+    shown = [
+        each for each in read.lines if person in ("", each.held.label.person) and WHICH.get(which, _any)(each.held)
+    ]
+    pages = max(1, -(-len(shown) // PAGE_LINES))
+    number = min(int(found) if (found := query.get("page", "")).isdecimal() and len(found) < 7 else 1, pages)
+    return page(
+        request,
+        "labels.html",
+        read=read,
+        person=person,
+        which=which,
+        choices=tuple(WHICH),
+        shown=shown[(number - 1) * PAGE_LINES : number * PAGE_LINES],
+        total=len(shown),
+        number=number,
+        pages=pages,
+        wrong=questions_address(Selection(endings=("wrong", "unparsed", "budget"))),
+        address=lambda to: f"/labels?{urlencode({'person': person, 'which': which, 'page': to})}",
+        words=agreement_words,
+        name=mechanism_name,
+        said=said,
+    )
+
+
+def _any(_: Held) -> bool:
+    return True
+
+
+WHICH: Mapping[str, Callable[[Held], bool]] = {
+    "all": _any,
+    "agree": lambda each: each.agrees is True,
+    "disagree": lambda each: each.agrees is False,
+    "attribution changed": lambda each: each.changed,
+    "nothing attributed": lambda each: each.agrees is None,
+    "blind": lambda each: each.label.blind,
+}
+"""The labels to show, by the name of the choice."""
+
+PAGE_LINES = 100
 
 
 async def save(request: Request) -> Response:
@@ -32,9 +85,12 @@ async def save(request: Request) -> Response:
 def _saved(view: View, prefix: str, form: Form) -> Response:
     with Store(view.store) as store:
         trial = store.find_trial(prefix)
+        if why := refused(view, store, trial):
+            raise HTTPException(HTTPStatus.BAD_REQUEST, f"The label cannot be kept. {why}")
     label = _label(view, trial, form)
     with Recorder(view.store) as recorder:
         recorder.label(label)
+    view.index.put_label(label)
     onward = form.get("following", "") if form.get("onward") else ""
     # Only a page of the viewer's own: what begins with two slashes would be another site.
     address = onward if onward.startswith("/trial/") else trial_address(trial) + "#label"
@@ -43,11 +99,10 @@ def _saved(view: View, prefix: str, form: Form) -> Response:
 
 def _label(view: View, trial: str, form: Form) -> Label:
     blind = bool(form.get("blind"))
-    seen = view.index.trial(trial)
-    told: dict[str, object] = {
-        "attributed": seen.mechanism if blind else form.get("attributed") or None,
-        "method": seen.method if blind else form.get("method") or None,
-    }
+    told: dict[str, object] = {name: form.get(name) or None for name in ("attributed", "method")}
+    if blind:
+        seen = view.index.trial(trial)
+        told = {"attributed": seen.mechanism, "method": seen.method}
     match form.get("action"):
         case "withdraw":
             held: dict[str, object] = {"mechanism": None}
@@ -89,4 +144,7 @@ async def _form(request: Request) -> Form:
     return {name: values[-1] for name, values in fields.items()}
 
 
-ROUTES: tuple[Route, ...] = (Route("/trial/{trial}/label", save, methods=["POST"], name="label"),)
+ROUTES: tuple[Route, ...] = (
+    Route("/labels", labels, name="labels"),
+    Route("/trial/{trial}/label", save, methods=["POST"], name="label"),
+)
