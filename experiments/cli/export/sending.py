@@ -1,7 +1,7 @@
 """Sends spans to a collector by OTLP over HTTP."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -42,12 +42,9 @@ class Collector:
     """`endpoint` is a whole address, such as `http://127.0.0.1:6006/v1/traces`. What `headers` hold is in nothing that
     comes out. Raises InputError for an address or a header that is none."""
 
-    def __init__(
-        self, endpoint: str, headers: Mapping[str, str], *, wait: Callable[[float], None] = time.sleep
-    ) -> None:
+    def __init__(self, endpoint: str, headers: Mapping[str, str]) -> None:
         self.endpoint = endpoint
         self._blanks = [blanking(value) for value in headers.values()]
-        self._wait = wait
         content = {"content-type": "application/x-protobuf", "user-agent": "toolablate"}
         self._client = httpx2.Client(headers={**headers, **content}, timeout=REQUEST_SECONDS, follow_redirects=False)
 
@@ -77,13 +74,13 @@ class Collector:
             except httpx2.RequestError as error:
                 if not left:
                     raise self._lost(f"cannot be reached: {type(error).__name__}", "is it running?", sent) from None
-                self._wait(_pause(left))
+                time.sleep(_pause(left))
                 continue
             if response.status_code < 300:
                 return response
             if response.status_code not in _AGAIN or not left:
                 raise self._refused(response, sent)
-            self._wait(_asked(response.headers.get("retry-after", "")) or _pause(left))
+            time.sleep(_asked(response.headers.get("retry-after", "")) or _pause(left))
         raise AssertionError("the last try returns or raises")
 
     def _refused(self, response: httpx2.Response, sent: Sent) -> ToolError:

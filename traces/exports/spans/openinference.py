@@ -82,7 +82,12 @@ def _agent(exported: Exported) -> Iterator[tuple[str, Value]]:
     known = {name: value for name, value in facts.items() if value not in (None, "")}
     for name, value in known.items():
         yield f"toolablate.{name}", shown(value) if isinstance(value, str) else value
-    yield SpanAttributes.METADATA, shown(json.dumps(known, ensure_ascii=False))
+    attribution = exported.reasons.attribution
+    said = {
+        "values": {score.scorer: score.value for score in exported.scores},
+        "mechanism": None if attribution is None else attribution.mechanism,
+    }
+    yield SpanAttributes.METADATA, shown(json.dumps(known | said, ensure_ascii=False))
     yield from annotations(exported)
 
 
@@ -194,4 +199,4 @@ def _nanoseconds(when: datetime) -> int:
 
 
 def _later(begin: int, seconds: float) -> int:
-    return min(_LATEST, begin + round(seconds * 1e9))
+    return min(_LATEST, begin + round(min(seconds * 1e9, _LATEST)))
