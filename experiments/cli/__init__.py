@@ -21,6 +21,7 @@ COMMANDS = {
     "report": "Write what a store holds and what it means into a file: HTML, Markdown or LaTeX.",
     "show": "List a store's trials, or show one trace.",
     "export": "Bring a store's trials to other tools: JSONL, Parquet, datasets, spans, Inspect.",
+    "import": "Bring in what other harnesses measured: logs of Inspect and of lm-evaluation-harness.",
     "verify": "Check a store's digests, references and completeness.",
     "upgrade": "Bring a store that an older toolablate wrote up to date.",
     "replies": "Say what replies of models are recorded, and check them.",

@@ -126,8 +126,11 @@ def _named(arm: Arm, name: str) -> str:
     return name
 
 
-def shown_scorers(chosen: Sequence[tuple[str, ...]], named: str | None, earlier: Sequence[str]) -> tuple[str, ...]:
-    """Those of all logs of a store, or the one that is named alone."""
+def shown_scorers(
+    arms: Sequence[Arm], chosen: Sequence[tuple[str, ...]], named: str | None, earlier: Sequence[str]
+) -> tuple[str, ...]:
+    """Those of all logs of a store; the one that is named stands in the place of others that its logs have."""
     if named is not None:
-        return (named,)
+        others = {name for arm in arms for name in arm.scorers}
+        earlier = [name for name in earlier if name not in others]
     return tuple(dict.fromkeys([*earlier, *(name for names in chosen for name in names)]))

@@ -11,7 +11,9 @@ from toolablate.traces.terminal.plain import one_line
 
 def content_of(question: Question) -> str:
     """Digest of what is asked, whatever the question is called and however it is scored."""
-    return digest_json([question.prompt, list(question.choices), question.target.kind, question.language])
+    return digest_json(
+        [question.prompt, list(question.choices), question.target.kind, question.language, question.metadata]
+    )
 
 
 class Questions:

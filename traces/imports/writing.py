@@ -57,7 +57,7 @@ def import_logs(
     chosen = choose_scorers(arms, scorer, before.scorers)
     place_arms(arms, before.imported, before.trials)
     with Recorder(store) as recorder:
-        run = _run(arms, before, shown_scorers(chosen, scorer, before.scorers))
+        run = _run(arms, before, shown_scorers(arms, chosen, scorer, before.scorers))
         trials = list(dict.fromkeys([*before.trials, *(trial for arm in arms for trial in arm.trials())]))
         if _is_new(run, trials, arms, before):
             asked = {id(question): question for arm in arms for question in arm.questions}
