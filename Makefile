@@ -6,12 +6,13 @@
 # make bench-kernels  how long a fresh kernel takes, beside a plain ipykernel: on a quiet machine, a quarter of an hour
 # make bench-web, bench-corpus, bench-extraction  the archive, the corpus and reading pages, beside what one would use instead: some minutes each
 # make bench-store    a hundred thousand traces: how large the store is and how fast it is read; 20 minutes
+# make bench-viewer   pages of a hundred thousand trials: how soon they are there and how fast; 15 minutes
 # make bench-runner   what a trial costs, beside Inspect AI where TOOLABLATE_BENCH_INSPECT names a Python that has it
 # make docker-image   the kernel image of the Docker backend; IMAGE_OPTIONS=--offline where no registry can be reached
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint check bench-kernels bench-web bench-corpus bench-extraction bench-runner bench-store docker-image bubblewrap clean
+.PHONY: demo test lint check bench-kernels bench-web bench-corpus bench-extraction bench-runner bench-store bench-viewer docker-image bubblewrap clean
 
 demo: | bubblewrap .venv/demo.installed
 	@$(BIN)/toolablate run examples/demo/plan.toml
@@ -30,7 +31,7 @@ check: lint test
 bench-kernels: | bubblewrap .venv/dev.installed
 	@$(BIN)/python -m bench.kernels $(BENCH_OPTIONS)
 
-bench-web bench-corpus bench-extraction bench-runner bench-store: .venv/dev.installed
+bench-web bench-corpus bench-extraction bench-runner bench-store bench-viewer: .venv/dev.installed
 	@$(BIN)/python -m $(subst -,.,$@) $(BENCH_OPTIONS)
 
 docker-image: .venv/demo.installed

@@ -90,13 +90,15 @@ def _words(text: str, count: int) -> str:
     return " ".join(text.split()[:count]) or "none of these"
 
 
-def conversation(prompt: str, instructions: str, letter: str, sources: Sources, seed: str) -> list[Event]:
+def conversation(
+    prompt: str, instructions: str, letter: str, sources: Sources, seed: str, *, turns: int = TURNS
+) -> list[Event]:
     """The events of one trial, the same for the same seed: each request carries all that was said before."""
     rng = random.Random(seed)
     history = [Message(role="system", content=instructions), Message(role="user", content=prompt)]
     events: list[Event] = []
     now = 0.0
-    for _ in range(TURNS):
+    for _ in range(turns):
         call = ToolRequest(
             id=f"call_{_random_id(rng, 24)}", name="python", arguments=json.dumps({"code": sources.program(rng)})
         )

@@ -1,0 +1,84 @@
+"""python -m bench.viewer, from the project's root; `--help` names what can be chosen."""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from toolablate.traces.analysis.selection import Selection
+from toolablate.traces.viewer.index import Index
+
+from ..store.reading import load
+from ..store.sources import open_sources
+from .figure import Figure
+from .filling import LONG_TURNS, add, prepare
+from .indexing import measure_index
+from .serving import addresses, measure_pages, viewing
+
+
+def main() -> int:
+    options = _parser().parse_args()
+    sources = open_sources(options.texts)
+    with tempfile.TemporaryDirectory(prefix="bench-viewer-", dir=options.folder) as name:
+        folder = Path(name)
+        _say("writing the store")
+        kept = prepare(options.store or folder / "kept", sources, questions=options.questions, repeats=options.repeats)
+        shutil.copytree(kept.parent, folder / "copy")
+        store = folder / "copy" / kept.name
+        long_trial = add(store, sources, 1, turns=LONG_TURNS)
+        _say("making the index")
+        found = {"index": measure_index(store, folder / "index.db", sources)}
+        index = Index.open(folder / "index.db")
+        kinds = addresses(index.facets(), index.questions(Selection()).pages)
+        _say("asking for pages")
+        with viewing(store, folder / "cache") as viewer:
+            started = viewer.started
+            found["pages"] = measure_pages(viewer, kinds, long_trial)
+        size = (folder / "index.db").stat().st_size / 1e6
+    _print(found, started, size)
+    if options.json:
+        report = {what: [asdict(each) for each in figures] for what, figures in found.items()}
+        options.json.write_text(json.dumps(report | {"started": started, "index_mb": size}, indent=1) + "\n")
+    return 0
+
+
+def _print(found: dict[str, list[Figure]], started: float, size: float) -> None:
+    console = Console(width=110)
+    for what, figures in found.items():
+        table = Table(what, "p50, ms", "p95", "largest", "times", "aim", "")
+        for each in figures:
+            values = (f"{value:,.1f}" for value in (each.p50, each.p95, each.largest))
+            aim = ("", "") if each.aim is None else (f"{each.aim:,.0f}", "met" if each.met else "NOT MET")
+            table.add_row(each.what, *values, str(each.count), *aim)
+        console.print(table)
+    console.print(f"`toolablate view` has tables to show after {started:.1f} s; the index has {size:.1f} MB")
+    console.print(load())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.viewer",
+        description="A viewer of many trials: how soon it is there, how fast its pages are.",
+    )
+    add = parser.add_argument
+    add("--questions", type=int, default=5000, help="(%(default)s), each for two models under five conditions")
+    add("--repeats", type=int, default=2, help="of each (%(default)s)")
+    add("--store", type=Path, metavar="FOLDER", help="keep the store there, and use it again where it is there already")
+    add("--texts", type=Path, help="a folder with recorded outputs of models; without it texts are made up")
+    add("--folder", type=Path, help="where all else is kept meanwhile; default: the folder for temporary files")
+    add("--json", type=Path, help="write the figures to this file")
+    return parser
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,45 @@
+"""How long the index takes: the first time, and when a few trials are new."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from toolablate.experiments.viewing.trials import read_trials
+from toolablate.traces.store import Store
+from toolablate.traces.viewer.index import Index
+
+from ..store.sources import Sources
+from .figure import Figure, figure
+from .filling import MORE, add
+
+
+def measure_index(store: Path, place: Path, sources: Sources) -> list[Figure]:
+    """All of it in one process, with reading the trials from the store."""
+    index = Index.open(place)
+    with ThreadPoolExecutor(1) as pool:
+        tables = pool.submit(_until_filled, index)
+        whole = _refresh(index, store)
+    add(store, sources, MORE)
+    return [
+        figure("first refresh, until there are tables", [tables.result()]),
+        figure("first refresh, with the tools that were called", [whole]),
+        figure(f"refresh after {MORE} more trials", [_refresh(index, store)]),
+        figure("refresh with nothing new", [_refresh(index, store)]),
+    ]
+
+
+def _refresh(index: Index, path: Path) -> float:
+    began = time.perf_counter()
+    with Store(path) as store:
+        trials = read_trials(store)
+        index.refresh(
+            store, trials.observations, baseline=trials.baseline, models=trials.models, conditions=trials.conditions
+        )
+    return time.perf_counter() - began
+
+
+def _until_filled(index: Index) -> float:
+    began = time.perf_counter()
+    while not index.filled():
+        time.sleep(0.05)
+    return time.perf_counter() - began

@@ -1,0 +1,102 @@
+"""`toolablate view` as a user calls it, asked for its pages one after the other."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from toolablate.traces.analysis.selection import Selection
+from toolablate.traces.html.addresses import questions_address, trial_address
+from toolablate.traces.viewer.index import Facets
+
+from .figure import Figure, figure
+
+TIMES = 10
+AIM_MS = 1000.0
+
+
+@dataclass(slots=True)
+class Viewer:
+    """One that serves, and the seconds after which it said where."""
+
+    url: str
+    started: float
+    cookie: str = ""
+
+    def page(self, address: str) -> tuple[float, bytes]:
+        """The seconds that it took, and what came."""
+        began = time.perf_counter()
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=60)
+        try:
+            connection.request("GET", address, headers={"Cookie": self.cookie} if self.cookie else {})
+            answer = connection.getresponse()
+            body = answer.read()
+            assert answer.status in (200, 303), (answer.status, address, body[:200])
+            self.cookie = self.cookie or (answer.headers["Set-Cookie"] or "").partition(";")[0]
+            return time.perf_counter() - began, body
+        finally:
+            connection.close()
+
+
+@contextmanager
+def viewing(store: Path, cache: Path) -> Iterator[Viewer]:
+    """With an index of its own, which is made first."""
+    began = time.perf_counter()
+    command = [sys.executable, "-m", "toolablate", "view", str(store), "--no-open", "--json"]
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        try:
+            assert process.stdout is not None
+            url = json.loads(process.stdout.readline())["url"]
+            viewer = Viewer(url, time.perf_counter() - began)
+            viewer.page(f"/?{urlsplit(url).query}")
+            yield viewer
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
+def addresses(facets: Facets, pages: int) -> Mapping[str, list[str]]:
+    """Kinds of pages of the table, each with addresses."""
+    model, condition, tool = (list(each)[-1] for each in (facets.models, facets.conditions, facets.tools))
+    domain, difficulty = list(facets.domains)[-1], list(facets.difficulties)[-1]
+    one = [
+        *(Selection(models=(model,)), Selection(conditions=(condition,)), Selection(domains=(domain,))),
+        *(Selection(difficulties=(difficulty,)), Selection(endings=("wrong",)), Selection(tools=(tool,))),
+        *(Selection(flips=("right_to_wrong",)), Selection(flips=("wrong_to_right",))),
+    ]
+    texts = [Selection(text=text) for text in ("e", "energy", "ENTROPY falls", "not anywhere")]
+    several = [
+        Selection(models=(model,), conditions=(condition,), endings=("wrong",)),
+        Selection(domains=(domain,), flips=("right_to_wrong",), text="rate"),
+        Selection(conditions=(condition,), flips=("right_to_wrong",), tools=(tool,), difficulties=(difficulty,)),
+    ]
+    sorts = ("name", "difficulty", "delta", "-score", "spread", "-tokens", "cost")
+    return {
+        "first page": [questions_address(Selection())],
+        "filtered by one facet": [questions_address(each) for each in one],
+        "filtered by text": [questions_address(each) for each in texts],
+        "filtered by several": [questions_address(each) for each in several],
+        "sorted": [questions_address(Selection(), sort=sort) for sort in sorts],
+        "last page": [questions_address(Selection(), page=pages), questions_address(one[4], page=pages)],
+    }
+
+
+def measure_pages(viewer: Viewer, kinds: Mapping[str, list[str]], long_trial: str) -> list[Figure]:
+    """What each address takes the first time, when nothing of it is remembered, and after that."""
+    found = [figure("overview", [viewer.page("/")[0] for _ in range(TIMES)], AIM_MS)]
+    for what, of_kind in kinds.items():
+        first = [viewer.page(address)[0] for address in of_kind]
+        again = [viewer.page(address)[0] for _ in range(TIMES) for address in of_kind]
+        found.append(figure(f"{what}, the first time", first, AIM_MS))
+        found.append(figure(what, again, AIM_MS))
+    address = trial_address(long_trial)
+    found.append(figure("a trace of 1,000 events", [viewer.page(address)[0] for _ in range(TIMES)], AIM_MS))
+    return found
