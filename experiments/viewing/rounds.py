@@ -63,6 +63,8 @@ class Rounds:
 
     def round(self) -> bool:
         """Does the most urgent piece of work; False where nothing is to be done now."""
+        if self._trials is not None and not self._index.filled():
+            self._forget()
         for work in self._works:
             state = work.state()
             if state is not None and state != work.made_of and self._may(work):
@@ -70,6 +72,11 @@ class Rounds:
                 self._timed(work)
                 return True
         return False
+
+    def _forget(self) -> None:
+        """Someone has deleted or damaged the index, and all that was made is to be made again."""
+        for work in self._works:
+            work.made_of = None
 
     def _may(self, work: _Work) -> bool:
         # Where nobody runs anything there is no more to come, and nobody to be held up.
@@ -100,7 +107,7 @@ class Rounds:
         """Also changes now and then while recorders live, and where the files' times cannot tell."""
         stamp, now = stamp_of(self._scope.store), self._clock()
         living = int(now / _LIVING_SECONDS) if self._living else 0
-        return stamp.files, None if stamp.settled else now, living, self._index.filled()
+        return stamp.files, None if stamp.settled else now, living
 
     def _fill_tables(self) -> None:
         scope = self._scope
