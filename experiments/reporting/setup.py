@@ -81,9 +81,11 @@ def _facts(runs: Sequence[Run], called: Sequence[Trial], trials: Trials) -> Iter
 def _described(record: Model | Condition) -> tuple[str, str]:
     """Its name, and what of it is not as by default."""
     content = record.model_dump(mode="json", exclude_defaults=True, exclude=_UNTOLD)
-    if not isinstance(record, Condition):
-        content = {"provider": record.provider, **content}
-    said = (f"{name.replace('_', ' ')}: {_text(value)}" for name, value in content.items())
+    # A prompt is the longest of all, and may be cut.
+    content["prompt"] = content.pop("prompt", None)
+    said = (
+        f"{name.replace('_', ' ')}: {_text(value)}" for name, value in content.items() if name not in _UNTOLD and value
+    )
     return record.name, "; ".join(said) or "nothing but the question"
 
 

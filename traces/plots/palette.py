@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from toolablate.traces.analysis.selection import Ending
 from toolablate.traces.plots.bars import GAIN, GREY, LOSS, TOTAL
 
-INK, LINE, PAPER = "#000000", "#DDDDDD", "#FFFFFF"
+INK, LINE, PAPER = "#1B1F24", "#DDDDDD", "#FFFFFF"
+"""Ink is no black: an SVG leaves out what is black by default, and a page could not give it a colour of its own."""
 
 ENDINGS: Mapping[Ending, str] = {
     "correct": GAIN,
@@ -24,6 +25,7 @@ VARIABLES: Mapping[str, str] = {
     GREY.lower(): "--quiet",
     TOTAL.lower(): "--total",
     INK.lower(): "--ink",
+    "#000000": "--ink",
     ENDINGS["partial"].lower(): "--partial",
     ENDINGS["failed"].lower(): "--failed",
     LINE.lower(): "--line",

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import groupby
 
 from markupsafe import Markup
 
@@ -16,7 +17,7 @@ from toolablate.traces.html.side_by_side import SideBySide, side_by_side
 from toolablate.traces.plots import Printed, as_svg, draw_belief, printed
 from toolablate.traces.report.notes import how_to_read, notes_of, simulated_note
 from toolablate.traces.report.records import Beside, Report, Told
-from toolablate.traces.report.tables import small_note, tables
+from toolablate.traces.report.tables import Table, small_note, tables
 from toolablate.traces.terminal.attribution.sentences import right_answer, summed, why, without_tools
 
 PACKAGE = "toolablate.traces.report"
@@ -55,7 +56,7 @@ def as_html(report: Report) -> str:
     return page.render(
         report=report,
         style=Markup("\n".join(_styles())),  # noqa: S704 - files of ours
-        tables=list(tables(report.findings, report.endings)),
+        sections=[(name, list(own)) for name, own in groupby(tables(report.findings, report.endings), key=_section)],
         small_note=small_note,
         figure=lambda name: _figure(figures.pop(name, None)),
         simulated=simulated_note(report.findings),
@@ -64,6 +65,10 @@ def as_html(report: Report) -> str:
         traces=[_rendered(each) for each in _traces(report.traces)],
         pairs=[_rendered_pair(each) for each in _pairs(report.beside)],
     )
+
+
+def _section(table: Table) -> str:
+    return table.section
 
 
 def _styles() -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from toolablate.traces.report.notes import simulated_note
 from toolablate.traces.report.records import Report
-from toolablate.traces.report.tables import Table, small_note, tables
+from toolablate.traces.report.tables import Table, caption, small_note, tables
 from toolablate.traces.terminal.plain import one_line
 
 CELL_CHARS = 200
@@ -66,8 +66,9 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _table(table: Table, note: str) -> Iterator[str]:
+    yield r"\begingroup\footnotesize\setlength{\tabcolsep}{3pt}"
     yield rf"\begin{{longtable}}{{{''.join('r' if column.figures else 'l' for column in table.columns)}}}"
-    said = " ".join(each for each in (f"{table.title}.", note, small_note(table)) if each)
+    said = " ".join(each for each in (f"{caption(table)}.", note, small_note(table)) if each)
     yield rf"\caption{{{escaped_long(said)}}}\label{{tab:{table.name}}}\\"
     yield r"\toprule"
     yield _row(column.title for column in table.columns)
@@ -77,6 +78,7 @@ def _table(table: Table, note: str) -> Iterator[str]:
         yield _row(row)
     yield r"\bottomrule"
     yield r"\end{longtable}"
+    yield r"\endgroup"
 
 
 def escaped_long(text: str) -> str:

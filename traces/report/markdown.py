@@ -3,14 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from toolablate.traces.plots import Plate
 from toolablate.traces.report.notes import how_to_read, notes_of, simulated_note
 from toolablate.traces.report.records import Report
-from toolablate.traces.report.tables import Table, small_note, tables
+from toolablate.traces.report.tables import Table, caption, small_note, tables
 from toolablate.traces.terminal.plain import one_line
 
-CELL_CHARS = 200
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-!|<>~&$@:^])")
+CELL_CHARS = 600
+_SPECIAL = re.compile(r"[\\`*_{}\[\]()#!|<>~&$@]|:(?=//|[\w+-]+:)|(?<=www)\.")
 
 
 def as_markdown(report: Report, figures: Mapping[str, str] | None = None) -> str:
@@ -21,11 +20,7 @@ def as_markdown(report: Report, figures: Mapping[str, str] | None = None) -> str
 
 def escaped(text: str) -> str:
     """On one line, and nothing but text."""
-    return _SPECIAL.sub(r"\\\1", one_line(text, max_chars=CELL_CHARS))
-
-
-def figures_of(plates: Mapping[str, Plate], folder: str) -> Mapping[str, str]:
-    return {name: f"{folder}/{name}.svg" for name in plates}
+    return _SPECIAL.sub(lambda found: f"\\{found[0]}", one_line(text, max_chars=CELL_CHARS))
 
 
 def _lines(report: Report, figures: Mapping[str, str]) -> Iterator[str]:
@@ -36,25 +31,25 @@ def _lines(report: Report, figures: Mapping[str, str]) -> Iterator[str]:
         yield ""
     for name, value in report.setup.facts:
         yield f"- {escaped(name)}: {escaped(value)}"
-    for title, described in (("Models", report.setup.models), ("Conditions", report.setup.conditions)):
-        if described:
-            yield from ("", f"## {title}", "")
-            yield from (f"- **{escaped(name)}**: {escaped(value)}" for name, value in described)
     shown: set[str] = set()
     for table in tables(report.findings, report.endings):
         yield from _table(table)
         if table.figure in figures and table.figure not in shown:
             shown.add(table.figure)
-            yield from ("", f"![{escaped(table.title)}]({figures[table.figure]})")
+            yield from ("", f"![{escaped(table.section)}]({figures[table.figure]})")
     yield from ("", "## How to read this", "")
     yield from (f"- {escaped(each)}" for each in how_to_read(report.findings))
     if notes := tuple(notes_of(report.findings)):
         yield from ("", "## Notes", "")
         yield from (f"- {escaped(each)}" for each in notes)
+    for title, described in (("Models", report.setup.models), ("Conditions", report.setup.conditions)):
+        if described:
+            yield from ("", f"## {title}", "")
+            yield from (f"- **{escaped(name)}**: {escaped(value)}" for name, value in described)
 
 
 def _table(table: Table) -> Iterator[str]:
-    yield from ("", f"## {escaped(table.title)}", "")
+    yield from ("", f"## {escaped(caption(table))}", "")
     yield _row(escaped(column.title) for column in table.columns)
     yield _row("---:" if column.figures else "---" for column in table.columns)
     for row in table.rows:

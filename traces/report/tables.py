@@ -27,10 +27,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells are foreign text, not escaped. `name` is fit for an anchor; `figure` is the name of a plate that shows the
-    same, "" for none. `notes` say how to read it."""
+    """Cells are foreign text, not escaped. `name` is fit for an anchor; `section` is the heading of all that stand
+    under it, `title` that of this one, "" where it is alone; `figure` is the name of a plate that shows the same, "" for
+    none. `notes` say how to read it."""
 
     name: str
+    section: str
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -50,6 +52,10 @@ def tables(findings: Findings, endings: Sequence[Ended] = ()) -> Iterator[Table]
         _domains(findings.by_domain),
     )
     return (table for table in found if table.rows)
+
+
+def caption(table: Table) -> str:
+    return f"{table.section}: {table.title}" if table.title else table.section
 
 
 def small_note(table: Table) -> str:
@@ -79,6 +85,7 @@ def _scores(findings: Findings) -> Table:
     return Table(
         "scores",
         "Scores",
+        "",
         _columns("Model", "Condition", figures=("Questions", "Score, %", "95 % interval")),
         tuple(_score(arm, findings) for arm in findings.arms),
         ("Each score is over the questions that are scored there; of another row these may be others.",),
@@ -98,6 +105,7 @@ def _effects(rows: Sequence[Comparison]) -> Table:
     return Table(
         "effects",
         "Effects against the baseline",
+        "",
         _columns("Model", "Condition", figures=figures),
         tuple((row.model, row.condition, *_effect(row)) for row in rows),
         (*footnotes_of(rows), "Detectable: the difference in points that so many questions show four times in five."),
@@ -135,6 +143,7 @@ def _flips(matrices: Sequence[FlipMatrix], floors: Sequence[Floor]) -> Table:
     return Table(
         "flips",
         "Flips",
+        "",
         _columns("Model", "Condition", figures=(*figures, "One run: right to wrong", "wrong to right", "by chance")),
         tuple(rows),
         (
@@ -154,6 +163,7 @@ def _outcomes(endings: Sequence[Ended]) -> Table:
     return Table(
         "outcomes",
         "How trials ended",
+        "",
         _columns("Model", "Condition", figures=("Trials", *(ending.capitalize() for ending in ENDINGS))),
         tuple(
             (
@@ -175,7 +185,8 @@ def _mechanisms(findings: Findings) -> Iterator[Table]:
         total = numbers.signed(effect.points), _interval(effect.ci95, small=effect.small)
         yield Table(
             f"why-{number}",
-            f"Why: {_model(ledger.model, findings)}, {ledger.condition}",
+            "Why",
+            f"{_model(ledger.model, findings)}, {ledger.condition}",
             (
                 Column("Mechanism", figures=False),
                 *map(Column, ("Points", "95 % interval", "p Holm")),
@@ -206,7 +217,8 @@ def _ladders(findings: Findings) -> Iterator[Table]:
     for number, each in enumerate(findings.waterfalls, start=1):
         yield Table(
             f"ladder-{number}",
-            f"Ladder: {_model(each.model, findings)}, {each.ladder}",
+            "Ladders",
+            f"{_model(each.model, findings)}, {each.ladder}",
             _columns("Factor", "From", "To", figures=("n", "Points", "95 % interval", "p Holm")),
             tuple(
                 (
@@ -235,6 +247,7 @@ def _domains(rows: Sequence[Comparison]) -> Table:
     return Table(
         "domains",
         "Within domains",
+        "",
         _columns("Model", "Domain", "Condition", figures=figures),
         tuple(
             (
