@@ -36,7 +36,8 @@ for (const [button, by] of [[next, 1], [previous, -1]]) {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches?.("input, select, textarea")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
+  if (event.target.matches?.("input, select, textarea") || document.querySelector("dialog[open]")) return;
   const act = {
     f: first && (() => to(target(first))),
     a: parting && (() => to(target(parting))),

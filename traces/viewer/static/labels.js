@@ -29,11 +29,15 @@ function begin(form) {
   form.addEventListener("change", fit);
   remember(form.querySelector("[data-onward]"));
 
-  document.addEventListener("keydown", (event) => {
+  // Before the page's own keys, of which some choose a mechanism while the choice is open.
+  document.addEventListener("keydown", handle, { capture: true });
+
+  function handle(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (document.querySelector("dialog[open]")) return;
     const writing = event.target.matches?.("textarea, select, input:not([type=radio], [type=checkbox])");
     if (act(event.key, writing, event)) event.preventDefault();
-  });
+  }
 
   function act(key, writing, event) {
     const inside = form.contains(event.target);

@@ -1,0 +1,154 @@
+"""Two trials side by side in a real browser, beside what the store says."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import Page
+from tests.browser.conftest import Browse, LookAt
+from tests.browser.serving import Site
+
+from toolablate.traces.store import Observation, Store
+
+
+def _trials(site: Site) -> list[Observation]:
+    with Store(site.view.store) as store:
+        return store.observations()
+
+
+def _flipped(site: Site) -> tuple[Observation, Observation]:
+    """A trial without tools and one with python, of the same question, that ended otherwise."""
+    trials = _trials(site)
+    by = {(each.model, each.question, each.condition, each.repeat): each for each in trials}
+    for each in trials:
+        bare = by[each.model, each.question, "none", each.repeat]
+        if each.condition == "python" and each.verdict != bare.verdict and bare.verdict == "correct":
+            return bare, each
+    raise AssertionError("no flip in the store of the tests")
+
+
+@pytest.fixture
+def flipped(site: Site) -> tuple[Observation, Observation]:
+    return _flipped(site)
+
+
+def _get(site: Site, path: str) -> httpx.Response:
+    return httpx.get(site.base + path, headers={"Cookie": site.cookie})
+
+
+def test_a_trial_alone_is_set_beside_its_baseline(site: Site, flipped: tuple[Observation, Observation]) -> None:
+    bare, tool = flipped
+    assert _get(site, f"/diff/{tool.trial[:12]}").headers["location"] == f"/diff/{bare.trial}/{tool.trial}"
+    there = _get(site, f"/diff/{bare.trial}")
+    assert there.status_code == 303
+    left, right = there.headers["location"].split("/")[-2:]
+    assert left == bare.trial
+    other = next(each for each in _trials(site) if each.trial == right)
+    assert (other.question, other.model, other.verdict) == (bare.question, bare.model, "wrong")
+
+
+def test_answers_and_verdicts_are_those_of_the_store(
+    site: Site, browse: Browse, flipped: tuple[Observation, Observation]
+) -> None:
+    page = browse(site, f"/diff/{flipped[0].trial}/{flipped[1].trial}")
+    with Store(site.view.store) as store:
+        for which, each in zip(("left", "right"), flipped, strict=True):
+            side = page.locator(f".diff-top-side.{which}")
+            assert side.locator(".badge.correct, .badge.wrong").inner_text() == (
+                "right" if each.verdict == "correct" else "wrong"
+            )
+            assert side.locator(".diff-top-answer").inner_text() == ", ".join(store.scores(each.trial)[0].extracted)
+            assert each.condition in side.inner_text()
+    settings = page.locator(".diff-settings tbody th").all_inner_texts()
+    assert settings[0] == "condition"
+    assert "tools" in settings
+    assert "model" not in settings
+
+
+def _row(page: Page) -> str:
+    return str(page.evaluate("document.activeElement.id"))
+
+
+def test_keys_jump_between_differences_and_swap(
+    site: Site, browse: Browse, flipped: tuple[Observation, Observation]
+) -> None:
+    page = browse(site, f"/diff/{flipped[0].trial}/{flipped[1].trial}")
+    rows = [row.get_attribute("id") for row in page.locator("[data-difference]").all()]
+    assert len(rows) >= 2
+    page.keyboard.press("f")
+    assert _row(page) == rows[0]
+    assert page.locator(f"#{rows[0]} [data-divergence]").count() == 1
+    page.keyboard.press("n")
+    assert _row(page) == rows[1]
+    page.keyboard.press("p")
+    assert _row(page) == rows[0]
+    page.keyboard.press("a")
+    assert "Answers part" in page.locator(f"#{_row(page)}").inner_text()
+    page.keyboard.press("s")
+    page.wait_for_url(f"**/diff/{flipped[1].trial}/{flipped[0].trial}")
+
+
+def test_another_trial_is_chosen(site: Site, browse: Browse, flipped: tuple[Observation, Observation]) -> None:
+    bare, tool = flipped
+    page = browse(site, f"/diff/{bare.trial}/{tool.trial}")
+    other = next(
+        each for each in _trials(site) if (each.question, each.model, each.condition) == (*_of(tool), "search")
+    )
+    page.select_option("select[name=right]", other.trial)
+    page.wait_for_url(f"**/diff/{bare.trial}/{other.trial}")
+    offered = page.locator("select[name=right] option").count()
+    assert offered == sum(each.question == bare.question for each in _trials(site))
+
+
+def _of(each: Observation) -> tuple[str, str]:
+    return each.question, each.model
+
+
+def test_a_trial_beside_itself_is_folded_and_without_divergence(
+    site: Site, browse: Browse, flipped: tuple[Observation, Observation]
+) -> None:
+    page = browse(site, f"/diff/{flipped[1].trial}/{flipped[1].trial}")
+    assert page.locator("[data-difference]").count() == 0
+    assert "says and does the same on both sides" in page.locator("main").inner_text()
+    assert page.locator(".diff-equal:not([open]) summary").all_inner_texts()
+
+
+def test_it_is_read_without_scripts(site: Site, browse: Browse, flipped: tuple[Observation, Observation]) -> None:
+    page = browse(site, f"/diff/{flipped[0].trial}/{flipped[1].trial}", scripts=False)
+    page.locator("[data-first]").click()
+    assert page.url.endswith("#row-1")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url(f"**/diff/{flipped[0].trial}/{flipped[1].trial}")
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_and_looks_as_it_should(
+    site: Site, browse: Browse, look_at: LookAt, flipped: tuple[Observation, Observation], width: int, scheme: str
+) -> None:
+    page = browse(site, f"/diff/{flipped[0].trial}/{flipped[1].trial}", width=width, scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    look_at(page, f"diff-{width}-{scheme}")
+
+
+def test_different_questions_and_no_trial_are_refused(site: Site, flipped: tuple[Observation, Observation]) -> None:
+    bare = flipped[0]
+    other = next(each for each in _trials(site) if each.question != bare.question)
+    refused = _get(site, f"/diff/{bare.trial}/{other.trial}")
+    assert refused.status_code == 400
+    assert "different questions" in refused.text
+    assert _get(site, f"/diff/{bare.trial}/zz").status_code == 404
+    assert _get(site, "/diff?left=&right=").status_code == 400
+    assert _get(site, "/diff?left=//evil.example&right=a").headers["location"] == "/diff/%2F%2Fevil.example/a"
+
+
+def test_where_attributions_are_hidden_none_is_shown(serve: Callable[..., Site], tmp_path: Path) -> None:
+    own = serve(blind=True)
+    for tool in [each for each in _trials(own) if each.condition == "python"]:
+        assert (
+            "belief falls here"
+            not in httpx.get(
+                f"{own.base}/diff/{tool.trial}", headers={"Cookie": own.cookie}, follow_redirects=True
+            ).text
+        )
