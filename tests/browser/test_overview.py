@@ -1,10 +1,122 @@
-"""The first page in a real browser."""
+"""The first page in a real browser: its numbers are those of `compare`, and each leads to what it counts."""
 
+import json
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import Site
+from tests.browser.wire import get
+from tests.experiments.test_attribute import said
+
+from toolablate.experiments.viewing.findings import read_findings
+from toolablate.traces.analysis.selection import Selection
+
+
+@pytest.fixture
+def compared(site: Site) -> dict[tuple[str, str], dict[str, object]]:
+    rows = json.loads(said("compare", site.view.store, "--json"))["comparisons"]
+    return {(row["model"], row["condition"]): row for row in rows}
+
+
+def results(page: Page) -> dict[tuple[str, str], dict[str, Locator]]:
+    """The cells of the table of scores, by model and condition, and by what stands above them."""
+    table = page.locator("table.results")
+    heads = [" ".join(each.split()) for each in table.locator("thead th").all_inner_texts()]
+    found, model = {}, ""
+    for row in table.locator("tbody tr").all():
+        cells = row.locator("th, td").all()
+        if len(cells) == 1:
+            model = cells[0].locator("bdi").inner_text()
+        else:
+            condition = cells[0].locator("bdi").inner_text()
+            found[model, condition] = dict(zip(heads, cells, strict=True))
+    return found
+
+
+def number(cell: Locator) -> float:
+    return float(cell.inner_text().replace("−", "-").replace("+", ""))
+
+
+def test_its_numbers_are_those_of_compare(
+    site: Site, browse: Browse, compared: dict[tuple[str, str], dict[str, float]]
+) -> None:
+    shown = results(browse(site))
+    assert len(shown) == 6
+    for name, row in compared.items():
+        cells = shown[name]
+        assert number(cells["Score, %"]) == pytest.approx(row["score"], abs=0.051)
+        assert number(cells["Effect, points"]) == pytest.approx(row["delta_points"], abs=0.051)
+        assert number(cells["p Holm"]) == pytest.approx(row["p_holm"], abs=0.0001)
+        assert number(cells["R→W"]) == row["right_to_wrong"]
+        assert number(cells["W→R"]) == row["wrong_to_right"]
+        assert number(cells["noise"]) == pytest.approx(row["noise_flips"], abs=0.051)
+        assert number(cells["Trials"]) == row["trials"]
+        between = [float(each) for each in cells["between runs"].inner_text().split("/")]
+        assert between == pytest.approx([row["flips_right_to_wrong"], row["flips_wrong_to_right"]], abs=0.051)
+
+
+def test_a_number_leads_to_the_questions_that_it_counts(site: Site, browse: Browse) -> None:
+    page = browse(site)
+    counted = 0
+    for cells in results(page).values():
+        for head, cell in cells.items():
+            if head in ("R→W", "W→R", "failed", "budget", "unparsed", "unscored") and cell.locator("a").count():
+                reply = get(site, cell.locator("a").get_attribute("href") or "")
+                counted += 1
+                if head in ("R→W", "W→R"):
+                    assert f">{cell.inner_text().strip()} selected<" in reply.text
+    assert counted >= 1
+
+
+def test_every_link_of_it_leads_somewhere(site: Site, browse: Browse) -> None:
+    page = browse(site)
+    page.locator("svg.plot").first.wait_for()
+    links = {each.get_attribute("href") for each in page.locator("main a[href], main a").all()} - {None}
+    assert len(links) > 15
+    for link in links:
+        assert get(site, str(link)).status == 200, link
+
+
+def test_figures_stand_in_it_and_lead_on(site: Site, browse: Browse) -> None:
+    page = browse(site)
+    expect(page.locator("#figure-scores svg.plot")).to_be_visible()
+    expect(page.locator("#figure-matrices svg.plot")).to_be_visible()
+    identities = page.evaluate("[...document.querySelectorAll('[id]')].map(each => each.id)")
+    assert len(identities) == len(set(identities))
+    page.locator("#figure-scores svg a").first.click()
+    page.wait_for_url("**/questions?**")
+    assert page.locator(".chip").count() == 2
+
+
+def test_it_says_that_models_are_simulated(site: Site, browse: Browse) -> None:
+    banner = browse(site).locator("main .banner").inner_text()
+    assert "simulated-credulous, simulated-steady imitate a model" in banner
+
+
+def test_what_is_not_known_yet_comes_by_itself(serve: Callable[..., Site], browse: Browse) -> None:
+    served = serve(why=False)
+    page = browse(served)
+    expect(page.get_by_text("The mechanisms behind the effects are being computed")).to_be_visible()
+    page.locator("summary", has_text="How to read these figures").click()
+    served.view.index.put_findings(read_findings(served.view.store))
+    expect(page.get_by_role("heading", name="What tools did to scores")).to_have_count(2)
+    expect(page.get_by_text("being computed")).to_have_count(0)
+    assert page.locator("details.reading").first.get_attribute("open") is not None
+    expect(page.locator("#said")).to_have_text("The figures are up to date.")
+
+
+def test_without_scripts_it_can_be_read(site: Site, browse: Browse) -> None:
+    page = browse(site, scripts=False)
+    assert page.locator("table.results tbody tr").count() == 8
+    assert site.view.index.questions(Selection()).total == 8
+    assert page.locator("main dd").first.inner_text() == "8"
 
 
 def test_it_looks_as_it_should(site: Site, browse: Browse, look_at: LookAt) -> None:
     for width in (1280, 400):
         for scheme in ("light", "dark"):
-            look_at(browse(site, width=width, scheme=scheme), f"overview-{width}-{scheme}")
+            page = browse(site, width=width, scheme=scheme)
+            page.locator("svg.plot").first.wait_for()
+            look_at(page, f"overview-{width}-{scheme}")

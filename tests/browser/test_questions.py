@@ -1,10 +1,174 @@
-"""The table of questions in a real browser."""
+"""The table of questions in a real browser: what it shows is what the store says."""
 
+from collections import defaultdict
+
+import pytest
+from playwright.sync_api import Page, expect
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import Site
+from tests.browser.wire import get
+
+from toolablate.traces.analysis.selection import Selection
+from toolablate.traces.store import Observation, Store
+
+
+@pytest.fixture
+def observed(site: Site) -> list[Observation]:
+    with Store(site.view.store) as store:
+        return store.observations()
+
+
+def names(page: Page) -> list[str]:
+    return page.locator("table.questions tbody th a").all_inner_texts()
+
+
+def marks(page: Page) -> dict[str, str]:
+    """Of each trial that the table shows, by the id in its link, how it ended."""
+    return {
+        (each.get_attribute("href") or "").partition("?")[0].removeprefix("/trial/"): (
+            each.get_attribute("class") or ""
+        ).split()[-1]
+        for each in page.locator("table.questions a.mark").all()
+    }
+
+
+def test_every_trial_is_one_sign_that_says_how_it_ended(
+    site: Site, browse: Browse, observed: list[Observation]
+) -> None:
+    shown = marks(browse(site, "/questions"))
+    assert shown == {seen.trial: site.view.index.trial(seen.trial).ending for seen in observed}
+    assert {seen.trial for seen in observed if seen.value == 1} == {
+        trial for trial, how in shown.items() if how == "correct"
+    }
+
+
+def test_a_sign_says_what_it_stands_for_without_its_colour(site: Site, browse: Browse) -> None:
+    page = browse(site, "/questions")
+    wrong = page.locator("a.mark.wrong").first
+    name = wrong.get_attribute("title") or ""
+    assert "wrong" in name
+    assert "repeat" in name
+    expect(page.get_by_role("link", name=name, exact=True)).to_have_count(1)
+    signs = {
+        how: page.locator(f".legend .mark.{how}").evaluate("each => getComputedStyle(each, '::before').content")
+        for how in ("correct", "partial", "wrong", "unparsed", "unscored", "budget", "failed")
+    }
+    assert len(set(signs.values())) == 7
+
+
+def test_flips_are_marked_and_lead_to_both_sides(site: Site, browse: Browse) -> None:
+    page = browse(site, "/questions")
+    found = site.view.index.questions(Selection(), size=100)
+    flips = sum(g.flip in ("right_to_wrong", "wrong_to_right") for row in found.rows for g in row.glances)
+    assert page.locator("td.glance.flipped").count() == page.locator("a.turn").count() == flips > 0
+    link = page.locator("a.turn.right_to_wrong").first.get_attribute("href") or ""
+    _, _, left, right = link.split("/")
+    index = site.view.index
+    assert index.trial(left).ending == "correct"
+    assert index.trial(right).ending != "correct"
+    assert index.trial(left).question == index.trial(right).question
+
+
+def test_it_is_filtered_by_hand(site: Site, browse: Browse, observed: list[Observation]) -> None:
+    page = browse(site, "/questions")
+    page.locator("summary", has_text="Model").click()
+    page.get_by_role("checkbox", name="simulated-credulous").check()
+    page.locator("summary", has_text="Condition").click()
+    expect(page.locator("details.facet[open]")).to_have_count(1)
+    page.get_by_role("checkbox", name="python").check()
+    page.locator("summary", has_text="Outcome").click()
+    page.locator("input[value=wrong]").check()
+    page.locator("details.facet[open] button").click()
+    page.wait_for_url("**/questions?**")
+    expected = {
+        seen.question
+        for seen in observed
+        if seen.model == "simulated-credulous" and seen.condition == "python" and seen.value == 0
+    }
+    assert set(names(page)) == expected
+    assert page.locator("thead .condition").all_inner_texts() == ["none", "python"]
+    assert page.locator(".chip").count() == 3
+    page.get_by_label("Remove Outcome wrong").click()
+    page.wait_for_url(lambda address: "ending" not in address)
+    assert len(names(page)) == 8
+    page.get_by_role("link", name="Reset").click()
+    assert page.locator(".chip").count() == 0
+
+
+def test_it_is_filtered_without_scripts(site: Site, browse: Browse) -> None:
+    page = browse(site, "/questions", scripts=False)
+    page.locator("summary", has_text="Flip").click()
+    page.get_by_role("checkbox", name="right → wrong").check()
+    page.locator("details.facet[open] button").click()
+    expected = site.view.index.questions(Selection(flips=("right_to_wrong",)))
+    assert names(page) == [row.name for row in expected.rows]
+
+
+def test_texts_are_found_in_questions_and_answers(site: Site, browse: Browse) -> None:
+    page = browse(site, "/questions")
+    page.get_by_role("searchbox").fill("gcd(")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**text=gcd%28**")
+    assert names(page) == ["math-gcd-powers"]
+
+
+def test_heads_sort_and_say_so(site: Site, browse: Browse) -> None:
+    page = browse(site, "/questions")
+    assert page.locator("[aria-sort]").count() == 0
+    page.get_by_role("columnheader", name="Question").get_by_role("link").click()
+    assert names(page) == sorted(names(page))
+    assert page.get_by_role("columnheader", name="Question").get_attribute("aria-sort") == "ascending"
+    page.get_by_role("columnheader", name="Question").get_by_role("link").click()
+    assert names(page) == sorted(names(page), reverse=True)
+    page.get_by_role("columnheader", name="Score").get_by_role("link").click()
+    scores = [float(each) for each in page.locator("tbody tr td:nth-last-child(2)").all_inner_texts()]
+    assert scores == sorted(scores)
+    assert page.get_by_role("combobox", name="Sort").input_value() == "score"
+
+
+def test_scores_of_rows_are_means_of_their_trials(site: Site, browse: Browse, observed: list[Observation]) -> None:
+    page = browse(site, "/questions")
+    values = defaultdict(list)
+    for seen in observed:
+        if seen.value is not None:
+            values[seen.question].append(seen.value)
+    for row in page.locator("table.questions tbody tr").all():
+        found = values[row.locator("th a").inner_text()]
+        assert row.locator("td").nth(-2).inner_text() == f"{100 * sum(found) / len(found):.0f}"
+
+
+def test_where_nothing_fits_it_says_what_to_loosen(site: Site, browse: Browse) -> None:
+    page = browse(site, "/questions?ending=failed&condition=none")
+    assert "No question fits all of these." in page.locator(".empty").inner_text()
+    page.get_by_role("link", name="without Outcome “failed”").click()
+    assert len(names(page)) == 8
+    assert page.locator(".chip").count() == 1
+
+
+def test_one_question_is_shown_whole(site: Site, browse: Browse, look_at: LookAt) -> None:
+    page = browse(site, "/questions")
+    page.get_by_role("link", name="math-borwein").click()
+    row = site.view.index.question(page.url.rpartition("/")[2])
+    with Store(site.view.store) as store:
+        question = store.question(row.question)
+    assert page.get_by_role("heading", level=1).inner_text() == "math-borwein"
+    assert page.locator(".prompt").first.inner_text().split() == question.prompt.split()
+    assert page.locator("ol.choices li").count() == len(question.choices)
+    expect(page.locator("details.right p")).to_be_hidden()
+    page.locator("summary", has_text="Right answer").click()
+    assert page.locator("details.right p").inner_text() == ", ".join(getattr(question.target, "letters", ()))
+    assert page.locator("table.trials tbody tr").count() == 12
+    for link in page.locator("main a[href]").all():
+        assert get(site, link.get_attribute("href") or "").status == 200
+    look_at(page, "question-1280")
+    page.set_viewport_size({"width": 400, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
 def test_it_looks_as_it_should(site: Site, browse: Browse, look_at: LookAt) -> None:
     for width in (1280, 400):
         for scheme in ("light", "dark"):
             look_at(browse(site, "/questions", width=width, scheme=scheme), f"questions-{width}-{scheme}")
+    page = browse(site, "/questions?ending=wrong")
+    page.locator("summary", has_text="Flip").click()
+    look_at(page, "questions-filter")

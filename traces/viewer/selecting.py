@@ -10,6 +10,7 @@ from starlette.exceptions import HTTPException
 from toolablate.traces.analysis.selection import Ending, Selection, Turn
 from toolablate.traces.html.addresses import PARAMETERS, questions_address
 from toolablate.traces.plots.text import plain
+from toolablate.traces.records import Mechanism
 from toolablate.traces.viewer.index import Facets, Sort
 
 LONGEST_TEXT = 1_000
@@ -48,7 +49,9 @@ def asked(query: QueryParams, facets: Facets) -> Asked:
 
 
 def values_of(facets: Facets, known: str) -> Collection[str]:
-    """That a field of a Selection can have. Endings and turns are known whether or not a trial has them."""
+    """That a field of a Selection can have. Endings, turns and mechanisms are known whether or not a trial has them."""
+    if known in ("mechanisms", "labels"):
+        return tuple(get_args(Mechanism))
     if known == "endings":
         return tuple(get_args(Ending))
     if known == "flips":
