@@ -1,9 +1,13 @@
 """A store in which everything that is foreign tries to be more than text."""
 
+import asyncio
 import base64
 import struct
 import zlib
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, TypeVar
 
 from tests.traces.samples import ENVIRONMENT, WHEN, run, score
 
@@ -31,6 +35,8 @@ from toolablate.traces.records import (
     Usage,
 )
 from toolablate.traces.store import Recorder
+
+R = TypeVar("R")
 
 SCRIPT = (
     "<script>window.ran=1</script><img src=x onerror='window.ran=1'>\"'><svg onload=window.ran=1>"
@@ -155,3 +161,9 @@ async def hostile(path: Path) -> str:
             )
             await recorder.score([read])
     return planned[1].id
+
+
+def done(work: Coroutine[Any, Any, R]) -> R:
+    """What is to be awaited, in a thread of its own: in a test's, Playwright has a loop that runs."""
+    with ThreadPoolExecutor(1) as other:
+        return other.submit(asyncio.run, work).result()

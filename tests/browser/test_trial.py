@@ -1,0 +1,262 @@
+"""The page of one trial in a real browser, against what the store says."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+from tests.browser.conftest import Browse, LookAt
+from tests.browser.hostile import done
+from tests.browser.serving import Site, indexed, serving, viewing
+from tests.experiments.test_attribute import toolablate
+from tests.traces.samples import attempt, plan, score
+
+from toolablate.experiments.attribution_view import read_explanation
+from toolablate.traces.analysis.attribution.explanation import Explanation
+from toolablate.traces.store import Recorder, Store
+
+PLAN = """
+baseline = "none"
+conditions = ["none", "python", "search"]
+repeats = 2
+[questions]
+file = "builtin"
+limit = 3
+[search]
+provider = "corpus"
+corpus = "builtin"
+[[models]]
+provider = "simulated"
+playbook = "builtin"
+name = "credulous"
+seed = 2
+ability = 0.85
+confidence = 3.0
+literalness = 0.7
+trust = 4.0
+"""
+
+
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store whose wrong trials with tools were replayed."""
+    folder = tmp_path_factory.mktemp("replayed")
+    (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
+    for arguments in (
+        ("run", "plan.toml", "--store", "r.sqlite"),
+        ("attribute", "r.sqlite", "--replay", "--samples", "4"),
+    ):
+        told = toolablate(folder, *arguments)
+        assert told.returncode == 0, told.stdout + told.stderr
+    return folder / "r.sqlite"
+
+
+@pytest.fixture(scope="module")
+def replays(replayed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    index = indexed(replayed, tmp_path_factory.mktemp("replays") / "index.sqlite")
+    with serving(viewing(replayed, index)) as served:
+        yield served
+
+
+def _wrong(store: Path) -> tuple[str, Explanation]:
+    """A trial that replays say something of, with evidence."""
+    with Store(store) as opened:
+        trials = [each.trial for each in opened.observations() if each.verdict == "wrong" and each.condition != "none"]
+    for trial in trials:
+        found = read_explanation(store, trial)
+        if isinstance(found, Explanation) and found.explained.attribution and found.explained.attribution.evidence:
+            return trial, found
+    pytest.fail("no wrong trial of the store has evidence")
+
+
+def _here(page: Page) -> str:
+    return page.evaluate("document.querySelector('.event.is-here')?.id ?? ''")  # type: ignore[no-any-return]
+
+
+def test_a_page_says_what_the_store_says(replays: Site, browse: Browse) -> None:
+    trial, told = _wrong(replays.view.store)
+    page = browse(replays, f"/trial/{trial}")
+    with Store(replays.view.store) as store:
+        trace, (scored,) = store.trace(trial), store.scores(trial)
+        question = store.question(trace.trial.question)
+    assert page.locator("h1").inner_text() == question.id
+    verdict = page.locator(".verdict").inner_text()
+    assert scored.verdict in verdict
+    assert f"read {', '.join(scored.extracted)}; right is {', '.join(question.target.letters)}" in verdict  # type: ignore[union-attr]
+    assert page.locator(".event").count() == len(trace.events)
+    for number, event in enumerate(trace.events):
+        card = page.locator(f"#event-{number}")
+        said = card.locator("pre").all_text_contents()
+        if event.kind == "tool_call":
+            assert event.output in said
+        if event.kind == "model_call":
+            assert not event.reply.message.content or event.reply.message.content in said
+            for call in event.reply.message.tool_calls:
+                given = json.loads(call.arguments)
+                assert (
+                    given["code"] in said
+                    if "code" in given
+                    else any(str(next(iter(given.values()))) in each for each in said)
+                )
+    assert told.explained.attribution is not None
+    marked = [int(each.get_attribute("data-event") or -1) for each in page.locator(".event.is-evidence").all()]
+    assert set(told.explained.attribution.evidence) <= set(marked)
+    assert page.locator(".why-first").inner_text().startswith("It is put down to ")
+
+
+def test_beliefs_stand_in_a_figure_and_beside_their_events(replays: Site, browse: Browse) -> None:
+    trial, told = _wrong(replays.view.store)
+    page = browse(replays, f"/trial/{trial}")
+    trajectory, steps = told.explained.evidence.trajectory, told.explained.evidence.steps
+    assert trajectory is not None
+    points = page.locator(".belief a")
+    assert points.count() == len(trajectory.beliefs)
+    for place, belief in enumerate(trajectory.beliefs):
+        event = steps[belief.step]
+        assert points.nth(place).get_attribute("href") == f"#event-{event}"
+        share = f"{belief.right.mean:.2f}".removeprefix("0")
+        assert share[:3] in page.locator(f"#event-{event} .mark-belief").inner_text()
+    points.nth(1).focus()
+    page.keyboard.press("Enter")
+    assert _here(page) == f"event-{steps[trajectory.beliefs[1].step]}"
+
+
+def test_keys_walk_through_events_evidence_and_trials(replays: Site, browse: Browse) -> None:
+    trial, _ = _wrong(replays.view.store)
+    page = browse(replays, f"/trial/{trial}#event-0")
+    page.keyboard.press("j")
+    assert _here(page) == "event-1"
+    page.keyboard.press("k")
+    assert _here(page) == "event-0"
+    page.keyboard.press("e")
+    evidence = page.locator("[data-trial]").get_attribute("data-evidence") or ""
+    assert _here(page) == f"event-{next((each for each in evidence.split() if int(each) > 0), evidence.split()[0])}"
+    following = page.locator("[rel=next]")
+    key = "]" if following.count() else "["
+    address = page.locator(f"[data-way='{key}']").get_attribute("href") or ""
+    page.keyboard.press(key)
+    page.wait_for_url(f"**{address}")
+    assert trial not in page.url
+
+
+def test_the_selection_is_leafed_through(replays: Site, browse: Browse) -> None:
+    trial, _ = _wrong(replays.view.store)
+    page = browse(replays, f"/trial/{trial}?ending=wrong&condition=python&condition=search")
+    for address in [
+        each.get_attribute("href") or ""
+        for each in page.locator(".trial-ways [data-way='['], .trial-ways [data-way=']']").all()
+    ]:
+        assert "ending=wrong&condition=python&condition=search" in address
+        identity = address.split("/")[2].partition("?")[0]
+        assert replays.view.index.trial(identity).ending == "wrong"
+
+
+def test_a_replay_leads_to_its_parent_and_is_listed_there(replays: Site, browse: Browse) -> None:
+    trial, _ = _wrong(replays.view.store)
+    page = browse(replays, f"/trial/{trial}")
+    page.locator(".replays summary").click()
+    marks = page.locator(".replays .mark")
+    with Store(replays.view.store) as store:
+        assert marks.count() == len(store.resumptions(trial))
+    marks.last.click()
+    page.wait_for_selector("text=A replay of")
+    assert page.locator(".note a").first.inner_text() == f"trial {trial[:10]}"
+    assert page.locator(".own-from").count() == 1
+    page.locator(".note a").first.click()
+    page.wait_for_url(re.compile(trial))
+
+
+def test_what_is_blind_shows_no_attribution(replayed: Path, serve: Callable[..., Site], browse: Browse) -> None:
+    trial, _ = _wrong(replayed)
+    page = browse(serve(replayed, blind=True), f"/trial/{trial}")
+    assert page.locator(".event").count() > 0
+    assert page.locator(".why, .is-evidence, .is-fall, .mark-belief, .replays").count() == 0
+    assert 'data-evidence=""' in page.content()
+
+
+async def _long(path: Path, turns: int) -> str:
+    with Recorder(path) as recorder:
+        first = plan(recorder)[0]
+        await attempt(recorder, first, turns=turns)
+        await recorder.score([score(first, 0.0)])
+    return first.id
+
+
+@pytest.fixture
+def long_trial(tmp_path: Path) -> tuple[Path, str]:
+    """Of 302 events."""
+    path = tmp_path / "long.sqlite"
+    return path, done(_long(path, 150))
+
+
+def test_events_come_when_they_are_wanted(
+    long_trial: tuple[Path, str], serve: Callable[..., Site], browse: Browse
+) -> None:
+    store, trial = long_trial
+    site = serve(store, why=False)
+    page = browse(site, f"/trial/{trial}")
+    assert page.locator(".event").count() < 302
+    page.locator("[data-outline] a[data-to='250']").click()
+    page.wait_for_selector("#event-250.is-here")
+    assert page.url.endswith("#event-250")
+    assert page.locator(".event").count() >= 251
+    while page.locator("[data-more]").count():
+        page.locator("[data-more]").scroll_into_view_if_needed()
+        page.wait_for_timeout(50)
+    numbers = [int(each.get_attribute("data-event") or -1) for each in page.locator(".event").all()]
+    assert numbers == list(range(302))
+    jumped = browse(site, f"/trial/{trial}#event-301")
+    jumped.wait_for_selector("#event-301.is-here")
+
+
+def test_a_page_without_scripts_leads_on(
+    long_trial: tuple[Path, str], serve: Callable[..., Site], browse: Browse
+) -> None:
+    store, trial = long_trial
+    page = browse(serve(store, why=False), f"/trial/{trial}", scripts=False)
+    seen = []
+    while True:
+        seen += [int(each.get_attribute("data-event") or -1) for each in page.locator(".event").all()]
+        if not page.locator(".more-events a").count():
+            break
+        page.locator(".more-events a").click()
+    assert seen == list(range(302))
+    page.locator("[data-outline] a[data-to='5']").click()
+    assert page.locator("#event-5").is_visible()
+
+
+def test_what_is_not_there_is_told(site: Site, browse: Browse, complaints: list[str]) -> None:
+    trial = _some_trial(site.view.store)
+    for path, status in (
+        ("/trial/ffffffff", 404),
+        (f"/trial/{trial}?from=x", 400),
+        (f"/trial/{trial}/event/9999/raw?part=output", 404),
+        (f"/trial/{trial}?attempt=7", 404),
+    ):
+        page = browse(site)
+        reply = page.goto(site.base + path)
+        assert reply is not None
+        assert reply.status == status, path
+    complaints.clear()
+
+
+def test_the_beginning_of_an_id_is_enough(site: Site, browse: Browse) -> None:
+    trial = _some_trial(site.view.store)
+    page = browse(site, f"/trial/{trial[:12]}?ending=wrong")
+    assert page.url == f"{site.base}/trial/{trial}?ending=wrong"
+
+
+def _some_trial(store: Path) -> str:
+    with Store(store) as opened:
+        return opened.observations()[0].trial
+
+
+def test_it_looks_as_it_should(replays: Site, browse: Browse, look_at: LookAt) -> None:
+    trial, _ = _wrong(replays.view.store)
+    for width in (1280, 400):
+        for scheme in ("light", "dark"):
+            page = browse(replays, f"/trial/{trial}", width=width, scheme=scheme)
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+            look_at(page, f"trial-{width}-{scheme}")
