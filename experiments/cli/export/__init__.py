@@ -7,6 +7,7 @@ from toolablate.experiments.cli.lazy import LazyGroup
 COMMANDS = {
     "jsonl": "One trace a line, with everything that is known of it.",
     "parquet": "Tables of trials, events, scores, attributions, labels and what they are about.",
+    "datasets": "The same tables as a Hugging Face dataset.",
     "otlp": "Spans of OpenInference, sent to a collector.",
     "inspect": "One log of Inspect for each model and condition, for its viewer.",
 }

@@ -1,0 +1,29 @@
+from pathlib import Path
+from typing import Any
+
+import click
+
+from toolablate.experiments.cli.export.choosing import choosing
+
+
+@click.command("datasets")
+@click.argument("store", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder to write.")
+@choosing
+def command(store: Path, output: Path, **given: Any) -> None:
+    """Write the trials of STORE as a Hugging Face dataset: the tables of `export parquet`, each a configuration, with a
+    card that describes them, and the same saved as a DatasetDict in the folder's `saved`.
+
+    Nothing is sent anywhere, and nothing that is there is replaced. Before you publish it, say in the card under which licence.
+    """
+    from importlib.metadata import version
+
+    from toolablate.experiments.cli.export.reading import exporting
+    from toolablate.traces.exports.datasets import require_datasets, write_dataset
+    from toolablate.traces.exports.places import new_folder
+
+    require_datasets()
+    with new_folder(output, names=()) as folder, exporting(store, given) as export:
+        rows = write_dataset(export.trials, folder, export.scorers, version=version("toolablate"))
+    told = ", ".join(f"{count} {name}" for name, count in rows.items() if count)
+    click.echo(f"{told} in {click.format_filename(output)}", err=True)
