@@ -79,7 +79,8 @@ def state(connection: sqlite3.Connection, name: str, value: str) -> None:
 
 
 def _is_usable(path: Path) -> bool:
-    """Whether it is an index without damage, or will become one: it is not there, or empty."""
+    """Whether it is an index without damage, or will become one: it is not there, or empty. Raises sqlite3.Error where
+    nobody can tell: that is no reason to throw it away."""
     if not path.exists():
         return True
     try:
@@ -87,6 +88,8 @@ def _is_usable(path: Path) -> bool:
             (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             ours = _kind(connection) == _OURS or (_kind(connection) == (0, 0) and not tables)
             return ours and connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+    except sqlite3.OperationalError:
+        raise
     except sqlite3.DatabaseError:
         return False
 

@@ -2,7 +2,7 @@
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from toolablate.traces.viewer.index.records import Sort
@@ -19,7 +19,7 @@ NaturalKey = tuple[Any, ...]
 
 def natural(name: str) -> NaturalKey:
     """Sorts `q2` before `q10`, and whatever the case."""
-    return (*(_part(part) for part in _DIGITS.split(name.casefold())), (2, name))
+    return (*(_part(part) for part in _DIGITS.split(name.casefold())), (-1, name))
 
 
 def level(difficulty: str) -> tuple[int, NaturalKey]:
@@ -50,7 +50,3 @@ def _by(sort: Sort) -> Callable[[tuple[int, Any]], Any]:
 
 def _part(text: str) -> tuple[int, int | str]:
     return (0, int(text)) if _DIGITS.fullmatch(text) else (1, text)
-
-
-def by_nature(names: Iterable[str]) -> list[str]:
-    return sorted(names, key=natural)

@@ -45,7 +45,8 @@ def mirror_labels(connection: sqlite3.Connection, labels: Iterable[Label]) -> No
     known = set(connection.execute("SELECT trial, person, number, mechanism FROM labels"))
     connection.executemany("DELETE FROM labels WHERE trial = ? AND person = ?", (row[:2] for row in known - wanted))
     connection.executemany("INSERT INTO labels VALUES (?, ?, ?, ?)", wanted - known)
-    connection.execute(f"UPDATE trials SET label = {_LAST} WHERE label IS NOT {_LAST}")  # noqa: S608 - our own words
+    labelled = "SELECT trial FROM labels UNION SELECT id FROM trials WHERE label NOT NULL"
+    connection.execute(f"UPDATE trials SET label = {_LAST} WHERE id IN ({labelled}) AND label IS NOT {_LAST}")  # noqa: S608
 
 
 def put_label(connection: sqlite3.Connection, label: Label) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import statistics
 from typing import get_args
 
 import pytest
@@ -7,7 +8,8 @@ from hypothesis import strategies as st
 
 from toolablate.traces.analysis.selection import Ending, Selection, Turn
 from toolablate.traces.store import Store
-from toolablate.traces.viewer.index import Index, Sort
+from toolablate.traces.viewer.index import Index, QuestionRow, Sort
+from toolablate.traces.viewer.index.ordering import level, natural
 
 from . import naive
 from .stores import CONDITIONS, LONG_NAME, MODELS, Made, make, observations, refreshed
@@ -108,6 +110,39 @@ def test_questions_come_in_the_order_asked_for(index: Index) -> None:
     assert said("difficulty") == ["easy"] * 2 + ["medium"] * 2 + ["hard"] * 3 + [""] * 2
     assert said("difficulty", descending=True) == ["hard"] * 3 + ["medium"] * 2 + ["easy"] * 2 + [""] * 2
     assert said("domain") == ["law"] * 3 + ["physics"] * 3 + [""] * 3
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("sort", ["delta", "score", "spread", "tokens", "cost"])
+def test_figures_sort_by_what_the_rows_show(index: Index, sort: Sort, descending: bool) -> None:
+    """Those of which nothing is known are last either way."""
+    rows = index.questions(Selection(), sort=sort, descending=descending).rows
+    values = [_figure(row, sort) for row in rows]
+    known = [value for value in values if value is not None]
+    assert known
+    assert values == pytest.approx([*sorted(known, reverse=descending), *[None] * (len(values) - len(known))])
+
+
+def _figure(row: QuestionRow, sort: Sort) -> float | None:
+    trials = [trial for glance in row.glances for trial in glance.trials]
+    scores = {(glance.model, glance.condition): glance.score for glance in row.glances}
+    values = [trial.value for trial in trials if trial.outcome != "failed" and trial.value is not None]
+    pairs = [(score, scores.get((model, "none"))) for (model, name), score in scores.items() if name != "none"]
+    found = {
+        "delta": [min((after - before for after, before in pairs if None not in (after, before)), default=None)],
+        "score": values,
+        "spread": [statistics.pstdev(values)] if values else [],
+        "tokens": [trial.tokens for trial in trials if trial.tokens is not None],
+        "cost": [trial.cost_usd for trial in trials if trial.cost_usd is not None],
+    }[sort]
+    return None if not found or found == [None] else statistics.fmean(found)
+
+
+def test_names_sort_as_people_count() -> None:
+    names = ["q10", "q2", "Q1", "q", "é", "10", "9", "x" + "9" * 40, "x8"]
+    assert sorted(names, key=natural) == ["9", "10", "q", "Q1", "q2", "q10", "x8", "x" + "9" * 40, "é"]
+    levels = ["", "odd", "Level 10", "level 9", "expert", "Easy", "hard", "medium"]
+    assert sorted(levels, key=level) == ["Easy", "medium", "hard", "expert", "level 9", "Level 10", "odd", ""]
 
 
 def test_facets_count_what_can_be_selected(made: Made, index: Index) -> None:
