@@ -25,7 +25,7 @@ class LabelsRead:
     lines     every label that counts, the latest first; of a viewer that hides attributions, those of trials of which
               its own person has said something
     people    who gave them
-    labelled  trials of which the viewer's own person holds something
+    labelled  of the `failures`, those of which the viewer's own person holds something
     failures  trials to which something is attributed
     """
 
@@ -48,7 +48,7 @@ def read_labels(view: View, version: int) -> LabelsRead:  # noqa: ARG001 - what 
         lines=tuple(Line(each, rows[each.label.trial]) for each in reversed(found)),
         report=label_report(found),
         people=tuple(sorted({each.label.person for each in found})),
-        labelled=sum(each.label.person == view.person for each in found),
+        labelled=sum(each.label.person == view.person and each.mechanism is not None for each in found),
         failures=sum(view.index.facets().mechanisms.values()),
     )
 
