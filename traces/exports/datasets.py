@@ -9,7 +9,7 @@ from pathlib import Path
 from toolablate.traces.errors import InputError
 from toolablate.traces.exports.exported import Exported
 from toolablate.traces.exports.parquet import write_parquet
-from toolablate.traces.exports.tables import TABLES
+from toolablate.traces.exports.tables import TABLES, columns_table
 
 DATA, SAVED, CARD = "data", "saved", "README.md"
 _WARNING = """> **SIMULATED.** {simulated} of {trials} trials are of simulated models: stand-ins that show what the
@@ -109,6 +109,4 @@ def _card(rows: Mapping[str, int], simulated: int, version: str) -> str:
 
 def _described(rows: Mapping[str, int]) -> Iterator[str]:
     for table in TABLES:
-        lines = [f"| `{column.name}` | {column.kind} | {column.meaning} |" for column in table.columns]
-        head = f"### `{table.name}`: {rows[table.name]:,} rows\n\nOne row is {table.rows}.\n\n"
-        yield head + "\n".join(["| column | type | what it says |", "|---|---|---|", *lines])
+        yield f"### `{table.name}`: {rows[table.name]:,} rows\n\nOne row is {table.rows}.\n\n{columns_table(table)}"

@@ -14,7 +14,8 @@ def command(store: Path, output: Path, **given: Any) -> None:
     """Write the trials of STORE as a Hugging Face dataset: the tables of `export parquet`, each a configuration, with a
     card that describes them, and the same saved as a DatasetDict in the folder's `saved`.
 
-    Nothing is sent anywhere, and nothing that is there is replaced. Before you publish it, say in the card under which licence.
+    Nothing is sent anywhere, and nothing that is there is replaced. Before you publish it, say in the card under which
+    licence.
     """
     from importlib.metadata import version
 

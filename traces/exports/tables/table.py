@@ -32,6 +32,12 @@ def columns(*given: tuple[str, Kind, str]) -> tuple[Column, ...]:
     return tuple(Column(*each) for each in given)
 
 
+def columns_table(table: Table) -> str:
+    """The columns as a table in Markdown."""
+    lines = [f"| `{column.name}` | {column.kind} | {column.meaning} |" for column in table.columns]
+    return "\n".join(["| column | type | what it says |", "|---|---|---|", *lines])
+
+
 def json_text(value: Any) -> str | None:
     """None for what holds nothing."""
     return json.dumps(value, ensure_ascii=False) if value else None
