@@ -1,0 +1,162 @@
+"""What cannot be taken is refused by file and sample, and leaves nothing behind."""
+
+import json
+import math
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.traces.imports.conftest import imported
+
+from toolablate.traces.errors import InputError
+from toolablate.traces.store import Recorder, Store
+
+HOSTILE = '<script>alert(1)</script>\x1b]0;title\x07\x1b[31m\x00\u202e\ud800"\r\n../../etc' + "x" * 300
+Change = Callable[[dict[str, Any]], object]
+
+
+def changed(log: Path, path: Path, sample: Change = dict, header: Change = dict) -> Path:
+    """A copy of a log with its JSON changed."""
+    with zipfile.ZipFile(log) as old, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            content = json.loads(old.read(name))
+            if name.startswith("samples/"):
+                sample(content)
+            elif name == "header.json":
+                header(content)
+            new.writestr(name, json.dumps(content))
+    return path
+
+
+def refused(store: Path, *paths: Path) -> str:
+    existed = store.exists()
+    with pytest.raises(InputError) as error:
+        imported(store, *paths)
+    assert store.exists() == existed
+    assert "\x1b" not in str(error.value)
+    return str(error.value)
+
+
+def test_files_that_are_no_logs(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
+    whole = (inspect_logs / "plain.eval").read_bytes()
+    for name, content in (
+        ("cut.eval", whole[: len(whole) // 2]),
+        ("empty.eval", b""),
+        ("text.json", b"{"),
+        ("other.json", b'{"a": 1}'),
+        ("list.json", b"[" * 100_000),
+    ):
+        (tmp_path / name).write_bytes(content)
+        assert f"{tmp_path / name} cannot be read as a log of Inspect" in refused(store, tmp_path / name)
+    assert "cannot be read" in refused(store, tmp_path / "missing.eval")
+    assert "is no log of Inspect by its name" in refused(store, tmp_path / "samples.jsonl")
+
+
+def test_nothing_is_written_where_one_of_several_is_broken(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
+    broken = changed(inspect_logs / "tools.eval", tmp_path / "b.eval", lambda sample: sample.pop("input"))
+    said = refused(store, inspect_logs / "plain.eval", broken)
+    assert str(broken) in said
+    assert "sample 'sum-0_epoch_1'" in said
+    assert "input" in said
+
+
+def test_a_log_of_another_version_is_refused(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
+    (tmp_path / "new.json").write_text(json.dumps({"version": 99, "status": "success"}), encoding="utf-8")
+    assert "cannot be read as a log of Inspect" in refused(store, tmp_path / "new.json")
+
+
+def test_a_sample_that_asks_nothing_or_is_there_twice(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
+    empty = changed(inspect_logs / "plain.eval", tmp_path / "e.eval", lambda sample: sample.update(input=" "))
+    assert "its input is empty" in refused(store, empty)
+    same = changed(inspect_logs / "plain.eval", tmp_path / "s.eval", lambda sample: sample.update(epoch=1))
+    assert "is in the log twice" in refused(store, same)
+
+
+def test_the_same_question_with_another_key(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
+    other = changed(inspect_logs / "tools.eval", tmp_path / "o.eval", lambda sample: sample.update(target="99"))
+    said = refused(store, inspect_logs / "plain.eval", other)
+    assert "'sum-0', is known with another key" in said
+    assert "another store" in said
+
+
+def test_scores_that_are_none(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
+    def broken(sample: dict[str, Any]) -> None:
+        sample["scores"]["match"]["value"] = math.nan if sample["id"] == "sum-0" else "N"
+        sample["scores"]["includes"]["value"] = "maybe"
+
+    log = changed(inspect_logs / "plain.eval", tmp_path / "n.eval", broken)
+    (told,) = imported(store, log)
+    assert told.scorers == ("match",)
+    assert told.left_out[0].startswith("includes: 'maybe' is no score")
+    with Store(store) as opened:
+        seen = opened.observations(scorers=["match"])
+    assert {(each.question == "sum-0", each.value, each.verdict) for each in seen} == {
+        (True, None, "unscored"),
+        (False, 0.0, "unparsed"),
+    }
+    with pytest.raises(InputError, match="includes: 'maybe' is no score"):
+        imported(store, log, scorer="includes")
+    with pytest.raises(InputError, match="has no scores by 'nobody'\n.*match, includes"):
+        imported(store, log, scorer="nobody")
+
+
+def test_hostile_text_and_long_lines_are_kept_inert(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
+    def hostile(sample: dict[str, Any]) -> None:
+        sample["input"] = HOSTILE + str(sample["id"])
+        sample["id"] = HOSTILE + str(sample["id"])
+        sample["output"]["choices"][0]["message"]["content"] = "9" * 5_000_000
+        sample["output"]["completion"] = "9" * 5_000_000
+        sample["metadata"] = {"domain": HOSTILE}
+
+    def named(header: dict[str, Any]) -> None:
+        header["eval"]["model"] = HOSTILE
+        header["eval"]["solver"] = HOSTILE
+
+    log = changed(inspect_logs / "plain.eval", tmp_path / "h.eval", hostile, named)
+    (told,) = imported(store, log)
+    for said in (told.model, told.condition):
+        assert said.isprintable()
+        assert "\x1b" not in said
+    with Store(store) as opened:
+        question = opened.questions()[0]
+        assert all(trace.answer == "9" * 5_000_000 for trace in opened.traces())
+    assert question.prompt.startswith("<script>alert(1)</script>\x1b]0;title\x07")
+    assert "\ud800" not in question.prompt
+    assert "\x1b" not in question.id + question.domain
+
+
+def test_keys_stay_out_of_the_store(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
+    secret = "sk-very-secret-0123456789"
+
+    def keyed(header: dict[str, Any]) -> None:
+        header["plan"]["steps"][0]["params"] = {"api_key": secret, "deep": {"auth_token": secret}, "tries": 3}
+        header["eval"]["model_args"] = {"api_key": secret}
+        header["eval"]["model_generate_config"]["extra_headers"] = {"Authorization": secret}
+
+    imported(store, changed(inspect_logs / "plain.eval", tmp_path / "k.eval", header=keyed))
+    with Store(store) as opened:
+        (condition,) = opened.conditions()
+        kept = [*opened.runs(), *opened.models(), condition, *opened.traces()]
+    assert condition.imported["steps"] == [{"solver": "generate", "params": {"deep": {}, "tries": 3}}]
+    assert all(secret not in each.to_json() for each in kept)
+
+
+def test_a_store_that_a_plan_ran_into_is_left_alone(inspect_logs: Path, tmp_path: Path) -> None:
+    from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, run, trials
+
+    path = tmp_path / "ran.sqlite"
+    with Recorder(path) as recorder:
+        recorder.plan(run(), QUESTIONS, [MODEL], [NONE, CODE], trials())
+    before = path.read_bytes()
+    assert "holds trials that a plan ran" in refused(path, inspect_logs / "plain.eval")
+    assert path.read_bytes() == before
+
+
+def test_no_plan_runs_into_a_store_of_imports(inspect_logs: Path, store: Path) -> None:
+    from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, run, trials
+
+    imported(store, inspect_logs / "plain.eval")
+    with Recorder(store) as recorder, pytest.raises(InputError, match="imported from logs"):
+        recorder.plan(run(), QUESTIONS, [MODEL], [NONE, CODE], trials())
