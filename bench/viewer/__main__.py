@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -12,14 +13,18 @@ from rich.console import Console
 from rich.table import Table
 
 from toolablate.traces.analysis.selection import Selection
+from toolablate.traces.html.addresses import questions_address
 from toolablate.traces.viewer.index import Index
 
 from ..store.reading import load
 from ..store.sources import open_sources
+from .contents import ARMS
 from .figure import Figure
 from .filling import LONG_TURNS, add, prepare
 from .indexing import measure_index
-from .serving import addresses, measure_pages, viewing
+from .serving import Viewer, addresses, measure_pages, viewing
+
+INSPECT = "TOOLABLATE_BENCH_INSPECT"
 
 
 def main() -> int:
@@ -40,12 +45,25 @@ def main() -> int:
         with viewing(store, folder / "cache") as viewer:
             started = viewer.started
             found["pages"] = measure_pages(viewer, kinds, long_trial)
+            if options.inspect:
+                _say("in a browser, beside Inspect View")
+                found["browser"] = _browse(viewer, options, folder)
         size = (folder / "index.db").stat().st_size / 1e6
     _print(found, started, size)
     if options.json:
         report = {what: [asdict(each) for each in figures] for what, figures in found.items()}
         options.json.write_text(json.dumps(report | {"started": started, "index_mb": size}, indent=1) + "\n")
     return 0
+
+
+def _browse(viewer: Viewer, options: argparse.Namespace, folder: Path) -> list[Figure]:
+    from .browsing import browser, first_rows, inspect_rows
+
+    trials = options.questions * ARMS * options.repeats
+    url = viewer.url.partition("/?")[0] + questions_address(Selection())
+    with browser() as opened:
+        ours = first_rows(opened, f"toolablate view, {trials:,} trials", url, "q0", letting_in=viewer.url)
+        return [ours, inspect_rows(opened, options.inspect, trials, folder / "inspect")]
 
 
 def _print(found: dict[str, list[Figure]], started: float, size: float) -> None:
@@ -71,6 +89,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--repeats", type=int, default=2, help="of each (%(default)s)")
     add("--store", type=Path, metavar="FOLDER", help="keep the store there, and use it again where it is there already")
     add("--texts", type=Path, help="a folder with recorded outputs of models; without it texts are made up")
+    add(
+        "--inspect",
+        default=os.environ.get(INSPECT),
+        metavar="PYTHON",
+        help=f"a Python that has inspect_ai; default: ${INSPECT}, and without it no browser is opened",
+    )
     add("--folder", type=Path, help="where all else is kept meanwhile; default: the folder for temporary files")
     add("--json", type=Path, help="write the figures to this file")
     return parser

@@ -8,6 +8,7 @@ from ..store.contents import LETTERS
 from ..store.sources import Sources
 
 CONDITIONS = ("plain", "checked", "brief", "doubting", "patient")
+ARMS = 2 * len(CONDITIONS)
 DIFFICULTIES = ("easy", "medium", "hard")
 
 
