@@ -53,7 +53,7 @@ def setup_of(store: Store, trials: Trials) -> Setup:
     runs = [each for each in store.runs() if trials.run in (None, each.id)]
     called = [trial for each in runs for trial in store.trials_of(each.id)]
     return Setup(
-        facts=tuple(_facts(runs, called, trials)),
+        facts=tuple((name, value) for name, value in _facts(store, runs, called, trials) if value),
         models=tuple(
             sorted(_described(store.model(identity)) for identity in dict.fromkeys(each.model for each in called))
         ),
@@ -63,7 +63,7 @@ def setup_of(store: Store, trials: Trials) -> Setup:
     )
 
 
-def _facts(runs: Sequence[Run], called: Sequence[Trial], trials: Trials) -> Iterator[tuple[str, str]]:
+def _facts(store: Store, runs: Sequence[Run], called: Sequence[Trial], trials: Trials) -> Iterator[tuple[str, str]]:
     last = runs[-1]
     yield ("Run", last.id[:10]) if len(runs) == 1 else ("Runs", f"{len(runs):,}")
     yield "Started", runs[0].started_at.isoformat(sep=" ", timespec="seconds")
@@ -73,7 +73,7 @@ def _facts(runs: Sequence[Run], called: Sequence[Trial], trials: Trials) -> Iter
     yield "Questions", f"{len(questions):,} (digest {digest})"
     yield "Trials ended", f"{len(trials.observations):,}"
     yield "Baseline", trials.baseline
-    yield "Scored by", trials.scorer or ", ".join(last.scorers) or "nothing"
+    yield "Scored by", trials.scorer or ", ".join(last.scorers or store.scorers())
     for name, value in last.world.items():
         yield name.replace("_", " ").capitalize(), value
 

@@ -63,4 +63,5 @@ def _limits(arms: Sequence[ArmScore]) -> tuple[float, float]:
     ends = [end for arm in arms for end in (arm.accuracy.percent, *(arm.accuracy.ci95 or ())) if end is not None]
     if not ends:
         return 0.0, 100.0
-    return max(0.0, 10 * math.floor(min(ends) / 10)), min(100.0, 10 * math.ceil(max(ends) / 10 + 0.01))
+    high = min(100.0, 10 * math.ceil(max(ends) / 10 + 0.01))
+    return max(0.0, min(high - 10, 10 * math.floor(min(ends) / 10))), high

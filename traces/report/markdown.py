@@ -9,7 +9,7 @@ from toolablate.traces.report.tables import Table, caption, small_note, tables
 from toolablate.traces.terminal.plain import one_line
 
 CELL_CHARS = 600
-_SPECIAL = re.compile(r"[\\`*_{}\[\]()#!|<>~&$@]|:(?=//|[\w+-]+:)|(?<=www)\.")
+_SPECIAL = re.compile(r"[\\`*_{}\[\]()#!|<>~&$@]|:(?=//|[a-zA-Z+-][\w+-]*:)|(?<=www)\.")
 
 
 def as_markdown(report: Report, figures: Mapping[str, str] | None = None) -> str:

@@ -28,8 +28,8 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Table:
     """Cells are foreign text, not escaped. `name` is fit for an anchor; `section` is the heading of all that stand
-    under it, `title` that of this one, "" where it is alone; `figure` is the name of a plate that shows the same, "" for
-    none. `notes` say how to read it."""
+    under it, `title` that of this one, "" where it is alone; `figure` is the name of a plate that shows the same, ""
+    for none. `notes` say how to read it."""
 
     name: str
     section: str

@@ -1,0 +1,101 @@
+"""The tables of a report, and what Markdown and LaTeX make of them."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.traces.plots.samples import HOSTILE, endings, findings
+from tests.traces.report.samples import LATEX, report
+
+from toolablate.traces.report.latex import as_latex
+from toolablate.traces.report.latex import escaped as in_latex
+from toolablate.traces.report.markdown import as_markdown
+from toolablate.traces.report.markdown import escaped as in_markdown
+from toolablate.traces.report.tables import caption, tables
+
+FOUND = findings()
+
+
+def test_tables_say_what_findings_say() -> None:
+    by_name = {table.name: table for table in tables(FOUND, endings(FOUND))}
+    assert list(by_name) == [
+        *("scores", "effects", "flips", "outcomes", "why-1", "why-2", "ladder-1", "domains"),
+    ]
+    for table in by_name.values():
+        assert all(len(row) == len(table.columns) for row in table.rows), table.name
+    row, compared = by_name["effects"].rows[1], FOUND.comparisons[1]
+    assert row[:3] == ("m", "python", "60")
+    assert row[5] == f"{compared.delta_points:+.1f}".replace("-", "\u2212")
+    assert by_name["scores"].rows[0][1] == "none (baseline)"
+    assert by_name["scores"].rows[3][0] == "n (simulated)"
+    assert by_name["outcomes"].rows[0][2:] == ("60", "50", "0", "6", "0", "0", "4", "0")
+    assert by_name["flips"].rows[0][2:6] == ("30", "12", "8", "10")
+    assert FOUND.why is not None
+    assert by_name["why-1"].rows[-1][0] == "effect"
+    assert len(by_name["domains"].rows) == 2 * 2 * 3
+    assert caption(by_name["why-2"]) == "Why: n (simulated), python"
+
+
+def test_nothing_known_is_no_table() -> None:
+    nothing = replace(FOUND, arms=(), comparisons=(), floors=(), flips=(), by_domain=(), waterfalls=(), why=None)
+    assert list(tables(nothing)) == []
+
+
+def test_markdown_has_every_table_and_its_figures() -> None:
+    text = as_markdown(report(), {"scores": "r_files/scores.svg", "mechanisms": "r_files/mechanisms.svg"})
+    lines = text.splitlines()
+    assert lines[0] == "# Report of m"
+    assert (
+        "> **Simulated, no measurement: n. Simulated models imitate one, and say nothing of any that exists.**" in lines
+    )
+    assert "![Scores](r_files/scores.svg)" in lines
+    assert text.count("r_files/mechanisms.svg") == 1
+    for heading in ("## Scores", "## Flips", "## Why: m, python", "## Notes", "## How to read this"):
+        assert heading in lines
+    head = lines.index("| Model | Condition | Questions | Score, % | 95 % interval |")
+    assert lines[head + 1] == "| --- | --- | ---: | ---: | ---: |"
+    assert "What to know first." in text
+
+
+def test_names_in_markdown_are_text() -> None:
+    text = as_markdown(report((HOSTILE, "b|*x*[y](http://z) @me :smile: www.z"), ("none", "`|`\n# x")))
+    assert not re.search(r"(?<!\\)<script", text)
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e]", text)
+    assert in_markdown("b|*x*[y](http://z) @me :smile: www.z") == (r"b\|\*x\*\[y\]\(http\://z\) \@me \:smile: www\.z")
+    for line in text.splitlines():
+        if line.startswith("| ") and "---" not in line:
+            cells = re.split(r"(?<!\\)\|", line)
+            assert len(cells) in (7, 11, 12, 13, 9, 10), line
+    assert in_markdown("`|`\n# x") == r"\`\|\` \# x"
+
+
+def test_names_in_latex_are_text() -> None:
+    assert in_latex(LATEX) == r"a\_b\%\$\#\&\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
+    assert in_latex("[2cm]") == "{[}2cm{]}"
+    assert in_latex("é 漢 \u202e") == r"é \textbf{?} \textbf{?}"
+    text = as_latex(report((LATEX, HOSTILE), ("none", "]$x$[--")))
+    body = [line for line in text.splitlines() if not line.startswith("%")]
+    assert not [line for line in body if re.search(r"(?<!\\)[%$#_^~]", line)]
+
+
+def test_latex_compiles(tmp_path: Path) -> None:
+    if shutil.which("pdflatex") is None or not _installed("booktabs.sty", "longtable.sty"):
+        pytest.skip("no LaTeX with booktabs (apt-get install texlive-latex-recommended)")
+    found = as_latex(report((LATEX, HOSTILE), ("none", "[1]*", "é漢\u202e")))
+    packages = "\n".join(rf"\usepackage{{{name}}}" for name in ("textcomp", "booktabs", "longtable"))
+    document = "\n".join(
+        (r"\documentclass{article}\usepackage[T1]{fontenc}", packages, r"\begin{document}", found, r"\end{document}")
+    )
+    (tmp_path / "r.tex").write_text(document, encoding="utf-8")
+    command = ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "r.tex"]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", timeout=100)
+    assert told.returncode == 0, told.stdout[-2000:]
+    assert (tmp_path / "r.pdf").exists()
+
+
+def _installed(*names: str) -> bool:
+    told = subprocess.run(["kpsewhich", *names], capture_output=True, text=True, timeout=30)
+    return len(told.stdout.split()) == len(names)
