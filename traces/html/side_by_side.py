@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
@@ -102,9 +102,10 @@ def side_by_side(
     alignment: Alignment, question: Question, *, fell: tuple[int | None, int | None] = (None, None)
 ) -> SideBySide:
     """`fell` are the events at which the belief in the right answer fell for good, of each side, where it is known."""
-    found = {"divergence": alignment.divergence, "results": alignment.results, "parting": parting(alignment, question)}
+    answers = stated_answers(alignment.left, question), stated_answers(alignment.right, question)
+    found = {"divergence": alignment.divergence, "results": alignment.results, "parting": parting(alignment, *answers)}
     marked = {name: row for name, row in found.items() if row is not None}
-    page = _Page(alignment, question, marked, fell)
+    page = _Page(alignment, answers, marked, fell)
     rows = [page.row(number, row) for number, row in enumerate(alignment.rows)]
     groups = tuple(
         Rows(equal, tuple(each)) for equal, each in groupby(rows, lambda row: row.kind == "same" and not row.marks)
@@ -118,15 +119,11 @@ class _Page:
     """Knows how much of a page is taken."""
 
     alignment: Alignment
-    question: Question
+    answers: tuple[Sequence[tuple[str, ...]], Sequence[tuple[str, ...]]]
     marked: Mapping[str, int]
     fell: tuple[int | None, int | None]
     compared: int = 0
     taken: int = 0
-    answers: list[Sequence[tuple[str, ...]]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.answers = [stated_answers(side, self.question) for side in (self.alignment.left, self.alignment.right)]
 
     def row(self, number: int, row: Row) -> ShownRow:
         left = None if row.left is None else self.alignment.left[row.left]

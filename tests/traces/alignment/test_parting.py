@@ -12,7 +12,8 @@ SILENT: Turn = ("Let me look.", "print(1)", "1")
 
 
 def _parting(left: list[Turn], right: list[Turn]) -> int | None:
-    return parting(align(conversation(left), conversation(right)), QUESTIONS[0])
+    found = align(conversation(left), conversation(right))
+    return parting(found, *(stated_answers(side, QUESTIONS[0]) for side in (found.left, found.right)))
 
 
 def test_answers_part_where_they_differ_to_the_end() -> None:

@@ -11,22 +11,25 @@ from toolablate.traces.analysis.attribution.signals.steps import THOUGHT_END
 from toolablate.traces.records import Question
 
 
+READ = 2_000
+"""Characters of the end of a reply that is not the last one: many replies are read for one page."""
+
+
 def stated_answers(steps: Sequence[Step], question: Question) -> tuple[Answered, ...]:
-    """What the reply of each step speaks for, () where it speaks for nothing; that of the last step as a final reply,
-    which may be the answer and nothing else."""
+    """What the reply of each step speaks for at its end, () where it speaks for nothing; that of the last step as a
+    final reply, which may be the answer and nothing else."""
     form = AnswerForm.of(question)
     return tuple(
         final_answer(_words(step).rpartition(THOUGHT_END)[2].strip(), form) or leaning(_words(step), form)
         if step is steps[-1]
-        else leaning(_words(step), form)
+        else leaning(_words(step)[-READ:], form)
         for step in steps
     )
 
 
-def parting(alignment: Alignment, question: Question) -> int | None:
+def parting(alignment: Alignment, left: Sequence[Answered], right: Sequence[Answered]) -> int | None:
     """The row from which on the answers that the two sides last spoke for differ, to the end; None where they speak for
-    the same in the end, or one of them for none."""
-    left, right = (stated_answers(steps, question) for steps in (alignment.left, alignment.right))
+    the same in the end, or one of them for none. `left` and `right` are what the steps of each speak for."""
     ours: Answered = ()
     theirs: Answered = ()
     found = None

@@ -1,0 +1,124 @@
+"""Two aligned conversations as rows of a page."""
+
+import re
+
+import pytest
+from tests.traces.alignment.turns import Turn, conversation
+from tests.traces.samples import QUESTIONS
+
+pytest.importorskip("jinja2", reason="pages need the extra 'view'")
+
+from toolablate.traces.analysis.alignment import align
+from toolablate.traces.html.environment import environment
+from toolablate.traces.html.side_by_side import (
+    COMPARED_CHARS,
+    FOLDED_CHARS,
+    ROOM_CHARS,
+    SHOWN_ENDS,
+    SideBySide,
+    side_by_side,
+)
+from toolablate.traces.records import Event, Failure
+
+HOSTILE = "<script>owned()</script>\u202e\x1b[31m</pre>"
+FINAL: Turn = ("Answer: A", "", "")
+
+
+def _found(left: list[Turn], right: list[Turn], *, fell: int | None = None) -> SideBySide:
+    return side_by_side(align(conversation(left), conversation(right)), QUESTIONS[0], fell=(fell, None))
+
+
+def _page(found: SideBySide) -> str:
+    source = '{% from "diff_rows.html" import rows %}{{ rows(found, ("left one", "right one"), ("", "")) }}'
+    return environment().from_string(source).render(found=found)
+
+
+def _text(page: str) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", page))
+
+
+def test_equal_rows_are_folded_and_others_stand_open() -> None:
+    same: Turn = ("I count.", "f(1)", "1")
+    found = _found([same, same, ("A", "f(2)", "2"), FINAL], [same, same, ("B", "f(2)", "2"), FINAL])
+    assert [(each.equal, len(each.rows)) for each in found.groups] == [(True, 2), (False, 1), (True, 1)]
+    assert (found.differences, found.equal) == (1, 3)
+    assert found.marked == {"divergence": 2}
+    page = _page(found)
+    assert page.count("<details") == 2
+    assert "2 equal steps" in page
+    assert 'id="row-3"' in page
+
+
+def test_a_mark_keeps_a_row_open_though_both_sides_say_the_same() -> None:
+    found = _found([("x", "f(1)", "1"), ("Answer: A", "", "")], [("x", "f(1)", "other"), ("Answer: B", "", "")])
+    assert found.marked == {"results": 0, "divergence": 1, "parting": 1}
+    assert [each.equal for each in found.groups] == [False]
+
+
+def test_what_is_the_same_is_shown_once_and_words_that_differ_are_marked() -> None:
+    left: Turn = ("The limit of it is two.", "f(1)", "1")
+    right: Turn = ("The limit of it is three.", "f(1)", "1")
+    (group, *_) = _found([left], [right]).groups
+    said, called, gave = group.rows[0].texts
+    assert (said.same, called.same, gave.same) == (False, True, True)
+    assert called.right is None
+    page = _page(_found([left], [right]))
+    assert "<del>two</del>" in page
+    assert "<ins>three</ins>" in page
+    assert page.count("f(1)") == 1
+
+
+def test_a_side_without_a_step_has_an_empty_place() -> None:
+    page = _page(_found([FINAL], [("x", "f(1)", "1"), FINAL]))
+    assert "no such step" in page
+    assert "<ins>" not in page, "its place says it"
+
+
+def test_where_the_belief_falls_and_what_went_wrong_is_said() -> None:
+    failure = Failure(at=0, boundary="model", code="rate_limit", message="later", retried=True)
+    events: tuple[Event, ...] = (failure, *conversation([("x", "f(1)", "1"), FINAL]))
+    found = side_by_side(align(events, events), QUESTIONS[0], fell=(2, None))
+    heading = found.groups[0].rows[0].left
+    assert heading is not None
+    assert heading.falls
+    assert heading.remarks == ("model failed (rate_limit), tried again",)
+    assert found.groups[0].rows[1].left is not None
+    assert found.groups[0].rows[1].left.answer == "A"
+    assert _page(found).count("belief falls here") == 1
+
+
+def test_foreign_text_does_nothing() -> None:
+    page = _page(_found([(HOSTILE, HOSTILE, HOSTILE), FINAL], [(f"{HOSTILE} x", "f", HOSTILE * 2), FINAL]))
+    assert "<script" not in page
+    assert "\u202e" not in page
+    assert "\x1b" not in page
+    assert page.count("</pre>") == page.count("<pre")
+    assert "U+202E" in page
+
+
+def test_long_texts_are_cut_and_say_so() -> None:
+    long = "word " * 20_000
+    page = _page(_found([(long, "f(1)", "1")], [(long, "f(2)", "1")]))
+    assert len(page) < FOLDED_CHARS + 4 * SHOWN_ENDS + 5_000
+    assert f"{FOLDED_CHARS:,} characters more" in page
+    assert re.search(r"[\d,]+ characters left out here", page)
+
+
+def test_a_page_has_its_limits_whatever_is_in_the_store() -> None:
+    turns = [(f"{number} " + "lorem " * 2_000, f"f({number})", "ipsum " * 4_000) for number in range(150)]
+    others = [(f"{number} " + "dolor " * 2_000, f"f({number})", "amet " * 4_000) for number in range(150)]
+    assert sum(len(said) + len(gave) for said, _, gave in turns) > ROOM_CHARS > COMPARED_CHARS
+    assert len(_page(_found(turns, others))) < 3 * ROOM_CHARS
+    assert "left out here" in _text(_page(_found(turns, others)))
+
+
+@pytest.mark.parametrize("arguments", ['{"code": "print(1)"}', '{"a": 1, "b": [2]}', "print(1)", "[" * 100_000])
+def test_arguments_of_every_kind_are_shown(arguments: str) -> None:
+    asked, *rest = conversation([("x", "f(1)", "1")])
+    assert asked.kind == "model_call"
+    call = asked.reply.message.tool_calls[0].model_copy(update={"arguments": arguments})
+    message = asked.reply.message.model_copy(update={"tool_calls": (call,)})
+    events = (asked.model_copy(update={"reply": asked.reply.model_copy(update={"message": message})}), *rest)
+    page = _page(side_by_side(align(events, events), QUESTIONS[0]))
+    assert "calls python" in page
+    assert ("{" in page) == arguments.startswith('{"a"'), "code as it is, everything else laid out"
