@@ -15,20 +15,22 @@ MAX_REFERENCE_CHARS = 100
 
 def answer_key_view(question: Question, max_chars: int | None) -> Iterator[RenderableType]:
     """A long reference answer, and what a rubric has besides the target; nothing of most questions."""
+    for title, text in answer_key_parts(question):
+        yield Text(f"{title}:", "dim")
+        yield indented(inert(text, max_chars=max_chars))
+
+
+def answer_key_parts(question: Question) -> Iterator[tuple[str, str]]:
+    """The same as titles and texts, foreign as they are."""
     target, rubric = question.target, question.rubric
     answer = target.answer if isinstance(target, ReferenceTarget) else ""
     if answer and not is_short(answer):
-        yield from _titled("reference answer", answer, max_chars)
+        yield "reference answer", answer
     if rubric is not None and rubric.reference not in ("", answer):
-        yield from _titled("the rubric's reference", rubric.reference, max_chars)
+        yield "the rubric's reference", rubric.reference
     if rubric is not None and rubric.points:
-        yield from _titled("points to be met", rubric.points, max_chars)
+        yield "points to be met", rubric.points
 
 
 def is_short(reference: str) -> bool:
     return len(reference) <= MAX_REFERENCE_CHARS and reference == one_line(reference)
-
-
-def _titled(title: str, text: str, max_chars: int | None) -> Iterator[RenderableType]:
-    yield Text(f"{title}:", "dim")
-    yield indented(inert(text, max_chars=max_chars))

@@ -5,10 +5,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from toolablate.traces.html.addresses import diff_address, trial_address
+from toolablate.traces.html.cards import Text, cut
 from toolablate.traces.html.durations import duration
 from toolablate.traces.records import Budget, Environment, ReplayChange
 from toolablate.traces.store import Counterfactual
 from toolablate.traces.terminal import numbers
+from toolablate.traces.terminal.answer_key import answer_key_parts
 from toolablate.traces.terminal.attribution.sentences import right_answer
 from toolablate.traces.terminal.attribution.wording import right_of
 from toolablate.traces.terminal.plain import one_line
@@ -71,6 +73,20 @@ def read_answers(reading: Reading) -> Iterator[tuple[str, str, str, str]]:
         value = "" if score.value in (None, 0, 1) else f" ({score.value:g})"
         read = one_line(", ".join(score.extracted), max_chars=300)
         yield score.scorer, f"{score.verdict}{value}", read, score.reason
+
+
+def beside_the_answer(reading: Reading) -> Iterator[tuple[str, Text]]:
+    """What answers are compared with, where it takes more than a line, and what judges said of this one."""
+    if reading.scores:
+        for title, text in answer_key_parts(reading.question):
+            yield title.capitalize(), cut(text, "", "prose")
+    for score in reading.scores:
+        if score.judgement is not None:
+            said = score.judgement.calls[-1].reply.message
+            yield (
+                f"What the judge {one_line(score.judgement.model.name, max_chars=80)} said",
+                cut(said.content, "", "prose"),
+            )
 
 
 def right(reading: Reading) -> str:

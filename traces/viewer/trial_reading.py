@@ -83,8 +83,12 @@ def row_of(view: View, trial: str) -> TrialRow | None:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def explained(view: View, trial: str, _version: int) -> Explanation | None:
-    return view.explain(trial)
+def explained(view: View, trial: str, _version: int) -> Explanation | str | None:
+    """Or why it cannot be explained, as where several scorers disagree about it."""
+    try:
+        return view.explain(trial)
+    except InputError as error:
+        return f"{error.message}. {error.hint}".strip()
 
 
 def whole_id(view: View, beginning: str) -> str:

@@ -56,7 +56,7 @@ def trial(request: Request) -> Response:
         return RedirectResponse(trial_address(identity) + (f"?{request.url.query}" if request.url.query else ""))
     attempt = _number(request, "attempt")
     reading = read(view, identity, attempt)
-    told = explained(view, identity, view.index.version()) if row and attempt is None else None
+    told, trouble = _told(request, identity) if row and attempt is None else (None, "")
     query = _selection_query(request)
     before, after = (None, None) if row is None else _neighbours(request, identity)
     following = trial_address(after) + query if after else ""
@@ -77,6 +77,7 @@ def trial(request: Request) -> Response:
         links=_links(identity, attempt),
         marks={} if hidden or told is None else marks_of(told),
         why=None if hidden or told is None else _why(told),
+        trouble=trouble,
         head=trial_head,
         simulated=reading.model.provider == "simulated",
         question_at=question_address(reading.trace.trial.question),
@@ -98,7 +99,7 @@ def more_events(request: Request) -> Response:
     identity = request.path_params["trial"]
     reading = read(view, identity, attempt)
     until = _number(request, "until") or 0
-    told = None if attempt is not None or _hides(view, identity) else _told(request, identity)
+    told = None if attempt is not None or _hides(view, identity) else _told(request, identity)[0]
     return page(
         request,
         "trial_events.html",
@@ -134,9 +135,11 @@ def _hides(view: View, identity: str) -> bool:
         return panel_of(view, store, identity, None).blind
 
 
-def _told(request: Request, identity: str) -> Explanation | None:
+def _told(request: Request, identity: str) -> tuple[Explanation | None, str]:
+    """An explanation, or why there is none."""
     view = view_of(request)
-    return explained(view, identity, view.index.version()) if row_of(view, identity) else None
+    found = explained(view, identity, view.index.version()) if row_of(view, identity) else None
+    return (None, found) if isinstance(found, str) else (found, "")
 
 
 def _why(told: Explanation) -> Mapping[str, Any]:

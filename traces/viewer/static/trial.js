@@ -45,11 +45,11 @@ async function go(number) {
   history.replaceState(null, "", `#event-${number}`);
 }
 
-function mark(number) {
-  eventAt(here)?.classList.remove("is-here");
+function mark(number, chosen = true) {
+  box.querySelector(".is-here")?.classList.remove("is-here");
   outline.get(here)?.removeAttribute("aria-current");
   here = number;
-  eventAt(here)?.classList.add("is-here");
+  if (chosen) eventAt(here)?.classList.add("is-here");
   const entry = outline.get(here);
   entry?.setAttribute("aria-current", "true");
   if (select && outline.has(here)) select.value = String(here);
@@ -117,7 +117,7 @@ addEventListener("scroll", () => {
   cancelAnimationFrame(waiting);
   waiting = requestAnimationFrame(() => {
     const number = reading();
-    if (number !== here && document.activeElement?.dataset?.event === undefined) mark(number);
+    if (number !== here && document.activeElement?.dataset?.event === undefined) mark(number, false);
   });
 }, { passive: true });
 addEventListener("wheel", () => document.activeElement?.dataset?.event && document.activeElement.blur(), { passive: true });
