@@ -44,6 +44,8 @@ TITLES = {
 }
 LONGEST_PROMPT = 50_000
 """Characters of a question beyond which its middle is left out."""
+ROWS, LEAST_ROWS, CELLS = 50, 10, 2_000
+"""Of a page: fewer rows where there are many columns, since a browser takes its time over ten thousand links."""
 MANY = 8
 """Columns of trials beyond which their heads stand upright."""
 
@@ -82,9 +84,10 @@ def questions(request: Request) -> Response:
     index = view.index
     facets = _shown(index.facets(), blind=view.blind)
     query = asked(request.query_params, facets)
-    found = index.questions(query.selection, sort=query.sort, descending=query.descending, page=query.page)
-    query = replace(query, page=found.page)
     across = columns(facets, query.selection)
+    size = max(LEAST_ROWS, min(ROWS, CELLS // max(1, len(across))))
+    found = index.questions(query.selection, sort=query.sort, descending=query.descending, page=query.page, size=size)
+    query = replace(query, page=found.page)
     beyond = sequel(query.address(page=1))
     return page(
         request,

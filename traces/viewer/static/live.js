@@ -1,14 +1,14 @@
 // Asks whether there is something new, while somebody looks, and puts it where the old stood.
-// A page says <main data-live data-version="..."> where it wants that.
+// A page says <main data-live data-version="..."> where it wants that; all show what the process behind has to say.
 
 const EVERY = 2000;
+const SELDOM = 10000;
 const SLOWEST = 30000;
 
 let pause = EVERY;
 
 export function watch() {
-  if (!document.querySelector("main[data-live]")) return;
-  setTimeout(look, EVERY);
+  setTimeout(look, document.querySelector("main[data-live]") ? EVERY : 0);
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) look();
   });
@@ -25,13 +25,14 @@ async function look() {
     // The viewer was stopped, or is being started again.
     pause = Math.min(SLOWEST, pause * 2);
   }
-  look.next = setTimeout(look, pause);
+  look.next = setTimeout(look, document.querySelector("main[data-live]") ? pause : Math.max(pause, SELDOM));
 }
 
 async function show(news) {
   tell("progress", news.progress);
   tell("trouble", news.trouble);
   const main = document.querySelector("main[data-live]");
+  if (!main) return;
   if (String(news.version) === main.dataset.version || busy(main)) return;
   const answer = await fetch(location.href);
   if (!answer.ok || busy(main)) return;

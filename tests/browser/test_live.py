@@ -1,0 +1,105 @@
+"""A page that somebody looks at while a store grows."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+from tests.browser.conftest import Browse
+from tests.browser.serving import Site, serving, viewing
+from tests.browser.wire import get
+
+from toolablate.experiments.viewing.findings import read_findings
+from toolablate.experiments.viewing.trials import Trials, read_trials
+from toolablate.traces.analysis.selection import Selection
+from toolablate.traces.store import Store
+from toolablate.traces.viewer.index import Index
+
+
+def refreshed(index: Index, store: Path, ended: int) -> Trials:
+    """As if so many trials had ended: the tables that a process beside the viewer would have made by then."""
+    with Store(store) as opened:
+        trials = read_trials(opened)
+        seen = trials.observations[:ended]
+        index.refresh(opened, seen, baseline=trials.baseline, models=trials.models, conditions=trials.conditions)
+    return trials
+
+
+@pytest.fixture
+def growing(ran: Path, tmp_path: Path) -> Index:
+    return Index.open(tmp_path / "growing.index")
+
+
+def test_nothing_there_yet_says_so_and_fills_itself(ran: Path, growing: Index, browse: Browse) -> None:
+    with serving(viewing(ran, growing)) as site:
+        page = browse(site)
+        expect(page.get_by_text("This page fills itself as trials end.")).to_be_visible()
+        assert "No trial has ended yet." in get(site, "/questions").text
+        refreshed(growing, ran, 40)
+        expect(page.locator("table.results")).to_be_visible()
+        expect(page.get_by_text("Effects, intervals and flips are being computed")).to_be_visible()
+        growing.put_findings(read_findings(ran, why=False))
+        expect(page.get_by_role("columnheader", name="p Holm").first).to_be_visible()
+
+
+def test_what_is_open_focused_and_scrolled_stays(serve: Callable[..., Site], browse: Browse) -> None:
+    site = serve()
+    page = browse(site, "/questions", width=700)
+    page.locator("summary", has_text="What the signs mean").click()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    box = page.locator(".scroll")
+    box.evaluate("each => { each.scrollLeft = 120; each.dataset.old = 'yes'; }")
+    before = page.evaluate("document.activeElement.getAttribute('href')")
+    site.view.index.put_progress("reading 3 of 7")
+    expect(page.locator(".scroll:not([data-old])")).to_have_count(1)
+    assert page.evaluate("document.activeElement.getAttribute('href')") == before
+    assert page.locator("tr.here").count() == 1
+    assert box.evaluate("each => each.scrollLeft") == 120
+    assert page.locator("details.legend").get_attribute("open") is not None
+    expect(page.locator("#progress")).to_have_text("reading 3 of 7")
+
+
+def test_nothing_moves_under_the_hands_of_who_fills_in_a_form(serve: Callable[..., Site], browse: Browse) -> None:
+    site = serve()
+    page = browse(site, "/questions")
+    page.locator("summary", has_text="Flip").click()
+    page.get_by_role("checkbox", name="right → wrong").check()
+    with page.expect_response("**/live"):
+        site.view.index.put_progress("reading 1 of 7")
+    expect(page.locator("#progress")).to_have_text("reading 1 of 7")
+    assert page.get_by_role("checkbox", name="right → wrong").is_checked()
+
+
+def test_trouble_is_shown_on_every_page(serve: Callable[..., Site], browse: Browse) -> None:
+    site = serve()
+    site.view.index.put_trouble("The store cannot be read: <b>disk</b>")
+    page = browse(site)
+    expect(page.locator("#trouble")).to_have_text("The store cannot be read: <b>disk</b>")
+    trial = site.view.index.questions(Selection()).rows[0].glances[0].trials[0].trial
+    expect(browse(site, f"/trial/{trial}").locator("#trouble")).to_be_visible()
+    expect(browse(site, scripts=False).locator("#trouble")).to_be_visible()
+    site.view.index.put_trouble("")
+    expect(page.locator("#trouble")).to_be_hidden()
+
+
+def test_what_is_new_is_told_as_numbers(serve: Callable[..., Site]) -> None:
+    site = serve()
+    first = json.loads(get(site, "/live").body)
+    assert (first["planned"], first["ended"], first["running"]) == (96, 96, 0)
+    site.view.index.put_progress("attributing 1 of 2")
+    second = json.loads(get(site, "/live").body)
+    assert second["version"] > first["version"]
+    assert second["progress"] == "attributing 1 of 2"
+
+
+def test_a_viewer_that_stops_is_no_trouble(ran: Path, growing: Index, browse: Browse, complaints: list[str]) -> None:
+    refreshed(growing, ran, 96)
+    with serving(viewing(ran, growing)) as site:
+        page = browse(site)
+        expect(page.locator("table.results")).to_be_visible()
+    page.wait_for_timeout(2_500)
+    assert page.locator("table.results").is_visible()
+    assert all("ERR_CONNECTION_REFUSED" in each or "/live" in each for each in complaints)
+    complaints.clear()
