@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import starmap
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -21,9 +22,10 @@ from toolablate.traces.store._texts import MARK, TextReader, damaged, parse
 from toolablate.traces.store._traces import read_events
 
 _OUTLINES = """
-SELECT trials.id, questions.id, models.id, models.name, conditions.id, conditions.name, hex(traces.digest),
-    traces.seconds, (SELECT group_concat(hex(scores.digest), '') FROM scores
-     WHERE scores.trial = trials.key AND scores.trace = trials.current)
+SELECT trials.id, questions.id, models.id, models.name, conditions.id, conditions.name,
+    coalesce(hex(traces.digest), ''), coalesce(traces.seconds, 0.0),
+    coalesce((SELECT group_concat(hex(scores.digest), '') FROM scores
+        WHERE scores.trial = trials.key AND scores.trace = trials.current), '')
 FROM trials LEFT JOIN traces ON traces.key = trials.current
 JOIN questions ON questions.key = trials.question JOIN models ON models.key = trials.model
 JOIN conditions ON conditions.key = trials.condition AND conditions.parent IS NULL
@@ -73,7 +75,7 @@ class Outlines:
         with reading(self.path):
             key = None if run is None else run_key(self._connection, run)
             rows = self._connection.execute(_OUTLINES, (key,)).fetchall()
-        return [Outline(*(*row[:6], row[6] or "", row[7] or 0.0, row[8] or "")) for row in rows]
+        return list(starmap(Outline, rows))
 
     def extracted(self, trials: Iterable[str]) -> dict[str, list[tuple[Verdict, tuple[str, ...]]]]:
         """What scorers read from the replies of these trials, with the verdict of each; older versions first.

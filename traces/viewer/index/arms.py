@@ -11,30 +11,33 @@ from toolablate.traces.viewer.index.records import ArmCounts, ending_of
 SHORT_ID = 8
 
 
-def arm_places(planned: Iterable[Outline], observations: Iterable[Observation]) -> dict[str, Place]:
-    """The model and condition of each planned trial, called as observations call them; where none of an arm's has
-    ended, by a name that is not taken."""
-    seen_as = {seen.trial: seen for seen in observations}
+def arm_places(outlines: Mapping[str, Outline], observations: Iterable[Observation]) -> dict[tuple[str, str], Place]:
+    """What the models and conditions of planned trials are called, by their ids: as observations call them, and where
+    no trial of theirs has ended by a name that is not taken."""
     models: dict[str, str] = {}
     conditions: dict[str, str] = {}
-    ordered = sorted(planned, key=lambda outline: outline.trial not in seen_as)
-    for outline in ordered:
-        seen = seen_as.get(outline.trial)
-        if outline.model not in models:
-            models[outline.model] = seen.model if seen else _free(outline.model_name, outline.model, models)
-        if outline.condition not in conditions:
-            named = _free(outline.condition_name, outline.condition, conditions)
-            conditions[outline.condition] = seen.condition if seen else named
-    return {outline.trial: (models[outline.model], conditions[outline.condition]) for outline in ordered}
+    for seen in observations:
+        outline = outlines[seen.trial]
+        models[outline.model], conditions[outline.condition] = seen.model, seen.condition
+    named = {
+        (outline.model, outline.condition): (outline.model_name, outline.condition_name)
+        for outline in outlines.values()
+    }
+    for (model, condition), (model_name, condition_name) in named.items():
+        if model not in models:
+            models[model] = _free(model_name, model, models)
+        if condition not in conditions:
+            conditions[condition] = _free(condition_name, condition, conditions)
+    return {(model, condition): (models[model], conditions[condition]) for model, condition in named}
 
 
 def arm_rows(
     counts: Iterable[TrialCounts],
     observations: Iterable[Observation],
-    planned: Iterable[Place],
+    planned: Mapping[Place, int],
     standings: Mapping[str, Mapping[Place, Standing]],
 ) -> list[ArmCounts]:
-    """By the store's counts, the ended trials, the place of each planned one, and how each question's arms stand."""
+    """By the store's counts, the ended trials, how many are planned of each arm, and how each question's arms stand."""
     running = {(row.model, row.condition): row.running for row in counts}
     ended: dict[Place, list[Observation]] = defaultdict(list)
     for seen in observations:
@@ -45,8 +48,7 @@ def arm_rows(
             if arm.score is not None:
                 scores[place].append(arm.score)
     return [
-        _arm(place, number, running.get(place, 0), ended[place], scores[place])
-        for place, number in Counter(planned).items()
+        _arm(place, number, running.get(place, 0), ended[place], scores[place]) for place, number in planned.items()
     ]
 
 

@@ -4,6 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from toolablate.traces.analysis.pairing import RIGHT, counts, direction, mean
 from toolablate.traces.analysis.selection import Turn
@@ -22,8 +23,7 @@ class Standing:
     flip: Turn | None
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionFigures:
+class QuestionFigures(NamedTuple):
     """What a question is sorted by, as Sort explains. `spread` is the standard deviation of its trials' scores;
     `tokens` and `cost_usd` are means over the trials of which they are known. None where there is nothing to say."""
 

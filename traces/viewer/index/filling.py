@@ -3,7 +3,6 @@
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple
 from typing import Any
 
 from toolablate.traces.store import Outlines, Store
@@ -99,7 +98,7 @@ def _put_questions(connection: sqlite3.Connection, store: Store, gathered: Gathe
         first, identity = trials[0], outlines[trials[0].trial].question
         names[identity] = name
         said = (identity, places[identity], name, first.domain, first.difficulty, first.language)
-        row = (*said, *astuple(gathered.figures[name]))
+        row = (*said, *gathered.figures[name])
         if identity not in known:
             _put_question(connection, store, row)
         elif known[identity] != row:

@@ -1,5 +1,6 @@
 """What is to stand in the index, worked out before the index is held for writing."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -47,7 +48,8 @@ def gather(
 ) -> Gathered:
     """Raises InputError for a run that is not there, StoreError."""
     planned = {outline.trial: outline for outline in outlines.trials(run=run)}
-    places = arm_places(planned.values(), observations)
+    places = arm_places(planned, observations)
+    numbers = Counter((outline.model, outline.condition) for outline in planned.values())
     groups = by_question(observations)
     arms = {name: standings(trials, baseline) for name, trials in groups.items()}
     runs = store.runs()
@@ -61,6 +63,6 @@ def gather(
         groups=groups,
         standings=arms,
         figures={name: figures(trials, arms[name], baseline) for name, trials in groups.items()},
-        arms=arm_rows(store.counts(), observations, places.values(), arms),
+        arms=arm_rows(store.counts(), observations, {places[arm]: number for arm, number in numbers.items()}, arms),
         unequipped=frozenset(condition.identity() for condition in store.conditions() if not condition.tools),
     )
