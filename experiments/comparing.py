@@ -77,16 +77,19 @@ def paired(store: Store, *, baseline: str | None = None, run: str = "latest", sc
     )
 
 
-def observe(store: Store, *, run: str = "all", scorer: str | None = None) -> list[Observation]:
+def observe(
+    store: Store, *, run: str = "all", scorer: str | None = None, beside: str | None = None
+) -> list[Observation]:
     """The ended trials that `run` stands for as in `read_paired`, with the scores of one scorer; by default with those
-    of that run's scorers. Raises InputError for a run or scorer that is not there."""
+    of that run's scorers. `beside` keeps to those of a trial's question and model, by its whole id. Raises InputError
+    for a run or scorer that is not there."""
     chosen = chosen_run(store, run)
     known, trials = store.scorers(), None if run == "all" else chosen.id
     scorers = [scorer_meant(known, scorer)] if scorer else [name for name in chosen.scorers if name in known]
     if scorers or not chosen.scorers:
-        return store.observations(run=trials, scorers=scorers)
+        return store.observations(run=trials, scorers=scorers, beside=beside)
     # What others made of the trials must not be taken for the scores of those that have not scored yet.
-    observations = store.observations(run=trials, scorers=known[:1])
+    observations = store.observations(run=trials, scorers=known[:1], beside=beside)
     return [replace(seen, value=None, verdict=None) for seen in observations]
 
 

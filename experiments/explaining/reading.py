@@ -133,9 +133,11 @@ class _Known:
 def _read(store: Store, run: str, scorer: str | None, design: ReplayDesign | None, trial: str | None) -> _Reading:
     named = scorer or (design.scorer if design else "")
     with store.at_one_moment():
-        seen = observe(store, run=run, scorer=named or None)
+        # Of a single trial nothing is asked but what bears on it: a store may hold a hundred thousand.
+        seen = observe(store, run=run, scorer=named or None, beside=trial)
         of_design = named if design is None else design.scorer
-        lots = seen if of_design == named else observe(store, run=run, scorer=of_design or None)
+        lots = seen if of_design == named else observe(store, run=run, scorer=of_design or None, beside=trial)
+        conditions = store.seen_conditions() if trial is not None and run == "all" else store.conditions_of(seen)
         scorers = scorers_of(store, ReplayDesign(scorer=named), run)
         replays = _Counterfactuals(store, scorers, at_once=trial is None)
     mending = Mending(store, replays.of)
@@ -145,7 +147,7 @@ def _read(store: Store, run: str, scorer: str | None, design: ReplayDesign | Non
         diagnoses[each.trial].append(each.model_copy(update={"calls": ()}))
     return _Reading(
         *(store, [each for each in seen if counts(each)]),
-        ladders=Ladders(seen, store.conditions_of(seen), store.runs()[-1].baseline, mending),
+        ladders=Ladders(seen, conditions, store.runs()[-1].baseline, mending),
         mending=mending,
         scorers=scorers,
         replays=replays,

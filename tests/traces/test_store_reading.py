@@ -7,6 +7,8 @@ from tests.traces.samples import (
     CODE,
     MODEL,
     NONE,
+    QUESTIONS,
+    SIMULATED,
     attempt,
     begun,
     conversation,
@@ -230,3 +232,24 @@ async def test_what_each_request_repeats_is_one_record(tmp_path: Path) -> None:
     assert read == trace
     assert third[0] is second[0] is first[0]
     assert third[3] is second[3]
+
+
+async def test_what_bears_on_one_trial_is_found_among_all(tmp_path: Path) -> None:
+    edited = (*QUESTIONS[:2], QUESTIONS[0].model_copy(update={"prompt": "Asked otherwise."}))
+    words = CODE.model_copy(update={"prompt": "Think."})
+    planned = trials(edited, models=(MODEL, SIMULATED), conditions=(NONE, CODE, words), repeats=2)
+    with Recorder(tmp_path / "s.db") as recorder:
+        recorder.plan(run(), edited, [MODEL, SIMULATED], [NONE, CODE, words], planned)
+        for trial in planned[:-7]:
+            await attempt(recorder, trial)
+            await recorder.score([score(trial)])
+        await recorder.score([score(planned[0], 0.0, scorer="judge")])
+    with Store(tmp_path / "s.db") as store:
+        seen = store.observations(scorers=["judge"])
+        assert len({each.question for each in seen}) == 3
+        for each in seen:
+            alike = [other for other in seen if (other.question, other.model) == (each.question, each.model)]
+            assert store.observations(scorers=["judge"], beside=each.trial) == alike
+        assert store.seen_conditions() == store.conditions_of(seen)
+        with pytest.raises(InputError, match="several scorers"):
+            store.observations(beside=planned[0].id)

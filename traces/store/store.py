@@ -34,7 +34,7 @@ from toolablate.traces.store._errors import reading
 from toolablate.traces.store._failures import read_failures
 from toolablate.traces.store._human_labels import read_labels
 from toolablate.traces.store._jobs import PLANNED, read_finished, read_unscored
-from toolablate.traces.store._observe import read_observations, read_scorers
+from toolablate.traces.store._observe import read_observations, read_scorers, seen_conditions
 from toolablate.traces.store._open import open_reader
 from toolablate.traces.store._resumptions import read_latest_run, read_resumptions
 from toolablate.traces.store._standing import TrialCounts, at_one_moment, read_standing
@@ -98,15 +98,18 @@ class Store:
         with reading(self.path):
             return read_standing(self._connection, self.path).counts
 
-    def observations(self, *, scorers: Sequence[str] = (), run: str | None = None) -> list[Observation]:
+    def observations(
+        self, *, scorers: Sequence[str] = (), run: str | None = None, beside: str | None = None
+    ) -> list[Observation]:
         """The planned trials that have ended, with their scores, for a comparison.
 
         A trial's score is the one by the highest version of its scorer, of its current trace. `scorers` names those
-        to use where trials have several; `run` keeps to the trials of one run. Raises InputError where there are
-        several scorers and none is named, or no such scorer or run.
+        to use where trials have several; `run` keeps to the trials of one run, `beside` to those of a trial's
+        question and model, by its whole id. Raises InputError where there are several scorers and none is named, or no
+        such scorer or run.
         """
         with reading(self.path):
-            return read_observations(self._connection, scorers=scorers, run=run)
+            return read_observations(self._connection, scorers=scorers, run=run, beside=beside)
 
     def require_same_world(self, world: Mapping[str, str]) -> None:
         """Refuses a run of another world than that of trials that are done or that a living recorder is at: raises
@@ -242,6 +245,13 @@ class Store:
         )
         names = {trial: name for name, trial in trials.items()}
         return {names[trial]: self._record(Condition, body) for trial, body in rows}
+
+    def seen_conditions(self) -> dict[str, Condition]:
+        """The conditions of plans under which trials have ended, by the names that observations of all give them."""
+        with reading(self.path):
+            names = seen_conditions(self._connection)
+        rows = self._rows("SELECT key, body FROM conditions WHERE parent IS NULL ORDER BY key")
+        return {names[key]: self._record(Condition, body) for key, body in rows if key in names}
 
     def resumptions(self, trial: str) -> dict[str, Condition]:
         """The counterfactuals of a trial: the ids of the trials that go on from one of its events, with the condition
