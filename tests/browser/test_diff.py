@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import Site
+from tests.experiments.test_attribute import toolablate
 
 from toolablate.traces.store import Observation, Store
 
@@ -152,3 +153,23 @@ def test_where_attributions_are_hidden_none_is_shown(serve: Callable[..., Site],
                 f"{own.base}/diff/{tool.trial}", headers={"Cookie": own.cookie}, follow_redirects=True
             ).text
         )
+
+
+def test_a_replay_is_equal_up_to_its_change(serve: Callable[..., Site], browse: Browse) -> None:
+    site = serve()
+    store = site.view.store
+    _, tool = _flipped(site)
+    with Store(store) as opened:
+        called = next(at for at, event in enumerate(opened.conversation(tool.trial)) if event.kind == "tool_call")
+    told = toolablate(store.parent, "replay", store, tool.trial, "--from", str(called), "--swap", "null", "--json")
+    assert told.returncode == 0, told.stdout + told.stderr
+    with Store(store) as opened:
+        (replay,) = opened.resumptions(tool.trial)
+    assert _get(site, f"/diff/{replay}").headers["location"] == f"/diff/{tool.trial}/{replay}"
+    page = browse(site, f"/diff/{replay[:12]}")
+    shown = page.locator("main").inner_text()
+    assert "is a replay of the other: equal up to its change" in shown
+    assert f"swap from event {called}" in page.locator(".diff-settings").inner_text()
+    first = page.locator("[data-difference]").first
+    assert "other results" in (first.get_attribute("aria-label") or "")
+    assert first.locator(".diff-mark").inner_text().startswith("The same words, and other results")
