@@ -17,7 +17,7 @@ from toolablate.traces.viewer.index.gathering import gather
 from toolablate.traces.viewer.index.records import ArmCounts, Facets, QuestionPage, QuestionRow, Sort, TrialRow
 from toolablate.traces.viewer.index.remembering import Remembered
 
-READ_AT_ONCE = 500
+READ_AT_ONCE = 2000
 
 Result = TypeVar("Result")
 
