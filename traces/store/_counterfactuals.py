@@ -16,17 +16,19 @@ from toolablate.traces.store._texts import TextReader, damaged, parse
 from toolablate.traces.store.counterfactual import Counterfactual
 
 # SQLite fills the bare columns of a max() from the row that holds the maximum: the newest version's score. A
-# counterfactual has the question and the model of its parent, by which it is found without a look at all trials.
+# counterfactual has the question and the model of its parent, by which it is found without a look at all trials, if the
+# tables are joined in this order, as CROSS JOIN says.
 _COUNTERFACTUALS = """
 SELECT conditions.body, conditions.key, trials.id, traces.outcome, scores.value, scores.verdict, scores.body,
     max(scores.version)
 FROM conditions
-JOIN trials AS parents ON parents.id = conditions.parent
-JOIN trials ON trials.question = parents.question AND trials.model = parents.model AND trials.condition = conditions.key
+CROSS JOIN trials AS parents ON parents.id = conditions.parent
+CROSS JOIN trials ON trials.question = parents.question AND trials.model = parents.model
+    AND trials.condition = conditions.key
 LEFT JOIN traces ON traces.key = trials.current
 LEFT JOIN scores ON scores.trial = trials.key AND scores.trace = trials.current AND traces.outcome <> 'failed'
     AND (:scorers = '[]' OR scores.scorer IN (SELECT value FROM json_each(:scorers)))
-WHERE conditions.parent NOT NULL AND (:parent IS NULL OR conditions.parent = :parent)
+WHERE conditions.parent NOT NULL AND {of}
 GROUP BY trials.key ORDER BY conditions.key, trials.repeat
 """
 
@@ -36,7 +38,8 @@ def read_counterfactuals(
 ) -> dict[str, list[Counterfactual]]:
     """By their parents. Raises InputError for a scorer that is not there or not clear, StoreError, sqlite3.Error."""
     check_scorers(connection, scorers)
-    rows = connection.execute(_COUNTERFACTUALS, {"scorers": json.dumps(list(scorers)), "parent": parent})
+    query = _COUNTERFACTUALS.format(of="true" if parent is None else "conditions.parent = :parent")
+    rows = connection.execute(query, {"scorers": json.dumps(list(scorers)), "parent": parent})
     reader = TextReader(connection)
     found: dict[str, list[Counterfactual]] = defaultdict(list)
     for _, repeats in groupby(rows.fetchall(), key=itemgetter(1)):
