@@ -167,10 +167,10 @@ async def test_trials_of_another_run_are_left_out(tmp_path: Path) -> None:
         index.refresh(opened, opened.observations(), baseline="none", run=None)
         assert len(_trials(index)) == len(planned)
         index.refresh(opened, opened.observations(run="run-2"), baseline="none", run="run-2")
-    assert set(_trials(index)) == {trial.id for trial in planned[:3]}
-    assert [(arm.condition, arm.planned, arm.ended) for arm in index.arms()] == [("none", 2, 2), ("python", 1, 1)]
         with pytest.raises(InputError, match="no run"):
             index.refresh(opened, opened.observations(), baseline="none", run="run-3")
+    assert set(_trials(index)) == {trial.id for trial in planned[:3]}
+    assert [(arm.condition, arm.planned, arm.ended) for arm in index.arms()] == [("none", 2, 2), ("python", 1, 1)]
     assert index.questions(Selection(text="Question 3")).total == 0
 
 
