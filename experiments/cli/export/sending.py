@@ -13,8 +13,9 @@ from toolablate.traces.errors import InputError, ToolError
 from toolablate.traces.exports.spans import SpanRequest, thrown_away
 from toolablate.traces.terminal.plain import one_line
 
-TRIES = 6
-LONGEST_WAIT = 60.0
+TRIES = 10
+LONGEST_PAUSE = 30.0
+"""Seconds. Phoenix takes 20,000 spans at once, and a minute or two to digest them."""
 REQUEST_SECONDS = 60.0
 _AGAIN = frozenset({429, 502, 503, 504})
 """What the specification of OTLP says may be tried again."""
@@ -58,7 +59,7 @@ class Collector:
 
     def send(self, requests: Iterable[SpanRequest], sent: Sent) -> None:
         """All of them, each tried again where that may help; `sent` is kept up to date. Raises ToolError where the
-        collector is not there or refuses one."""
+        collector refuses one, or is not there, at once where it never was."""
         for request in requests:
             response = self._post(request.body, sent)
             sent.spans += request.spans
@@ -72,7 +73,7 @@ class Collector:
             try:
                 response = self._client.post(self.endpoint, content=body)
             except httpx2.RequestError as error:
-                if not left:
+                if not left or not sent.spans:
                     raise self._lost(f"cannot be reached: {type(error).__name__}", "is it running?", sent) from None
                 time.sleep(_pause(left))
                 continue
@@ -132,8 +133,8 @@ def require_address(endpoint: str) -> None:
 
 
 def _pause(left: int) -> float:
-    return float(0.5 * 2 ** (TRIES - 1 - left))
+    return min(LONGEST_PAUSE, 0.5 * 2 ** (TRIES - 1 - left))
 
 
 def _asked(retry_after: str) -> float:
-    return min(LONGEST_WAIT, float(retry_after)) if retry_after.isdigit() else 0.0
+    return min(LONGEST_PAUSE, float(retry_after)) if retry_after.isdigit() else 0.0

@@ -80,7 +80,7 @@ def test_a_collector_that_stays_busy_or_leads_elsewhere_is_given_up(
 ) -> None:
     collector.steps = [Step(503)] * sending.TRIES
     assert "refuses spans: HTTP 503" in refused(store, "--endpoint", collector.url, "--no-attributions")
-    assert waits == [0.5, 1, 2, 4, 8]
+    assert waits == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
     collector.steps = [Step(307, headers={"location": "http://127.0.0.1:1/"})]
     assert "it leads elsewhere" in refused(store, "--endpoint", collector.url, "--no-attributions")
     assert collector.taken == []
@@ -90,6 +90,18 @@ def test_a_collector_that_is_not_there_is_named(store: Path, waits: list[float])
     message = refused(store, "--endpoint", "http://127.0.0.1:9/v1/traces", "--no-attributions")
     assert "http://127.0.0.1:9/v1/traces cannot be reached" in message
     assert "0 spans of 0 whole trials were sent" in message
+    assert waits == []
+
+
+def test_a_connection_that_breaks_on_the_way_is_made_again(
+    store: Path, collector: TestCollector, waits: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "REQUEST_SPANS", 7)
+    collector.steps = [Step(), Step(status=0)]
+    result = called("otlp", store, "--endpoint", collector.url, "--no-attributions")
+    assert result.exit_code == 0, result.output
+    assert waits == [0.5]
+    assert len({span.trace_id for span in collector.spans}) == 4
 
 
 def test_spans_that_are_thrown_away_are_told(store: Path, collector: TestCollector) -> None:

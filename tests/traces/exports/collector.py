@@ -16,7 +16,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 @dataclass(frozen=True)
 class Step:
-    """What happens to one request; `echo` is the name of a header that the body quotes."""
+    """What happens to one request: a reply, or none where `status` is 0; `echo` names a header that the body quotes."""
 
     status: int = 200
     body: bytes = b""
@@ -62,6 +62,9 @@ def collecting() -> Iterator[TestCollector]:
             step = collector.steps.pop(0) if collector.steps else Step()
             if step.status == 200:
                 collector.taken.append(ExportTraceServiceRequest.FromString(body))
+            if not step.status:
+                self.close_connection = True
+                return
             self.send_response(step.status)
             said = step.body + self.headers.get(step.echo, "").encode()
             for name, value in {"content-length": str(len(said)), **step.headers}.items():
