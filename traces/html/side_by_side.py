@@ -20,6 +20,7 @@ from toolablate.traces.analysis.alignment import (
 from toolablate.traces.html.cards import Form
 from toolablate.traces.html.inert import without_colours
 from toolablate.traces.records import Question
+from toolablate.traces.terminal.numbers import counted
 
 Mark = Literal["divergence", "results", "parting"]
 Place = tuple[int, int, str]
@@ -224,5 +225,8 @@ def _remarks(step: Step) -> Iterator[str]:
             yield f"ran out of {event.limit.replace('_', ' ')}"
         elif event.kind == "rebuilt":
             yield f"taken up again here, after {event.calls} calls were made again"
-        elif event.kind == "tool_call" and event.changes:
-            yield f"changed by {', '.join(change.intervention for change in event.changes)}"
+        elif event.kind == "tool_call":
+            if event.changes:
+                yield f"changed by {', '.join(change.intervention for change in event.changes)}"
+            if event.artifacts:
+                yield f"{counted(len(event.artifacts), 'rich output')} on the trial's page"

@@ -18,7 +18,7 @@ from toolablate.traces.html.side_by_side import (
     SideBySide,
     side_by_side,
 )
-from toolablate.traces.records import Event, Failure
+from toolablate.traces.records import Artifact, Change, Event, Failure
 
 HOSTILE = "<script>owned()</script>\u202e\x1b[31m</pre>"
 FINAL: Turn = ("Answer: A", "", "")
@@ -85,6 +85,15 @@ def test_where_the_belief_falls_and_what_went_wrong_is_said() -> None:
     assert found.groups[0].rows[1].left is not None
     assert found.groups[0].rows[1].left.answer == "A"
     assert _page(found).count("belief falls here") == 1
+
+
+def test_images_and_what_an_intervention_did_are_told_of() -> None:
+    asked, called, *rest = conversation([("x", "f(1)", "1"), FINAL])
+    rich = {"artifacts": (Artifact(mime="image/png", data="aGk="),), "changes": (Change(intervention="fail"),)}
+    events = (asked, called.model_copy(update=rich), *rest)
+    heading = side_by_side(align(events, events), QUESTIONS[0]).groups[0].rows[0].left
+    assert heading is not None
+    assert heading.remarks == ("changed by fail", "1 rich output on the trial's page")
 
 
 def test_foreign_text_does_nothing() -> None:
