@@ -52,10 +52,9 @@ def read_arm(log: Log, questions: Questions) -> Arm:
     """Reads a log through. Raises InputError for a sample that cannot be taken, or that is there twice."""
     arm, of_log, seen = Arm(log), questions.of_log(), set()
     for sample in log.samples():
-        where = f"{log.file}: sample {one_line(sample.name, max_chars=80)!r}, repeat {sample.repeat + 1}"
-        question = of_log.find(sample, where)
+        question = of_log.find(sample)
         if (id(question), sample.repeat) in seen:
-            raise InputError(f"{where} is in the log twice", code="twice")
+            raise InputError(f"{sample.where} is in the log twice", code="twice")
         seen.add((id(question), sample.repeat))
         arm.questions.append(question)
         arm.repeats.append(sample.repeat)
@@ -63,7 +62,7 @@ def read_arm(log: Log, questions: Questions) -> Arm:
         arm.scorers |= dict.fromkeys(score.scorer for score in sample.scores)
         for name, reason in sample.left_out:
             arm.scorers[name] = None
-            arm.left_out.setdefault(name, (where, reason))
+            arm.left_out.setdefault(name, (sample.where, reason))
     if not arm.questions:
         raise InputError(f"{log.file} holds no samples", code="no_samples")
     return arm

@@ -37,7 +37,7 @@ class QuestionsOfLog:
         self._found: dict[tuple[str, str], Question] = {}
         self._taken: dict[str, set[str]] = defaultdict(set)
 
-    def find(self, sample: Sample, where: str) -> Question:
+    def find(self, sample: Sample) -> Question:
         """Raises InputError where it is known with another answer key, since its scores could not be compared."""
         content = content_of(sample.question)
         key = content, sample.name
@@ -47,7 +47,8 @@ class QuestionsOfLog:
         question = self._found[key]
         if question.key_identity() != sample.question.key_identity():
             raise InputError(
-                f"{where}: the same question, {one_line(question.id, max_chars=80)!r}, is known with another key",
+                f"{sample.where}: the same question, {one_line(question.id, max_chars=80)!r},"
+                " is known with another key",
                 hint="Scores by different keys cannot be compared: import this log into another store (--store).",
                 code="other_key",
             )

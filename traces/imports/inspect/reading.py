@@ -91,7 +91,7 @@ def read_log(path: Path) -> Log:
 
 @contextmanager
 def _reading(path: Path, sample: str = "") -> Iterator[None]:
-    where = f"{path}: sample {one_line(sample, max_chars=80)!r}" if sample else str(path)
+    where = f"{path}: {sample}" if sample else str(path)
     try:
         yield
     except InputError:
@@ -139,7 +139,7 @@ def _samples(path: Path, header: "EvalLog") -> "Iterator[EvalSample]":
                 continue
             if member.file_size > _MOST_BYTES:
                 raise ValueError(f"{name} has {member.file_size:,} bytes; at most {_MOST_BYTES:,} are read")
-            with _reading(path, name.removeprefix(_SAMPLES).removesuffix(".json")):
+            with _reading(path, f"sample {one_line(name.removeprefix(_SAMPLES).removesuffix('.json'))!r}"):
                 sample = EvalSample.model_validate(json.loads(archive.read(name)))
                 yield resolve_sample_attachments(sample, "full")
 
@@ -147,12 +147,13 @@ def _samples(path: Path, header: "EvalLog") -> "Iterator[EvalSample]":
 def _taken(path: Path, header: "EvalLog") -> Iterator[Sample]:
     with _reading(path):
         for sample in _samples(path, header):
-            with _reading(path, f"{sample.id}, epoch {sample.epoch}"):
-                taken = _sample(sample, header)
+            which = f"sample {one_line(str(sample.id), max_chars=80)!r}, epoch {sample.epoch}"
+            with _reading(path, which):
+                taken = _sample(sample, header, f"{path}: {which}")
             yield taken
 
 
-def _sample(sample: "EvalSample", header: "EvalLog") -> Sample:
+def _sample(sample: "EvalSample", header: "EvalLog", where: str) -> Sample:
     began = _began(sample, header)
     kept = ours(sample.metadata)
     events = list(events_of(sample, began))
@@ -164,6 +165,7 @@ def _sample(sample: "EvalSample", header: "EvalLog") -> Sample:
     costs = [call.cost_usd for call in calls]
     return Sample(
         name=str(sample.id),
+        where=where,
         question=question_of(sample, header),
         repeat=max(0, sample.epoch - 1),
         outcome=outcome,

@@ -49,6 +49,7 @@ def sample_of(rows: Sequence[Row], results: Results, where: str) -> Sample:
                 left_out.append((name, made))
     return Sample(
         name=json.dumps(first["doc_id"]),
+        where=where,
         question=question,
         repeat=0,
         outcome="answered",
