@@ -133,7 +133,7 @@ def require_address(endpoint: str) -> None:
 
 
 def _pause(left: int) -> float:
-    return min(LONGEST_PAUSE, 0.5 * 2 ** (TRIES - 1 - left))
+    return min(LONGEST_PAUSE, 0.5 * float(2 ** (TRIES - 1 - left)))
 
 
 def _asked(retry_after: str) -> float:
