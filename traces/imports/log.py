@@ -12,9 +12,9 @@ from toolablate.traces.records import Condition, Environment, Event, Model, Outc
 class Sample:
     """One attempt at a question, as a log has it.
 
-    `name` is what the log calls the question, unique in it; `where` says which sample of which file it is. `scores` name
-    no trial and no answer key yet: those are known once it is known which question of the store it is. `left_out` has,
-    by scorer, why a value is no score.
+    `name` is what the log calls the question, unique in it; `where` says which sample of which file it is. `scores`
+    name no trial and no answer key yet: those are known once it is known which question of the store it is. `left_out`
+    has, by scorer, why a value is no score.
     """
 
     name: str
