@@ -1,9 +1,10 @@
 """What a trial did, a line for each step, with the belief after it."""
 
 import json
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 from rich.table import Table
 from rich.text import Text
@@ -13,6 +14,10 @@ from toolablate.traces.analysis.attribution.explanation import Explanation
 from toolablate.traces.analysis.attribution.steps import belief_steps
 from toolablate.traces.records import Event, ModelCall, ToolCall, ToolRequest
 from toolablate.traces.terminal.plain import one_line, shortened
+
+T = TypeVar("T")
+
+T = TypeVar("T")
 
 BAR_CELLS, SHARE_CELLS, ANSWER_CELLS, EVENT_CELLS = 10, 7, 12, 5
 LEAST_WHAT = 16
@@ -133,21 +138,21 @@ def _what(events: Sequence[Event]) -> str:
     reply = next((event for event in events if isinstance(event, ModelCall)), None)
     if reply is not None:
         return _said(reply)
-    return _listed([given(event) for event in events if isinstance(event, ToolCall)])
+    return _listed(given, [event for event in events if isinstance(event, ToolCall)])
 
 
 def _said(call: ModelCall) -> str:
     message = call.reply.message
     if message.tool_calls:
-        return f"calls {_listed([called(request) for request in message.tool_calls])}"
+        return f"calls {_listed(called, message.tool_calls)}"
     lines = [line for line in message.content[-2_000:].splitlines() if line.strip()]
     last = "replies, its budget gone" if call.purpose == "final" else "replies"
     return f"{last}: {one_line(lines[-1])}" if lines else f"{last}: (nothing)"
 
 
-def _listed(parts: Sequence[str]) -> str:
-    more = f"; and {len(parts) - SHOWN_CALLS} more" if len(parts) > SHOWN_CALLS else ""
-    return "; ".join(parts[:SHOWN_CALLS]) + more
+def _listed(say: Callable[[T], str], each: Sequence[T]) -> str:
+    more = f"; and {len(each) - SHOWN_CALLS} more" if len(each) > SHOWN_CALLS else ""
+    return "; ".join(map(say, each[:SHOWN_CALLS])) + more
 
 
 def _argument(arguments: str) -> str:
