@@ -34,8 +34,9 @@ def main() -> int:
         folder = Path(name)
         _say("writing the store")
         kept = prepare(options.store or folder / "kept", sources, questions=options.questions, repeats=options.repeats)
-        shutil.copytree(kept.parent, folder / "copy")
-        store = folder / "copy" / kept.name
+        store = folder / kept.name
+        for path in kept.parent.glob("*.*"):
+            shutil.copy(path, folder)
         long_trial = add(store, sources, 1, turns=LONG_TURNS)
         _say("making the index")
         found = {"index": measure_index(store, folder / "index.db", sources)}
@@ -47,7 +48,7 @@ def main() -> int:
             found["pages"] = measure_pages(viewer, kinds, long_trial)
             if options.inspect:
                 _say("in a browser, beside Inspect View")
-                found["browser"] = _browse(viewer, options, folder)
+                found["browser"] = _browse(viewer, options, kept.with_name("inspect"))
         size = (folder / "index.db").stat().st_size / 1e6
     _print(found, started, size)
     if options.json:
@@ -56,14 +57,14 @@ def main() -> int:
     return 0
 
 
-def _browse(viewer: Viewer, options: argparse.Namespace, folder: Path) -> list[Figure]:
+def _browse(viewer: Viewer, options: argparse.Namespace, log: Path) -> list[Figure]:
     from .browsing import browser, first_rows, inspect_rows
 
     trials = options.questions * ARMS * options.repeats
     url = viewer.url.partition("/?")[0] + questions_address(Selection())
     with browser() as opened:
         ours = first_rows(opened, f"toolablate view, {trials:,} trials", url, "q0", letting_in=viewer.url)
-        return [ours, inspect_rows(opened, options.inspect, trials, folder / "inspect")]
+        return [ours, inspect_rows(opened, options.inspect, trials, log)]
 
 
 def _print(found: dict[str, list[Figure]], started: float, size: float) -> None:
@@ -87,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--questions", type=int, default=5000, help="(%(default)s), each for two models under five conditions")
     add("--repeats", type=int, default=2, help="of each (%(default)s)")
-    add("--store", type=Path, metavar="FOLDER", help="keep the store there, and use it again where it is there already")
+    add("--store", type=Path, metavar="FOLDER", help="keep the store and the Inspect log there, and use them again")
     add("--texts", type=Path, help="a folder with recorded outputs of models; without it texts are made up")
     add(
         "--inspect",

@@ -43,10 +43,12 @@ def first_rows(opened: Browser, what: str, url: str, row: str, *, letting_in: st
 
 
 def inspect_rows(opened: Browser, python: Path, samples: int, folder: Path) -> Figure:
-    """Raises CalledProcessError where that Python has no inspect_ai that can do it."""
-    folder.mkdir()
-    program = Path(__file__).with_name("inspect_log.py")
-    subprocess.run([python, program, str(samples), folder], check=True, stdout=subprocess.DEVNULL)
+    """Of the log in `folder`, which is made where it is not there yet. Raises CalledProcessError where that Python has
+    no inspect_ai that can do it."""
+    if not folder.exists():
+        folder.mkdir()
+        program = Path(__file__).with_name("inspect_log.py")
+        subprocess.run([python, program, str(samples), folder], check=True, stdout=subprocess.DEVNULL)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
