@@ -41,6 +41,7 @@ def test_a_text_is_the_same_as_itself(text: str) -> None:
         ("答案是甲", "答案是乙", "答案是[-甲-]{+乙+}"),
         ("one two", "three four", "[-one two-]{+three four+}"),
         ("", "new", "{+new+}"),
+        ("So the sum of it. Right.", "So the limit of all. Right.", "So the [-sum of it-]{+limit of all+}. Right."),
         ("No result.", "It grows", "[-No result.-]{+It grows+}"),
     ],
 )

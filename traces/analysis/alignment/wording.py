@@ -21,6 +21,8 @@ LONGEST = 400_000
 LEAST_KEPT = 0.25
 """Of the shorter text; where two texts have less in common, what they share is chance and marks would hide it."""
 
+CRUMB_LETTERS = 3
+
 _TOKEN = re.compile(
     r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"  # Chinese, Japanese, Korean: by character
     r"|[^\W\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+|[^\S\n]+|\n|[^\w\s]"
@@ -107,7 +109,7 @@ def _matches(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]
 def _without_crumbs(
     left: Sequence[str], matched: list[tuple[int, int]], ours: int, theirs: int
 ) -> list[tuple[int, int]]:
-    """Blanks and signs that stand alone between two changes are part of these: a reader sees words."""
+    """What says next to nothing between two changes is part of these: blanks and signs, or a word such as "of"."""
     runs: list[list[tuple[int, int]]] = []
     for pair in matched:
         follows = bool(runs) and pair == (runs[-1][-1][0] + 1, runs[-1][-1][1] + 1)
@@ -118,11 +120,14 @@ def _without_crumbs(
     return [
         pair
         for run in runs
-        if any(any(map(str.isalnum, left[row])) for row, _ in run)
-        or run[0] == (0, 0)
-        or run[-1] == (ours - 1, theirs - 1)
+        if not _is_crumb("".join(left[row] for row, _ in run)) or run[0] == (0, 0) or run[-1] == (ours - 1, theirs - 1)
         for pair in run
     ]
+
+
+def _is_crumb(text: str) -> bool:
+    letters = "".join(filter(str.isalnum, text))
+    return not letters or (letters.isascii() and len(letters) <= CRUMB_LETTERS)
 
 
 def _between(left: Sequence[str], right: Sequence[str], matched: Sequence[tuple[int, int]]) -> Iterator[Piece]:
