@@ -10,7 +10,6 @@ from toolablate.traces.analysis.attribution.signals.records import Answered
 from toolablate.traces.analysis.attribution.signals.steps import THOUGHT_END
 from toolablate.traces.records import Question
 
-
 READ = 2_000
 """Characters of the end of a reply that is not the last one: many replies are read for one page."""
 
