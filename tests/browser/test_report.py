@@ -67,7 +67,9 @@ def test_it_is_read_from_the_disk(
     look_at(page, f"report-{width}-{scheme}")
     for figure in page.locator("svg.plot").all():
         assert figure.get_attribute("role") in ("img", "group")
-    ink = page.locator("#figure-scores svg text").first.evaluate("(each) => getComputedStyle(each).fill")
+    ink = page.locator("#figure-scores svg text[style*='weight']").first.evaluate(
+        "(each) => getComputedStyle(each).fill"
+    )
     assert ink == page.evaluate("getComputedStyle(document.body).color")
     page.locator("#t1 > summary").click()
     assert page.locator("#t1-event-0").is_visible()
