@@ -82,6 +82,17 @@ def read_report(
     )
 
 
+def refuse_imported(store: Path) -> None:
+    """Raises InputError for a store of imports: whoever measured its models could ask them, and nobody here."""
+    with Store(store) as opened:
+        if any(run.imported for run in opened.runs()):
+            raise InputError(
+                f"--replay: the trials of {store} were imported from logs: their models cannot be asked again",
+                hint="what the traces tell is shown without --replay",
+                code="imported",
+            )
+
+
 def refuse_scripted(store: Path, models: Sequence[str]) -> None:
     """A scripted model gives its script's next reply, whatever it is asked: what it would have said otherwise nobody
     knows. Raises InputError where one of the store is among `models`; none named are all."""

@@ -160,13 +160,14 @@ def _asked(store: Path, given: dict[str, Any]) -> bool:
     """Replays and judges, where they are wanted. Returns whether something is left undone."""
     from rich.console import Console
 
-    from toolablate.experiments.attribution_view import refuse_alone, refuse_scripted
+    from toolablate.experiments.attribution_view import refuse_alone, refuse_imported, refuse_scripted
 
     told = Console(stderr=True)
     left: float | None = given["max_cost"]
     undone = False
     try:
         if given["replay"]:
+            refuse_imported(store)
             refuse_scripted(store, given["models"])
             refuse_alone(store, run=given["run"], scorer=given["scorer"])
         # Judges first: a name that is none is then refused before anything is spent.

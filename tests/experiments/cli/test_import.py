@@ -1,0 +1,157 @@
+"""`toolablate import` by the real command group, and what the other commands make of a store of imports."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.traces.imports.test_lm_eval import NO_SHOT, TWO_SHOT, samples
+from tests.traces.samples import CODE, NONE, SIMULATED, attempt, question, run, score, trials
+
+pytest.importorskip("inspect_ai")
+
+from toolablate.experiments.cli import group
+from toolablate.traces.errors import InputError
+from toolablate.traces.store import Recorder, Store
+
+
+def called(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(group, list(map(str, arguments)))
+
+
+def printed(*arguments: str | Path) -> Any:
+    result = called(*arguments, "--json")
+    assert result.exit_code == 0, (result.output, result.exception)
+    return json.loads(result.stdout)
+
+
+def refused(*arguments: str | Path) -> str:
+    result = called(*arguments)
+    assert isinstance(result.exception, InputError), (result.output, result.exception)
+    return str(result.exception)
+
+
+async def _ran(path: Path) -> None:
+    questions = tuple(question(number, domain=f"d{number % 2}") for number in range(12))
+    asked = trials(questions, (SIMULATED,), (NONE, CODE))
+    with Recorder(path) as recorder:
+        planned = run().model_copy(update={"baseline": "none", "scorers": ("choice",)})
+        recorder.plan(planned, questions, [SIMULATED], [NONE, CODE], asked)
+        for number, trial in enumerate(asked):
+            await attempt(recorder, trial)
+            right = number % 3 > 0 if trial.condition == NONE.identity() else number % 5 > 1
+            await recorder.score([score(trial, float(right))])
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ran") / "study.sqlite"
+    asyncio.run(_ran(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def back(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, by way of logs of Inspect."""
+    folder = tmp_path_factory.mktemp("logs")
+    exported = called("export", "inspect", store, "-o", folder / "logs")
+    assert exported.exit_code == 0, (exported.output, exported.exception)
+    assert "in 2 logs in" in exported.stderr
+    path = folder / "back.sqlite"
+    told = printed("import", "inspect", *sorted((folder / "logs").iterdir(), reverse=True), "--store", path)
+    assert [each["failed"] for each in told["imported"]] == [0, 0]
+    return path
+
+
+def named(trial: dict[str, Any]) -> tuple[str, list[int]] | None:
+    """Its mechanism and the events that are its evidence."""
+    found = trial["attribution"]
+    return found and (found["mechanism"], found["evidence"])
+
+
+def test_comparisons_and_attributions_are_those_of_before(store: Path, back: Path) -> None:
+    before, after = printed("compare", store), printed("compare", back)
+    assert before["comparisons"] == after["comparisons"]
+    assert before["comparisons"][0]["simulated"] is True
+    assert before["comparisons"][0]["right_to_wrong"] > 0
+    before, after = printed("attribute", store), printed("attribute", back)
+    assert before["ledgers"] == after["ledgers"]
+    explained, again = ([(each["question"], named(each)) for each in found["trials"]] for found in (before, after))
+    assert explained == again
+    assert any(mechanism for _, mechanism in explained)
+
+
+def test_traces_are_shown_and_verified(back: Path) -> None:
+    listed = printed("show", back)["trials"]
+    assert len(listed) == 24
+    shown = called("show", back, listed[0]["trial"])
+    assert shown.exit_code == 0, shown.output
+    assert "SIMULATED" in shown.output.upper()
+    assert called("verify", back).exit_code == 0
+    assert called("status", back).exit_code == 0
+
+
+def test_nothing_runs_into_a_store_of_imports(back: Path, tmp_path: Path) -> None:
+    trial = printed("show", back, "--condition", "python")["trials"][0]["trial"]
+    assert "was imported from a log: its model cannot be asked again" in refused("replay", back, trial, "--from", "1")
+    assert "were imported from logs" in refused("attribute", back, "--replay")
+    (tmp_path / "plan.toml").write_text(
+        f"store = {str(back)!r}\nconditions = ['none']\nquestions.file = 'builtin'\n"
+        "[[models]]\nprovider = 'simulated'\nname = 'sim'\n",
+        encoding="utf-8",
+    )
+    assert "holds trials that were imported from logs" in refused("run", tmp_path / "plan.toml")
+    (tmp_path / "asked.toml").write_text(
+        "store = 'new.sqlite'\nconditions = ['none']\nquestions.file = 'builtin'\n"
+        "[[models]]\nprovider = 'imported'\nname = 'gone'\n",
+        encoding="utf-8",
+    )
+    assert "cannot be asked" in refused("run", tmp_path / "asked.toml")
+    assert not (tmp_path / "new.sqlite").exists()
+
+
+def test_samples_of_lm_eval_are_told_and_named(tmp_path: Path) -> None:
+    store = tmp_path / "lm.sqlite"
+    results = samples("sums", NO_SHOT).with_name(f"results_{NO_SHOT}.json")
+    result = called("import", "lm-eval", samples("sums", NO_SHOT), results, "--store", store)
+    assert result.exit_code == 0, result.output
+    assert "acme/known, 0-shot" in result.stdout
+    assert "3 samples, 3 new" in result.stdout
+    assert "scored by exact_match,strict-match; also there: exact_match,flexible-extract" in result.stdout
+    metric = "exact_match,flexible-extract"
+    arguments = ("import", "lm-eval", samples("sums", TWO_SHOT), "--store", store)
+    told = printed(*arguments, "--condition", "with two", "--metric", metric)
+    assert [(each["condition"], each["scorers"]) for each in told["imported"]] == [("with two", [metric])]
+    (row,) = printed("compare", store)["comparisons"]
+    assert (row["baseline"], row["condition"], row["questions"]) == ("0-shot", "with two", 3)
+    assert "has no scores by 'f1'" in refused(*arguments, "--metric", "f1")
+
+
+def test_an_arm_gets_another_name(tmp_path: Path) -> None:
+    store = tmp_path / "lm.sqlite"
+    path = samples("capitals", NO_SHOT)
+    for name in ("first", "second"):
+        assert called("import", "lm-eval", path, "--store", store, "--condition", name).exit_code == 0
+    with Store(store) as opened:
+        assert [condition.name for condition in opened.conditions()] == ["second"]
+    both = path, samples("capitals", TWO_SHOT)
+    assert "different conditions of one name" in refused(
+        "import", "lm-eval", *both, "--store", store, "--condition", "x"
+    )
+    assert "is no name" in refused("import", "lm-eval", path, "--store", store, "--condition", "a\x1b[31mb")
+
+
+def test_what_cannot_be_exported_is_refused(store: Path, tmp_path: Path) -> None:
+    assert "--replays" in refused("export", "inspect", store, "-o", tmp_path / "logs", "--replays")
+    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
+    assert "holds other things" in refused("export", "inspect", store, "-o", tmp_path)
+
+
+def test_an_extra_that_is_not_installed_is_named(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("inspect_ai", "inspect_ai.log"):
+        monkeypatch.setitem(__import__("sys").modules, name, None)
+    log = tmp_path / "a.eval"
+    assert "pip install 'toolablate[inspect]'" in refused("import", "inspect", log, "--store", tmp_path / "s.sqlite")
+    assert "pip install 'toolablate[inspect]'" in refused("export", "inspect", store, "-o", tmp_path / "logs")
