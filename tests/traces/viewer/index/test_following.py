@@ -155,6 +155,22 @@ async def test_labels_are_seen_at_once_and_the_last_of_each_person_counts(tmp_pa
         assert index.questions(Selection(labels=("luck",))).total == (shown == "luck")
 
 
+async def test_no_label_is_lost_to_a_refresh_of_an_older_moment(tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    with Recorder(store) as recorder:
+        planned = plan(recorder)
+        await attempt(recorder, planned[0])
+    index = _index(tmp_path / "i.db", store)
+    given = label(planned[0].id, "luck")
+    with Store(store) as opened, opened.at_one_moment():
+        seen = opened.observations()
+        with Recorder(store) as recorder:
+            recorder.label(given)
+        index.put_label(given)
+        index.refresh(opened, seen, baseline="none")
+    assert index.trial(planned[0].id).label == "luck"
+
+
 async def test_trials_of_another_run_are_left_out(tmp_path: Path) -> None:
     store = tmp_path / "s.db"
     with Recorder(store) as recorder:
