@@ -18,7 +18,9 @@ def command(store: Path, endpoint: str, headers: tuple[str, ...], **given: Any) 
 
     Each trial is a trace of its own: an agent, and its calls of the model and of tools in their real times, with scores
     and attributions as annotations. Sent twice, a trial gives the same spans. Long texts are cut.
+    Headers may stand in the variable OTEL_EXPORTER_OTLP_HEADERS as well, where no list of processes shows them.
     """
+    import os
     from importlib.metadata import version
 
     from toolablate.experiments.cli.export.reading import exporting
@@ -28,10 +30,13 @@ def command(store: Path, endpoint: str, headers: tuple[str, ...], **given: Any) 
 
     require_otlp()
     require_address(endpoint)
+    with_headers = read_headers(headers, os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", ""))
     sent = Sent()
-    with Collector(endpoint, read_headers(headers)) as collector, exporting(store, given) as export:
-        collector.send(span_requests(export.trials, project=store.stem, version=version("toolablate")), sent)
-    click.echo(f"{counted(sent.spans, 'span')} of {counted(sent.trials, 'trial')} sent to {endpoint}", err=True)
+    try:
+        with Collector(endpoint, with_headers) as collector, exporting(store, given) as export:
+            collector.send(span_requests(export.trials, project=store.stem, version=version("toolablate")), sent)
+    finally:
+        click.echo(f"{counted(sent.spans, 'span')} of {counted(sent.trials, 'trial')} sent to {endpoint}", err=True)
     if sent.rejected:
         click.echo(f"The collector threw away {counted(sent.rejected, 'span')}: {sent.reason}", err=True)
         raise SystemExit(1)

@@ -1,10 +1,10 @@
 """The trials of a store as a command's options choose them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
@@ -12,13 +12,11 @@ from rich.progress import Progress
 from toolablate.experiments.attributing.choosing import scorers_of
 from toolablate.experiments.explaining import explained
 from toolablate.traces.errors import InputError
-from toolablate.traces.exports.choosing import Choice, chosen
+from toolablate.traces.exports.choosing import Choice, Chosen, chosen
 from toolablate.traces.exports.exported import Exported, Reasons, reasons
 from toolablate.traces.exports.reading import read_exported
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Store
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +30,8 @@ class Export:
 
 @contextmanager
 def exporting(path: Path, given: Mapping[str, Any]) -> Iterator[Export]:
-    """By the options of `choosing`. Raises InputError where there is no such trial, or what was chosen is not there,
-    StoreError."""
+    """By the options of `choosing`. Ends the program after Ctrl-C. Raises InputError where there is no such trial, or
+    what was chosen is not there, StoreError."""
     choice = Choice(
         run=given["run"],
         models=tuple(given["models"]),
@@ -50,11 +48,10 @@ def exporting(path: Path, given: Mapping[str, Any]) -> Iterator[Export]:
                     code="empty_store",
                 )
             scorers = _scorers(store, given)
-            known = _reasons(path, given) if given["attributions"] and scorers else {}
-            trials = read_exported(store, wanted, known)
-            yield Export(_told(trials, "trials", len(wanted)), len(wanted), scorers)
+            known = _reasons(path, given, wanted) if given["attributions"] and scorers else {}
+            yield Export(_told(read_exported(store, wanted, known), len(wanted)), len(wanted), scorers)
     except KeyboardInterrupt:
-        Console(stderr=True).print("Stopped; nothing was written.")
+        Console(stderr=True).print("Stopped.")
         raise SystemExit(1) from None
 
 
@@ -73,12 +70,21 @@ def _scorers(store: Store, given: Mapping[str, Any]) -> Sequence[str]:
     return found
 
 
-def _reasons(path: Path, given: Mapping[str, Any]) -> Mapping[str, Reasons]:
-    return reasons(explained(path, run=given["run"], scorer=given["scorer"]).explained)
+def _reasons(path: Path, given: Mapping[str, Any], wanted: Sequence[Chosen]) -> Mapping[str, Reasons]:
+    console = Console(stderr=True)
+    with console.status("why trials went as they did") if console.is_terminal else nullcontext():
+        found = explained(
+            path,
+            run=given["run"],
+            models=tuple({each.called.model for each in wanted}),
+            conditions=tuple({each.called.condition for each in wanted}),
+            scorer=given["scorer"],
+        )
+    return reasons(found.explained)
 
 
-def _told(items: Iterable[T], doing: str, total: int) -> Iterator[T]:
-    """The items, with a bar beside them where standard error is a terminal."""
+def _told(trials: Iterable[Exported], total: int) -> Iterator[Exported]:
+    """With a bar beside them where standard error is a terminal."""
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        yield from progress.track(items, total=total, description=doing)
+        yield from progress.track(trials, total=total, description="trials")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
+from urllib.parse import unquote
 
 import httpx2
 
@@ -61,39 +62,40 @@ class Collector:
         """All of them, each tried again where that may help; `sent` is kept up to date. Raises ToolError where the
         collector refuses one, or is not there, at once where it never was."""
         for request in requests:
-            response = self._post(request.body, sent)
+            response = self._post(request.body, started=sent.spans > 0)
             sent.spans += request.spans
             sent.trials += request.trials
             rejected, reason = thrown_away(response.content)
             sent.rejected += rejected
             sent.reason = sent.reason or self._plain(reason)
 
-    def _post(self, body: bytes, sent: Sent) -> httpx2.Response:
+    def _post(self, body: bytes, *, started: bool) -> httpx2.Response:
         for left in reversed(range(TRIES)):
             try:
                 response = self._client.post(self.endpoint, content=body)
             except httpx2.RequestError as error:
-                if not left or not sent.spans:
-                    raise self._lost(f"cannot be reached: {type(error).__name__}", "is it running?", sent) from None
+                if not left or not started:
+                    raise ToolError(
+                        f"{self.endpoint} cannot be reached: {type(error).__name__}",
+                        hint="is it running?",
+                        code="not_sent",
+                    ) from None
                 time.sleep(_pause(left))
                 continue
             if response.status_code < 300:
                 return response
             if response.status_code not in _AGAIN or not left:
-                raise self._refused(response, sent)
+                raise self._refused(response)
             time.sleep(_asked(response.headers.get("retry-after", "")) or _pause(left))
         raise AssertionError("the last try returns or raises")
 
-    def _refused(self, response: httpx2.Response, sent: Sent) -> ToolError:
+    def _refused(self, response: httpx2.Response) -> ToolError:
         said = self._plain(response.text)
         hint = _HINTS.get(response.status_code, "")
         if 300 <= response.status_code < 400:
             hint = "it leads elsewhere; name the address that takes spans"
-        return self._lost(f"refuses spans: HTTP {response.status_code}{': ' if said else ''}{said}", hint, sent)
-
-    def _lost(self, what: str, hint: str, sent: Sent) -> ToolError:
-        told = f"{sent.spans} spans of {sent.trials} whole trials were sent before; sent again they are the same spans"
-        return ToolError(f"{self.endpoint} {what}", hint=f"{hint}\n  {told}" if hint else told, code="not_sent")
+        what = f"{self.endpoint} refuses spans: HTTP {response.status_code}{': ' if said else ''}{said}"
+        return ToolError(what, hint=hint, code="not_sent")
 
     def _plain(self, text: str) -> str:
         """What a collector says, without what was sent to it in headers."""
@@ -103,19 +105,20 @@ class Collector:
         return one_line(cut)
 
 
-def read_headers(given: Iterable[str]) -> dict[str, str]:
-    """Of `NAME=VALUE`. Raises InputError for what is no header; its value is not told."""
-    headers: dict[str, str] = {}
-    for place, each in enumerate(given, start=1):
-        name, sign, value = each.partition("=")
-        if not (sign and name.strip() and all(letter.isalnum() or letter in "-_." for letter in name.strip())):
-            raise InputError(f"--header: number {place} is no NAME=VALUE", code="usage")
-        if not (value.isascii() and value.isprintable() and value.strip()):
-            raise InputError(
-                f"--header: the value of {name.strip()} is empty, or holds what no header can", code="usage"
-            )
-        headers[name.strip()] = value.strip()
-    return headers
+def read_headers(given: Iterable[str], variable: str = "") -> dict[str, str]:
+    """Of `NAME=VALUE`, and of what the variable OTEL_EXPORTER_OTLP_HEADERS holds: several, between commas, in which
+    what is not plain is percent-encoded. Raises InputError for what is no header; its value is not told."""
+    found = [("OTEL_EXPORTER_OTLP_HEADERS", unquote(each)) for each in variable.split(",") if each.strip()]
+    return dict(_header(where, each) for where, each in [*found, *(("--header", each) for each in given)])
+
+
+def _header(where: str, text: str) -> tuple[str, str]:
+    name, sign, value = (part.strip(" ") for part in text.partition("="))
+    if not (sign and name and name.isascii() and all(letter.isalnum() or letter in "-_." for letter in name)):
+        raise InputError(f"{where}: there is one that is no NAME=VALUE", code="usage")
+    if not (value and value.isascii() and value.isprintable()):
+        raise InputError(f"{where}: the value of {name} is empty, or holds what no header can", code="usage")
+    return name, value
 
 
 def require_address(endpoint: str) -> None:

@@ -100,5 +100,33 @@ def test_whoever_is_stopped_leaves_no_half_file(store: Path, tmp_path: Path, sto
     assert done.returncode in (1, -signal.SIGKILL)
     assert (tmp_path / "out.jsonl").read_text(encoding="utf-8") == "as it was"
     if stop == signal.SIGINT:
-        assert "Stopped; nothing was written." in done.stderr
+        assert "Stopped." in done.stderr
         assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
+
+
+def test_a_reader_that_goes_away_ends_it_in_silence(store: Path) -> None:
+    program = [sys.executable, "-m", "toolablate", "export", "jsonl", str(store), "-o", "-"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "module", "extra"),
+    [
+        (("parquet", "-o", "x"), "pyarrow.parquet", "parquet"),
+        (("datasets", "-o", "x"), "datasets", "datasets"),
+        (("otlp", "--endpoint", "http://127.0.0.1:9/"), "openinference.semconv.trace", "otlp"),
+    ],
+)
+def test_what_is_not_installed_is_told_with_the_way_to_get_it(
+    store: Path, command: tuple[str, ...], module: str, extra: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, module, None)
+    assert f"pip install 'toolablate[{extra}]'" in refused(command[0], store, *command[1:])
+    assert list(tmp_path.iterdir()) == []

@@ -37,7 +37,7 @@ def refused(*arguments: str | Path) -> str:
     result = called("otlp", *arguments)
     assert isinstance(result.exception, ToolablateError), result.output
     assert SECRET not in str(result.exception) + result.output
-    return str(result.exception)
+    return f"{result.exception}\n{result.stderr}"
 
 
 def test_every_span_arrives_and_sent_again_they_are_the_same(store: Path, collector: TestCollector) -> None:
@@ -72,7 +72,7 @@ def test_what_is_refused_says_how_far_it_came_and_quotes_no_key(
     message = refused(store, "--endpoint", collector.url, "--header", f"authorization={SECRET}", "--no-attributions")
     assert "refuses spans: HTTP 401: no key [key]" in message
     assert "the collector wants a key" in message
-    assert "7 spans of 1 whole trials were sent before" in message
+    assert "7 spans of 1 trial sent to http://" in message
 
 
 def test_a_collector_that_stays_busy_or_leads_elsewhere_is_given_up(
@@ -89,7 +89,7 @@ def test_a_collector_that_stays_busy_or_leads_elsewhere_is_given_up(
 def test_a_collector_that_is_not_there_is_named(store: Path, waits: list[float]) -> None:
     message = refused(store, "--endpoint", "http://127.0.0.1:9/v1/traces", "--no-attributions")
     assert "http://127.0.0.1:9/v1/traces cannot be reached" in message
-    assert "0 spans of 0 whole trials were sent" in message
+    assert "0 spans of 0 trials sent" in message
     assert waits == []
 
 
@@ -109,6 +109,16 @@ def test_spans_that_are_thrown_away_are_told(store: Path, collector: TestCollect
     result = called("otlp", store, "--endpoint", collector.url, "--no-attributions")
     assert result.exit_code == 1
     assert "The collector threw away 2 spans: too old" in result.stderr
+
+
+def test_headers_of_the_environment_are_sent(
+    store: Path, collector: TestCollector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", f"authorization=Bearer%20{SECRET},x=1")
+    assert called("otlp", store, "--endpoint", collector.url, "--header", "x=2", "--no-attributions").exit_code == 0
+    assert (collector.headers[0]["authorization"], collector.headers[0]["x"]) == (f"Bearer {SECRET}", "2")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", SECRET)
+    assert "OTEL_EXPORTER_OTLP_HEADERS: there is one" in refused(store, "--endpoint", collector.url)
 
 
 @pytest.mark.parametrize("header", ["novalue", f"a b={SECRET}", f"x={SECRET}\n", "x=", f"x={SECRET}é"])
