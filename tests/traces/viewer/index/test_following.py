@@ -162,10 +162,9 @@ async def test_no_label_is_lost_to_a_refresh_of_an_older_moment(tmp_path: Path) 
         await attempt(recorder, planned[0])
     index = _index(tmp_path / "i.db", store)
     given = label(planned[0].id, "luck")
-    with Store(store) as opened, opened.at_one_moment():
+    with Recorder(store) as recorder, Store(store) as opened, opened.at_one_moment():
         seen = opened.observations()
-        with Recorder(store) as recorder:
-            recorder.label(given)
+        recorder.label(given)
         index.put_label(given)
         index.refresh(opened, seen, baseline="none")
     assert index.trial(planned[0].id).label == "luck"
