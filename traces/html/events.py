@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from toolablate.traces.html.cards import Attachment, Body, Card, Form, Panel, Remark, Sign, Text, cut
+from toolablate.traces.html.parts import offered_text
 from toolablate.traces.records import (
     Answer,
     Event,
@@ -112,7 +113,12 @@ class _Seen:
             return
         choice = "" if event.request.tool_choice == "auto" else f" (tool choice: {event.request.tool_choice})"
         label = "Tools offered" if names else "No tools offered any more"
-        yield Panel("system", "request", (Remark(label, ", ".join(names) + choice, "quiet"),))
+        bodies: tuple[Body, ...] = (Remark(label, ", ".join(names) + choice, "quiet"),)
+        if names:
+            bodies += (
+                cut(offered_text(event.request), "tools", "json", title="as the model is told of them", folded=True),
+            )
+        yield Panel("system", "request", bodies)
 
     def _tool_call(self, event: ToolCall, number: int) -> Card:
         self.outputs.add(event.output)

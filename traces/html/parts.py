@@ -1,13 +1,29 @@
 """The texts of an event by the names that pages call them by."""
 
+import json
 from collections.abc import Iterator
 
-from toolablate.traces.records import Answer, Event, Failure, Message, ModelCall, Rebuilt, ToolCall, ToolReply
+from toolablate.traces.records import (
+    Answer,
+    Event,
+    Failure,
+    Message,
+    ModelCall,
+    ModelRequest,
+    Rebuilt,
+    ToolCall,
+    ToolReply,
+)
 
 
 def part_text(event: Event, part: str) -> str | None:
     """The whole of one text; None where the event has none of that name."""
     return next((text for name, text in _parts(event) if name == part), None)
+
+
+def offered_text(request: ModelRequest) -> str:
+    """The tools that a model is told of, as JSON."""
+    return json.dumps([tool.model_dump() for tool in request.tools], ensure_ascii=False, indent=2)
 
 
 def _parts(event: Event) -> Iterator[tuple[str, str]]:
@@ -16,6 +32,7 @@ def _parts(event: Event) -> Iterator[tuple[str, str]]:
             for place, message in enumerate(event.request.messages):
                 yield from _message(message, f"message-{place}")
             yield from _message(event.reply.message, "reply")
+            yield "tools", offered_text(event.request)
         case ToolCall():
             yield "call", event.call.arguments
             yield from _given(event, "output")

@@ -17,8 +17,6 @@ from toolablate.traces.terminal.plain import one_line, shortened
 
 T = TypeVar("T")
 
-T = TypeVar("T")
-
 BAR_CELLS, SHARE_CELLS, ANSWER_CELLS, EVENT_CELLS = 10, 7, 12, 5
 LEAST_WHAT = 16
 MOST_LINES, FIRST, LAST, AROUND = 24, 8, 6, 2

@@ -93,7 +93,9 @@ const keys = {
 };
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
+  // Where [ and ] are typed with AltGr, it counts as Ctrl and Alt.
+  const held = !event.getModifierState("AltGraph") && (event.ctrlKey || event.metaKey || event.altKey);
+  if (held || event.isComposing || event.defaultPrevented) return;
   if (event.target.matches?.("input, textarea, select") || document.querySelector("dialog[open]")) return;
   const way = trial.querySelector(`[data-way="${CSS.escape(event.key)}"]`);
   if (way) way.click();
