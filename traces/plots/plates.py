@@ -1,7 +1,8 @@
 """All figures of findings, in the order in which people look at them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.analysis.selection import Link
@@ -19,6 +20,14 @@ from toolablate.traces.plots.waterfall import draw_ladders
 
 KEPT = 4
 """Sets of figures that are kept in case the same are wanted again."""
+
+
+class OfModel(Protocol):
+    @property
+    def model(self) -> str: ...
+
+
+Row = TypeVar("Row", bound=OfModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +56,12 @@ def plates(findings: Findings, *, endings: Sequence[Ended] = (), link: Link | No
     if findings.arms:
         drawn = draw_scores(findings.arms, baseline=findings.baseline, simulated=simulated, link=link)
         yield Plate("scores", drawn)
-    if findings.comparisons:
-        yield Plate("effects", draw_effects(findings.comparisons, simulated=simulated, link=link))
-    if findings.floors:
-        yield Plate("flips", draw_flips(findings.floors, simulated=simulated, link=link))
-    if findings.flips:
-        yield Plate("matrices", draw_matrices(findings.flips, simulated=simulated, link=link))
+    if comparisons := in_order(findings, findings.comparisons):
+        yield Plate("effects", draw_effects(comparisons, simulated=simulated, link=link))
+    if floors := in_order(findings, findings.floors):
+        yield Plate("flips", draw_flips(floors, simulated=simulated, link=link))
+    if flips := in_order(findings, findings.flips):
+        yield Plate("matrices", draw_matrices(flips, simulated=simulated, link=link))
     if any(any(arm.endings.values()) for arm in endings):
         yield Plate("outcomes", draw_outcomes(endings, simulated=simulated, link=link))
     yield from _of_each_model(findings, link)
@@ -72,6 +81,12 @@ def printed(findings: Findings, *, endings: Sequence[Ended] = (), link: Link | N
         _kept.insert(0, _Kept(findings, counted, link, found))
         del _kept[KEPT:]
     return found
+
+
+def in_order(findings: Findings, rows: Iterable[Row]) -> list[Row]:
+    """By model, as the store has them: comparisons come by the models' names."""
+    places = {model: place for place, model in enumerate(findings.models)}
+    return sorted(rows, key=lambda row: places.get(row.model, len(places)))
 
 
 @dataclass(frozen=True, slots=True)

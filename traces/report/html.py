@@ -58,7 +58,7 @@ def as_html(report: Report) -> str:
         style=Markup("\n".join(_styles())),  # noqa: S704 - files of ours
         sections=[(name, list(own)) for name, own in groupby(tables(report.findings, report.endings), key=_section)],
         small_note=small_note,
-        figure=lambda name: _figure(figures.pop(name, None)),
+        figures_of=lambda table: [_figure(figures.pop(name)) for name in table.figures if name in figures],
         simulated=simulated_note(report.findings),
         reading=list(how_to_read(report.findings)),
         notes=list(notes_of(report.findings)),
@@ -77,9 +77,7 @@ def _styles() -> Iterator[str]:
             yield (files(package) / "static" / name).read_text(encoding="utf-8")
 
 
-def _figure(found: Printed | None) -> dict[str, object] | None:
-    if found is None:
-        return None
+def _figure(found: Printed) -> dict[str, object]:
     # Drawn by us, with every name in it escaped: see toolablate.traces.plots.svg.
     return {"name": found.name, "title": found.title, "about": found.about, "svg": Markup(found.svg)}  # noqa: S704
 

@@ -34,9 +34,10 @@ def _lines(report: Report, figures: Mapping[str, str]) -> Iterator[str]:
     shown: set[str] = set()
     for table in tables(report.findings, report.endings):
         yield from _table(table)
-        if table.figure in figures and table.figure not in shown:
-            shown.add(table.figure)
-            yield from ("", f"![{escaped(table.section)}]({figures[table.figure]})")
+        for name in table.figures:
+            if name in figures and name not in shown:
+                shown.add(name)
+                yield from ("", f"![{escaped(table.section)}]({figures[name]})")
     yield from ("", "## How to read this", "")
     yield from (f"- {escaped(each)}" for each in how_to_read(report.findings))
     if notes := tuple(notes_of(report.findings)):

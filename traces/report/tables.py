@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.analysis.comparison import Comparison
 from toolablate.traces.analysis.findings import ArmScore, Findings, FlipMatrix
-from toolablate.traces.analysis.noise import Floor
+from toolablate.traces.analysis.noise import Chance
 from toolablate.traces.plots.outcomes import Ended
 from toolablate.traces.plots.palette import ENDINGS
+from toolablate.traces.plots.plates import in_order
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.ledgers import accounts_of, rests_on
-from toolablate.traces.terminal.comparison.footnotes import footnotes_of
 
 SMALL = "*"
 ALL = "all questions"
@@ -28,8 +28,8 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Table:
     """Cells are foreign text, not escaped. `name` is fit for an anchor; `section` is the heading of all that stand
-    under it, `title` that of this one, "" where it is alone; `figure` is the name of a plate that shows the same, ""
-    for none. `notes` say how to read it."""
+    under it, `title` that of this one, "" where it is alone; `figures` are the names of plates that show the same.
+    `notes` say how to read it."""
 
     name: str
     section: str
@@ -37,19 +37,19 @@ class Table:
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
-    figure: str = ""
+    figures: tuple[str, ...] = ()
 
 
 def tables(findings: Findings, endings: Sequence[Ended] = ()) -> Iterator[Table]:
     """Those of which there is a row."""
     found = (
         _scores(findings),
-        _effects(findings.comparisons),
-        _flips(findings.flips, findings.floors),
-        _outcomes(endings),
+        _effects(findings),
+        _flips(findings),
+        _outcomes(findings, endings),
         *_mechanisms(findings),
         *_ladders(findings),
-        _domains(findings.by_domain),
+        _domains(findings),
     )
     return (table for table in found if table.rows)
 
@@ -60,7 +60,8 @@ def caption(table: Table) -> str:
 
 def small_note(table: Table) -> str:
     """What the star of a table means; "" where it has none."""
-    starred = any(cell.endswith(SMALL) for row in table.rows for cell in row)
+    places = [place for place, column in enumerate(table.columns) if column.title.endswith("interval")]
+    starred = any(row[place].endswith(SMALL) for row in table.rows for place in places)
     return (
         f"{SMALL}: too few independent questions, or too few that differ, to rely on the interval." if starred else ""
     )
@@ -89,7 +90,7 @@ def _scores(findings: Findings) -> Table:
         _columns("Model", "Condition", figures=("Questions", "Score, %", "95 % interval")),
         tuple(_score(arm, findings) for arm in findings.arms),
         ("Each score is over the questions that are scored there; of another row these may be others.",),
-        figure="scores",
+        figures=("scores",),
     )
 
 
@@ -100,17 +101,28 @@ def _score(arm: ArmScore, findings: Findings) -> tuple[str, ...]:
     return (model, f"{arm.condition}{baseline}", f"{found.questions:,}", numbers.percent(found.percent), interval)
 
 
-def _effects(rows: Sequence[Comparison]) -> Table:
+def _effects(findings: Findings) -> Table:
+    rows = in_order(findings, findings.comparisons)
     figures = ("n", "Base, %", "Score, %", "Effect, points", "95 % interval", "Effect, %", "p", "p Holm", "Detectable")
     return Table(
         "effects",
         "Effects against the baseline",
         "",
         _columns("Model", "Condition", figures=figures),
-        tuple((row.model, row.condition, *_effect(row)) for row in rows),
-        (*footnotes_of(rows), "Detectable: the difference in points that so many questions show four times in five."),
-        figure="effects",
+        tuple((_model(row.model, findings), row.condition, *_effect(row)) for row in rows),
+        tuple(_of_effects(rows)),
+        figures=("effects",),
     )
+
+
+def _of_effects(rows: Sequence[Comparison]) -> Iterator[str]:
+    count = max((row.comparisons for row in rows), default=0)
+    yield f"p Holm is corrected for {numbers.counted(count, 'comparison')}."
+    yield "Detectable: the difference in points that so many questions show four times in five."
+    if any(row.excluded_questions for row in rows):
+        yield "n: questions that are scored under the baseline and the condition; others do not count."
+    if any(row.uneven_questions for row in rows):
+        yield "Where a question has more repeats on one side, the last of these count for the effect and not for p."
 
 
 def _effect(row: Comparison) -> tuple[str, ...]:
@@ -127,18 +139,12 @@ def _effect(row: Comparison) -> tuple[str, ...]:
     )
 
 
-def _flips(matrices: Sequence[FlipMatrix], floors: Sequence[Floor]) -> Table:
-    chances = {(each.model, each.condition): each.chance for each in floors}
-    rows = []
-    for each in matrices:
-        chance = chances.get((each.model, each.condition))
-        counts = (each.both_right, each.right_to_wrong, each.wrong_to_right, each.both_wrong)
-        single = (
-            (None,) * 3
-            if chance is None
-            else _single(chance.flips_right_to_wrong, chance.flips_wrong_to_right, chance.noise_flips)
-        )
-        rows.append((each.model, each.condition, *(f"{count:,}" for count in counts), *map(numbers.percent, single)))
+def _flips(findings: Findings) -> Table:
+    chances = {(each.model, each.condition): each.chance for each in findings.floors}
+    rows = (
+        (_model(each.model, findings), each.condition, *_flip(each, chances.get((each.model, each.condition))))
+        for each in in_order(findings, findings.flips)
+    )
     figures = ("Right, right", "Right to wrong", "Wrong to right", "Wrong, wrong")
     return Table(
         "flips",
@@ -151,15 +157,19 @@ def _flips(matrices: Sequence[FlipMatrix], floors: Sequence[Floor]) -> Table:
             " The last three are between single runs; by chance is how many go each way between two runs of the"
             " baseline, and unknown where that was not repeated.",
         ),
-        figure="flips",
+        figures=("flips", "matrices"),
     )
 
 
-def _single(harmed: float, helped: float, noise: float | None) -> tuple[float | None, ...]:
-    return harmed, helped, noise
+def _flip(each: FlipMatrix, chance: Chance | None) -> Iterator[str]:
+    for count in (each.both_right, each.right_to_wrong, each.wrong_to_right, each.both_wrong):
+        yield f"{count:,}"
+    yield numbers.percent(None if chance is None else chance.flips_right_to_wrong)
+    yield numbers.percent(None if chance is None else chance.flips_wrong_to_right)
+    yield numbers.percent(None if chance is None else chance.noise_flips)
 
 
-def _outcomes(endings: Sequence[Ended]) -> Table:
+def _outcomes(findings: Findings, endings: Sequence[Ended]) -> Table:
     return Table(
         "outcomes",
         "How trials ended",
@@ -167,7 +177,7 @@ def _outcomes(endings: Sequence[Ended]) -> Table:
         _columns("Model", "Condition", figures=("Trials", *(ending.capitalize() for ending in ENDINGS))),
         tuple(
             (
-                arm.model,
+                _model(arm.model, findings),
                 arm.condition,
                 f"{sum(arm.endings.values()):,}",
                 *(f"{arm.endings.get(ending, 0):,}" for ending in ENDINGS),
@@ -175,7 +185,7 @@ def _outcomes(endings: Sequence[Ended]) -> Table:
             for arm in endings
         ),
         ("Budget: a limit ended the trial, and its answer was not right. Failed: by infrastructure, and in no score.",),
-        figure="outcomes",
+        figures=("outcomes",),
     )
 
 
@@ -209,7 +219,7 @@ def _mechanisms(findings: Findings) -> Iterator[Table]:
                 f"Points from no tools, over {numbers.counted(ledger.questions, 'question')}; the mechanisms sum to the"
                 f" effect. {ledger.replayed:,} of {numbers.counted(ledger.trials, 'trial')} were replayed.",
             ),
-            figure=_of_model("mechanisms", ledger.model, findings),
+            figures=(_of_model("mechanisms", ledger.model, findings),),
         )
 
 
@@ -233,7 +243,7 @@ def _ladders(findings: Findings) -> Iterator[Table]:
                 for step in each.steps
             ),
             ("The factors sum to the total; their order is a convention.",),
-            figure=_of_model("ladders", each.model, findings),
+            figures=(_of_model("ladders", each.model, findings),),
         )
 
 
@@ -242,7 +252,7 @@ def _of_model(name: str, model: str, findings: Findings) -> str:
     return f"{name}-{place + 1}" if place else name
 
 
-def _domains(rows: Sequence[Comparison]) -> Table:
+def _domains(findings: Findings) -> Table:
     figures = ("n", "Base, %", "Score, %", "Effect, points", "95 % interval", "p Holm")
     return Table(
         "domains",
@@ -251,12 +261,12 @@ def _domains(rows: Sequence[Comparison]) -> Table:
         _columns("Model", "Domain", "Condition", figures=figures),
         tuple(
             (
-                *(row.model, row.group or "(none)", row.condition, f"{row.questions:,}"),
+                *(_model(row.model, findings), row.group or "(none)", row.condition, f"{row.questions:,}"),
                 *(numbers.percent(row.baseline_score), numbers.percent(row.score), numbers.signed(row.delta_points)),
                 *(_interval(row.ci95, small=row.small), numbers.p_value(row.p_holm)),
             )
-            for row in rows
+            for row in in_order(findings, findings.by_domain)
         ),
         ("p Holm is corrected for all comparisons of this table, and of all questions together.",),
-        figure="domains",
+        figures=tuple(_of_model("domains", model, findings) for model in findings.models),
     )

@@ -36,6 +36,7 @@ def test_tables_say_what_findings_say() -> None:
     assert FOUND.why is not None
     assert by_name["why-1"].rows[-1][0] == "effect"
     assert len(by_name["domains"].rows) == 2 * 2 * 3
+    assert by_name["domains"].figures == ("domains", "domains-2")
     assert caption(by_name["why-2"]) == "Why: n (simulated), python"
 
 
