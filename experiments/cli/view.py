@@ -45,7 +45,7 @@ def command(
     from toolablate.experiments.viewing.serving import Reader, listening, require_view, serve, user_name
 
     require_view()
-    scope, reader = Scope(store, run, scorer, baseline), Reader(person or user_name(), blind)
+    scope, reader = Scope(store, run, scorer, baseline), Reader(user_name() if person is None else person, blind)
     with listening(port or 0) as listener, browser() as show:
 
         def ready(url: str) -> None:

@@ -24,10 +24,18 @@ _NAME_CHARS = 200
 @dataclass(frozen=True, slots=True)
 class Reader:
     """Who reads: the name under which labels are kept, and whether attributions are hidden until they have said what
-    they think."""
+    they think. Raises InputError for a name that no label could have."""
 
     person: str
     blind: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.person.strip()) <= _NAME_CHARS:
+            raise InputError(
+                f"--person: a name of {len(self.person.strip())} characters",
+                hint=f"1 to {_NAME_CHARS} are allowed.",
+                code="person",
+            )
 
 
 def require_view() -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.experiments.nursery import nursery
 from tests.experiments.plans import endpoint_plan, right, wait_for
-from tests.experiments.viewing.viewer import keepers, lives, view, viewing
-from tests.servers.chat_server import ChatServer, Slow
+from tests.experiments.viewing.viewer import keepers, lives, unexpected, view, viewing
+from tests.servers.chat_server import ChatServer, Slow, reply
 from tests.traces.older import BACK
 from tests.traces.samples import filled, plan
 
@@ -22,6 +22,14 @@ from toolablate.traces.store import Recorder, Store, standing, verify
 @pytest.fixture
 async def store(tmp_path: Path) -> Path:
     await filled(tmp_path / "s.sqlite")
+    return tmp_path / "s.sqlite"
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Path:
+    """A store that a viewer can be opened on before a run begins, so that it sees all of it."""
+    with Recorder(tmp_path / "s.sqlite"):
+        pass
     return tmp_path / "s.sqlite"
 
 
@@ -86,7 +94,7 @@ def test_prints_the_address_for_people_and_ends_in_silence(store: Path) -> None:
     assert process.stdout.readline().startswith("http://127.0.0.1:")
     process.send_signal(signal.SIGINT)
     assert process.stdout.readline() == "Ctrl-C ends it.\n"
-    assert process.communicate(timeout=20) == ("", "")
+    assert unexpected(*process.communicate(timeout=20)) == ""
     assert process.returncode == 0
 
 
@@ -120,6 +128,7 @@ def test_what_cannot_be_served_is_one_sentence(store: Path, tmp_path: Path) -> N
     assert "There is no store at" in _refused(tmp_path / "none.sqlite")
     assert "is not one run of" in _refused(store, "--run", "ffff")
     assert "no scores by a scorer 'nobody'" in _refused(store, "--scorer", "nobody")
+    assert "--person: a name of 0 characters 1 to 200" in _refused(store, "--person", " ")
     assert "there is no condition 'nowhere'" in _refused(store, "--baseline", "nowhere")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -145,51 +154,68 @@ def test_a_port_can_be_chosen(store: Path) -> None:
         assert viewer.base == f"http://127.0.0.1:{port}"
 
 
-def test_a_store_whose_run_is_about_to_begin_can_be_viewed(tmp_path: Path) -> None:
-    path = tmp_path / "s.sqlite"
-    with Recorder(path):
-        pass
-    with viewing(path) as viewer:
+def test_a_store_whose_run_is_about_to_begin_can_be_viewed(empty: Path) -> None:
+    with viewing(empty) as viewer:
         assert viewer.get()[0] == 200
         assert viewer.live()["planned"] == 0
-        with Recorder(path) as recorder:
+        with Recorder(empty) as recorder:
             plan(recorder)
             wait_for(lambda: viewer.live()["planned"] == 8)
 
 
-def test_pages_follow_a_run(chat_server: ChatServer, tmp_path: Path) -> None:
+def test_pages_follow_a_run(chat_server: ChatServer, tmp_path: Path, empty: Path) -> None:
     chat_server.answers(lambda request: Slow(0.25, right(request)))
-    path = tmp_path / "s.sqlite"
-    written = endpoint_plan(tmp_path, chat_server.url, count=12, extra="", concurrency=2)
+    written = endpoint_plan(tmp_path, chat_server.url, count=12)
     written.write_text(written.read_text().replace("['none']", "['none', { name = 'brief', prompt = 'Be brief.' }]"))
-    with nursery(tmp_path) as runs:
-        run = runs.start(written, path)
-        wait_for(lambda: path.exists() and len(standing(path).counts) == 2)
-        with viewing(path) as viewer:
-            seen = set[tuple[int, int]]()
+    seen = set[tuple[int, int]]()
+    with viewing(empty) as viewer, nursery(tmp_path) as runs:
+        run = runs.start(written, empty)
 
-            def all_ended() -> bool:
-                live = viewer.live()
-                seen.add((live["ended"], live["version"]))
-                assert viewer.get("/questions")[0] == 200
-                return live["ended"] == 24
+        def all_ended() -> bool:
+            live = viewer.live()
+            seen.add((live["ended"], live["version"]))
+            assert viewer.get("/questions")[0] == 200
+            return live["ended"] == 24
 
-            wait_for(all_ended)
-            assert runs.wait(run) == 0
-            assert len({ended for ended, _ in seen}) > 2
-            assert len({version for _, version in seen}) > 2
-            wait_for(lambda: "100" in viewer.get()[1])
-    assert verify(path).ok
-    assert read_findings(path).comparisons[0].questions == 12
+        wait_for(all_ended)
+        assert runs.wait(run) == 0
+        assert len({ended for ended, _ in seen}) > 2
+        assert len({version for _, version in seen}) > 2
+        wait_for(lambda: "brief" in viewer.get()[1])
+    assert verify(empty).ok
+    assert read_findings(empty).comparisons[0].questions == 12
 
 
-def test_a_run_and_its_viewer_that_are_killed_leave_a_whole_store(chat_server: ChatServer, tmp_path: Path) -> None:
-    chat_server.answers(lambda request: Slow(0.2, right(request)))
+def test_a_label_is_kept_beside_a_run(chat_server: ChatServer, tmp_path: Path) -> None:
+    # Wrong, so that there is a cause to name; the last trial waits until the label is kept.
+    chat_server.answers(lambda request: Slow(20 if len(chat_server.requests) > 3 else 0.02, reply("Answer: 99")))
     path = tmp_path / "s.sqlite"
     with nursery(tmp_path) as runs:
-        run = runs.start(endpoint_plan(tmp_path, chat_server.url, count=40), path)
-        wait_for(lambda: path.exists() and len(standing(path).counts) == 1)
-        with viewing(path) as viewer:
+        run = runs.start(endpoint_plan(tmp_path, chat_server.url, count=4, concurrency=1), path)
+        wait_for(lambda: path.exists() and sum(each.ended for each in standing(path).recorders) == 3)
+        with viewing(path, "--person", "Ada") as viewer:
+            with Store(path) as opened:
+                trial = opened.observations()[0].trial
+            form = {"action": "correct", "mechanism": "own_error", "note": "It cannot count."}
+            assert viewer.post(f"/trial/{trial}/label", form)[0] == 303
+            assert standing(path).recorders[0].running == 1
+            assert "Ada" in viewer.get(f"/trial/{trial}")[1]
+        with Store(path) as opened:
+            assert [(each.person, each.mechanism, each.note) for each in opened.labels()] == [
+                ("Ada", "own_error", "It cannot count.")
+            ]
+        os.kill(run, signal.SIGKILL)
+        runs.wait(run)
+    assert verify(path).ok
+
+
+def test_a_run_and_its_viewer_that_are_killed_leave_a_whole_store(
+    chat_server: ChatServer, tmp_path: Path, empty: Path
+) -> None:
+    chat_server.answers(lambda request: Slow(0.2, right(request)))
+    with nursery(tmp_path) as runs:
+        with viewing(empty) as viewer:
+            run = runs.start(endpoint_plan(tmp_path, chat_server.url, count=400), empty)
             wait_for(lambda: viewer.live()["ended"] >= 3 and viewer.live()["running"] > 0)
             os.kill(run, signal.SIGKILL)
             assert runs.wait(run) == -signal.SIGKILL
@@ -197,6 +223,6 @@ def test_a_run_and_its_viewer_that_are_killed_leave_a_whole_store(chat_server: C
             wait_for(lambda: viewer.live()["running"] == 0)
             viewer.process.kill()
             viewer.process.wait()
-    assert verify(path).ok
-    with viewing(path) as viewer:
-        assert viewer.live()["ended"] >= 3
+        assert verify(empty).ok
+        with viewing(empty) as viewer:
+            assert viewer.live()["ended"] >= 3
