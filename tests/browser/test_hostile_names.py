@@ -1,12 +1,11 @@
 """Questions, models, conditions and answers that try to be more than names, in tables, filters and figures."""
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.hostile import done, hostile
-from tests.browser.serving import Site
+from tests.browser.serving import Site, indexed, serving, viewing
 from tests.browser.wire import get
 
 from toolablate.traces.analysis.selection import Selection
@@ -19,11 +18,13 @@ RUNS = """() => [...document.querySelectorAll("*")].filter((each) =>
 ).map((each) => each.outerHTML.slice(0, 200))"""
 
 
-@pytest.fixture
-def site(tmp_path: Path, serve: Callable[..., Site]) -> Site:
-    store = tmp_path / "hostile.sqlite"
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("hostile")
+    store = folder / "hostile.sqlite"
     done(hostile(store))
-    return serve(store)
+    with serving(viewing(store, indexed(store, folder / "index.sqlite"))) as served:
+        yield served
 
 
 def places(site: Site) -> dict[str, str]:
