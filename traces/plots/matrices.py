@@ -24,7 +24,7 @@ CELLS: tuple[tuple[Turn, str, int, int, str], ...] = (
     ("wrong_to_right", "wrong to right", 1, 0, GAIN),
     ("both_wrong", "wrong under both", 1, 1, TOTAL),
 )
-ACROSS, BLOCK, TALL, TITLE_CHARS = 4, 3.0, 3.1, 20
+ACROSS, BLOCK, TALL, TITLE_CHARS = 4, 3.0, 3.1, 16
 """Matrices beside each other, and the size of one with its names, in squares."""
 
 

@@ -94,7 +94,7 @@ def draw_ledgers(ledgers: Sequence[Ledger], path: Path, *, simulated: Collection
 def draw_mechanisms(ledgers: Sequence[Ledger], *, simulated: Collection[str] = (), link: Link | None = None) -> Drawing:
     """The same for pages: ledgers below each other on one scale. A bar leads to the trials that are put down to its
     mechanism, the effect to all."""
-    rows = [(ledger, place) for ledger in ledgers for place in range(len(_rows(ledger)))]
+    rows = [(ledger, place) for ledger in ledgers for place, row in enumerate(_rows(ledger)) if _is_something(row)]
     placed = grouped(rows, lambda row: f"{titled(row[0].model, simulated)} · {row[0].condition}")
     with as_text():
         on = sheet(placed.count, numbers=NUMBERS)
@@ -105,6 +105,11 @@ def draw_mechanisms(ledgers: Sequence[Ledger], *, simulated: Collection[str] = (
         on.axes.axvline(0, color=INK, linewidth=0.9, zorder=0)
         scale(on, *_limits(ledgers), "Points from no tools")
         return on.drawing("What tools did to scores, by mechanism", ABOUT)
+
+
+def _is_something(row: Account) -> bool:
+    """Not what is 0 in every trial."""
+    return bool(row.points or row.ci95 or row.name in ("effect", "unresolved"))
 
 
 def _line(on: Sheet, at: int, ledger: Ledger, place: int, link: Link | None) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 WIDTH, ROW, HEAD, FOOT, LEGEND = 7.5, 0.25, 0.08, 0.47, 0.26
 NAMES, NUMBERS = 2.05, 1.85
-FONT, SMALL, NAME_CHARS = 9.0, 8.0, 27
+FONT, SMALL, NAME_CHARS, HEADING_CHARS = 9.0, 8.0, 27, 80
 """Inches, points and characters."""
 
 Shown = TypeVar("Shown")
@@ -109,7 +109,7 @@ def scale(on: Sheet, low: float, high: float, label: str) -> None:
 def heading(on: Sheet, row: int, text: str) -> None:
     on.axes.text(
         *(0.0, row),
-        plain(text, 2 * NAME_CHARS),
+        plain(text, HEADING_CHARS),
         transform=_across(on),
         va="center",
         fontsize=FONT,

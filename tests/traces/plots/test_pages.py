@@ -197,3 +197,18 @@ def test_what_is_not_scored_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_printed_figure_says_what_it_is() -> None:
     first = printed(FOUND)[0]
     assert first == Printed("scores", "Scores of models under each condition", first.about, first.svg)
+
+
+def test_a_mechanism_that_is_nothing_in_every_trial_has_no_bar() -> None:
+    assert FOUND.why is not None
+    ledger = FOUND.why.ledgers[0]
+    nothing = replace(ledger.mechanisms[0], name="budget", points=0.0, ci95=None, ci90=None)
+    drawing = draw_mechanisms([replace(ledger, mechanisms=(*ledger.mechanisms[:-1], nothing, ledger.mechanisms[-1]))])
+    assert len(drawing.marks) == len(draw_mechanisms([ledger]).marks)
+
+
+def test_scores_that_are_all_one_have_a_scale() -> None:
+    for percent in (0.0, 100.0):
+        all_one = replace(FOUND.arms[0].accuracy, percent=percent, ci95=(percent, percent))
+        drawing = draw_scores([replace(FOUND.arms[0], accuracy=all_one)], baseline="none")
+        assert drawing.figure.axes[0].get_xlim() == ((0, 10) if percent == 0 else (90, 100))
