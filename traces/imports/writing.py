@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 
 from toolablate.traces.errors import InputError
@@ -18,6 +19,9 @@ from toolablate.traces.store import Recorder, Store
 from toolablate.traces.terminal.plain import one_line
 
 WORLD = {"imported": "logs of other harnesses"}
+
+BATCH = 32
+"""Samples that are held and written at a time."""
 
 Advance = Callable[[int], None]
 """Is told how many samples were written since the last time."""
@@ -138,11 +142,16 @@ def _write(arm: Arm, recorder: Recorder, advance: Advance) -> int:
     with ExitStack() as stack:
         runner = stack.enter_context(asyncio.Runner())
         store = stack.enter_context(Store(recorder.path))
-        added = 0
-        for trial, question, sample in _again(arm):
-            added += runner.run(_enter(trial, question, sample, recorder, store))
-            advance(1)
+        added, samples = 0, _again(arm)
+        while batch := list(islice(samples, BATCH)):
+            added += runner.run(_enter_all(batch, recorder, store))
+            advance(len(batch))
     return added
+
+
+async def _enter_all(batch: Sequence[tuple[Trial, Question, Sample]], recorder: Recorder, store: Store) -> int:
+    """Side by side, since each waits for the disk."""
+    return sum(await asyncio.gather(*(_enter(*each, recorder, store) for each in batch)))
 
 
 def _again(arm: Arm) -> Iterator[tuple[Trial, Question, Sample]]:

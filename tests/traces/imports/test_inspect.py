@@ -152,13 +152,11 @@ def test_another_log_of_the_same_arm_is_its_next_repeats(inspect_logs: Path, sto
 def test_a_killed_import_goes_on(inspect_logs: Path, store: Path) -> None:
     program = (
         "import os, signal, sys; from pathlib import Path\n"
+        "from toolablate.traces.imports import writing\n"
         "from toolablate.traces.imports.inspect import read_log\n"
-        "from toolablate.traces.imports.writing import import_logs\n"
-        "left = [3]\n"
-        "def advance(count):\n"
-        "    left[0] -= count\n"
-        "    if not left[0]: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "import_logs([read_log(Path(sys.argv[1]))], Path(sys.argv[2]), advance=advance)\n"
+        "writing.BATCH = 3\n"
+        "kill = lambda count: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "writing.import_logs([read_log(Path(sys.argv[1]))], Path(sys.argv[2]), advance=kill)\n"
     )
     path = inspect_logs / "tools.eval"
     killed = subprocess.run([sys.executable, "-c", program, path, store], timeout=100)
