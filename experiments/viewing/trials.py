@@ -112,6 +112,9 @@ def _notes(found: Paired) -> Iterator[str]:
         yield "No trial has ended yet."
     elif all(each.value is None for each in seen):
         yield "No trial has a score yet."
+    elif not found.baseline:
+        there = ", ".join(one_line(name, 80) for name in sorted(conditions))
+        yield f"The run names no baseline: nothing is compared until --baseline says one of {there}."
     elif found.baseline not in conditions:
         yield f"No trial of the baseline, {one_line(found.baseline, 80)}, has ended yet: nothing can be compared."
     elif len(conditions) == 1:

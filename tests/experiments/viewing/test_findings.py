@@ -125,6 +125,14 @@ def test_a_run_of_one_condition(tmp_path: Path) -> None:
     assert found.notes == ("All trials are of none: there is no condition to compare it with.",)
 
 
+async def test_a_run_that_names_no_baseline(tmp_path: Path) -> None:
+    await filled(tmp_path / "s.sqlite")
+    found = read_findings(tmp_path / "s.sqlite")
+    _nothing_compared(found)
+    told = "The run names no baseline: nothing is compared until --baseline says one of none, python."
+    assert found.notes == (told,)
+
+
 def test_trials_that_nobody_has_scored(tmp_path: Path) -> None:
     found = read_findings(_planned(tmp_path / "s.sqlite", {"none": 2, "python": 2}, scored=False))
     assert found.notes == ("No trial has a score yet.",)
