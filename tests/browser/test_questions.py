@@ -1,6 +1,7 @@
 """The table of questions in a real browser: what it shows is what the store says."""
 
 from collections import defaultdict
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -163,6 +164,14 @@ def test_one_question_is_shown_whole(site: Site, browse: Browse, look_at: LookAt
     look_at(page, "question-1280")
     page.set_viewport_size({"width": 400, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_who_is_blind_is_not_told_what_trials_are_put_down_to(serve: Callable[..., Site]) -> None:
+    open_eyed, blind = serve(), serve(blind=True)
+    row = open_eyed.view.index.questions(Selection(mechanisms=("luck",))).rows[0]
+    for path in ("/questions", f"/question/{row.question}"):
+        assert "luck" in get(open_eyed, path).text
+        assert "luck" not in get(blind, path).text
 
 
 def test_it_looks_as_it_should(site: Site, browse: Browse, look_at: LookAt) -> None:
