@@ -33,6 +33,11 @@ COMPARED_CHARS = 200_000
 ROOM_CHARS = 2_000_000
 """On one page; what is folded is left out beyond it."""
 
+MOST_CALLS = 50
+"""Calls of one step, and as many results, that are shown."""
+MOST_TEXTS = 5_000
+"""On one page; steps beyond it are shown without their texts."""
+
 _ONE_TEXT = ("code", "query", "url", "pattern", "id")
 
 
@@ -50,7 +55,8 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """One text of a step on both sides; None where a side has none. Where it is the `same` only `left` is there."""
+    """One text of a step on both sides; None where a side has none. Where it is the `same` only `left` is there, and ()
+    where `label` says what is left out."""
 
     label: str
     form: Form
@@ -125,6 +131,7 @@ class _Page:
     fell: tuple[int | None, int | None]
     compared: int = 0
     taken: int = 0
+    told: int = 0
 
     def row(self, number: int, row: Row) -> ShownRow:
         left = None if row.left is None else self.alignment.left[row.left]
@@ -147,7 +154,10 @@ class _Page:
 
     def _texts(self, left: Step | None, right: Step | None) -> Iterator[Beside]:
         ours, theirs = ({} if step is None else dict(_texts_of(step)) for step in (left, right))
-        for place in sorted({*ours, *theirs}):
+        places = sorted({*ours, *theirs}) if self.told < MOST_TEXTS else []
+        self.told += len(places)
+        more = max(0 if step is None else _texts_in(step) for step in (left, right)) - len(places)
+        for place in places:
             label, form, _ = ours.get(place) or theirs[place]
             one, other = (texts[place][2] if place in texts else None for texts in (ours, theirs))
             if one is not None and one == other:
@@ -160,6 +170,8 @@ class _Page:
                 None if other is None else self._stretches(side_of(found, "right")),
                 same=False,
             )
+        if more > 0:
+            yield Beside(f"{counted(more, 'more text')}, on the trial's page", "prose", (), None, same=True)
 
     def _pieces(self, left: str, right: str) -> tuple[Piece, ...]:
         """What stands on one side alone is not marked: its place says it."""
@@ -192,13 +204,22 @@ def _texts_of(step: Step) -> Iterator[tuple[Place, tuple[str, Form, str]]]:
         for place, label, text in said:
             if text.strip():
                 yield (place, 0, ""), (label, "prose", text.strip())
-        for place, call in enumerate(message.tool_calls):
+        for place, call in enumerate(message.tool_calls[:MOST_CALLS]):
             form, text = _arguments(call.arguments)
             yield (2 + place, 0, call.name), (f"calls {call.name}", form, text)
-    for place, result in enumerate(step.results):
+    for place, result in enumerate(step.results[:MOST_CALLS]):
         status = "" if result.status == "ok" else f" ({result.status})"
         label = f"{result.call.name} gives{status}"
         yield (2 + place, 1, result.call.name), (label, "output", without_colours(result.output))
+
+
+def _texts_in(step: Step) -> int:
+    """How many there are, however many of them are shown."""
+    if step.asked is None:
+        return len(step.results)
+    message = step.asked.reply.message
+    said = sum(bool(text.strip()) for text in (message.reasoning, message.content))
+    return said + len(message.tool_calls) + len(step.results)
 
 
 def _arguments(text: str) -> tuple[Form, str]:

@@ -13,6 +13,8 @@ from toolablate.traces.html.environment import environment
 from toolablate.traces.html.side_by_side import (
     COMPARED_CHARS,
     FOLDED_CHARS,
+    MOST_CALLS,
+    MOST_TEXTS,
     ROOM_CHARS,
     SHOWN_ENDS,
     SideBySide,
@@ -119,6 +121,25 @@ def test_a_page_has_its_limits_whatever_is_in_the_store() -> None:
     assert sum(len(said) + len(gave) for said, _, gave in turns) > ROOM_CHARS > COMPARED_CHARS
     assert len(_page(_found(turns, others))) < 3 * ROOM_CHARS
     assert "left out here" in _text(_page(_found(turns, others)))
+
+
+def test_of_very_many_calls_some_are_shown_and_the_others_counted() -> None:
+    asked, called, *rest = conversation([("x", "f(1)", "1"), FINAL])
+    assert asked.kind == "model_call"
+    calls = asked.reply.message.tool_calls * 30_000
+    message = asked.reply.message.model_copy(update={"tool_calls": calls})
+    events = (asked.model_copy(update={"reply": asked.reply.model_copy(update={"message": message})}), called, *rest)
+    page = _page(side_by_side(align(events, events), QUESTIONS[0]))
+    assert page.count("both: calls python") == MOST_CALLS
+    assert f"{30_000 - MOST_CALLS:,} more texts, on the trial&#39;s page" in page
+    assert len(page) < 100_000
+
+
+def test_of_very_many_steps_the_last_stand_without_their_texts() -> None:
+    turns: list[Turn] = [(f"say {number}", f"f({number})", "1") for number in range(MOST_TEXTS // 3 + 10)]
+    found = _found(turns, turns)
+    assert sum(len(row.texts) for group in found.groups for row in group.rows) < MOST_TEXTS + 20
+    assert found.groups[-1].rows[-1].texts[0].label == "3 more texts, on the trial's page"
 
 
 @pytest.mark.parametrize("arguments", ['{"code": "print(1)"}', '{"a": 1, "b": [2]}', "print(1)", "[" * 100_000])

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from toolablate.traces.records import Event, ModelCall, ToolCall
 
+LAID_OUT = 100
+"""Calls of one reply whose arguments are read; those of more are taken as they were written."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -54,8 +57,10 @@ def _step(first: int, events: tuple[Event, ...]) -> Step:
     if asked is None:
         return Step(first, events, ())
     message = asked.reply.message
-    calls = (part for call in message.tool_calls for part in (call.name, _plain_arguments(call.arguments)))
-    return Step(first, events, (message.reasoning.strip(), message.content.strip(), *calls))
+    calls = message.tool_calls
+    plain = (part for call in calls[:LAID_OUT] for part in (call.name, _plain_arguments(call.arguments)))
+    as_written = (part for call in calls[LAID_OUT:] for part in (call.name, call.arguments))
+    return Step(first, events, (message.reasoning.strip(), message.content.strip(), *plain, *as_written))
 
 
 def _plain_arguments(text: str) -> str:
