@@ -1,10 +1,13 @@
 """Whether a store has changed, and in what."""
 
+import hashlib
 import time
-from collections.abc import Hashable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
+from toolablate.experiments.viewing.trials import Trials
 from toolablate.traces.store import Store
 
 _CLOCK_SECONDS = 0.1
@@ -30,11 +33,23 @@ def stamp_of(store: Path) -> Stamp:
     return Stamp(files, all(abs(now - written) > _CLOCK_SECONDS * 1e9 for _, _, written in filter(None, files)))
 
 
-def reasons_of(store: Store) -> Hashable:
-    """Changes with what attributions rest on beside the trials: replays, which of them were to be made, and what judges
+def reasons_of(store: Store) -> str:
+    """A digest of what attributions rest on beside the trials: replays, which of them were to be made, and what judges
     hold for causes."""
-    diagnosed = tuple((each.trial, each.judge, each.wording) for each in store.all_diagnoses())
-    return store.finished_resumptions(), tuple(map(repr, store.replay_designs())), diagnosed
+    diagnosed = [(each.trial, each.judge, each.wording) for each in store.all_diagnoses()]
+    return _digest([*sorted(store.finished_resumptions()), *store.replay_designs(), *diagnosed])
+
+
+def made_of(trials: Trials, reasons: str) -> str:
+    """A digest of all that attributions are made of, this version of toolablate among it."""
+    return _digest([version("toolablate"), trials.run, trials.scorer, reasons, *trials.observations])
+
+
+def _digest(parts: Iterable[object]) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(repr(part).encode(errors="surrogatepass"))
+    return found.hexdigest()
 
 
 def _described(path: Path) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
 from toolablate.experiments.attribution_view import read_report
-from toolablate.experiments.viewing.changes import reasons_of, stamp_of
+from toolablate.experiments.viewing.changes import made_of, reasons_of, stamp_of
 from toolablate.experiments.viewing.findings import attributions_of, findings_of, with_why
 from toolablate.experiments.viewing.pace import Pace
 from toolablate.experiments.viewing.scope import Scope
@@ -48,13 +48,13 @@ class Rounds:
         self._works = (
             _Work("tables", Pace(_TABLES), self._files, self._fill_tables),
             _Work("effects", Pace(_EFFECTS), lambda: self._serial or None, self._find_effects),
-            _Work("why", Pace(_WHY), lambda: self._reasons, self._find_why),
+            _Work("why", Pace(_WHY), lambda: (self._serial, self._reasons) if self._serial else None, self._find_why),
         )
         self._living = False
         self._trials: Trials | None = None
         self._conditions: dict[str, Condition] = {}
         self._serial = 0
-        self._reasons: Hashable | None = None
+        self._reasons = ""
         self._findings: Findings | None = index.findings() if index.filled() else None
         self._troubles: dict[str, str] = {}
         # Of one who kept it before.
@@ -127,7 +127,7 @@ class Rounds:
         self._living = bool(standing(scope.store).recorders)
         if trials != self._trials:
             self._trials, self._conditions, self._serial = trials, conditions, self._serial + 1
-        self._reasons = self._serial, reasons
+        self._reasons = reasons
 
     def _find_effects(self) -> None:
         assert self._trials is not None
@@ -140,13 +140,16 @@ class Rounds:
         assert self._trials is not None
         if self._findings is None or not self._trials.observations:
             return
+        known = made_of(self._trials, self._reasons)
+        if self._findings.why is not None and self._index.attributed() == known:
+            return
         progress = _Progress(self._index, self._clock)
         try:
             report = read_report(
                 self._scope.store, run=self._scope.run, scorer=self._trials.scorer, told=progress.attributed
             )
             self._findings = with_why(self._findings, report)
-            self._index.put_attributions(attributions_of(report))
+            self._index.put_attributions(attributions_of(report), made_of=known)
             self._index.put_findings(self._findings)
         finally:
             progress.end()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.traces.samples import attempt, begun, plan, score
@@ -17,6 +18,7 @@ from toolablate.experiments.viewing.findings import attributions_of, read_findin
 from toolablate.experiments.viewing.pace import Pace
 from toolablate.experiments.viewing.rounds import Rounds
 from toolablate.experiments.viewing.scope import Scope
+from toolablate.traces.analysis.attribution.report import AttributionReport
 from toolablate.traces.analysis.selection import Selection
 from toolablate.traces.records import Label
 from toolablate.traces.store import Recorder
@@ -74,6 +76,26 @@ def test_a_store_that_stays_as_it_is_costs_nothing(own: Path) -> None:
     before = index.version()
     assert not kept.round()
     assert index.version() == before
+
+
+def test_what_is_attributed_already_is_not_attributed_again(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _to_the_end(_rounds(own)[0])
+    asked: list[Path] = []
+
+    def read(store: Path, **options: Any) -> AttributionReport:
+        asked.append(store)
+        return read_report(store, **options)
+
+    monkeypatch.setattr(rounds, "read_report", read)
+    kept, index = _rounds(own)
+    _to_the_end(kept)
+    assert asked == []
+    assert index.findings() == read_findings(own)
+    index.put_attributions((), made_of="of another store")
+    kept, index = _rounds(own)
+    _to_the_end(kept)
+    assert asked == [own]
+    assert index.facets().mechanisms
 
 
 def test_a_label_changes_the_tables_alone(own: Path) -> None:

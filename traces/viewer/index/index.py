@@ -153,10 +153,20 @@ class Index:
     def put_findings(self, findings: Findings) -> None:
         self._write(lambda connection: telling.put_findings(connection, findings))
 
-    def put_attributions(self, attributions: Iterable[Attribution]) -> None:
-        """All there are: what another one said of a trial that these leave out is forgotten."""
+    def put_attributions(self, attributions: Iterable[Attribution], *, made_of: str = "") -> None:
+        """All there are: what another one said of a trial that these leave out is forgotten. `made_of` is a digest of
+        what they were made of."""
         given = list(attributions)
-        self._write(lambda connection: telling.put_attributions(connection, given))
+
+        def write(connection: sqlite3.Connection) -> None:
+            telling.put_attributions(connection, given)
+            state(connection, "attributed", made_of)
+
+        self._write(write)
+
+    def attributed(self) -> str:
+        """What the attributions were made of, "" where that is not known."""
+        return self._read(lambda connection: fact(connection, "attributed")) or ""
 
     def put_progress(self, text: str) -> None:
         self._write(lambda connection: state(connection, "progress", text))
