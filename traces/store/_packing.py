@@ -63,6 +63,7 @@ class TraceUnpacker:
     def __init__(self, texts: TextReader) -> None:
         self._texts = texts
         self._values: list[Any] = []
+        self._met: dict[str, Any] = {}
 
     def unpack(self, body: bytes) -> Any:
         """One event. Values are shared, so they are not to be changed. Raises StoreError where it is damaged."""
@@ -87,8 +88,14 @@ class TraceUnpacker:
         if isinstance(value, dict):
             return {name: self._unpack(item) for name, item in value.items()}
         if isinstance(value, list):
-            return [self._unpack_item(item) if isinstance(item, dict) else self._unpack(item) for item in value]
+            return [self._unpack_item(item) if isinstance(item, dict) else self._unpack_again(item) for item in value]
         return value
+
+    def _unpack_again(self, value: Any) -> Any:
+        """What a list holds was mostly met before, since each request repeats the whole conversation."""
+        if isinstance(value, str) and value in self._met:
+            return self._met[value]
+        return self._unpack(value)
 
     def _unpack_text(self, packed: str) -> Any:
         text = packed
@@ -112,4 +119,5 @@ class TraceUnpacker:
         digits = reference[2:]
         if not (digits.isascii() and digits.isdigit()) or int(digits) >= len(self._values):
             raise damaged(f"{reference!r} is no value of its trace")
-        return self._values[int(digits)]
+        self._met[reference] = self._values[int(digits)]
+        return self._met[reference]
