@@ -70,9 +70,9 @@ def _browse(viewer: Viewer, options: argparse.Namespace, log: Path) -> list[Figu
 def _print(found: dict[str, list[Figure]], started: float, size: float) -> None:
     console = Console(width=110)
     for what, figures in found.items():
-        table = Table(what, "p50, ms", "p95", "largest", "times", "aim", "")
+        table = Table(what, "p50, ms", "p95", "largest", "CPU, mean", "times", "aim", "")
         for each in figures:
-            values = (f"{value:,.1f}" for value in (each.p50, each.p95, each.largest))
+            values = (f"{value:,.1f}" for value in (each.p50, each.p95, each.largest, each.cpu))
             aim = ("", "") if each.aim is None else (f"{each.aim:,.0f}", "met" if each.met else "NOT MET")
             table.add_row(each.what, *values, str(each.count), *aim)
         console.print(table)

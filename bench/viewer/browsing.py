@@ -10,7 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
-from .figure import Figure, figure
+from .figure import Figure, Took, figure
 
 CHROMIUM = shutil.which("chromium") or ""
 TIMES = 5
@@ -38,7 +38,7 @@ def first_rows(opened: Browser, what: str, url: str, row: str, *, letting_in: st
             began = time.perf_counter()
             page.goto(url, wait_until="commit")
             page.get_by_text(row).first.wait_for(timeout=_WAIT_MS)
-            took.append(time.perf_counter() - began)
+            took.append(Took(time.perf_counter() - began))
     return figure(what, took)
 
 

@@ -9,7 +9,7 @@ from toolablate.traces.store import Store
 from toolablate.traces.viewer.index import Index
 
 from ..store.sources import Sources
-from .figure import Figure, figure
+from .figure import Figure, Took, figure
 from .filling import MORE, add
 
 
@@ -28,18 +28,18 @@ def measure_index(store: Path, place: Path, sources: Sources) -> list[Figure]:
     ]
 
 
-def _refresh(index: Index, path: Path) -> float:
-    began = time.perf_counter()
+def _refresh(index: Index, path: Path) -> Took:
+    began, used = time.perf_counter(), time.process_time()
     with Store(path) as store:
         trials = read_trials(store)
         index.refresh(
             store, trials.observations, baseline=trials.baseline, models=trials.models, conditions=trials.conditions
         )
-    return time.perf_counter() - began
+    return Took(time.perf_counter() - began, time.process_time() - used)
 
 
-def _until_filled(index: Index) -> float:
+def _until_filled(index: Index) -> Took:
     began = time.perf_counter()
     while not index.filled():
         time.sleep(0.05)
-    return time.perf_counter() - began
+    return Took(time.perf_counter() - began)
