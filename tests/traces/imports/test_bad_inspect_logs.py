@@ -67,6 +67,15 @@ def test_a_log_of_another_version_is_refused(inspect_logs: Path, store: Path, tm
     assert "cannot be read as a log of Inspect" in refused(store, tmp_path / "new.json")
 
 
+def test_a_log_that_kept_no_samples(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    log = read_eval_log(str(inspect_logs / "plain.eval"), header_only=True)
+    for name in ("none.json", "none.eval"):
+        write_eval_log(log, str(tmp_path / name))
+        assert "holds no samples" in refused(store, tmp_path / name)
+
+
 def test_a_sample_that_asks_nothing_or_is_there_twice(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
     empty = changed(inspect_logs / "plain.eval", tmp_path / "e.eval", lambda sample: sample.update(input=" "))
     assert "its input is empty" in refused(store, empty)

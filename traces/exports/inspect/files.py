@@ -137,25 +137,23 @@ def _log(arm: _Arm, kept: dict[str, Any], name: str) -> "EvalLog":
     identity = digest_json([arm.model.identity(), arm.condition.identity(), sorted(arm.trials)])
     began, ended = min(arm.began), max(arm.ended)
     simulated = arm.model.provider == "simulated"
+    spec = EvalSpec(
+        eval_id=identity,
+        run_id=identity,
+        task_id=identity,
+        created=began,
+        task=f"{name}/{called}",
+        solver=called,
+        dataset=EvalDataset(name=name, samples=len(arm.questions), sample_ids=list(arm.questions)),
+        model=f"simulated/{model}" if simulated else model,
+        config=EvalConfig(epochs=arm.epochs),
+        packages={"toolablate": version("toolablate")},
+        tags=["simulated"] if simulated else None,
+        metadata={"condition": condition, KEY: kept | {"condition": condition, "model": _named(arm.model)}},
+    )
     return EvalLog(
         status="success",
-        eval=EvalSpec(
-            eval_id=identity,
-            run_id=identity,
-            task_id=identity,
-            created=began,
-            task=f"{name}/{called}",
-            solver=called,
-            dataset=EvalDataset(name=name, samples=len(arm.questions), sample_ids=list(arm.questions)),
-            model=f"simulated/{model}" if simulated else model,
-            config=EvalConfig(epochs=arm.epochs),
-            packages={"toolablate": version("toolablate")},
-            tags=["simulated"] if simulated else None,
-            metadata={
-                "condition": condition,
-                KEY: kept | {"condition": condition, "model": _named(arm.model)},
-            },
-        ),
+        eval=spec,
         plan=EvalPlan(name=called, steps=[EvalPlanStep(solver=called, params=condition)]),
         results=_results(arm),
         stats=EvalStats(started_at=began, completed_at=ended),

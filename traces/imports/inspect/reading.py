@@ -128,8 +128,8 @@ def _notes(header: "EvalLog") -> tuple[str, ...]:
 def _samples(path: Path, header: "EvalLog") -> "Iterator[EvalSample]":
     from inspect_ai.log import EvalSample, resolve_sample_attachments
 
-    if header.samples is not None and path.suffix == ".json":
-        for sample in header.samples:
+    if path.suffix == ".json":
+        for sample in header.samples or ():
             yield resolve_sample_attachments(sample, "full")
         return
     with zipfile.ZipFile(path) as archive:

@@ -40,13 +40,7 @@ def sample_of(rows: Sequence[Row], results: Results, where: str) -> Sample:
     options = question.choices or tuple(each.strip() for each in continuations)
     likelihoods = likelihoods[: max(1, len(options))]
     call = _call(asked, first["resps"], likelihoods, options)
-    scores, left_out = [], []
-    for row in rows:
-        for name, made in _scores(row.content, results, likelihoods, options):
-            if isinstance(made, Score):
-                scores.append(made)
-            else:
-                left_out.append((name, made))
+    made = [each for row in rows for each in _scores(row.content, results, likelihoods, options)]
     return Sample(
         name=json.dumps(first["doc_id"]),
         where=where,
@@ -59,8 +53,8 @@ def sample_of(rows: Sequence[Row], results: Results, where: str) -> Sample:
         usage=Usage(),
         cost_usd=None,
         environment=environment_of(results),
-        scores=tuple(scores),
-        left_out=tuple(left_out),
+        scores=tuple(score for _, score in made if isinstance(score, Score)),
+        left_out=tuple((name, why) for name, why in made if isinstance(why, str)),
     )
 
 
