@@ -74,6 +74,7 @@ def _wrapped(part: Element, mark: Mark) -> Element:
     around = Element(f"{SVG}g") if mark.href is None else Element(f"{SVG}a", {"href": mark.href})
     SubElement(around, f"{SVG}title").text = plain(mark.text, MARK_CHARS)
     around.set("class", "part")
+    around.set("pointer-events", "all")
     around.append(part)
     for path in part.iter(f"{SVG}path"):
         # What is seen by nobody can be pointed at all the same.
@@ -131,6 +132,8 @@ def _headed(root: Element, drawing: Drawing, digest: str) -> None:
         root.attrib.pop(name, None)
     root.set("style", f"width: 100%; max-width: {width:.0f}px; min-width: {NARROWEST * width:.0f}px; height: auto")
     root.set("class", "plot")
+    # A number that is written over a part would keep what is pointed at from it.
+    root.set("pointer-events", "none")
     # An image has no parts for those who listen to it: with links in it, it is a group of them.
     root.set("role", "group" if any(mark.href for mark in drawing.marks.values()) else "img")
     root.set("aria-label", plain(drawing.title, MARK_CHARS))

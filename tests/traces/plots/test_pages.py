@@ -97,6 +97,8 @@ def test_a_figure_with_links_is_a_group_and_one_without_is_an_image() -> None:
     assert parsed(linked).get("role") == "group"
     assert parsed(image).get("role") == "img"
     assert "href" not in re.sub("<use[^>]*>", "", image)
+    assert parsed(linked).get("pointer-events") == "none"
+    assert {each.get("pointer-events") for each in parsed(linked).iter(f"{SVG}a")} == {"all"}
     assert [text for text, _ in marked(parsed(image))] == [text for text, _ in marked(parsed(linked))]
 
 
