@@ -68,7 +68,8 @@ def diff(request: Request) -> Response:
     view = view_of(request)
     with Store(view.store) as store:
         ids = [store.find_trial(request.path_params[name]) for name in ("left", "right")]
-        left, right = (_side(view, store, trial) for trial in ids)
+        sides = {trial: _side(view, store, trial) for trial in dict.fromkeys(ids)}
+        left, right = (sides[trial] for trial in ids)
         if left.trace.trial.question != right.trace.trial.question:
             raise HTTPException(
                 HTTPStatus.BAD_REQUEST,
@@ -97,11 +98,12 @@ def beside_its_baseline(request: Request) -> Response:
     view = view_of(request)
     with Store(view.store) as store:
         trial = store.find_trial(request.path_params["left"])
-        trace = store.trace(trial)
-        resumed = store.condition(trace.trial.condition).resumed
+        own = _planned(view, trial)
+        resumed = None if own else store.condition(store.trace(trial).trial.condition).resumed
     if resumed is not None:
         return RedirectResponse(diff_address(resumed.trial, trial), HTTPStatus.SEE_OTHER)
-    other = _partner(view.index.trial(trial), view.index.question(trace.trial.question), view.index.facets().baseline)
+    own = own or view.index.trial(trial)
+    other = _partner(own, view.index.question(own.question), view.index.facets().baseline)
     pair = (trial, other.trial) if other.after else (other.trial, trial)
     return RedirectResponse(diff_address(*pair), HTTPStatus.SEE_OTHER)
 
@@ -123,8 +125,9 @@ class _Partner:
 
 
 def _partner(own: TrialRow, row: QuestionRow, baseline: str) -> _Partner:
-    """The baseline's trial of the same repeat; of a trial of the baseline the first that lost what that has right,
-    else the first that called tools, else the first under another condition, else another repeat. Raises InputError where there is none."""
+    """The baseline's trial of the same repeat; of a trial of the baseline the first that lost what that has right, else
+    the first that called tools, else the first under another condition, else another repeat. Raises InputError where
+    there is none."""
     of_model = [glance for glance in row.glances if glance.model == own.model and glance.trials]
     others = [glance for glance in of_model if glance.condition != own.condition]
     wanted = [glance for glance in others if glance.condition == baseline]
@@ -144,23 +147,29 @@ def _partner(own: TrialRow, row: QuestionRow, baseline: str) -> _Partner:
 
 def _side(view: View, store: Store, trial: str) -> Side:
     trace = store.trace(trial)
+    condition = store.condition(trace.trial.condition)
     return Side(
         trace=trace,
         model=store.model(trace.trial.model),
-        condition=store.condition(trace.trial.condition),
+        condition=condition,
         scores=tuple(sorted(store.scores(trial), key=lambda score: (score.scorer, score.scorer_version))),
-        conversation=store.conversation(trial),
+        # A trial of a plan is the whole of its conversation, and large ones take long to read.
+        conversation=trace.events if condition.resumed is None else store.conversation(trial),
         fell=_fell(view, trial),
     )
 
 
-def _fell(view: View, trial: str) -> int | None:
-    if view.blind:
-        return None
+def _planned(view: View, trial: str) -> TrialRow | None:
+    """None of a replay, to which nothing is attributed, and of a trial that the index does not know yet."""
     try:
-        return view.index.trial(trial).turned_at
+        return view.index.trial(trial)
     except InputError:
-        return None  # a replay, which nothing is attributed to
+        return None
+
+
+def _fell(view: View, trial: str) -> int | None:
+    row = None if view.blind else _planned(view, trial)
+    return None if row is None else row.turned_at
 
 
 def _right_answer(question: Question) -> str:
