@@ -85,19 +85,21 @@ def serve(scope: Scope, listener: socket.socket, reader: Reader, ready: Tell, te
     """Serves until Ctrl-C or a SIGTERM. `ready` is told the address, with a token that lets its browser in, once there
     are tables to show; `tell` what is waited for before. Raises InputError and StoreError where the store cannot be
     viewed."""
-    from toolablate.experiments.viewing.explanations import Explanations
     from toolablate.experiments.viewing.keeper import Keeper
     from toolablate.experiments.viewing.place import index_place
     from toolablate.experiments.viewing.trials import require_scope
-    from toolablate.traces.viewer.application import application
     from toolablate.traces.viewer.index import Index
-    from toolablate.traces.viewer.view import View
 
     require_scope(scope)
     token, port = secrets.token_urlsafe(32), listener.getsockname()[1]
     with _until_stopped(), index_place(scope) as place:
         index = Index.open(place)
         with Keeper(scope, index) as keeper:
+            # Takes as long as the first tables, which are made meanwhile.
+            from toolablate.experiments.viewing.explanations import Explanations
+            from toolablate.traces.viewer.application import application
+            from toolablate.traces.viewer.view import View
+
             keeper.wait_for_tables(tell)
             view = View(scope.store, index, token, Explanations(scope.store), reader.person, reader.blind)
             app = application(view, port=port)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from toolablate.experiments.comparing import Paired, chosen_run, paired
 from toolablate.experiments.scorer_names import scorer_meant
 from toolablate.experiments.viewing.scope import Scope
-from toolablate.tools.plain import one_line
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Observation, Store, TrialCounts
+from toolablate.traces.terminal.plain import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ def _require_baseline(store: Store, baseline: str | None) -> None:
     known = {row.condition for row in store.counts()} | {condition.name for condition in store.conditions()}
     if baseline is not None and baseline not in known:
         raise InputError(
-            f"--baseline: there is no condition {one_line(baseline, 80)!r}",
-            hint=f"Conditions of this store: {', '.join(one_line(name, 80) for name in sorted(known)) or 'none yet'}.",
+            f"--baseline: there is no condition {_shown(baseline)!r}",
+            hint=f"Conditions of this store: {', '.join(_shown(name) for name in sorted(known)) or 'none yet'}.",
             code="unknown_baseline",
         )
 
@@ -85,8 +85,8 @@ def _paired(
         if error.code != "several_scorers" or scorer is not None:
             raise
     first, *others = store.scorers()
-    more = ", ".join(one_line(name, 80) for name in others)
-    note = f"Scores are those of {one_line(first, 80)}; others are there, see --scorer: {more}."
+    more = ", ".join(_shown(name) for name in others)
+    note = f"Scores are those of {_shown(first)}; others are there, see --scorer: {more}."
     return paired(store, baseline=baseline, run=run, scorer=first), first, (note,)
 
 
@@ -113,14 +113,18 @@ def _notes(found: Paired) -> Iterator[str]:
     elif all(each.value is None for each in seen):
         yield "No trial has a score yet."
     elif not found.baseline:
-        there = ", ".join(one_line(name, 80) for name in sorted(conditions))
+        there = ", ".join(_shown(name) for name in sorted(conditions))
         yield f"The run names no baseline: nothing is compared until --baseline says one of {there}."
     elif found.baseline not in conditions:
-        yield f"No trial of the baseline, {one_line(found.baseline, 80)}, has ended yet: nothing can be compared."
+        yield f"No trial of the baseline, {_shown(found.baseline)}, has ended yet: nothing can be compared."
     elif len(conditions) == 1:
-        yield f"All trials are of {one_line(found.baseline, 80)}: there is no condition to compare it with."
+        yield f"All trials are of {_shown(found.baseline)}: there is no condition to compare it with."
     if found.warning:
         yield f"{found.warning[:1].upper()}{found.warning[1:]}."
     if found.left_out > 0:
         more = "1 more trial" if found.left_out == 1 else f"{found.left_out:,} more trials"
         yield f"The store holds {more}, which this run did not call for: see --run."
+
+
+def _shown(name: str) -> str:
+    return one_line(name, max_chars=80)
