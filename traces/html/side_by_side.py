@@ -26,12 +26,18 @@ Mark = Literal["divergence", "results", "parting"]
 Place = tuple[int, int, str]
 """Of a text in its step: thoughts, words, then each call and what it gave; the tool's name."""
 
+Told = tuple[str, Form, str]
+"""What a text is called, its form, and the text."""
+
 SHOWN_ENDS, FOLDED_CHARS = 400, 20_000
 """Of a long stretch both ends are shown, up to so many characters between them are folded, others left out."""
 COMPARED_CHARS = 200_000
 """On one page; of what goes beyond, no words are marked."""
 ROOM_CHARS = 2_000_000
 """On one page; what is folded is left out beyond it."""
+
+LONGEST_WORD = 60
+"""Characters by which a cut may come earlier, so that it is between two lines or words."""
 
 MOST_CALLS = 50
 """Calls of one step, and as many results, that are shown."""
@@ -54,14 +60,20 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """One text of a step on both sides; None where a side has none. Where it is the `same` only `left` is there, and ()
-    where `label` says what is left out."""
+class Shown:
+    """One text of one side, in stretches: () where `label` says all that there is."""
 
     label: str
     form: Form
-    left: tuple[Stretch, ...] | None
-    right: tuple[Stretch, ...] | None
+    stretches: tuple[Stretch, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """One text of a step on both sides; None where a side has none. Where it is the `same` only `left` is there."""
+
+    left: Shown | None
+    right: Shown | None
     same: bool
 
 
@@ -158,29 +170,28 @@ class _Page:
         self.told += len(places)
         more = max(0 if step is None else _texts_in(step) for step in (left, right)) - len(places)
         for place in places:
-            label, form, _ = ours.get(place) or theirs[place]
-            one, other = (texts[place][2] if place in texts else None for texts in (ours, theirs))
+            one, other = ours.get(place), theirs.get(place)
             if one is not None and one == other:
-                yield Beside(label, form, self._stretches((Piece(one, "same"),)), None, same=True)
-                continue
-            found = self._pieces(one or "", other or "")
-            yield Beside(
-                *(label, form),
-                None if one is None else self._stretches(side_of(found, "left")),
-                None if other is None else self._stretches(side_of(found, "right")),
-                same=False,
-            )
+                yield Beside(self._whole(one), None, same=True)
+            elif one is None or other is None:
+                # What stands on one side alone is not marked: its place says it.
+                yield Beside(one and self._whole(one), other and self._whole(other), same=False)
+            else:
+                yield self._compared(one, other)
         if more > 0:
-            yield Beside(f"{counted(more, 'more text')}, on the trial's page", "prose", (), None, same=True)
+            yield Beside(Shown(f"{counted(more, 'more text')}, on the trial's page", "prose", ()), None, same=True)
 
-    def _pieces(self, left: str, right: str) -> tuple[Piece, ...]:
-        """What stands on one side alone is not marked: its place says it."""
-        if not left or not right:
-            return (Piece(left or right, "same"),)
-        self.compared += len(left) + len(right)
-        if self.compared > COMPARED_CHARS:
-            return (Piece(left, "removed"), Piece(right, "added"))
-        return pieces(left, right)
+    def _whole(self, told: Told) -> Shown:
+        label, form, text = told
+        return Shown(label, form, self._stretches((Piece(text, "same"),) if text else ()))
+
+    def _compared(self, left: Told, right: Told) -> Beside:
+        self.compared += len(left[2]) + len(right[2])
+        found: tuple[Piece, ...] = Piece(left[2], "removed"), Piece(right[2], "added")
+        if self.compared <= COMPARED_CHARS:
+            found = pieces(left[2], right[2])
+        ours, theirs = side_of(found, "left"), side_of(found, "right")
+        return Beside(Shown(*left[:2], self._stretches(ours)), Shown(*right[:2], self._stretches(theirs)), same=False)
 
     def _stretches(self, found: Sequence[Piece]) -> tuple[Stretch, ...]:
         return tuple(map(self._stretch, found))
@@ -190,14 +201,26 @@ class _Page:
         self.taken += min(len(text), 2 * ends)
         if len(text) <= 3 * ends:
             return Stretch(piece.kind, text)
-        middle = text[ends:-ends]
-        folded = middle[:FOLDED_CHARS] if self.taken + len(middle) < ROOM_CHARS else ""
+        begin, end = _between_words(text, ends), _between_words(text, len(text) - ends)
+        middle = text[begin:end]
+        folded = middle[: _between_words(middle, FOLDED_CHARS)] if self.taken + len(middle) < ROOM_CHARS else ""
         self.taken += len(folded)
-        return Stretch(piece.kind, text[:ends], folded, text[-ends:], len(middle) - len(folded))
+        return Stretch(piece.kind, text[:begin], folded, text[end:], len(middle) - len(folded))
 
 
-def _texts_of(step: Step) -> Iterator[tuple[Place, tuple[str, Form, str]]]:
-    """Each text that is not empty, with what it is called."""
+def _between_words(text: str, place: int) -> int:
+    """The end of the last line before it, else of the last word, if one ends within a few words."""
+    if place >= len(text):
+        return len(text)
+    near = text[max(0, place - LONGEST_WORD) : place]
+    found = near.rfind("\n")
+    if found < 0:
+        found = max(map(near.rfind, " \t"))
+    return place if found < 0 else place - len(near) + found + 1
+
+
+def _texts_of(step: Step) -> Iterator[tuple[Place, Told]]:
+    """What a step thinks and says where it does, its calls, and what each gave."""
     if step.asked is not None:
         message = step.asked.reply.message
         said: tuple[tuple[int, str, str], ...] = ((0, "thinks", message.reasoning), (1, "says", message.content))
@@ -209,7 +232,7 @@ def _texts_of(step: Step) -> Iterator[tuple[Place, tuple[str, Form, str]]]:
             yield (2 + place, 0, call.name), (f"calls {call.name}", form, text)
     for place, result in enumerate(step.results[:MOST_CALLS]):
         status = "" if result.status == "ok" else f" ({result.status})"
-        label = f"{result.call.name} gives{status}"
+        label = f"{result.call.name} gives{'' if result.output else ' nothing'}{status}"
         yield (2 + place, 1, result.call.name), (label, "output", without_colours(result.output))
 
 

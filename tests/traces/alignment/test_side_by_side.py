@@ -67,7 +67,31 @@ def test_what_is_the_same_is_shown_once_and_words_that_differ_are_marked() -> No
     page = _page(_found([left], [right]))
     assert "<del>two</del>" in page
     assert "<ins>three</ins>" in page
-    assert page.count("f(1)") == 1
+    assert _text(page).count("f(1)") == 1
+
+
+def test_each_side_has_its_own_results_and_how_they_went() -> None:
+    asked, called, *rest = conversation([("x", "f(1)", "what was found"), FINAL])
+    silent = called.model_copy(update={"output": "", "status": "error"})
+    for gave in ("what was found", ""):
+        other = called.model_copy(update={"output": gave})
+        found = side_by_side(align((asked, silent, *rest), (asked, other, *rest)), QUESTIONS[0])
+        result = found.groups[0].rows[0].texts[-1]
+        assert result.left is not None
+        assert result.right is not None
+        assert (result.left.label, result.left.stretches) == ("python gives nothing (error)", ())
+        assert result.right.label == ("python gives" if gave else "python gives nothing")
+        assert _page(found).count("what was found") == bool(gave)
+
+
+def test_code_has_its_colours_where_nothing_in_it_differs() -> None:
+    page = _page(_found([("x", "print(1)", "1"), FINAL], [("y", "print(1)", "1"), FINAL]))
+    assert '<span class="k-name">print</span>' in page
+
+
+def test_a_text_keeps_the_line_that_it_begins_with() -> None:
+    found = _found([("x", "f(1)", "\n\n 1")], [("y", "f(1)", "\n\n 2")])
+    assert re.search(r"<pre[^>]*>\n\n\n ", _page(found)), "browsers leave out one line feed after <pre>"
 
 
 def test_a_side_without_a_step_has_an_empty_place() -> None:
@@ -115,6 +139,15 @@ def test_long_texts_are_cut_and_say_so() -> None:
     assert re.search(r"[\d,]+ characters left out here", page)
 
 
+def test_long_texts_are_cut_between_words() -> None:
+    left = " ".join(f"word{number}" for number in range(20_000))
+    page = _page(_found([(left, "f(1)", "1")], [(left, "f(2)", "1")]))
+    shown = re.search(r"<pre[^>]*>(.*?)</pre>", page, re.DOTALL)
+    assert shown is not None
+    text = re.sub(r"<summary>.*?</summary>|<span.*?</span>", " ", shown[1])
+    assert set(re.sub(r"<[^>]*>", "", text).split()) <= set(left.split())
+
+
 def test_a_page_has_its_limits_whatever_is_in_the_store() -> None:
     turns = [(f"{number} " + "lorem " * 2_000, f"f({number})", "ipsum " * 4_000) for number in range(150)]
     others = [(f"{number} " + "dolor " * 2_000, f"f({number})", "amet " * 4_000) for number in range(150)]
@@ -139,7 +172,9 @@ def test_of_very_many_steps_the_last_stand_without_their_texts() -> None:
     turns: list[Turn] = [(f"say {number}", f"f({number})", "1") for number in range(MOST_TEXTS // 3 + 10)]
     found = _found(turns, turns)
     assert sum(len(row.texts) for group in found.groups for row in group.rows) < MOST_TEXTS + 20
-    assert found.groups[-1].rows[-1].texts[0].label == "3 more texts, on the trial's page"
+    left_out = found.groups[-1].rows[-1].texts[0].left
+    assert left_out is not None
+    assert left_out.label == "3 more texts, on the trial's page"
 
 
 @pytest.mark.parametrize("arguments", ['{"code": "print(1)"}', '{"a": 1, "b": [2]}', "print(1)", "[" * 100_000])
