@@ -1,5 +1,6 @@
 """How sure a model is of the right answer, step by step through one trial."""
 
+import math
 from collections.abc import Callable, Sequence
 
 from toolablate.traces.analysis.attribution.belief import Flip, Trajectory
@@ -13,7 +14,8 @@ ABOUT = (
     "How often the model gives the right answer if it has to answer at once, at each step that was probed; lines are"
     " 95 % intervals. The band is where it falls for good."
 )
-WIDE, HIGH, PANEL = 6.0, 2.1, (0.1, 0.24, 0.86, 0.68)
+WIDE, HIGH, PANEL = 4.6, 2.0, (0.13, 0.25, 0.83, 0.67)
+MOST_TICKS = 12
 
 
 def draw_belief(
@@ -40,8 +42,11 @@ def draw_belief(
             told = f"{where}: right in {each.right.mean:.0%} of {each.samples} samples"
             interval = f" ({each.right.low:.0%} to {each.right.high:.0%})"
             _pointed(on, each.step, Mark(told + interval, None if address is None or event is None else address(event)))
+        ticked = steps[:: math.ceil(len(steps) / MOST_TICKS)]
+        named = [str(step) for step in ticked]
         if events:
-            on.axes.set_xticks(steps, [str(events[step]) if step < len(events) else "" for step in steps])
+            named = [str(events[step]) if step < len(events) else "" for step in ticked]
+        on.axes.set_xticks(ticked, named)
         on.axes.set_xlabel("Before event" if events else "Step", fontsize=SMALL, color=GREY, labelpad=3)
         room = 0.04 * (max(steps) - min(steps)) or 0.5
         on.axes.set_xlim(min(steps) - room, max(steps) + room)
@@ -60,7 +65,7 @@ def _fallen(step: int, flip: Flip | None) -> bool:
 
 
 def _frame(on: Sheet) -> None:
-    from matplotlib.ticker import MaxNLocator, PercentFormatter
+    from matplotlib.ticker import PercentFormatter
 
     axes = on.axes
     axes.set_axis_on()
@@ -72,7 +77,6 @@ def _frame(on: Sheet) -> None:
     axes.set_ylim(-0.03, 1.03)
     axes.set_yticks([0, 0.5, 1])
     axes.yaxis.set_major_formatter(PercentFormatter(1))
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=12, integer=True))
 
 
 def _dot(on: Sheet, step: int, share: float, interval: tuple[float, float], *, fallen: bool) -> None:

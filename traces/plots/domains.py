@@ -1,7 +1,7 @@
 """What conditions do to scores in each domain."""
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal
 
 from toolablate.traces.analysis.comparison import Comparison
@@ -11,8 +11,8 @@ from toolablate.traces.plots.drawing import Drawing, Mark
 from toolablate.traces.plots.effects import is_sure
 from toolablate.traces.plots.files import as_text
 from toolablate.traces.plots.palette import INK, PAPER
-from toolablate.traces.plots.rows import FONT, NAME_CHARS, SMALL, Sheet, blank
-from toolablate.traces.plots.text import between, plain, probability, signed, titled
+from toolablate.traces.plots.rows import BOLDER, FONT, GAP, INDENT, SMALL, WIDTH, Sheet, blank
+from toolablate.traces.plots.text import between, fitted, probability, signed, titled
 
 ABOUT = (
     "Each cell is a condition's difference from the baseline in points within one domain; the first column has the"
@@ -20,8 +20,10 @@ ABOUT = (
     " Bold: p is below .05 after Holm's correction for all comparisons, and questions are not too few. Most differences"
     " within a domain are chance: look at the intervals."
 )
-NAMES, BASE, CELL, TALL = 2.2, 1.0, 0.78, 0.24
-"""Inches."""
+NAMES, BASE, CELL, TALL, NAME, SLANTED = 1.8, 1.0, 0.54, 0.24, 1.1, 0.65
+"""Inches; the last two are how long a slanted name may be, and how far it reaches beyond its column."""
+MOST = 10
+"""Columns beside each other: of more conditions some stand below others."""
 DEEPEST = 40.0
 """Points from which colours go no deeper."""
 
@@ -29,25 +31,39 @@ DEEPEST = 40.0
 def draw_domains(
     comparisons: Sequence[Comparison], *, simulated: Collection[str] = (), link: Link | None = None
 ) -> Drawing:
-    """A table for each model, of a row for each domain and a column for each condition; a cell leads to its trials."""
-    models = list(dict.fromkeys(each.model for each in comparisons))
-    conditions = list(dict.fromkeys(each.condition for each in comparisons))
-    tables = [[each for each in comparisons if each.model == model] for model in models]
-    slant = len(conditions) > 1 and max(map(len, conditions)) > 9
-    head = 3.4 if slant else 0.8
+    """Tables for each model, of a row for each domain and a column for each condition; a cell leads to its trials."""
+    tables = list(_tables(comparisons))
+    slant = any(each != fitted(each, CELL, SMALL) for table in tables for each in _conditions(table))
+    head = 3.7 if slant else 0.8
     rows = sum(len(_domains(table)) + head + 1.5 for table in tables)
-    width = NAMES + BASE + CELL * len(conditions) + (0.9 if slant else 0.1)
+    columns = max(len(_conditions(table)) for table in tables)
+    width = max(WIDTH, NAMES + BASE + CELL * columns + (SLANTED if slant else 0.1))
     with as_text():
         on = blank(width, rows * TALL + 0.05)
         on.axes.set_xlim(0, width)
         on.axes.set_ylim(rows + 0.05 / TALL, 0)
         top = 0.0
-        for model, table in zip(models, tables, strict=True):
-            on.axes.text(0, top + 0.6, plain(titled(model, simulated), 60), fontsize=FONT, fontweight="bold", color=INK)
-            _head(on, top + 0.7 + head, table[0].baseline, conditions, slant=slant)
-            _rows(on, top + 0.9 + head, table, conditions, link)
+        for table in tables:
+            words = fitted(titled(table[0].model, simulated), width, BOLDER * FONT)
+            on.axes.text(0, top + 0.6, words, fontsize=FONT, fontweight="bold", color=INK)
+            _head(on, top + 0.7 + head, table[0].baseline, _conditions(table), slant=slant)
+            _rows(on, top + 0.9 + head, table, _conditions(table), link)
             top += len(_domains(table)) + head + 1.5
         return on.drawing("Effects within domains, in points", ABOUT)
+
+
+def _tables(comparisons: Sequence[Comparison]) -> Iterator[list[Comparison]]:
+    """Of each model, and of so many conditions as there is room for."""
+    for model in dict.fromkeys(each.model for each in comparisons):
+        own = [each for each in comparisons if each.model == model]
+        conditions = _conditions(own)
+        most = math.ceil(len(conditions) / math.ceil(len(conditions) / MOST))
+        for first in range(0, len(conditions), most):
+            yield [each for each in own if each.condition in conditions[first : first + most]]
+
+
+def _conditions(table: Iterable[Comparison]) -> list[str]:
+    return list(dict.fromkeys(each.condition for each in table))
 
 
 def _domains(table: Iterable[Comparison]) -> list[str]:
@@ -55,12 +71,12 @@ def _domains(table: Iterable[Comparison]) -> list[str]:
 
 
 def _head(on: Sheet, bottom: float, baseline: str, conditions: Sequence[str], *, slant: bool) -> None:
-    on.axes.text(NAMES + BASE - 0.12, bottom, plain(baseline, 12), ha="right", fontsize=SMALL, color=GREY)
+    on.axes.text(NAMES + BASE - 0.12, bottom, fitted(baseline, BASE, SMALL), ha="right", fontsize=SMALL, color=GREY)
     for place, condition in enumerate(conditions):
         middle = NAMES + BASE + CELL * (place + 0.5)
         on.axes.text(
             *(middle - (0.12 if slant else 0), bottom),
-            plain(condition, 18),
+            fitted(condition, NAME, SMALL),
             ha="left" if slant else "center",
             va="bottom" if slant else "baseline",
             rotation=40 if slant else 0,
@@ -74,7 +90,11 @@ def _rows(on: Sheet, top: float, table: Sequence[Comparison], conditions: Sequen
     for row, domain in enumerate(_domains(table)):
         cells = [each for each in table if (each.group or "") == domain]
         on.axes.text(
-            0.1, top + row + 0.5, plain(domain or "(none)", NAME_CHARS + 2), va="center", fontsize=FONT, color=INK
+            *(INDENT, top + row + 0.5),
+            fitted(domain or "(none)", NAMES - INDENT - GAP, FONT),
+            va="center",
+            fontsize=FONT,
+            color=INK,
         )
         most = max(cells, key=lambda each: each.questions)
         score = "-" if most.baseline_score is None else f"{most.baseline_score:.0f} %"

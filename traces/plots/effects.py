@@ -15,9 +15,9 @@ from toolablate.traces.plots.text import between, probability, signed, titled
 ABOUT = (
     "A dot is the difference of a condition from the baseline in points, over the questions scored under both, a line"
     " its 95 % interval. Filled: p is below .05 after Holm's correction for all comparisons, and questions are not too"
-    " few. Grey band: differences that are too small to be found four times in five by this many questions."
+    " few (*). Grey band: differences that are too small to be found four times in five by this many questions."
 )
-NUMBERS = 2.45
+NUMBERS = 2.2
 
 
 def draw_effects(
@@ -53,9 +53,9 @@ def _row(on: Sheet, row: int, each: Comparison) -> None:
     sure = is_sure(each)
     colour = (GAIN if each.delta_points > 0 else LOSS) if sure else GREY
     dot(on, row, each.delta_points, each.ci95, colour=colour, hollow=not sure)
-    few = " · few" if each.small else ""
-    text = f"{signed(each.delta_points)}{between(each.ci95, sign=True)} · p {probability(each.p_holm)}{few}"
-    number(on, row, text, bold=sure)
+    few = "*" if each.small else ""
+    tested = "" if each.p_holm is None else f" · p {probability(each.p_holm)}"
+    number(on, row, f"{signed(each.delta_points)}{between(each.ci95, sign=True)}{few}{tested}", bold=sure)
 
 
 def _told(each: Comparison) -> str:
@@ -71,7 +71,9 @@ def _told(each: Comparison) -> str:
 
 
 def _limits(comparisons: Sequence[Comparison]) -> tuple[float, float]:
-    """Around all dots and lines; bands may reach beyond."""
+    """Around all dots, lines and bands: half a band would look as if one way were easier to find."""
     ends = [0.0, *(end for each in comparisons for end in (each.delta_points, *(each.ci95 or ())) if end is not None)]
+    bands = [each.detectable_points for each in comparisons if each.detectable_points is not None]
+    ends += [way * max(bands, default=0.0) for way in (-1, 1)]
     room = 0.06 * (max(ends) - min(ends)) or 1.0
     return min(ends) - room, max(ends) + room

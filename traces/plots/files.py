@@ -4,6 +4,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".svg", ".png", ".pdf")
 DOTS_PER_INCH = 150
+BEYOND_LATIN = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei"),
+    *("PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "SimHei", "Arial Unicode MS"),
+)
+"""Fonts with Chinese, Japanese and Korean letters, of Linux, macOS and Windows."""
 
 _ALONE = threading.RLock()
 """Settings and fonts of matplotlib belong to the process: threads that draw at once would mix them up."""
@@ -55,10 +61,20 @@ def as_text() -> Iterator[None]:
                 "svg.fonttype": "none",
                 "svg.hashsalt": "toolablate",
                 "pdf.fonttype": 42,
+                "font.family": _families(),
             }
         ),
     ):
         yield
+
+
+@cache
+def _families() -> list[str]:
+    """The font that matplotlib brings, then those of the machine that have the letters which that one lacks."""
+    from matplotlib.font_manager import fontManager
+
+    known = {font.name for font in fontManager.ttflist}
+    return ["DejaVu Sans", *(name for name in BEYOND_LATIN if name in known)]
 
 
 def write_figure(figure: "Figure", path: Path, *, option: str = "--plot") -> None:

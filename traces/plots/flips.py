@@ -16,6 +16,7 @@ ABOUT = (
     " the left, wrong to right to the right. Black marks: as many go each way between two runs of the baseline, by"
     " chance alone; there are none where the baseline was not repeated."
 )
+NUMBERS = 1.95
 WAYS: tuple[tuple[Turn, str], ...] = (("right_to_wrong", "right to wrong"), ("wrong_to_right", "wrong to right"))
 
 
@@ -25,7 +26,7 @@ def draw_flips(floors: Sequence[Floor], *, simulated: Collection[str] = (), link
 
     placed = grouped(floors, lambda each: titled(each.model, simulated))
     with as_text():
-        on = sheet(placed.count)
+        on = sheet(placed.count, numbers=NUMBERS)
         for row, text in placed.headings:
             heading(on, row, text)
         for row, each in placed.rows:

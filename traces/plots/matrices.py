@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Collection, Sequence
-from itertools import product
 
 from toolablate.traces.analysis.findings import FlipMatrix
 from toolablate.traces.analysis.selection import Link, Selection, Turn
@@ -10,49 +9,57 @@ from toolablate.traces.plots.bars import GAIN, GREY, LOSS, TOTAL
 from toolablate.traces.plots.drawing import Drawing, Mark
 from toolablate.traces.plots.files import as_text
 from toolablate.traces.plots.palette import INK, PAPER
-from toolablate.traces.plots.rows import FONT, SMALL, WIDTH, Sheet, blank
-from toolablate.traces.plots.text import plain
+from toolablate.traces.plots.rows import BOLDER, FONT, SMALL, WIDTH, Sheet, blank
+from toolablate.traces.plots.text import fitted, titled
 
 ABOUT = (
-    "Each square counts questions: above, those right under the baseline, below, those wrong; to the left, those right"
-    " under the condition, to the right, those wrong. Right is a mean score of at least .5. The deeper a colour, the"
-    " larger the share."
+    "Each square counts questions. R→R: right under the baseline and under the condition; R→W: right under the"
+    " baseline, wrong under the condition; W→R, W→W likewise. Right is a mean score of at least .5. The deeper a"
+    " colour, the larger the share."
 )
-CELLS: tuple[tuple[Turn, str, int, int, str], ...] = (
-    ("both_right", "right under both", 0, 0, TOTAL),
-    ("right_to_wrong", "right to wrong", 0, 1, LOSS),
-    ("wrong_to_right", "wrong to right", 1, 0, GAIN),
-    ("both_wrong", "wrong under both", 1, 1, TOTAL),
+CELLS: tuple[tuple[Turn, str, str, int, int, str], ...] = (
+    ("both_right", "right under both", "R→R", 0, 0, TOTAL),
+    ("right_to_wrong", "right to wrong", "R→W", 0, 1, LOSS),
+    ("wrong_to_right", "wrong to right", "W→R", 1, 0, GAIN),
+    ("both_wrong", "wrong under both", "W→W", 1, 1, TOTAL),
 )
-ACROSS, BLOCK, TALL, TITLE_CHARS = 4, 3.0, 3.1, 16
-"""Matrices beside each other, and the size of one with its names, in squares."""
+ACROSS = 4
+WIDE, TALL, HEADING, TITLE, GAP = 0.66, 0.38, 0.27, 0.21, 0.14
+"""Matrices beside each other; a square, the lines above, and what is between two matrices, in inches."""
 
 
 def draw_matrices(
     matrices: Sequence[FlipMatrix], *, simulated: Collection[str] = (), link: Link | None = None
 ) -> Drawing:
-    """One for each model and condition; a square leads to its questions."""
-    across = min(ACROSS, max(1, len(matrices)))
-    down = max(1, math.ceil(len(matrices) / across))
+    """One for each condition, those of one model below its name; a square leads to its questions."""
+    models = list(dict.fromkeys(each.model for each in matrices))
+    owned = [[each for each in matrices if each.model == model] for model in models]
+    high = TITLE + 2 * TALL + GAP
+    inches = sum(HEADING + math.ceil(len(own) / ACROSS) * high for own in owned)
     with as_text():
-        on = blank(WIDTH, down * TALL * WIDTH / (ACROSS * BLOCK) + 0.1)
-        on.axes.set_xlim(0, ACROSS * BLOCK)
-        on.axes.set_ylim(down * TALL, 0)
-        for (row, column), each in zip(product(range(down), range(across)), matrices, strict=False):
-            marked = " (simulated)" if each.model in simulated else ""
-            _matrix(on, column * BLOCK, row * TALL, each, f"{plain(each.model, TITLE_CHARS)}{marked}", link)
+        on = blank(WIDTH, max(inches, HEADING))
+        on.axes.set_xlim(0, WIDTH)
+        on.axes.set_ylim(max(inches, HEADING), 0)
+        top = 0.0
+        for model, own in zip(models, owned, strict=True):
+            words = fitted(titled(model, simulated), WIDTH, BOLDER * FONT)
+            on.axes.text(0, top + 0.15, words, fontsize=FONT, fontweight="bold", color=INK)
+            top += HEADING
+            for place, each in enumerate(own):
+                down, across = divmod(place, ACROSS)
+                _matrix(on, across * (2 * WIDE + GAP), top + down * high, each, link)
+            top += math.ceil(len(own) / ACROSS) * high
         return on.drawing("Questions right and wrong under baseline and condition", ABOUT)
 
 
-def _matrix(on: Sheet, left: float, top: float, each: FlipMatrix, model: str, link: Link | None) -> None:
+def _matrix(on: Sheet, left: float, top: float, each: FlipMatrix, link: Link | None) -> None:
     from matplotlib.patches import Rectangle
 
-    on.axes.text(left, top + 0.2, model, fontsize=SMALL, color=GREY)
-    on.axes.text(left, top + 0.55, plain(each.condition, TITLE_CHARS), fontsize=FONT, fontweight="bold", color=INK)
+    on.axes.text(left, top + 0.15, fitted(each.condition, 2 * WIDE, SMALL), fontsize=SMALL, color=GREY)
     count = sum(getattr(each, cell[0]) for cell in CELLS)
-    for turn, said, row, column, colour in CELLS:
+    for turn, said, sign, row, column, colour in CELLS:
         questions: int = getattr(each, turn)
-        corner = (left + 1.2 * column, top + 0.7 + row)
+        corner = (left + WIDE * column, top + TITLE + TALL * row)
         href = None
         if link is not None:
             href = link(Selection(models=(each.model,), conditions=(each.condition,), flips=(turn,)))
@@ -60,7 +67,7 @@ def _matrix(on: Sheet, left: float, top: float, each: FlipMatrix, model: str, li
         share = questions / count if count else 0.0
         on.axes.add_patch(
             Rectangle(
-                *(corner, 1.2, 1.0),
+                *(corner, WIDE, TALL),
                 facecolor=colour,
                 alpha=0.12 + 0.6 * math.sqrt(share),
                 edgecolor=PAPER,
@@ -68,9 +75,8 @@ def _matrix(on: Sheet, left: float, top: float, each: FlipMatrix, model: str, li
                 gid=on.mark(Mark(told, href)),
             )
         )
-        words = said.replace("right under both", "both right").replace("wrong under both", "both wrong")
-        _in(on, corner[0] + 0.6, corner[1] + 0.4, f"{questions:,}", FONT + 1)
-        _in(on, corner[0] + 0.6, corner[1] + 0.76, words, SMALL - 1.5)
+        _in(on, corner[0] + WIDE / 2, corner[1] + 0.14, f"{questions:,}", FONT + 1)
+        _in(on, corner[0] + WIDE / 2, corner[1] + 0.285, sign, SMALL)
 
 
 def _in(on: Sheet, across: float, down: float, text: str, size: float) -> None:

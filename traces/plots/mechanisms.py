@@ -50,7 +50,7 @@ BLAMED: Mapping[str, str] = {
     "luck": "luck",
 }
 """Of the mechanisms of an effect, what single trials are put down to; gains, and what is shared by all, have none."""
-NUMBERS = 1.9
+NUMBERS = 1.65
 ABOUT = (
     "Each bar is what one mechanism does to the score, in points, from where the one above it ended; together they are"
     " the effect, the last bar. Lines are 95 % intervals. Pale: p is not below .05 after Holm's correction, was not"

@@ -34,7 +34,7 @@ def draw_outcomes(arms: Sequence[Ended], *, simulated: Collection[str] = (), lin
     """A row for each condition, those of one model below each other; a piece leads to the trials that ended so."""
     placed = grouped(arms, lambda arm: titled(arm.model, simulated))
     with as_text():
-        on = sheet(placed.count, numbers=1.0, legend=True)
+        on = sheet(placed.count, numbers=0.75, legend=True)
         for row, text in placed.headings:
             heading(on, row, text)
         for row, arm in placed.rows:

@@ -14,8 +14,9 @@ from toolablate.traces.plots.text import plain
 
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 PIXELS_PER_POINT = 96 / 72
-NARROWEST = 0.78
-"""Of its own width: where there is less room a figure scrolls, since its letters could no longer be read."""
+WIDEST = 1.25
+"""Of the width that a figure was drawn for. Where there is less room than that it scrolls, since its letters could no
+longer be read."""
 MARK_CHARS = 300
 
 _COLOUR = re.compile("#[0-9a-f]{6}")
@@ -25,7 +26,7 @@ _POINTED = re.compile(r"url\(#([^)]*)\)")
 
 
 def as_svg(drawing: Drawing) -> str:
-    """An `<svg>` element, as wide as the room that it has and no wider than it was drawn.
+    """An `<svg>` element, as wide as it was drawn or a quarter more.
 
     Text is text; colours are custom properties of the page, with a fallback; nothing is painted behind. It has neither
     scripts nor a `<style>`, and its ids begin with a digest of what it shows, so that figures can share a page. Parts
@@ -130,7 +131,7 @@ def _headed(root: Element, drawing: Drawing, digest: str) -> None:
     width = float(root.get("viewBox", "0 0 540 0").split()[2]) * PIXELS_PER_POINT
     for name in ("width", "height", "version"):
         root.attrib.pop(name, None)
-    root.set("style", f"width: 100%; max-width: {width:.0f}px; min-width: {NARROWEST * width:.0f}px; height: auto")
+    root.set("style", f"width: 100%; max-width: {WIDEST * width:.0f}px; min-width: {width:.0f}px; height: auto")
     root.set("class", "plot")
     # A number that is written over a part would keep what is pointed at from it.
     root.set("pointer-events", "none")

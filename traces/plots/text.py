@@ -1,9 +1,14 @@
 """Names and figures as text in a picture."""
 
 import textwrap
+import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection
+from itertools import accumulate
 
 MINUS = "\u2212"
+MOST_CHARS = 200
+NARROW, BROAD = frozenset(" !'()*,-./:;I[]`fijlrt|"), frozenset("%&+<=>@MWmw~\u2026\ufffd")
 
 
 def plain(text: str, most: int) -> str:
@@ -11,6 +16,28 @@ def plain(text: str, most: int) -> str:
     also what keeps an SVG well-formed."""
     line = "".join(char if char.isprintable() else "\ufffd" for char in " ".join(text.split()))
     return line if len(line) <= most else f"{line[: most * 2 // 3]}…{line[len(line) - (most - most * 2 // 3 - 1) :]}"
+
+
+def fitted(text: str, inches: float, points: float) -> str:
+    """The same, cut to so much room at a size of letters, whose widths are guessed: those of a page's font are known to
+    its reader alone."""
+    line = plain(text, MOST_CHARS)
+    most = 72 * inches / points
+    ahead = list(accumulate(map(_width, line), initial=0.0))
+    if ahead[-1] <= most:
+        return line
+    front = bisect_right(ahead, 2 / 3 * (most - 1)) - 1
+    back = bisect_left(ahead, ahead[-1] - (most - 1 - ahead[front]))
+    return f"{line[:front]}…{line[back:]}"
+
+
+def _width(char: str) -> float:
+    """In heights of letters, as fonts without serifs have it."""
+    if unicodedata.combining(char):
+        return 0.0
+    if unicodedata.east_asian_width(char) in ("W", "F"):
+        return 1.05
+    return 0.38 if char in NARROW else 0.98 if char in BROAD else 0.74 if char.isupper() else 0.64
 
 
 def wrapped(text: str, width: int) -> str:

@@ -36,7 +36,7 @@ from toolablate.traces.plots.text import between, plain, probability, signed, ti
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NUMBERS = 1.9
+NUMBERS = 1.65
 ABOUT = (
     "Each bar is what one factor does to the score, in points, from where the one above it ended; together they are the"
     " total. Lines are 95 % intervals. Pale: p is not below .05 after Holm's correction, or questions are too few."

@@ -1,0 +1,107 @@
+"""Letters are large enough to read where a figure is shown, and stand where there is room for them."""
+
+import re
+import warnings
+from dataclasses import replace
+
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.font_manager import fontManager
+from matplotlib.text import Text
+from tests.traces.attribution_views.samples import believed
+from tests.traces.plots.samples import endings, findings, many
+
+from toolablate.traces.plots import Drawing, draw_belief, draw_effects, draw_mechanisms, draw_scores, plates, printed
+from toolablate.traces.plots.files import BEYOND_LATIN, as_text
+from toolablate.traces.plots.text import fitted, plain
+
+LEAST_PIXELS, FINE = 11.0, 600
+LONG = ("m" * 200, "A model whose name goes on and on, " * 6)
+CHINESE = "在工具的帮助下回答问题的语言模型与它的名字"
+
+
+def texts(drawing: Drawing) -> list[tuple[str, float, float]]:
+    """What is written, from where to where in pixels."""
+    with as_text(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        drawing.figure.set_dpi(FINE)  # in coarser ones letters are as wide as whole pixels
+        renderer = FigureCanvasAgg(drawing.figure).get_renderer()
+        drawing.figure.draw_without_rendering()
+        found = drawing.figure.findobj(lambda each: isinstance(each, Text) and bool(each.get_text()))
+        boxes = [(each.get_text(), each.get_window_extent(renderer)) for each in found if each.get_visible()]
+    return [(text, box.x0, box.x1) for text, box in boxes]
+
+
+@pytest.mark.parametrize("conditions", [2, 18, 40])
+def test_no_letter_is_less_than_eleven_pixels_high(conditions: int) -> None:
+    found = many(["m", "n"], [f"condition-{number}:placebo" for number in range(conditions)])
+    for each in (*printed(found, endings=endings(found)), *printed(findings())):
+        sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", each.svg)]
+        least = re.search(r"min-width: (\d+)px", each.svg)
+        box = re.search(r'viewBox="0 0 ([\d.]+)', each.svg)
+        assert sizes
+        assert least is not None
+        assert box is not None
+        assert min(sizes) * float(least[1]) / float(box[1]) >= LEAST_PIXELS, each.name
+
+
+@pytest.mark.parametrize("conditions", [("none", "x" * 200, "W" * 60), ("none", CHINESE, CHINESE[::-1])])
+def test_long_names_stay_in_the_figure_and_off_its_bars(conditions: tuple[str, ...]) -> None:
+    found = findings((*LONG, CHINESE), conditions)
+    for plate in plates(found, endings=endings(found)):
+        placed = texts(plate.drawing)
+        wide = plate.drawing.figure.bbox.width
+        assert [each for each in placed if each[1] < -1 or each[2] > wide + 1] == [], plate.name
+    panel = draw_scores(found.arms, baseline="none")
+    names = {fitted(name, 1.6, 9) for name in conditions}
+    assert len(names) == 3
+    placed = [each for each in texts(panel) if each[0] in names]
+    left = panel.figure.axes[0].get_window_extent().x0
+    assert len(placed) == 9
+    assert [each for each in placed if each[2] > left] == []
+
+
+def test_a_picture_takes_the_letters_that_its_font_lacks_from_another() -> None:
+    families = {font.name for font in fontManager.ttflist} & set(BEYOND_LATIN)
+    if not families:
+        pytest.skip("no font with Chinese letters is known to matplotlib")
+    with as_text(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drawing = draw_scores(findings((CHINESE,)).arms, baseline="none")
+        FigureCanvasAgg(drawing.figure).draw()
+
+
+def test_a_cut_name_keeps_its_ends_and_is_no_longer_than_its_room() -> None:
+    assert fitted("python:placebo", 1.6, 9) == "python:placebo"
+    cut = fitted(f"begin{'x' * 90}end", 1.0, 9)
+    assert cut.startswith("begin")
+    assert cut.endswith("end")
+    assert len(fitted("W" * 90, 1.0, 9)) < len(cut) < len(fitted("i" * 90, 1.0, 9))
+    assert len(fitted(CHINESE, 1.0, 9)) <= 8
+    assert fitted("a\x00b\nc", 1.0, 9) == plain("a\x00b\nc", 9) == "a\ufffdb c"
+
+
+def test_a_band_of_what_could_be_found_is_as_wide_to_either_side() -> None:
+    row = replace(findings().comparisons[0], delta_points=-40.0, ci95=(-50.0, -30.0), detectable_points=12.0)
+    low, high = draw_effects([row]).figure.axes[0].get_xlim()
+    assert low < -50
+    assert high > 12
+
+
+def test_many_probes_have_no_more_ticks_than_there_is_room_for() -> None:
+    belief = believed()
+    many_steps = replace(belief, beliefs=tuple(replace(belief.beliefs[step % 3], step=step) for step in range(40)))
+    drawing = draw_belief(many_steps, events=range(0, 400, 10))
+    assert [label.get_text() for label in drawing.figure.axes[0].get_xticklabels()] == [
+        str(event) for event in range(0, 400, 40)
+    ]
+    single = draw_belief(replace(belief, beliefs=belief.beliefs[:1]))
+    assert [label.get_text() for label in single.figure.axes[0].get_xticklabels()] == ["0"]
+
+
+def test_names_of_models_and_mechanisms_are_whole() -> None:
+    why = findings().why
+    assert why is not None
+    shown = {text for text, _, _ in texts(draw_mechanisms(why.ledgers))}
+    assert {"computational lock-in", "retrieval distraction"} & shown
+    assert not [text for text in shown if "…" in text]
