@@ -14,7 +14,7 @@ from toolablate.traces.plots.text import plain
 
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"
 PIXELS_PER_POINT = 96 / 72
-WIDEST = 1.25
+WIDEST = 1.1
 """Of the width that a figure was drawn for. Where there is less room than that it scrolls, since its letters could no
 longer be read."""
 MARK_CHARS = 300
@@ -26,7 +26,7 @@ _POINTED = re.compile(r"url\(#([^)]*)\)")
 
 
 def as_svg(drawing: Drawing) -> str:
-    """An `<svg>` element, as wide as it was drawn or a quarter more.
+    """An `<svg>` element, as wide as it was drawn or a tenth more.
 
     Text is text; colours are custom properties of the page, with a fallback; nothing is painted behind. It has neither
     scripts nor a `<style>`, and its ids begin with a digest of what it shows, so that figures can share a page. Parts
