@@ -22,14 +22,16 @@ class Keeper:
     def __init__(self, scope: Scope, index: Index) -> None:
         self._scope, self._index = scope, index
         self._leaving = False
+        self._ending = ""
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "toolablate.experiments.viewing.keeping"],
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             start_new_session=True,
         )
         assert self._process.stdin is not None
@@ -48,8 +50,10 @@ class Keeper:
         self._process.kill()
         self._watching.join()
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
+        self._process.stdout.close()
 
     def wait_for_tables(self, tell: Callable[[str], None]) -> None:
         """Until the first tables are there, which takes seconds where many trials were never viewed; `tell` is told so.
@@ -62,19 +66,20 @@ class Keeper:
                     tell(said)
                 told = said
             if self._process.poll() is not None:
+                self._watching.join()
                 raise InternalError(
-                    f"What makes the tables of {self._scope.store} has ended: {self._index.trouble() or self._ending}",
+                    f"What makes the tables of {self._scope.store} has ended: {self._ending}",
                     hint="Try again; if that does not help, please report it.",
                     code="view",
                 )
             time.sleep(_LOOK_SECONDS)
 
     def _watch(self) -> None:
-        self._process.wait()
-        if not self._leaving and not self._index.trouble():
-            self._index.put_trouble(f"these tables are not kept up to date any more: {self._ending}")
-
-    @property
-    def _ending(self) -> str:
-        code = self._process.returncode
-        return f"their process was ended by signal {-code}" if code < 0 else f"their process ended with {code}"
+        assert self._process.stdout is not None
+        said, code = self._process.stdout.read().strip(), self._process.wait()
+        by = f"was ended by signal {-code}" if code < 0 else f"ended with {code}"
+        self._ending = said or f"their process {by}"
+        if not self._leaving:
+            self._index.put_last_trouble(
+                f"these tables are not kept up to date until the viewer is started again: {self._ending}"
+            )

@@ -1,6 +1,7 @@
 """A process beside the viewer's server that keeps its index up to date, so that pages never wait for a bootstrap.
 
-It is told on its standard input, in a line of JSON, and ends when that ends: with its parent, however that ends."""
+It is told on its standard input, in a line of JSON, and ends when that ends: with its parent, however that ends. Its
+standard output is what it cannot go on after: the index may be what cannot be written."""
 
 import fcntl
 import json
@@ -26,12 +27,12 @@ def main() -> None:
     os.umask(0o077)
     told = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    index = Index.open(Path(told["index"]))
     try:
+        index = Index.open(Path(told["index"]))
         with _alone(index.path):
             _keep(Scope.from_json(told["scope"]), index)
     except Exception as error:
-        index.put_trouble(f"these tables are not kept up to date any more: {type(error).__name__}: {error}")
+        sys.stdout.buffer.write(f"{type(error).__name__}: {error}".encode(errors="replace"))
         raise
 
 

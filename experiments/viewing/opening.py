@@ -7,7 +7,7 @@ import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 
@@ -21,10 +21,11 @@ def has_browser() -> bool:
 def browser() -> Iterator[Callable[[str], None]]:
     """Within it an address can be shown. The browser is given a file that leads there, for nobody else to read: what a
     program is called with everybody on the machine can see, and the address holds a token."""
-    with tempfile.TemporaryDirectory(prefix="toolablate-view-", ignore_cleanup_errors=True) as folder:
-        page = Path(folder) / "open.html"
+    with ExitStack() as ending:
 
         def show(url: str) -> None:
+            temporary = tempfile.TemporaryDirectory(prefix="toolablate-view-", ignore_cleanup_errors=True)
+            page = Path(ending.enter_context(temporary)) / "open.html"
             page.write_text(f'<meta http-equiv="refresh" content="0; url={html.escape(url)}">', encoding="utf-8")
             threading.Thread(target=_open, args=(page.as_uri(),), daemon=True).start()
 

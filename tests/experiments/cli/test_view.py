@@ -1,6 +1,7 @@
 """`toolablate view` by the real command: what it serves, to whom, and how it ends."""
 
 import os
+import shutil
 import signal
 import socket
 import sqlite3
@@ -86,6 +87,33 @@ def test_says_where_tables_are_no_longer_kept(store: Path) -> None:
         os.kill(*keepers(viewer.process.pid), signal.SIGKILL)
         wait_for(lambda: "signal 9" in viewer.live()["trouble"])
         assert viewer.get()[0] == 200
+
+
+def test_says_why_they_are_no_longer_kept(store: Path, tmp_path: Path) -> None:
+    with viewing(store, env={"XDG_CACHE_HOME": str(tmp_path / "cache")}) as viewer:
+        (index,) = (tmp_path / "cache" / "toolablate" / "view").glob("*.sqlite")
+        wait_for(lambda: viewer.live()["version"])
+        shutil.rmtree(tmp_path / "cache")
+        (tmp_path / "cache").touch()
+        wait_for(lambda: not any(map(lives, keepers(viewer.process.pid))))
+        (tmp_path / "cache").unlink()
+        wait_for(lambda: viewer.get("/live")[0] == 200)
+        assert "until the viewer is started again: StoreError: Cannot write" in viewer.live()["trouble"]
+        assert index.exists()
+
+
+def test_a_cache_that_is_deleted_meanwhile_is_filled_again(store: Path, tmp_path: Path) -> None:
+    with viewing(store, env={"XDG_CACHE_HOME": str(tmp_path / "cache")}) as viewer:
+        shutil.rmtree(tmp_path / "cache")
+        wait_for(lambda: viewer.live()["ended"] == 8)
+        assert (viewer.get()[0], viewer.live()["trouble"]) == (200, "")
+
+
+def test_leaves_nothing_behind_where_it_is_killed(store: Path, tmp_path: Path) -> None:
+    with viewing(store, env={"TMPDIR": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}) as viewer:
+        viewer.process.kill()
+        viewer.process.wait()
+    assert not list(tmp_path.glob("toolablate-view-*"))
 
 
 def test_prints_the_address_for_people_and_ends_in_silence(store: Path) -> None:

@@ -22,6 +22,8 @@ _OURS = (APPLICATION_ID, VERSION)
 def ensure(path: Path) -> None:
     """Makes the index where there is none, or none that can be used. Raises StoreError where it cannot be made."""
     try:
+        # A cache may be cleared while it is in use.
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_usable(path):
             remove(path)
         with closing(connect(path, "mode=rwc")) as connection:
@@ -33,7 +35,7 @@ def ensure(path: Path) -> None:
 def unusable(path: Path, error: Exception) -> StoreError:
     return StoreError(
         f"Cannot write the viewer's index {path}: {error}",
-        hint="Its folder has to exist, be writable and have space left.",
+        hint="Its folder has to be writable and have space left.",
         code="cannot_write",
     )
 

@@ -43,8 +43,11 @@ def fill(connection: sqlite3.Connection, store: Store, outlines: Outlines, gathe
     state(connection, "baseline", gathered.baseline)
     models = _put_names(connection, "models", gathered.models)
     conditions = _put_names(connection, "conditions", gathered.conditions)
-    simulated = {(seen.model,) for seen in gathered.observations if seen.simulated}
-    connection.executemany("UPDATE models SET simulated = 1 WHERE name = ? AND simulated = 0", simulated)
+    simulated = json.dumps(sorted({seen.model for seen in gathered.observations if seen.simulated}))
+    connection.execute(
+        "UPDATE models SET simulated = NOT simulated WHERE simulated <> (name IN (SELECT value FROM json_each(?)))",
+        (simulated,),
+    )
     questions = _put_questions(connection, store, gathered)
     _put_trials(connection, outlines, list(_rows(gathered, questions, models, conditions)))
     _put_arms(connection, gathered.arms, models, conditions)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.analysis.selection import Selection
-from toolablate.traces.errors import InputError
+from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Attribution, Label
 from toolablate.traces.store import Observation, Outlines, Store
 from toolablate.traces.viewer.index import reading, telling
@@ -30,6 +30,7 @@ class Index:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._remembered = Remembered()
+        self._unwritten = ""
 
     @classmethod
     def open(cls, path: Path) -> "Index":
@@ -111,7 +112,7 @@ class Index:
 
     def trouble(self) -> str:
         """What keeps this from being up to date, "" for nothing."""
-        return self._read(lambda connection: fact(connection, "trouble")) or ""
+        return self._unwritten or self._read(lambda connection: fact(connection, "trouble")) or ""
 
     def refresh(
         self,
@@ -173,6 +174,13 @@ class Index:
 
     def put_trouble(self, text: str) -> None:
         self._write(lambda connection: state(connection, "trouble", text))
+
+    def put_last_trouble(self, text: str) -> None:
+        """The same of what ends here; on a full disk it is at least told in this process."""
+        try:
+            self.put_trouble(text)
+        except StoreError:
+            self._unwritten = text
 
     def put_label(self, label: Label) -> None:
         """One that the store keeps already, so that it is seen before the next refresh."""

@@ -1,6 +1,8 @@
 """The index's file is a cache: whatever is found in its place, pages answer and a refresh fills it."""
 
 import os
+import resource
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -138,8 +140,30 @@ def test_findings_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 def test_where_it_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
     with pytest.raises(StoreError, match="viewer's index"):
-        Index.open(tmp_path / "nowhere" / "i.db")
+        Index.open(tmp_path / "file" / "i.db")
+
+
+def test_its_folder_may_be_deleted_while_it_is_used(tmp_path: Path, made: Made) -> None:
+    index = refreshed(Index.open(tmp_path / "cache" / "view" / "i.db"), made.path)
+    shutil.rmtree(tmp_path / "cache")
+    assert not index.filled()
+    assert index.path.parent.stat().st_mode & 0o777 == 0o700
+    assert refreshed(index, made.path).filled()
+
+
+def test_what_ends_on_a_full_disk_is_told_all_the_same(tmp_path: Path) -> None:
+    index = Index.open(tmp_path / "i.db")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        with pytest.raises(StoreError, match="space left"):
+            index.put_trouble("first")
+        index.put_last_trouble("second")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert index.trouble() == "second"
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:

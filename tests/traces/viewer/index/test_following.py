@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.traces.samples import CODE, MODEL, NONE, attempt, begun, plan, run, score, trials
+from tests.traces.samples import CODE, MODEL, NONE, SIMULATED, attempt, begun, plan, run, score, trials
 
 from toolablate.traces.analysis.selection import Selection
 from toolablate.traces.errors import InputError
@@ -187,6 +187,20 @@ async def test_trials_of_another_run_are_left_out(tmp_path: Path) -> None:
     assert set(_trials(index)) == {trial.id for trial in planned[:3]}
     assert [(arm.condition, arm.planned, arm.ended) for arm in index.arms()] == [("none", 2, 2), ("python", 1, 1)]
     assert index.questions(Selection(text="Question 3")).total == 0
+
+
+async def test_a_model_is_simulated_as_long_as_its_trials_are(tmp_path: Path) -> None:
+    store = tmp_path / "s.db"
+    with Recorder(store) as recorder:
+        planned = plan(recorder, trials(models=(MODEL, SIMULATED)))
+        for trial in planned:
+            await attempt(recorder, trial)
+        plan(recorder, trials(), "run-2")
+    index = _index(tmp_path / "i.db", store)
+    assert index.facets().simulated == {"sim"}
+    with Store(store) as opened:
+        index.refresh(opened, opened.observations(run="run-2"), baseline="none", run="run-2")
+    assert index.facets().simulated == frozenset()
 
 
 async def test_names_that_two_records_share_are_told_apart(tmp_path: Path) -> None:
