@@ -172,6 +172,18 @@ def test_who_is_blind_is_not_told_what_trials_are_put_down_to(serve: Callable[..
     for path in ("/questions", f"/question/{row.question}"):
         assert "luck" in get(open_eyed, path).text
         assert "luck" not in get(blind, path).text
+    trial = row.glances[0].trials[0].trial
+    for path in ("/questions", f"/trial/{trial}"):
+        for chosen in ("mechanism=luck", "label=luck"):
+            assert get(open_eyed, f"{path}?{chosen}").status == 200
+            assert get(blind, f"{path}?{chosen}").status == 400
+
+
+def test_who_is_blind_sees_no_mechanisms_on_the_first_page(serve: Callable[..., Site]) -> None:
+    open_eyed, blind = get(serve(), "/").text, get(serve(blind=True), "/").text
+    assert 'class="ledger"' in open_eyed
+    assert 'class="ledger"' not in blind
+    assert "is hidden from who labels" in blind
 
 
 def test_it_looks_as_it_should(site: Site, browse: Browse, look_at: LookAt) -> None:

@@ -16,6 +16,8 @@ from toolablate.traces.viewer.index import Facets, Sort
 LONGEST_TEXT = 1_000
 """Characters to look for. Whoever pastes more has pasted something else."""
 LAST_PAGE = 10**9
+HIDDEN = (PARAMETERS["mechanisms"], PARAMETERS["labels"])
+"""From who labels blind."""
 SHOWN = 12
 """How many of the values that there are a refusal names."""
 
@@ -40,8 +42,11 @@ class Asked:
         return questions_address(asked.selection, **more)
 
 
-def asked(query: QueryParams, facets: Facets) -> Asked:
-    """Raises HTTPException (400) where the query names a value that is not among the facets, or no such page."""
+def asked(query: QueryParams, facets: Facets, *, blind: bool = False) -> Asked:
+    """Raises HTTPException (400) where the query names a value that is not among the facets, or no such page; of who is
+    blind also where trials are chosen by what they are put down to, which would tell it."""
+    if blind and any(name in query for name in HIDDEN):
+        raise HTTPException(400, "What trials are put down to is hidden here, so none are chosen by it.")
     given: dict[str, Any] = {known: tuple(dict.fromkeys(query.getlist(name))) for known, name in PARAMETERS.items()}
     for known, values in given.items():
         _known(PARAMETERS[known], values, values_of(facets, known))

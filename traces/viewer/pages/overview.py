@@ -1,6 +1,7 @@
 """The first page: what the conditions of a store did to scores, and why."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from starlette.requests import Request
@@ -41,8 +42,11 @@ BLAMED = {
 
 
 def overview(request: Request) -> Response:
-    index = view_of(request).index
+    view = view_of(request)
+    index = view.index
     version, arms, facets, found = index.version(), index.arms(), index.facets(), index.findings()
+    if found is not None and view.blind:
+        found = replace(found, why=None)
     figures = () if found is None else figures_of(request).of(version, found, arms)
     shortfalls = [ending for ending in WITHOUT if any(arm.endings.get(ending) for arm in arms)]
     return page(

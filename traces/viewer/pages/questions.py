@@ -83,7 +83,7 @@ def questions(request: Request) -> Response:
     view = view_of(request)
     index = view.index
     facets = _shown(index.facets(), blind=view.blind)
-    query = asked(request.query_params, facets)
+    query = asked(request.query_params, facets, blind=view.blind)
     across = columns(facets, query.selection)
     size = max(LEAST_ROWS, min(ROWS, CELLS // max(1, len(across))))
     found = index.questions(query.selection, sort=query.sort, descending=query.descending, page=query.page, size=size)
@@ -136,8 +136,8 @@ def question(request: Request) -> Response:
 
 
 def _shown(facets: Facets, *, blind: bool) -> Facets:
-    """Who is blind does not choose by what the attribution says."""
-    return replace(facets, mechanisms={}) if blind else facets
+    """Who is blind does not choose by what the attribution says, or other people."""
+    return replace(facets, mechanisms={}, labels={}) if blind else facets
 
 
 def _facets(facets: Facets, selection: Selection) -> list[Facet]:

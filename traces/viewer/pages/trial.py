@@ -81,7 +81,7 @@ def trial(request: Request) -> Response:
         head=trial_head,
         simulated=reading.model.provider == "simulated",
         question_at=question_address(reading.trace.trial.question),
-        others=tuple(trial_head.others(row, question, query, blind=hidden)) if row and question else (),
+        others=tuple(trial_head.others(row, question, query, blind=view.blind)) if row and question else (),
         diff=trial_head.diff_of(row, question, facets.baseline) if row and question else "",
         replays=() if hidden else tuple(trial_head.replayed(reading.replays)),
         resumed=tuple(resumption_facts(reading.resumed)) if reading.resumed else (),
@@ -189,9 +189,9 @@ def _whole_address(identity: str, attempt: int | None, number: int, part: str) -
 
 
 def _neighbours(request: Request, identity: str) -> Sequence[str | None]:
-    index = view_of(request).index
-    query = asked(request.query_params, index.facets())
-    return index.neighbours(identity, query.selection, sort=query.sort, descending=query.descending)
+    view = view_of(request)
+    query = asked(request.query_params, view.index.facets(), blind=view.blind)
+    return view.index.neighbours(identity, query.selection, sort=query.sort, descending=query.descending)
 
 
 def _selection_query(request: Request) -> str:
