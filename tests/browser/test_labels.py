@@ -1,5 +1,6 @@
 """What people say of trials, by keyboard and by form, in a real browser."""
 
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.browser.serving import Site
 
 from toolablate.traces.records import Label
 from toolablate.traces.store import Recorder, Store, verify
+from toolablate.traces.viewer.label_panel import MECHANISMS
 
 Serve = Callable[..., Site]
 HOSTILE = '<script>window.owned = 1</script>"><img src=x onerror="window.owned=1">\u202e\x1b[31m'
@@ -154,6 +156,41 @@ def test_what_is_hidden_stays_hidden_until_something_is_said(serve: Serve, brows
     assert "The analysis says" in page.locator("#label").inner_text()
 
 
+def test_who_has_labelled_one_trial_is_told_nothing_of_others_of_its_question(serve: Serve) -> None:
+    site = serve(blind=True)
+    trial = _wrong(site)
+    others = site.view.index.question(site.view.index.trial(trial).question)
+    assert sum(each.mechanism is not None for glance in others.glances for each in glance.trials) > 1
+    assert _send(site, trial, action="save", mechanism="unknown").status_code == 303
+    said = httpx.get(f"{site.base}/trial/{trial}", headers={"Cookie": site.cookie}).text
+    beside = said[said.index('class="others"') : said.index("Versions and settings")]
+    named = {choice.name for choice in MECHANISMS}
+    assert "wrong" in beside
+    assert not any(name in beside for name in named)
+
+
+def test_a_label_given_after_the_attribution_was_seen_is_not_blind(serve: Serve) -> None:
+    site = serve(blind=True)
+    trial = _wrong(site)
+    for mechanism in ("unknown", "luck"):  # the second from a tab that was opened before the first
+        assert _send(site, trial, action="save", mechanism=mechanism, blind="yes").status_code == 303
+    seen = site.view.index.trial(trial).mechanism
+    assert [(each.blind, each.attributed) for each in _labels(site)] == [(True, seen), (False, seen)]
+
+
+def test_a_store_that_cannot_be_written_takes_no_label(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = serve()
+    trial = _wrong(site)
+    page = f"{site.base}/trial/{trial}"
+    assert "data-label-panel" in httpx.get(page, headers={"Cookie": site.cookie}).text
+    can = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK and can(path, mode))
+    said = httpx.get(page, headers={"Cookie": site.cookie}).text
+    assert "data-label-panel" not in said
+    assert "The store cannot be written here" in said
+    assert _send(site, trial, action="save", mechanism="luck").status_code == 400
+
+
 def test_nothing_is_kept_of_what_makes_no_label(serve: Serve) -> None:
     site = serve()
     wrong, right = _wrong(site), _wrong(site, blamed=False)
@@ -162,6 +199,9 @@ def test_nothing_is_kept_of_what_makes_no_label(serve: Serve) -> None:
     assert _send(site, wrong, action="save", mechanism="luck", note="x" * 20_001).status_code == 400
     assert _send(site, wrong, action="save", mechanism="luck", note="x" * 300_000).status_code == 413
     assert _send(site, right, action="save", mechanism="luck").status_code == 400
+    assert _send(site, wrong, action="save", mechanism="luck", turned_at="abc").status_code == 400
+    assert _send(site, wrong, action="save", mechanism="luck", turned_at="999").status_code == 400
+    assert _send(site, wrong, **{f"field{number}": "" for number in range(60)}).status_code == 400
     assert _send(site, "zz", action="save", mechanism="luck").status_code == 400
     assert _send(site, wrong, origin="http://evil.example", mechanism="luck").status_code == 403
     assert _send(site, wrong, origin="null", mechanism="luck").status_code == 403

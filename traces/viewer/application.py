@@ -60,7 +60,8 @@ def _not_found(request: Request, error: Exception) -> Response:
 
 def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, ToolablateError)
-    return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, "The store cannot be read", error.message, error.hint)
+    said = "The store cannot be read" if request.method in ("GET", "HEAD") else "This cannot be kept"
+    return problem(request, HTTPStatus.INTERNAL_SERVER_ERROR, said, error.message, error.hint)
 
 
 def _broken(request: Request, error: Exception) -> Response:

@@ -1,5 +1,6 @@
 """What a person can say of a trial's cause beside its page, and what people said before."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
@@ -97,6 +98,8 @@ def said(label: Label) -> str:
 
 def refused(view: View, store: Store, trial: str) -> str:
     """Why a trial takes no label, in a sentence; "" where it does."""
+    if not (os.access(store.path, os.W_OK) and os.access(store.path.resolve().parent, os.W_OK)):
+        return "The store cannot be written here, so no label can be kept in it."
     values = [score.value for score in store.scores(trial)]
     if not values and _failed(view, store, trial):
         return "Infrastructure failed here: there is no answer of the model to find a cause for."

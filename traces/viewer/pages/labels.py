@@ -24,8 +24,8 @@ from toolablate.traces.viewer.label_reading import read_labels
 from toolablate.traces.viewer.rendering import page, view_of
 from toolablate.traces.viewer.view import View
 
-LONGEST_FORM = 200_000
-"""In bytes: a note of 20,000 characters of four bytes each, three characters for a byte in a form, is less."""
+LONGEST_FORM, MOST_FIELDS = 300_000, 50
+"""In bytes: a note of 20,000 characters of four bytes each, three characters for a byte in a form, is 240,000."""
 
 Form = dict[str, str]
 
@@ -87,7 +87,13 @@ def _saved(view: View, prefix: str, form: Form) -> Response:
         trial = store.find_trial(prefix)
         if why := refused(view, store, trial):
             raise HTTPException(HTTPStatus.BAD_REQUEST, f"The label cannot be kept. {why}")
-    label = _label(view, trial, form)
+        # Not as the form has it: another tab may have shown the attribution since.
+        blind = view.blind and all(each.person != view.person for each in store.labels(trial))
+        label = _label(view, trial, form, blind=blind)
+        if label.turned_at is not None and label.turned_at >= (events := len(store.conversation(trial))):
+            raise HTTPException(
+                HTTPStatus.BAD_REQUEST, f"This trial has no event {label.turned_at}: they are 0 to {events - 1}."
+            )
     with Recorder(view.store) as recorder:
         recorder.label(label)
     view.index.put_label(label)
@@ -97,10 +103,9 @@ def _saved(view: View, prefix: str, form: Form) -> Response:
     return RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)
 
 
-def _label(view: View, trial: str, form: Form) -> Label:
-    blind = bool(form.get("blind"))
+def _label(view: View, trial: str, form: Form, *, blind: bool) -> Label:
     told: dict[str, object] = {name: form.get(name) or None for name in ("attributed", "method")}
-    if blind:
+    if view.blind and "attributed" not in form:
         seen = view.index.trial(trial)
         told = {"attributed": seen.mechanism, "method": seen.method}
     match form.get("action"):
@@ -125,10 +130,13 @@ def _label(view: View, trial: str, form: Form) -> Label:
 def _held(form: Form, *, mechanism: str, distraction: str, at: str) -> dict[str, object]:
     """What a person says, out of the fields of these names."""
     drawn_away = form.get(mechanism) == "retrieval_distraction"
+    event = form.get(at, "").strip()
+    if event and not (event.isdecimal() and len(event) < 10):
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "The event at which it went wrong is a whole number.")
     return {
         "mechanism": form.get(mechanism) or None,
         "distraction": (form.get(distraction) or None) if drawn_away else None,
-        "turned_at": int(found) if (found := form.get(at, "").strip()).isdecimal() and len(found) < 10 else None,
+        "turned_at": int(event) if event else None,
         "note": clean_text(form.get("note", "").replace("\r\n", "\n").strip()),
     }
 
@@ -140,7 +148,10 @@ async def _form(request: Request) -> Form:
         body += chunk
         if len(body) > LONGEST_FORM:
             raise HTTPException(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "This is longer than any label may be.")
-    fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=50)
+    try:
+        fields = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+    except ValueError:
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "This is no form of a label: it has too many fields.") from None
     return {name: values[-1] for name, values in fields.items()}
 
 
