@@ -45,14 +45,15 @@ def chosen(store: Store, choice: Choice) -> tuple[Chosen, ...]:
 def _with_replays(store: Store, wanted: Sequence[Observation]) -> Iterator[Chosen]:
     replays = store.counterfactuals(scorers=store.scorers())
 
-    def of(seen: Observation) -> Iterator[Chosen]:
-        found = _chosen(seen)
-        yield found
-        for trial in [each.trial for each in replays.get(seen.trial, ()) if each.outcome is not None]:
-            yield Chosen(trial, found.called, replay=True)
+    def of(parent: Chosen) -> Iterator[Chosen]:
+        yield parent
+        for each in replays.get(parent.trial, ()):
+            if each.outcome is not None:
+                # Which may have been gone on from in its turn.
+                yield from of(Chosen(each.trial, parent.called, replay=True))
 
     for seen in wanted:
-        yield from of(seen)
+        yield from of(_chosen(seen))
 
 
 def _chosen(seen: Observation) -> Chosen:

@@ -31,9 +31,16 @@ def require_parquet() -> None:
         ) from None
 
 
-def file_names() -> frozenset[str]:
-    """What `write_parquet` writes."""
-    return frozenset(f"{table.name}.parquet" for table in TABLES)
+def is_export(path: Path) -> bool:
+    """Whether `write_parquet` wrote this file, by its columns: others have a `questions.parquet`, too."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {f"{table.name}.parquet": [column.name for column in table.columns] for table in TABLES}
+    try:
+        return path.name in columns and pq.read_schema(path).names == columns[path.name]
+    except (OSError, pa.ArrowException):
+        return False
 
 
 def write_parquet(
@@ -85,7 +92,7 @@ class _File:
 
     def add(self, row: Row) -> None:
         self._rows.append(row)
-        self._chars += sum(len(value) for value in row.values() if isinstance(value, str))
+        self._chars += sum(map(_chars, row.values()))
         self.count += 1
         if len(self._rows) >= GROUP_ROWS or self._chars >= GROUP_CHARS:
             self._flush()
@@ -97,6 +104,15 @@ class _File:
         if self._rows:
             self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
         self._rows, self._chars = [], 0
+
+
+def _chars(value: Any) -> int:
+    """Of a text, or of all that a list or a mapping holds: an image may be larger than all texts."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        value = value.values()
+    return sum(map(_chars, value)) if isinstance(value, Iterable) else 0
 
 
 def _array(values: list[Any], of: "pa.DataType") -> "pa.Array":

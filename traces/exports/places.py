@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -36,20 +36,20 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def new_folder(path: Path, names: Container[str]) -> Iterator[Path]:
+def new_folder(path: Path, is_export: Callable[[Path], bool]) -> Iterator[Path]:
     """A folder that takes the place of `path` when all is written; likewise.
 
-    What is there already is replaced where it holds nothing but `names`, as an earlier export does. Raises InputError
-    where it holds anything else, or cannot be written.
+    What is there already is replaced where each file in it is one of an earlier export, as `is_export` says by what it
+    holds. Raises InputError where anything else is there, or it cannot be written.
     """
     path = path.resolve()
-    _refuse_others(path, names)
+    _refuse_others(path, is_export)
     part = _part(path)
     with _writing(path):
         part.mkdir(parents=True)
         try:
             yield part
-            _refuse_others(path, names)
+            _refuse_others(path, is_export)
             if path.exists():
                 old = _part(path, "old")
                 path.rename(old)
@@ -61,10 +61,10 @@ def new_folder(path: Path, names: Container[str]) -> Iterator[Path]:
             shutil.rmtree(part, ignore_errors=True)
 
 
-def _refuse_others(path: Path, names: Container[str]) -> None:
+def _refuse_others(path: Path, is_export: Callable[[Path], bool]) -> None:
     if path.exists() and not path.is_dir():
         raise InputError(f"-o: {path} is a file", hint="name a folder", code="unwritable")
-    others = [] if not path.exists() else [each.name for each in path.iterdir() if each.name not in names]
+    others = [] if not path.exists() else [each.name for each in path.iterdir() if not is_export(each)]
     if others:
         raise InputError(
             f"-o: {path} holds other things, such as {min(others)!r}, and would be replaced",

@@ -24,7 +24,7 @@ def command(store: Path, output: Path, **given: Any) -> None:
     from toolablate.traces.exports.places import new_folder
 
     require_datasets()
-    with new_folder(output, names=()) as folder, exporting(store, given) as export:
+    with new_folder(output, lambda _: False) as folder, exporting(store, given) as export:
         rows = write_dataset(export.trials, folder, export.scorers, version=version("toolablate"))
     told = ", ".join(f"{count} {name}" for name, count in rows.items() if count)
     click.echo(f"{told} in {click.format_filename(output)}", err=True)

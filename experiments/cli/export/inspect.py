@@ -19,7 +19,7 @@ def command(store: Path, output: Path, **given: Any) -> None:
     """
     from toolablate.experiments.cli.export.reading import exporting
     from toolablate.traces.errors import InputError
-    from toolablate.traces.exports.inspect import LogNames, require_inspect, write_logs
+    from toolablate.traces.exports.inspect import is_export, require_inspect, write_logs
     from toolablate.traces.exports.places import new_folder
     from toolablate.traces.store import Store
     from toolablate.traces.terminal import counted
@@ -33,7 +33,7 @@ def command(store: Path, output: Path, **given: Any) -> None:
         )
     with Store(store) as opened:
         baseline = next((run.baseline for run in reversed(opened.runs())), "")
-    with new_folder(output, LogNames()) as folder, exporting(store, given) as export:
+    with new_folder(output, is_export) as folder, exporting(store, given) as export:
         written = write_logs(export.trials, folder, name=store.stem, baseline=baseline, scorers=export.scorers)
     told = f"{counted(export.count, 'trial')} in {counted(len(written), 'log')} in {click.format_filename(output)}"
     click.echo(f"{told}; open them with: inspect view --log-dir {click.format_filename(output)}", err=True)

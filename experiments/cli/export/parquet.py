@@ -17,11 +17,11 @@ def command(store: Path, output: Path, **given: Any) -> None:
     The folder is there whole or not at all; an earlier export is replaced. docs/exports.md has the columns.
     """
     from toolablate.experiments.cli.export.reading import exporting
-    from toolablate.traces.exports.parquet import file_names, require_parquet, write_parquet
+    from toolablate.traces.exports.parquet import is_export, require_parquet, write_parquet
     from toolablate.traces.exports.places import new_folder
 
     require_parquet()
-    with new_folder(output, file_names()) as folder, exporting(store, given) as export:
+    with new_folder(output, is_export) as folder, exporting(store, given) as export:
         rows = write_parquet(export.trials, folder, export.scorers)
     told = ", ".join(f"{count} {name}" for name, count in rows.items() if count)
     click.echo(f"{told} in {click.format_filename(output)}", err=True)

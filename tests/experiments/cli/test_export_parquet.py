@@ -7,6 +7,7 @@ from tests.experiments.cli.test_export_jsonl import called, refused, store
 
 from toolablate.traces.exports.tables import TABLES
 
+pyarrow = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 __all__ = ["store"]
@@ -32,6 +33,16 @@ def test_what_is_not_its_own_is_left_alone(store: Path, tmp_path: Path) -> None:
     assert "is a file" in refused("parquet", store, "-o", store)
     assert "is a file" in refused("parquet", store, "-o", tmp_path / "mine.txt")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_table_of_others_that_has_the_name_of_one_of_these_is_no_earlier_export(store: Path, tmp_path: Path) -> None:
+    theirs = tmp_path / "questions.parquet"
+    pq.write_table(pyarrow.table({"prompt": ["mine"]}), theirs)
+    assert "holds other things, such as 'questions.parquet'" in refused("parquet", store, "-o", tmp_path)
+    assert pq.read_table(theirs).to_pylist() == [{"prompt": "mine"}]
+    theirs.write_bytes(b"no table")
+    assert "holds other things" in refused("parquet", store, "-o", tmp_path)
+    assert theirs.read_bytes() == b"no table"
 
 
 def test_scores_of_another_scorer_count_where_it_is_named(store: Path, tmp_path: Path) -> None:

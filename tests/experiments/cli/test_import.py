@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.traces.imports.conftest import inspect_logs
 from tests.traces.imports.test_lm_eval import NO_SHOT, TWO_SHOT, samples
 from tests.traces.samples import CODE, NONE, SIMULATED, attempt, question, run, score, trials
 
@@ -15,6 +16,8 @@ pytest.importorskip("inspect_ai")
 from toolablate.experiments.cli import group
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Recorder, Store
+
+__all__ = ["inspect_logs"]
 
 
 def called(*arguments: str | Path) -> Result:
@@ -147,6 +150,22 @@ def test_what_cannot_be_exported_is_refused(store: Path, tmp_path: Path) -> None
     assert "--replays" in refused("export", "inspect", store, "-o", tmp_path / "logs", "--replays")
     (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
     assert "holds other things" in refused("export", "inspect", store, "-o", tmp_path)
+
+
+def test_logs_that_inspect_wrote_are_never_replaced(store: Path, tmp_path: Path, inspect_logs: Path) -> None:
+    """Its own folder is `logs`, too."""
+    logs = tmp_path / "logs"
+    for _ in range(2):
+        assert called("export", "inspect", store, "-o", logs).exit_code == 0
+    mine = set(logs.iterdir())
+    assert len(mine) == 2
+    theirs, odd = logs / "plain.eval", logs / "odd.eval"
+    theirs.write_bytes((inspect_logs / "plain.eval").read_bytes())
+    assert "holds other things, such as 'plain.eval'" in refused("export", "inspect", store, "-o", logs)
+    theirs.unlink()
+    odd.write_bytes(b"no log")
+    assert "holds other things, such as 'odd.eval'" in refused("export", "inspect", store, "-o", logs)
+    assert set(logs.iterdir()) == {*mine, odd}
 
 
 def test_an_extra_that_is_not_installed_is_named(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

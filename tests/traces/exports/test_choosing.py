@@ -1,11 +1,13 @@
 """Which trials go out of a store."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from tests.traces.exports.stores import BARE, BUDGET, FAILED, TOOLS
-from tests.traces.samples import plan
+from tests.traces.samples import attempt, plan
+from tests.traces.test_resumptions import resumed, trial_under
 
 from toolablate.traces.errors import InputError
 from toolablate.traces.exports.choosing import Choice, chosen
@@ -32,6 +34,25 @@ def test_replays_follow_their_trial(store: Path) -> None:
     with Store(store) as opened:
         assert list(opened.resumptions(TOOLS.id)) == [found[1]]
     assert names(store, Choice(conditions=("none",), replays=True)) == [BARE.id, FAILED.id]
+
+
+async def _gone_on(path: Path) -> Sequence[str]:
+    """A trial, what goes on from that, and what goes on from that."""
+    with Recorder(path) as recorder:
+        plan(recorder)
+        traces = [await attempt(recorder, TOOLS)]
+        for event in (2, 1):
+            condition = resumed(traces[-1], event=event)
+            trial = trial_under(condition, traces[-1])
+            recorder.resume({}, [condition], [trial])
+            traces.append(await attempt(recorder, trial, turns=2))
+    return [trace.trial.id for trace in traces]
+
+
+def test_replays_of_replays_go_out_with_them(tmp_path: Path) -> None:
+    family = asyncio.run(_gone_on(tmp_path / "s.sqlite"))
+    assert names(tmp_path / "s.sqlite", Choice(replays=True)) == family
+    assert names(tmp_path / "s.sqlite", Choice()) == family[:1]
 
 
 @pytest.mark.parametrize(

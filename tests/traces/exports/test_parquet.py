@@ -13,7 +13,7 @@ from tests.traces.exports.test_jsonl import REASONS
 from toolablate.traces.exports import parquet
 from toolablate.traces.exports.exported import Exported
 from toolablate.traces.exports.tables import TABLES, Layout
-from toolablate.traces.records import Message, ModelCall, Usage
+from toolablate.traces.records import Artifact, Message, ModelCall, Usage
 
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -131,6 +131,20 @@ def test_groups_are_written_as_they_fill(
     monkeypatch.setattr(parquet, "GROUP_CHARS", 1)
     written(tmp_path, exported)
     assert pq.ParquetFile(tmp_path / "trials.parquet").num_row_groups == 5
+
+
+def test_images_count_in_how_much_is_held(
+    exported: list[Exported], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = next(each for each in exported if each.trial == TOOLS.id)
+    call = next(event for event in whole.trace.events if event.kind == "tool_call")
+    image = call.model_copy(
+        update={"output": "", "original": None, "artifacts": (Artifact(mime="image/png", data="A" * 1_000),)}
+    )
+    monkeypatch.setattr(parquet, "GROUP_CHARS", 1_000)
+    trace = whole.trace.model_copy(update={"events": (image, image, image)})
+    written(tmp_path, [whole.model_copy(update={"trace": trace})])
+    assert pq.ParquetFile(tmp_path / "events.parquet").num_row_groups == 3
 
 
 def test_what_only_others_write_does_not_stop_it(exported: list[Exported], tmp_path: Path) -> None:

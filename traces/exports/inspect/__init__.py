@@ -1,5 +1,5 @@
 """Logs that `inspect view` opens."""
 
-from toolablate.traces.exports.inspect.files import LogNames, require_inspect, write_logs
+from toolablate.traces.exports.inspect.files import is_export, require_inspect, write_logs
 
-__all__ = ["LogNames", "require_inspect", "write_logs"]
+__all__ = ["is_export", "require_inspect", "write_logs"]

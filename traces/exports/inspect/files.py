@@ -4,7 +4,7 @@ import json
 import re
 import tempfile
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -41,11 +41,17 @@ class _Arm:
     values: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
 
 
-class LogNames(Container[str]):
-    """The names of files that an export writes."""
+def is_export(path: Path) -> bool:
+    """Whether `write_logs` wrote this file: Inspect's own logs end alike, and are nothing that may be replaced."""
+    from inspect_ai.log import read_eval_log
 
-    def __contains__(self, name: object) -> bool:
-        return str(name).endswith(SUFFIX)
+    if path.suffix != SUFFIX or not path.is_file():
+        return False
+    try:
+        header = read_eval_log(str(path), header_only=True)
+    except Exception:  # noqa: BLE001 - a file of any content may make Inspect raise anything
+        return False
+    return KEY in (header.eval.metadata or {})
 
 
 def require_inspect() -> None:
