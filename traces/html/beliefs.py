@@ -11,6 +11,8 @@ from toolablate.traces.terminal.plain import one_line
 
 HEIGHT, TOP, LEFT = 96.0, 12.0, 34.0
 LEAST_STEP, MOST_STEP, WIDTH = 24.0, 56.0, 560.0
+MOST_STEPS, FIRST_STEPS, LAST_STEPS, AROUND = 200, 100, 40, 10
+"""Lines of a table: all of so many, of more these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +45,12 @@ class BeliefFigure:
 
 @dataclass(frozen=True, slots=True)
 class StepLine:
-    """A line of the table: `share` is that of right answers after it, None where nobody asked."""
+    """A line of the table: `share` is that of right answers after it, None where nobody asked. Right before it
+    `skipped` lines are left out."""
 
     line: Line
     falls: bool
+    skipped: int = 0
 
     @property
     def share(self) -> float | None:
@@ -76,10 +80,18 @@ def belief_figure(told: Explanation) -> BeliefFigure | None:
 
 
 def told_steps(told: Explanation) -> Iterator[StepLine]:
-    """What the trial did, the question alone first."""
-    flip = told.explained.evidence.flip
-    for place, line in enumerate(step_lines(told)):
-        yield StepLine(line, flip is not None and flip.after < place <= flip.step)
+    """What the trial did, the question alone first: of very many steps the first, the last, and those where the belief
+    falls."""
+    flip, lines = told.explained.evidence.flip, tuple(step_lines(told))
+    kept = set(range(len(lines)))
+    if len(lines) > MOST_STEPS:
+        kept = {*range(FIRST_STEPS), *range(len(lines) - LAST_STEPS, len(lines))}
+        kept |= set() if flip is None else {*range(flip.after - AROUND, flip.step + AROUND + 1)}
+    skipped = 0
+    for place, line in enumerate(lines):
+        if place in kept:
+            yield StepLine(line, flip is not None and flip.after < place <= flip.step, skipped)
+        skipped = 0 if place in kept else skipped + 1
 
 
 def _point(belief: Belief, event: int, x: float) -> Point:

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 
 from toolablate.traces.html.cards import Attachment, Body, Card, Form, Panel, Remark, Sign, Text, cut
 from toolablate.traces.html.parts import offered_text
+from toolablate.traces.html.repeats import Repeats
 from toolablate.traces.records import (
     Answer,
     Event,
     Failure,
     Message,
     ModelCall,
+    ModelReply,
     Rebuilt,
     ToolCall,
     ToolReply,
@@ -32,21 +34,19 @@ _USUAL_ENDS = ("stop", "tool_calls")
 
 
 def event_cards(events: Iterable[Event], *, start: int = 0) -> tuple[Card, ...]:
-    """In their order, numbered from `start`. A request repeats the whole conversation before it: of that, only what no
-    earlier event showed is in a card. Takes time in proportion to the number of messages, not to their length."""
+    """In their order, numbered from `start`. Of a request only what no earlier event showed is in a card."""
     seen = _Seen()
     return tuple(seen.card(event, number) for number, event in enumerate(events, start=start))
 
 
 @dataclass(slots=True)
 class _Seen:
-    """Knows what was shown: `known` by address, as records that a store read once are, `told` by what it says.
-    `replies` are texts of the model's own, `outputs` those of tools, `offered` the tools of the last request."""
+    """Knows what was shown: `replies` are texts of the model's own, `calls` the ids of calls with their arguments,
+    `offered` the tools of the last request."""
 
-    known: set[int] = field(default_factory=set)
-    told: set[object] = field(default_factory=set)
+    repeats: Repeats = field(default_factory=Repeats)
     replies: set[str] = field(default_factory=set)
-    outputs: set[str] = field(default_factory=set)
+    calls: set[str] = field(default_factory=set)
     offered: tuple[object, ...] | None = None
 
     def card(self, event: Event, number: int) -> Card:
@@ -64,8 +64,10 @@ class _Seen:
 
     def _model_call(self, event: ModelCall, number: int) -> Card:
         messages = tuple(self._new_messages(event))
-        self._is_new(event.reply.message)
         reply, calls = event.reply, event.reply.message.tool_calls
+        self.repeats.replied(reply.message)
+        self.replies.add(reply.message.content)
+        self.calls.update(call.id for call in calls[:MOST_CALLS])
         odd = reply.finish_reason if reply.finish_reason not in _USUAL_ENDS else ""
         final = "last request, without tools" if event.purpose == "final" else ""
         cost = "" if event.cost_usd is None else numbers.dollars(event.cost_usd)
@@ -77,32 +79,21 @@ class _Seen:
             title=f"calls {names}" if calls else "replies",
             at=event.at,
             took=event.seconds,
-            panels=(*messages, *self._offer(event), said),
+            panels=(*messages, *self._offer(event), said, *_alternatives(reply)),
             sign="budget" if odd == "length" else "failed" if odd else "",
             notes=_there(final, f"ended by {odd.replace('_', ' ')}" if odd else "", usage_of(reply.usage), cost),
         )
 
     def _new_messages(self, event: ModelCall) -> Iterator[Panel]:
-        for place, message in enumerate(event.request.messages):
-            if id(message) in self.known:
-                continue
-            if message.role == "tool" and message.content in self.outputs:
-                self.known.add(id(message))
-            elif self._is_new(message):
-                folded = message.role == "system" and len(message.content) > LONG_SYSTEM
-                yield Panel(message.role, message.role, tuple(_message(message, f"message-{place}")), folded=folded)
-
-    def _is_new(self, message: Message) -> bool:
-        """Whether it was not shown before; from now on it was. What a model thought may be given back to it or not."""
-        self.known.add(id(message))
-        said = (message.role, message.content, message.tool_call_id)
-        key = (*said, *((call.id, call.name, call.arguments) for call in message.tool_calls))
-        if message.role == "assistant":
-            self.replies.add(message.content)
-        if key in self.told:
-            return False
-        self.told.add(key)
-        return True
+        new, left_out = self.repeats.asked(event.request.messages)
+        if left_out:
+            label = f"Without {numbers.counted(left_out, 'message')} of the request before"
+            yield Panel("system", "request", (Remark(label),))
+        for place, message in new:
+            folded = message.role == "system" and len(message.content) > LONG_SYSTEM
+            yield Panel(message.role, message.role, tuple(_message(message, f"message-{place}")), folded=folded)
+            if message.role == "assistant":
+                self.replies.add(message.content)
 
     def _offer(self, event: ModelCall) -> Iterator[Panel]:
         """Which tools the model is told of, where these are others than before."""
@@ -121,7 +112,8 @@ class _Seen:
         yield Panel("system", "request", bodies)
 
     def _tool_call(self, event: ToolCall, number: int) -> Card:
-        self.outputs.add(event.output)
+        self.repeats.outputs.add(event.output)
+        called = () if event.call.id in self.calls else tuple(_arguments(event.call, "call"))
         name = one_line(event.call.name, max_chars=80)
         missed = event.lookup is not None and event.lookup.miss is not None
         signs: tuple[tuple[Sign, bool], ...] = (
@@ -130,7 +122,7 @@ class _Seen:
             ("noticed", bool(event.markers)),
             ("changed", bool(event.changes)),
         )
-        given = Panel("tool", f"{name} returns", (*_given(event, "output"), *_noticed(event)), _state(event))
+        given = Panel("tool", f"{name} returns", (*called, *_given(event, "output"), *_noticed(event)), _state(event))
         return Card(
             number=number,
             kind="tool_call",
@@ -158,6 +150,15 @@ class _Seen:
             sign="budget" if limit else "",
             notes=_there(limit),
         )
+
+
+def _alternatives(reply: ModelReply) -> Iterator[Panel]:
+    """The other choices of a reply, with which no conversation went on."""
+    for place, message in enumerate(reply.alternatives[:MOST_CALLS]):
+        yield Panel("assistant", "another choice", tuple(_message(message, f"alternative-{place}")), folded=True)
+    if len(reply.alternatives) > MOST_CALLS:
+        left = Remark(f"{len(reply.alternatives) - MOST_CALLS:,} choices more", tone="quiet")
+        yield Panel("assistant", "other choices", (left,))
 
 
 def _message(message: Message, part: str) -> Iterator[Body]:

@@ -29,10 +29,7 @@ def offered_text(request: ModelRequest) -> str:
 def _parts(event: Event) -> Iterator[tuple[str, str]]:
     match event:
         case ModelCall():
-            for place, message in enumerate(event.request.messages):
-                yield from _message(message, f"message-{place}")
-            yield from _message(event.reply.message, "reply")
-            yield "tools", offered_text(event.request)
+            yield from _said(event)
         case ToolCall():
             yield "call", event.call.arguments
             yield from _given(event, "output")
@@ -48,6 +45,15 @@ def _parts(event: Event) -> Iterator[tuple[str, str]]:
             for mismatch in event.mismatches:
                 yield f"recorded-{mismatch.event}", mismatch.recorded
                 yield f"now-{mismatch.event}", mismatch.now
+
+
+def _said(event: ModelCall) -> Iterator[tuple[str, str]]:
+    for place, message in enumerate(event.request.messages):
+        yield from _message(message, f"message-{place}")
+    yield from _message(event.reply.message, "reply")
+    for place, message in enumerate(event.reply.alternatives):
+        yield from _message(message, f"alternative-{place}")
+    yield "tools", offered_text(event.request)
 
 
 def _message(message: Message, name: str) -> Iterator[tuple[str, str]]:

@@ -1,9 +1,11 @@
 import re
+from dataclasses import replace
 
 from tests.traces.attribution_views.samples import UNREPLAYED, evidence, explained, explanation
+from tests.traces.samples import conversation
 
 from toolablate.traces.html.attributed import evidence_events, falling, marks_of, with_links
-from toolablate.traces.html.beliefs import belief_figure, told_steps
+from toolablate.traces.html.beliefs import FIRST_STEPS, LAST_STEPS, belief_figure, told_steps
 from toolablate.traces.html.cards import Links, Marks
 from toolablate.traces.html.environment import environment
 
@@ -34,6 +36,15 @@ def test_without_replays_there_is_evidence_alone() -> None:
     }
     assert belief_figure(told) is None
     assert [step.share for step in told_steps(told)] == [None] * 4
+
+
+def test_of_very_many_steps_those_that_tell_are_in_the_table() -> None:
+    told = replace(explanation(explained(evidence(**UNREPLAYED))), conversation=tuple(conversation(500)))
+    lines = list(told_steps(told))
+    assert len(lines) == FIRST_STEPS + LAST_STEPS
+    assert [line.skipped for line in lines if line.skipped] == [1_002 - len(lines)]
+    module = environment().get_template("beliefs.html").module
+    assert "862 more" in str(module.steps_of(lines, LINKS))  # type: ignore[attr-defined]
 
 
 def test_a_sentence_leads_to_the_events_that_it_names() -> None:

@@ -1,3 +1,5 @@
+from typing import Literal
+
 from tests.browser.hostile import CALLS, LONG_LINE, NESTED, hostile_events
 from tests.traces.samples import conversation
 
@@ -32,6 +34,47 @@ def test_a_result_that_the_model_was_shown_otherwise_is_shown_too() -> None:
     request = second.request.model_copy(update={"messages": (*second.request.messages[:-1], other)})
     cards = event_cards([first, result, second.model_copy(update={"request": request})])
     assert [panel.role for panel in cards[2].panels] == ["tool", "assistant"]
+
+
+def _says(role: Literal["user", "assistant"], content: str) -> Message:
+    return Message(role=role, content=content)
+
+
+def _replies(messages: tuple[Message, ...], reply: Message, *others: Message) -> ModelCall:
+    said = ModelReply(message=reply, finish_reason="stop", alternatives=others)
+    return ModelCall(at=0, request=ModelRequest(messages=messages), reply=said)
+
+
+def test_what_is_said_twice_is_shown_twice() -> None:
+    go_on, reply = _says("user", "Go on."), _says("assistant", "Well.")
+    first, second, third = (go_on,), (go_on, reply, go_on), (go_on, reply, go_on, reply, _says("user", "Go on."))
+    cards = event_cards([_replies(each, reply) for each in (first, second, third)])
+    assert [[panel.role for panel in card.panels] for card in cards] == [["user", "assistant"]] * 3
+
+
+def test_a_request_says_how_many_messages_it_leaves_out() -> None:
+    told = tuple(_says("user", f"part {number}") for number in range(5))
+    cards = event_cards([_replies(told, _says("assistant", "a")), _replies(told[3:], _says("assistant", "b"))])
+    labels = [body.label for panel in cards[1].panels for body in panel.bodies if isinstance(body, Remark)]
+    assert labels == ["Without 3 messages of the request before"]
+    assert [panel.title for panel in cards[1].panels] == ["request", "assistant"]
+
+
+def test_other_choices_of_a_reply_are_there() -> None:
+    event = _replies((), _says("assistant", "this"), _says("assistant", "or that"))
+    (card,) = event_cards([event])
+    assert [(panel.title, panel.folded) for panel in card.panels] == [("assistant", False), ("another choice", True)]
+    assert part_text(event, "alternative-0") == "or that"
+
+
+def test_a_call_that_its_reply_does_not_show_is_shown_with_what_it_gave() -> None:
+    calls = tuple(
+        ToolRequest(id=str(number), name="python", arguments=f'{{"code": "print({number})"}}')
+        for number in range(MOST_CALLS + 1)
+    )
+    cards = event_cards([_asking(*calls), *(ToolCall(at=1, call=call, output="1") for call in calls)])
+    shown = [text.head for card in cards for text in _texts(card) if text.form == "code"]
+    assert shown == [f"print({number})" for number in range(MOST_CALLS + 1)]
 
 
 def test_long_texts_are_cut_and_their_parts_give_the_whole() -> None:
