@@ -10,6 +10,8 @@ from tests.browser.hostile import SCRIPT, UNSEEN, done, hostile
 from tests.browser.test_trial_hostile import _FOREIGN
 from tests.experiments.test_attribute import toolablate
 
+LEAST = """(figure) => figure.getScreenCTM().a * Math.min(
+    ...[...figure.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize)))"""
 Open = Callable[..., Page]
 
 
@@ -67,6 +69,7 @@ def test_it_is_read_from_the_disk(
     look_at(page, f"report-{width}-{scheme}")
     for figure in page.locator("svg.plot").all():
         assert figure.get_attribute("role") in ("img", "group")
+        assert figure.evaluate(LEAST) >= 11, "letters could not be read"
     ink = page.locator("#figure-scores svg text[style*='weight']").first.evaluate(
         "(each) => getComputedStyle(each).fill"
     )

@@ -36,7 +36,7 @@ def _width(char: str) -> float:
     if unicodedata.combining(char):
         return 0.0
     if unicodedata.east_asian_width(char) in ("W", "F"):
-        return 1.05
+        return 1.15  # one em, and more in a font that stands in for one that is not there
     return 0.38 if char in NARROW else 0.98 if char in BROAD else 0.74 if char.isupper() else 0.64
 
 

@@ -17,7 +17,7 @@ from toolablate.traces.html.side_by_side import SideBySide, side_by_side
 from toolablate.traces.plots import Printed, as_svg, draw_belief, printed
 from toolablate.traces.report.notes import how_to_read, notes_of, simulated_note
 from toolablate.traces.report.records import Beside, Report, Told
-from toolablate.traces.report.tables import Table, small_note, tables
+from toolablate.traces.report.tables import Table, blocks, small_note, tables
 from toolablate.traces.terminal.attribution.sentences import right_answer, summed, why, without_tools
 
 PACKAGE = "toolablate.traces.report"
@@ -58,6 +58,7 @@ def as_html(report: Report) -> str:
         style=Markup("\n".join(_styles())),  # noqa: S704 - files of ours
         sections=[(name, list(own)) for name, own in groupby(tables(report.findings, report.endings), key=_section)],
         small_note=small_note,
+        blocks=blocks,
         figures_of=lambda table: [_figure(figures.pop(name)) for name in table.figures if name in figures],
         simulated=simulated_note(report.findings),
         reading=list(how_to_read(report.findings)),

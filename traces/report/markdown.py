@@ -1,6 +1,7 @@
 """A report as Markdown, in GitHub's dialect: its tables, and its figures as files beside it."""
 
 import re
+import urllib.parse
 from collections.abc import Iterator, Mapping
 
 from toolablate.traces.report.notes import how_to_read, notes_of, simulated_note
@@ -9,11 +10,11 @@ from toolablate.traces.report.tables import Table, caption, small_note, tables
 from toolablate.traces.terminal.plain import one_line
 
 CELL_CHARS = 600
-_SPECIAL = re.compile(r"[\\`*_{}\[\]()#!|<>~&$@]|:(?=//|[a-zA-Z+-][\w+-]*:)|(?<=www)\.")
+_SPECIAL = re.compile(r"[\\`*_{}\[\]#!|<>~&$@]|:(?=//|[a-zA-Z+-][\w+-]*:)|(?<=www)\.")
 
 
 def as_markdown(report: Report, figures: Mapping[str, str] | None = None) -> str:
-    """`figures` are addresses of images by the names of plates, relative to the file. What is foreign is escaped: it
+    """`figures` are paths of images by the names of plates, relative to the file. What is foreign is escaped: it
     makes no markup, link, mention or formula."""
     return "\n".join(_lines(report, figures or {})) + "\n"
 
@@ -37,7 +38,7 @@ def _lines(report: Report, figures: Mapping[str, str]) -> Iterator[str]:
         for name in table.figures:
             if name in figures and name not in shown:
                 shown.add(name)
-                yield from ("", f"![{escaped(table.section)}]({figures[name]})")
+                yield from ("", f"![{escaped(table.section)}]({urllib.parse.quote(figures[name])})")
     yield from ("", "## How to read this", "")
     yield from (f"- {escaped(each)}" for each in how_to_read(report.findings))
     if notes := tuple(notes_of(report.findings)):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.analysis.comparison import Comparison
@@ -14,6 +15,7 @@ from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.ledgers import accounts_of, rests_on
 
 SMALL = "*"
+MODEL = "Model"
 ALL = "all questions"
 
 
@@ -58,6 +60,23 @@ def caption(table: Table) -> str:
     return f"{table.section}: {table.title}" if table.title else table.section
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Rows that share a heading; "" where there is none."""
+
+    heading: str
+    rows: tuple[tuple[str, ...], ...]
+
+
+def blocks(table: Table) -> tuple[tuple[Column, ...], tuple[Block, ...]]:
+    """Columns and rows without that of models, of which each has a block: names are long, and a table is narrow."""
+    if table.columns[0].title != MODEL:
+        return table.columns, (Block("", table.rows),)
+    return table.columns[1:], tuple(
+        Block(model, tuple(row[1:] for row in rows)) for model, rows in groupby(table.rows, key=lambda row: row[0])
+    )
+
+
 def small_note(table: Table) -> str:
     """What the star of a table means; "" where it has none."""
     places = [place for place, column in enumerate(table.columns) if column.title.endswith("interval")]
@@ -87,7 +106,7 @@ def _scores(findings: Findings) -> Table:
         "scores",
         "Scores",
         "",
-        _columns("Model", "Condition", figures=("Questions", "Score, %", "95 % interval")),
+        _columns(MODEL, "Condition", figures=("Questions", "Score, %", "95 % interval")),
         tuple(_score(arm, findings) for arm in findings.arms),
         ("Each score is over the questions that are scored there; of another row these may be others.",),
         figures=("scores",),
@@ -108,7 +127,7 @@ def _effects(findings: Findings) -> Table:
         "effects",
         "Effects against the baseline",
         "",
-        _columns("Model", "Condition", figures=figures),
+        _columns(MODEL, "Condition", figures=figures),
         tuple((_model(row.model, findings), row.condition, *_effect(row)) for row in rows),
         tuple(_of_effects(rows)),
         figures=("effects",),
@@ -145,17 +164,18 @@ def _flips(findings: Findings) -> Table:
         (_model(each.model, findings), each.condition, *_flip(each, chances.get((each.model, each.condition))))
         for each in in_order(findings, findings.flips)
     )
-    figures = ("Right, right", "Right to wrong", "Wrong to right", "Wrong, wrong")
+    figures = ("R→R", "R→W", "W→R", "W→W", "R→W, one run", "W→R, one run", "Chance, one run")
     return Table(
         "flips",
         "Flips",
         "",
-        _columns("Model", "Condition", figures=(*figures, "One run: right to wrong", "wrong to right", "by chance")),
+        _columns(MODEL, "Condition", figures=figures),
         tuple(rows),
         (
-            "The first four columns count questions by the mean over their repeats, of which right is .5 or more."
-            " The last three are between single runs; by chance is how many go each way between two runs of the"
-            " baseline, and unknown where that was not repeated.",
+            "The first four columns count questions, right (R) or wrong (W) under the baseline and then under the"
+            " condition by the mean over their repeats, of which right is .5 or more. The last three are between single"
+            " runs; chance is how many go each way between two runs of the baseline, and unknown where that was not"
+            " repeated.",
         ),
         figures=("flips", "matrices"),
     )
@@ -174,7 +194,7 @@ def _outcomes(findings: Findings, endings: Sequence[Ended]) -> Table:
         "outcomes",
         "How trials ended",
         "",
-        _columns("Model", "Condition", figures=("Trials", *(ending.capitalize() for ending in ENDINGS))),
+        _columns(MODEL, "Condition", figures=("Trials", *(ending.capitalize() for ending in ENDINGS))),
         tuple(
             (
                 _model(arm.model, findings),
@@ -190,7 +210,8 @@ def _outcomes(findings: Findings, endings: Sequence[Ended]) -> Table:
 
 
 def _mechanisms(findings: Findings) -> Iterator[Table]:
-    for number, ledger in enumerate(() if findings.why is None else findings.why.ledgers, start=1):
+    ledgers = () if findings.why is None else findings.why.ledgers
+    for number, ledger in enumerate(in_order(findings, ledgers), start=1):
         effect = ledger.effect
         total = numbers.signed(effect.points), _interval(effect.ci95, small=effect.small)
         yield Table(
@@ -217,14 +238,14 @@ def _mechanisms(findings: Findings) -> Iterator[Table]:
             ),
             (
                 f"Points from no tools, over {numbers.counted(ledger.questions, 'question')}; the mechanisms sum to the"
-                f" effect. {ledger.replayed:,} of {numbers.counted(ledger.trials, 'trial')} were replayed.",
+                f" effect. Replayed: {ledger.replayed:,} of {numbers.counted(ledger.trials, 'trial')}.",
             ),
             figures=(_of_model("mechanisms", ledger.model, findings),),
         )
 
 
 def _ladders(findings: Findings) -> Iterator[Table]:
-    for number, each in enumerate(findings.waterfalls, start=1):
+    for number, each in enumerate(in_order(findings, findings.waterfalls), start=1):
         yield Table(
             f"ladder-{number}",
             "Ladders",
@@ -258,7 +279,7 @@ def _domains(findings: Findings) -> Table:
         "domains",
         "Within domains",
         "",
-        _columns("Model", "Domain", "Condition", figures=figures),
+        _columns(MODEL, "Domain", "Condition", figures=figures),
         tuple(
             (
                 *(_model(row.model, findings), row.group or "(none)", row.condition, f"{row.questions:,}"),

@@ -10,11 +10,12 @@ import pytest
 from tests.traces.plots.samples import HOSTILE, endings, findings
 from tests.traces.report.samples import LATEX, report
 
+from toolablate.traces.analysis.findings import Why
 from toolablate.traces.report.latex import as_latex
 from toolablate.traces.report.latex import escaped as in_latex
 from toolablate.traces.report.markdown import as_markdown
 from toolablate.traces.report.markdown import escaped as in_markdown
-from toolablate.traces.report.tables import caption, tables
+from toolablate.traces.report.tables import blocks, caption, tables
 
 FOUND = findings()
 
@@ -65,7 +66,7 @@ def test_names_in_markdown_are_text() -> None:
     text = as_markdown(report((HOSTILE, "b|*x*[y](http://z) @me :smile: www.z"), ("none", "`|`\n# x")))
     assert not re.search(r"(?<!\\)<script", text)
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e]", text)
-    assert in_markdown("b|*x*[y](http://z) @me :smile: www.z") == (r"b\|\*x\*\[y\]\(http\://z\) \@me \:smile: www\.z")
+    assert in_markdown("b|*x*[y](http://z) @me :smile: www.z") == (r"b\|\*x\*\[y\](http\://z) \@me \:smile: www\.z")
     for line in text.splitlines():
         if line.startswith("| ") and "---" not in line:
             cells = re.split(r"(?<!\\)\|", line)
@@ -76,14 +77,16 @@ def test_names_in_markdown_are_text() -> None:
 def test_names_in_latex_are_text() -> None:
     assert in_latex(LATEX) == r"a\_b\%\$\#\&\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
     assert in_latex("[2cm]") == "{[}2cm{]}"
-    assert in_latex("é 漢 \u202e") == r"é \textbf{?} \textbf{?}"
+    assert in_latex("é 漢字 x\u202e") == "é \\beyondlatin{漢字} x\\textbf{?}"
+    assert len(in_latex("x" * 200)) < 50
     text = as_latex(report((LATEX, HOSTILE), ("none", "]$x$[--")))
     body = [line for line in text.splitlines() if not line.startswith("%")]
     assert not [line for line in body if re.search(r"(?<!\\)[%$#_^~]", line)]
 
 
-def test_latex_compiles(tmp_path: Path) -> None:
-    if shutil.which("pdflatex") is None or not _installed("booktabs.sty", "longtable.sty"):
+@pytest.mark.parametrize("engine", ["pdflatex", "lualatex"])
+def test_latex_compiles(tmp_path: Path, engine: str) -> None:
+    if shutil.which(engine) is None or not _installed("booktabs.sty", "longtable.sty"):
         pytest.skip("no LaTeX with booktabs (apt-get install texlive-latex-recommended)")
     found = as_latex(report((LATEX, HOSTILE), ("none", "[1]*", "é漢\u202e")))
     packages = "\n".join(rf"\usepackage{{{name}}}" for name in ("textcomp", "booktabs", "longtable"))
@@ -91,10 +94,46 @@ def test_latex_compiles(tmp_path: Path) -> None:
         (r"\documentclass{article}\usepackage[T1]{fontenc}", packages, r"\begin{document}", found, r"\end{document}")
     )
     (tmp_path / "r.tex").write_text(document, encoding="utf-8")
-    command = ["pdflatex", "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "r.tex"]
+    command = [engine, "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "r.tex"]
     told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", timeout=100)
     assert told.returncode == 0, told.stdout[-2000:]
     assert (tmp_path / "r.pdf").exists()
+
+
+@pytest.mark.parametrize("engine", ["pdflatex", "lualatex"])
+def test_names_in_other_scripts_are_whole_where_the_engine_reads_them(tmp_path: Path, engine: str) -> None:
+    if shutil.which(engine) is None:
+        pytest.skip(f"no {engine} (apt-get install texlive-latex-recommended)")
+    found = as_latex(report(("通义千问",), ("无工具", "搜索")))
+    (command,) = [line for line in found.splitlines() if line.startswith(r"\providecommand")]
+    assert "LuaLaTeX or XeLaTeX" in found
+    assert "beyondlatin" not in as_latex(report(("é",), ("none", "search")))
+    shown = r"\setbox0\hbox{\beyondlatin{通}}\setbox2\hbox{\textbf{?}}\message{\ifdim\wd0=\wd2 mark\else name\fi}"
+    document = ("\\documentclass{article}", command, "\\begin{document}", shown, "x\\end{document}")
+    (tmp_path / "r.tex").write_text("\n".join(document), encoding="utf-8")
+    told = subprocess.run(
+        [engine, "-interaction=nonstopmode", "-halt-on-error", "r.tex"], cwd=tmp_path, capture_output=True, timeout=100
+    )
+    assert told.returncode == 0
+    assert (b"mark" if engine == "pdflatex" else b"name") in told.stdout
+
+
+def test_models_are_headings_of_blocks_and_come_in_one_order() -> None:
+    found = report(("z", "a"), ("none", "search"))
+    columns, several = blocks(next(tables(found.findings)))
+    assert columns[0].title == "Condition"
+    assert [(each.heading, len(each.rows)) for each in several] == [("z", 2), ("a (simulated)", 2)]
+    assert found.findings.why is not None
+    turned = replace(found.findings, why=Why(ledgers=tuple(reversed(found.findings.why.ledgers))))
+    whys = [table for table in tables(turned) if table.section == "Why"]
+    assert [table.title for table in whys] == ["z, search", "a (simulated), search"]
+    assert [table.figures for table in whys] == [("mechanisms",), ("mechanisms-2",)]
+    assert blocks(whys[0])[1][0].heading == ""
+
+
+def test_an_address_of_a_figure_is_one_for_markdown() -> None:
+    text = as_markdown(report(("m",), ("none", "search")), {"scores": "a (b) #1 ]_files/scores.svg"})
+    assert "![Scores](a%20%28b%29%20%231%20%5D_files/scores.svg)" in text
 
 
 def _installed(*names: str) -> bool:
