@@ -1,17 +1,22 @@
 """The first page in a real browser: its numbers are those of `compare`, and each leads to what it counts."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Browse, LookAt
-from tests.browser.serving import Site
+from tests.browser.serving import Site, indexed, serving, viewing
 from tests.browser.wire import get
 from tests.experiments.test_attribute import said
+from tests.traces.samples import plan
 
 from toolablate.experiments.viewing.findings import read_findings
 from toolablate.traces.analysis.selection import Selection
+from toolablate.traces.store import Observation, Recorder, Store
 
 
 @pytest.fixture
@@ -57,17 +62,57 @@ def test_its_numbers_are_those_of_compare(
         assert between == pytest.approx([row["flips_right_to_wrong"], row["flips_wrong_to_right"]], abs=0.051)
 
 
-def test_a_number_leads_to_the_questions_that_it_counts(site: Site, browse: Browse) -> None:
-    page = browse(site)
-    counted = 0
-    for cells in results(page).values():
+def test_a_number_leads_to_the_questions_or_trials_that_it_counts(site: Site, browse: Browse) -> None:
+    counted: Counter[bool] = Counter()
+    for cells in results(browse(site)).values():
         for head, cell in cells.items():
             if head in ("R→W", "W→R", "failed", "budget", "unparsed", "unscored") and cell.locator("a").count():
+                flips, number = "→" in head, int(cell.inner_text())
                 reply = get(site, cell.locator("a").get_attribute("href") or "")
-                counted += 1
-                if head in ("R→W", "W→R"):
-                    assert f">{cell.inner_text().strip()} selected<" in reply.text
-    assert counted >= 1
+                assert (f">{number} selected<" if flips else f"· {number} trial") in reply.text
+                counted[flips] += 1
+    assert counted[True] >= 1
+
+
+def test_a_link_leads_to_all_trials_that_it_names(site: Site, browse: Browse) -> None:
+    """Also those of figures: counted anew from what the store says of each trial."""
+    page = browse(site)
+    page.locator("svg.plot").first.wait_for()
+    with Store(site.view.store) as store:
+        seen = store.observations()
+    links = {link for each in page.locator("main a[href]").all() if (link := each.get_attribute("href"))}
+    compared = 0
+    for link in links:
+        asked = parse_qs(urlsplit(link).query, keep_blank_values=True)
+        if asked and asked.keys() <= {"model", "condition", "domain", "ending"}:
+            wanted = [each for each in seen if all(_said(each, name) in values for name, values in asked.items())]
+            selected = len({each.question for each in wanted})
+            assert f">{selected} selected<" in get(site, link).text or not selected, link
+            assert not wanted or f"· {len(wanted)} trial" in get(site, link).text, link
+            compared += 1
+    assert compared > 15
+
+
+def _said(seen: Observation, parameter: str) -> str:
+    if parameter != "ending":
+        return str(getattr(seen, parameter))
+    return seen.outcome if seen.outcome != "answered" and seen.verdict != "correct" else seen.verdict or "unscored"
+
+
+def test_the_table_of_scores_fits_its_box(site: Site, browse: Browse) -> None:
+    page = browse(site)
+    box = page.locator(".scroll:has(table.results)")
+    assert box.evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
+def test_nothing_is_promised_before_a_trial_has_ended(tmp_path: Path, browse: Browse) -> None:
+    with Recorder(tmp_path / "s.sqlite") as recorder:
+        plan(recorder)
+    index = indexed(tmp_path / "s.sqlite", tmp_path / "i.sqlite", why=False)
+    with serving(viewing(tmp_path / "s.sqlite", index)) as served:
+        page = browse(served)
+        expect(page.get_by_text("No trial has ended yet.").first).to_be_visible()
+        assert page.get_by_text("being computed").count() == 0
 
 
 def test_every_link_of_it_leads_somewhere(site: Site, browse: Browse) -> None:

@@ -62,11 +62,11 @@ class Index:
         """One page of the questions selected; the last where `page` is beyond it."""
 
         def read(connection: sqlite3.Connection) -> QuestionPage:
-            keys = self._remembered.questions(connection, selection, sort, descending)
+            keys, trials = self._remembered.selected(connection, selection, sort, descending)
             pages = max(1, -(-len(keys) // size))
             shown = min(max(page, 1), pages)
             rows = reading.question_rows(connection, keys[(shown - 1) * size : shown * size])
-            return QuestionPage(rows=rows, total=len(keys), page=shown, pages=pages)
+            return QuestionPage(rows=rows, total=len(keys), trials=trials, page=shown, pages=pages)
 
         return self._read(read)
 
@@ -101,8 +101,8 @@ class Index:
         twice where its question is not selected."""
 
         def read(connection: sqlite3.Connection) -> tuple[str | None, str | None]:
-            keys = self._remembered.questions(connection, selection, sort, descending)
-            return reading.neighbours(connection, trial, keys, selection)
+            selected = self._remembered.selected(connection, selection, sort, descending)
+            return reading.neighbours(connection, trial, selected.questions, selection)
 
         return self._read(read)
 

@@ -78,10 +78,11 @@ class QuestionRow:
 
 @dataclass(frozen=True, slots=True)
 class QuestionPage:
-    """`total` questions are selected; `page` counts from 1. `pages` is at least 1."""
+    """`total` questions are selected, by `trials` of theirs; `page` counts from 1. `pages` is at least 1."""
 
     rows: tuple[QuestionRow, ...]
     total: int
+    trials: int
     page: int
     pages: int
 

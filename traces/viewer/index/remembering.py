@@ -4,7 +4,7 @@ import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.analysis.selection import Selection
@@ -17,6 +17,13 @@ MOST = 64
 """Selections in one order each."""
 
 Value = TypeVar("Value")
+
+
+class Selected(NamedTuple):
+    """The keys of the questions selected, in their order, and how many trials are."""
+
+    questions: list[int]
+    trials: int
 
 
 class Remembered:
@@ -33,19 +40,15 @@ class Remembered:
     def findings(self, connection: sqlite3.Connection) -> Findings | None:
         return self._of(connection, "findings", lambda: telling.findings(connection))
 
-    def questions(
-        self, connection: sqlite3.Connection, selection: Selection, sort: Sort, descending: bool
-    ) -> list[int]:
-        """The keys of the questions selected, in their order."""
-
-        def work_out() -> list[int]:
+    def selected(self, connection: sqlite3.Connection, selection: Selection, sort: Sort, descending: bool) -> Selected:
+        def work_out() -> Selected:
             order = self._of(
                 connection, ("order", sort, descending), lambda: ordered(connection, sort, descending=descending)
             )
             where, values = trials_where(selection)
-            rows = connection.execute(f"SELECT DISTINCT question FROM trials WHERE {where}", values)  # noqa: S608
-            fitting = {key for (key,) in rows}
-            return [key for key in order if key in fitting]
+            found = f"SELECT question, count(*) FROM trials WHERE {where} GROUP BY question"  # noqa: S608 - our own words
+            fitting = dict(connection.execute(found, values))
+            return Selected([key for key in order if key in fitting], sum(fitting.values()))
 
         return self._of(connection, (selection, sort, descending), work_out)
 

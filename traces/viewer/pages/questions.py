@@ -103,6 +103,7 @@ def questions(request: Request) -> Response:
         rows=[table_row(row, across, facets.baseline, query=beyond, blind=view.blind) for row in found.rows],
         sorts=SORTS,
         simulated=facets.simulated,
+        numbers=numbers,
         turns=TURNS,
         endings=ENDINGS,
         version=index.version(),
