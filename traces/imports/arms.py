@@ -3,11 +3,17 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from pydantic import ValidationError
+
 from toolablate.traces.errors import InputError
-from toolablate.traces.imports.log import Log
+from toolablate.traces.imports.log import Log, Sample
 from toolablate.traces.imports.questions import Questions
-from toolablate.traces.records import ImportedLog, Question, Trial
+from toolablate.traces.records import ImportedLog, Question, Trace, Trial
 from toolablate.traces.terminal.plain import one_line
+
+_MOST_REPEATS = 2**31
+_MOST_TOKENS = 2**62
+_MOST_SECONDS = 1e9
 
 
 @dataclass(slots=True)
@@ -53,6 +59,7 @@ def read_arm(log: Log, questions: Questions) -> Arm:
     arm, of_log, seen = Arm(log), questions.of_log(), set()
     for sample in log.samples():
         question = of_log.find(sample)
+        _require_sound(sample)
         if (id(question), sample.repeat) in seen:
             raise InputError(f"{sample.where} is in the log twice", code="twice")
         seen.add((id(question), sample.repeat))
@@ -66,6 +73,39 @@ def read_arm(log: Log, questions: Questions) -> Arm:
     if not arm.questions:
         raise InputError(f"{log.file} holds no samples", code="no_samples")
     return arm
+
+
+def _require_sound(sample: Sample) -> None:
+    """Raises InputError for what no store can hold, since it would be found when half of the log is written."""
+    try:
+        trace = Trace(
+            trial=Trial(question="", model="", condition="", repeat=sample.repeat),
+            attempt=1,
+            outcome=sample.outcome,
+            started_at=sample.started_at,
+            seconds=sample.seconds,
+            usage=sample.usage,
+            cost_usd=sample.cost_usd,
+            environment=sample.environment,
+            events=sample.events,
+        )
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        raise _unsound(sample, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    longest = max([trace.seconds, *(event.at + event.seconds for event in trace.events)])
+    tokens = [count for count in trace.usage.model_dump().values() if count is not None]
+    if longest > _MOST_SECONDS:
+        raise _unsound(sample, f"it took {longest:g} seconds")
+    if sample.repeat >= _MOST_REPEATS:
+        raise _unsound(sample, f"it is number {sample.repeat:g} of its question")
+    if any(not 0 <= count <= _MOST_TOKENS for count in tokens):
+        raise _unsound(sample, f"its tokens are {', '.join(f'{count:g}' for count in tokens)}")
+    if (trace.cost_usd or 0) < 0:
+        raise _unsound(sample, f"it cost {trace.cost_usd:g} dollars")
+
+
+def _unsound(sample: Sample, said: str) -> InputError:
+    return InputError(f"{sample.where} cannot be taken: {said}", code="bad_sample")
 
 
 def place_arms(arms: Sequence[Arm], earlier: Sequence[ImportedLog], trials: Iterable[Trial]) -> None:

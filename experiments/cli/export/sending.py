@@ -83,6 +83,10 @@ class Collector:
                 time.sleep(_pause(left))
                 continue
             if response.status_code < 300:
+                if "html" in response.headers.get("content-type", ""):
+                    raise ToolError(
+                        f"{self.endpoint} answers with a page: it takes no spans", hint=_HINTS[404], code="not_sent"
+                    )
                 return response
             if response.status_code not in _AGAIN or not left:
                 raise self._refused(response)

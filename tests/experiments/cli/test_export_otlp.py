@@ -86,6 +86,13 @@ def test_a_collector_that_stays_busy_or_leads_elsewhere_is_given_up(
     assert collector.taken == []
 
 
+def test_a_page_that_answers_is_no_collector(store: Path, collector: TestCollector) -> None:
+    collector.steps = [Step(200, body=b"<!doctype html>", headers={"content-type": "text/html; charset=utf-8"})]
+    message = refused(store, "--endpoint", collector.url, "--no-attributions")
+    assert "answers with a page: it takes no spans" in message
+    assert "0 spans of 0 trials sent" in message
+
+
 def test_a_collector_that_is_not_there_is_named(store: Path, waits: list[float]) -> None:
     message = refused(store, "--endpoint", "http://127.0.0.1:9/v1/traces", "--no-attributions")
     assert "http://127.0.0.1:9/v1/traces cannot be reached" in message

@@ -90,6 +90,52 @@ def test_the_same_question_with_another_key(inspect_logs: Path, store: Path, tmp
     assert "another store" in said
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"total_time": math.nan}, "seconds: Input should be a finite number"),
+        ({"total_time": -1.0}, "seconds: "),
+        ({"total_time": 1e300}, "it took 1e+300 seconds"),
+        ({"epoch": 10**30}, "it is number 1e+30 of its question"),
+        ({"metadata": {"toolablate": {"outcome": "right"}}}, "outcome: "),
+        ({"metadata": {"toolablate": {"cost_usd": "much"}}}, "cost_usd: "),
+        ({"metadata": {"toolablate": {"cost_usd": -3}}}, "it cost -3 dollars"),
+        ({"metadata": {"toolablate": {"usage": {"input_tokens": 2**63}}}}, "its tokens are 9.22337e+18"),
+    ],
+)
+def test_what_no_store_can_hold_is_found_before_anything_is_written(
+    inspect_logs: Path, store: Path, tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    def last(sample: dict[str, Any]) -> None:
+        if (sample["id"], sample["epoch"]) == ("sum-3", 2):
+            sample.update(change)
+
+    log = changed(inspect_logs / "plain.eval", tmp_path / "p.eval", last)
+    assert f"sample 'sum-3', epoch {change.get('epoch', 2)} cannot be taken: {said}" in refused(store, log)
+
+
+def test_a_condition_that_goes_on_from_a_trial_is_no_arm(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
+    resumed = {"name": "c", "resumed": {"trial": "a" * 32, "event": 1, "change": {"kind": "again"}}}
+
+    def header(content: dict[str, Any]) -> None:
+        content["eval"]["metadata"] = {"toolablate": {"condition": resumed}}
+
+    log = changed(inspect_logs / "plain.eval", tmp_path / "r.eval", header=header)
+    assert "goes on from a trial" in refused(store, log)
+
+
+def test_parameters_that_are_no_number_are_left_out_and_texts_left_alone(
+    inspect_logs: Path, store: Path, tmp_path: Path
+) -> None:
+    def header(content: dict[str, Any]) -> None:
+        content["plan"]["steps"][0]["params"] = {"wait": math.inf, "odd": math.nan, "word": "NaN"}
+
+    imported(store, changed(inspect_logs / "plain.eval", tmp_path / "i.eval", header=header))
+    with Store(store) as opened:
+        (step,) = opened.conditions()[0].imported["steps"]  # type: ignore[misc, union-attr]
+    assert step["params"] == {"wait": None, "odd": None, "word": "NaN"}  # type: ignore[call-overload, index]
+
+
 def test_scores_that_are_none(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
     def broken(sample: dict[str, Any]) -> None:
         sample["scores"]["match"]["value"] = math.nan if sample["id"] == "sum-0" else "N"

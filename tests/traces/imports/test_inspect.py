@@ -71,6 +71,22 @@ def test_a_trace_is_what_the_log_tells(inspect_logs: Path, store: Path) -> None:
     assert [event.at for event in trace.events] == sorted(event.at for event in trace.events)
 
 
+def test_a_model_reads_why_a_call_went_wrong(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
+    from inspect_ai.log import read_eval_log, write_eval_log
+    from inspect_ai.tool import ToolCallError
+
+    log = read_eval_log(str(inspect_logs / "tools.eval"), resolve_attachments=True)
+    for message in (each for sample in log.samples for event in sample.events for each in getattr(event, "input", ())):
+        if message.role == "tool":
+            message.content, message.error = "", ToolCallError("parsing", "no such tool")
+    write_eval_log(log, str(tmp_path / "w.eval"))
+    import_logs([read_log(tmp_path / "w.eval")], store)
+    with Store(store) as opened:
+        calls = [event for trace in opened.traces() for event in trace.events if event.kind == "model_call"]
+    read = {each.content for call in calls for each in call.request.messages if each.role == "tool"}
+    assert read == {"no such tool"}
+
+
 def test_a_choice_has_letters_and_a_grader_is_no_part_of_a_trial(inspect_logs: Path, store: Path) -> None:
     imported(store, inspect_logs / "choices.eval", inspect_logs / "graded.eval")
     with Store(store) as opened:
@@ -209,3 +225,21 @@ def test_a_log_without_events_is_read_by_its_messages(
         assert [event.kind for event in trace.events] == ["model_call", "tool_call", "model_call", "answer"]
         assert trace.usage.output_tokens == 6
         assert trace.started_at.utcoffset() == timedelta(0)
+
+
+def test_what_a_log_without_events_does_not_tell_is_told(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
+    """An arm with tools is not taken for one without, and so for the baseline."""
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    log = read_eval_log(str(inspect_logs / "tools.eval"))
+    for sample in log.samples:
+        sample.events = []
+    write_eval_log(log, str(tmp_path / "bare.eval"))
+    told, _ = import_logs([read_log(tmp_path / "bare.eval"), read_log(inspect_logs / "plain.eval")], store)
+    assert "calls are read from messages" in told.notes[0]
+    with Store(store) as opened:
+        (run,) = opened.runs()
+        (condition,) = [each for each in opened.conditions() if each.name == told.condition]
+    assert run.baseline == "generate"
+    assert [tool.name for tool in condition.tools] == ["add"]
+    assert condition.imported["calls"] == "read from messages"

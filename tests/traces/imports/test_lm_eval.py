@@ -174,6 +174,30 @@ def test_without_results_the_model_has_to_be_named(store: Path, tmp_path: Path) 
     assert told.notes == ("no results beside it: how the model was asked is not known",)
 
 
+def test_a_letter_is_told_by_what_was_asked_for(store: Path, tmp_path: Path) -> None:
+    """As of MMLU: the choices are words, and the continuations their letters, all of one length."""
+
+    def lettered(row: dict[str, Any]) -> None:
+        row["doc"]["choices"] = ["a very long choice of many words", "short", "no"]
+        for place, (given, reply) in enumerate(zip(row["arguments"].values(), row["resps"], strict=True)):
+            given["arg_1"], reply[0][0] = f" {'ABC'[place]}", ["-2.0", "-1.0", "-3.0"][place]
+
+    imported(store, changed(samples("capitals", NO_SHOT), tmp_path, lettered))
+    with Store(store) as opened:
+        read = {score.extracted for trace in opened.traces() for score in opened.scores(trace.trial.id)}
+    assert read == {("B",)}
+
+
+def test_a_time_that_no_calendar_has_and_a_number_beyond_all(store: Path, tmp_path: Path) -> None:
+    whole = samples("sums", NO_SHOT).read_bytes()
+    path = tmp_path / "samples_sums_2026-13-45T99-99-99.jsonl"
+    path.write_bytes(whole)
+    imported(store, path, model="m")
+    path.write_bytes(whole.replace(b'"exact_match": 1.0', b'"exact_match": 1' + b"0" * 400, 1))
+    with pytest.raises(InputError, match=r"are not as lm-evaluation-harness writes them"):
+        imported(store, path, model="m")
+
+
 def test_broken_files_are_told_by_line(store: Path, tmp_path: Path) -> None:
     whole = samples("sums", NO_SHOT).read_bytes()
     shutil.copy(FILES / f"results_{NO_SHOT}.json", tmp_path)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue, ValidationError
@@ -61,11 +62,16 @@ def model_of(header: "EvalLog") -> Model:
     return ImportedModel(name=name_of(header.eval.model, "unnamed"))
 
 
-def condition_of(header: "EvalLog", first: "ModelEvent | None") -> Condition:
-    """By the log's solver, parameters and limits, and by the tools and the system message of the `first` request."""
+def condition_of(header: "EvalLog", first: "ModelEvent | None", called: Collection[str] | None = None) -> Condition:
+    """By the log's solver, parameters and limits, and by the tools and the system message of the `first` request.
+    Without events nothing tells which tools were offered: those that were `called` are known, None where it has some.
+    Raises ValueError where it is no arm of a plan."""
     if (kept := ours(header.eval.metadata).get("condition")) is not None:
-        return Condition.model_validate(kept)
-    tools = sorted({tool.name for tool in first.tools}) if first else []
+        condition = Condition.model_validate(kept)
+        if condition.resumed is not None:
+            raise ValueError("its condition goes on from a trial, which the log does not hold")
+        return condition
+    tools = sorted({clean_text(tool.name) for tool in first.tools} if first else called or ())
     system = [message for message in (first.input if first else []) if message.role == "system"]
     steps = [{"solver": step.solver, "params": _plain(step.params)} for step in header.plan.steps]
     config = {
@@ -76,6 +82,7 @@ def condition_of(header: "EvalLog", first: "ModelEvent | None") -> Condition:
     }
     limits = {name: value for name in _LIMITS if (value := getattr(header.eval.config, name, None)) is not None}
     said = {"solver": header.eval.solver, "steps": steps, "config": config, "limits": limits}
+    said |= {} if called is None else {"calls": "read from messages"}
     return Condition(
         name=_condition_name(header, tools),
         prompt=message_of(system[0]).content if system else "",
@@ -95,7 +102,8 @@ def _plain(value: Any) -> JsonValue:
     """As JSON, without what may be a key."""
     if isinstance(value, dict):
         return {clean_text(str(key)): _plain(each) for key, each in value.items() if not _SECRET.search(str(key))}
-    plain: JsonValue = json.loads(clean_text(json.dumps(value, default=str, ensure_ascii=False).replace("NaN", "null")))
+    text = clean_text(json.dumps(value, default=str, ensure_ascii=False))
+    plain: JsonValue = json.loads(text, parse_constant=lambda _: None)
     if isinstance(plain, dict):
         return _plain(plain)
     return [_plain(each) for each in plain] if isinstance(plain, list) else plain

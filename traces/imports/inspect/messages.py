@@ -17,6 +17,9 @@ _BASE64 = ";base64,"
 def message_of(message: "ChatMessage") -> Message:
     """What is no text is named in brackets: a message of ours holds none of it."""
     text, reasoning = _parts(message.content)
+    if message.role == "tool" and message.error is not None:
+        # What a model reads of a call that went wrong.
+        text = text or clean_text(message.error.message)
     kept = ours(message.metadata)
     return Message(
         role=message.role,

@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -33,6 +33,7 @@ from toolablate.traces.records import (
 from toolablate.traces.terminal.plain import one_line
 
 if TYPE_CHECKING:
+    from inspect_ai.event import ModelEvent
     from inspect_ai.log import EvalLog, EvalSample
 
 _SUFFIXES = (".eval", ".json")
@@ -74,7 +75,8 @@ def read_log(path: Path) -> Log:
         # A path of a URL's form would be fetched.
         header = read_eval_log(str(path.resolve()), header_only=path.suffix == ".eval")
         samples = partial(_samples, path, header)
-        condition = condition_of(header, next(filter(None, map(first_request, samples())), None))
+        first, called = _asked(samples())
+        condition = condition_of(header, first, called)
         kept = ours(header.eval.metadata)
         return Log(
             harness="inspect",
@@ -85,7 +87,7 @@ def read_log(path: Path) -> Log:
             samples=lambda: _taken(path, header),
             preferred=tuple(kept["scorers"]) if "scorers" in kept else _headline(header),
             baseline=str(kept.get("baseline", "")),
-            notes=_notes(header),
+            notes=_notes(header, bare=called is not None),
         )
 
 
@@ -119,10 +121,28 @@ def _headline(header: "EvalLog") -> tuple[str, ...]:
     return tuple(name_of(name, "") for name in [*named, *(score.name for score in scores)][:1] if name)
 
 
-def _notes(header: "EvalLog") -> tuple[str, ...]:
-    if header.status == "success":
-        return ()
-    return (f"the log says that its run has the status {header.status!r}: samples may be missing",)
+def _asked(samples: "Iterable[EvalSample]") -> "tuple[ModelEvent | None, set[str] | None]":
+    """The first request; and of a log that has kept no events the tools that its messages call, None of another."""
+    called: set[str] = set()
+    bare = True
+    for sample in samples:
+        if (first := first_request(sample)) is not None:
+            return first, None
+        bare = bare and not sample.events
+        asking = [message for message in sample.messages if message.role == "assistant"]
+        called |= {clean_text(call.function) for message in asking for call in message.tool_calls or ()}
+    return None, called if bare else None
+
+
+def _notes(header: "EvalLog", *, bare: bool) -> tuple[str, ...]:
+    notes = []
+    if header.status != "success":
+        notes.append(f"the log says that its run has the status {header.status!r}: samples may be missing")
+    if bare:
+        notes.append(
+            "it has no events: calls are read from messages, without times; of its tools those called are known"
+        )
+    return tuple(notes)
 
 
 def _samples(path: Path, header: "EvalLog") -> "Iterator[EvalSample]":

@@ -41,10 +41,10 @@ class Results:
 def read_results(samples: Path) -> Results:
     """What stands beside a file of samples, by the time in its name. Raises InputError where it cannot be read."""
     named = _NAME.fullmatch(samples.name)
-    if named is None:
+    began = _time(named["time"]) if named else None
+    if named is None or began is None:
         return Results(samples.stem.removeprefix("samples_"), _changed(samples), {})
     path = samples.with_name(f"results_{named['time']}.json")
-    began = datetime.strptime(named["time"][:19], _TIME).replace(tzinfo=UTC)
     if not path.exists():
         return Results(named["task"], began, {})
     content = _read(path)
@@ -52,6 +52,14 @@ def read_results(samples: Path) -> Results:
     if isinstance(date, int | float) and 0 < date < 1e11:
         began = datetime.fromtimestamp(date, UTC)
     return Results(named["task"], began, content)
+
+
+def _time(said: str) -> datetime | None:
+    """None where no calendar has it."""
+    try:
+        return datetime.strptime(said[:19], _TIME).replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def _changed(samples: Path) -> datetime:

@@ -48,7 +48,7 @@ def _taken(rows: Sequence[Row], results: Results, where: str) -> Sample:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         raise InputError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}", code="bad_sample") from None
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError) as error:
         raise InputError(
             f"{where}: its arguments and replies are not as lm-evaluation-harness writes them ({type(error).__name__})",
             hint="Versions 0.4.0 and later are read.",

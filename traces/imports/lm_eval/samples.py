@@ -40,7 +40,8 @@ def sample_of(rows: Sequence[Row], results: Results, where: str) -> Sample:
     options = question.choices or tuple(each.strip() for each in continuations)
     likelihoods = likelihoods[: max(1, len(options))]
     call = _call(asked, first["resps"], likelihoods, options)
-    made = [each for row in rows for each in _scores(row.content, results, likelihoods, options)]
+    lengths = _lengths(continuations, options)
+    made = [each for row in rows for each in _scores(row.content, results, likelihoods, lengths)]
     return Sample(
         name=json.dumps(first["doc_id"]),
         where=where,
@@ -77,6 +78,13 @@ def _distinct(asked: Sequence[tuple[Any, Any]]) -> list[str]:
     continuations = [str(continuation) for _, continuation in asked]
     one = len(asked) > 1 and len(set(continuations)) == 1
     return [str(context) for context, _ in asked] if one else continuations
+
+
+def _lengths(continuations: Sequence[str], options: Sequence[str]) -> list[int]:
+    """Of what was asked for, in characters, which may be a letter where the document has words; of the options where
+    one continuation was asked for after each of them."""
+    asked = options if len(set(continuations)) == 1 else [each.strip() for each in continuations]
+    return [len(each) for each in asked[: len(options)]]
 
 
 def _call(
@@ -123,7 +131,7 @@ def _messages(context: Any) -> Iterator[Message]:
 
 
 def _scores(
-    row: dict[str, Any], results: Results, likelihoods: Sequence[float], options: Sequence[str]
+    row: dict[str, Any], results: Results, likelihoods: Sequence[float], lengths: Sequence[int]
 ) -> Iterator[tuple[str, Score | str]]:
     """By metric, and by filter where the task has several; or why a value is no score."""
     better, name_of_filter = results.higher_is_better, str(row.get("filter", _NO_FILTER))
@@ -134,7 +142,7 @@ def _scores(
         if better.get(metric) is False:
             yield name, "lower is better"
         elif isinstance(value, bool) or (isinstance(value, int | float) and (math.isnan(value) or 0 <= value <= 1)):
-            yield name, _score(name, metric, float(value), row, likelihoods, options)
+            yield name, _score(name, metric, float(value), row, likelihoods, lengths)
         elif isinstance(value, int | float):
             yield name, f"{value:g} is not between 0 and 1"
         else:
@@ -142,13 +150,13 @@ def _scores(
 
 
 def _score(
-    name: str, metric: str, value: float, row: dict[str, Any], likelihoods: Sequence[float], options: Sequence[str]
+    name: str, metric: str, value: float, row: dict[str, Any], likelihoods: Sequence[float], lengths: Sequence[int]
 ) -> Score:
     known = None if math.isnan(value) else value
     first = row["filtered_resps"][0] if isinstance(row["filtered_resps"], list) and row["filtered_resps"] else None
     read: tuple[str, ...] = (clean_text(first),) if isinstance(first, str) and first != _INVALID else ()
     if likelihoods:
-        read = _letter(metric, likelihoods, options)
+        read = _letter(metric, likelihoods, lengths)
     lost = first == _INVALID and known == 0
     return Score(
         trial="",
@@ -160,13 +168,13 @@ def _score(
     )
 
 
-def _letter(metric: str, likelihoods: Sequence[float], options: Sequence[str]) -> tuple[str, ...]:
+def _letter(metric: str, likelihoods: Sequence[float], lengths: Sequence[int]) -> tuple[str, ...]:
     """The choice that a metric goes by: the likeliest, or the likeliest for its length in characters."""
-    if len(options) < 2 or len(options) > len(LETTERS) or metric not in ("acc", "acc_norm"):
+    if len(lengths) < 2 or len(lengths) > len(LETTERS) or metric not in ("acc", "acc_norm"):
         return ()
     if metric == "acc":
         return (LETTERS[_best(likelihoods)],)
-    return (LETTERS[_best([value / max(1, len(each)) for value, each in zip(likelihoods, options, strict=False)])],)
+    return (LETTERS[_best([value / max(1, length) for value, length in zip(likelihoods, lengths, strict=False)])],)
 
 
 def _best(values: Sequence[float]) -> int:
