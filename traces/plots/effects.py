@@ -8,8 +8,8 @@ from toolablate.traces.analysis.selection import Link, Selection
 from toolablate.traces.plots.bars import GAIN, GREY, LOSS
 from toolablate.traces.plots.drawing import Drawing, Mark
 from toolablate.traces.plots.files import as_text
-from toolablate.traces.plots.palette import INK, LINE
-from toolablate.traces.plots.rows import Sheet, dot, grouped, heading, name, number, scale, sheet, whole_row
+from toolablate.traces.plots.palette import LINE
+from toolablate.traces.plots.rows import Sheet, dot, grouped, heading, name, number, scale, sheet, whole_row, zero
 from toolablate.traces.plots.text import between, probability, signed, titled
 
 ABOUT = (
@@ -33,7 +33,7 @@ def draw_effects(
             _row(on, row, each)
             href = None if link is None else link(Selection(models=(each.model,), conditions=(each.condition,)))
             whole_row(on, row, Mark(_told(each), href))
-        on.axes.axvline(0, color=INK, linewidth=0.9, zorder=1)
+        zero(on, placed, zorder=1)
         scale(on, *_limits(comparisons), "Points from the baseline")
         return on.drawing("Effects of conditions, against the baseline", ABOUT)
 

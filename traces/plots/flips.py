@@ -8,7 +8,7 @@ from toolablate.traces.plots.bars import GAIN, LOSS, THICK
 from toolablate.traces.plots.drawing import Drawing, Mark
 from toolablate.traces.plots.files import as_text
 from toolablate.traces.plots.palette import INK
-from toolablate.traces.plots.rows import Sheet, grouped, heading, name, number, scale, sheet
+from toolablate.traces.plots.rows import Sheet, grouped, heading, name, number, scale, sheet, zero
 from toolablate.traces.plots.text import MINUS, titled
 
 ABOUT = (
@@ -31,7 +31,7 @@ def draw_flips(floors: Sequence[Floor], *, simulated: Collection[str] = (), link
             heading(on, row, text)
         for row, each in placed.rows:
             _row(on, row, each, link)
-        on.axes.axvline(0, color=INK, linewidth=0.9, zorder=5)
+        zero(on, placed, zorder=5)
         most = 1.06 * max((end for each in floors for end in (*_ways(each), each.chance.noise_flips or 0.0)), default=1)
         scale(on, -(most or 1.0), most or 1.0, "Questions: right to wrong | wrong to right")
         on.axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{abs(count):g}"))

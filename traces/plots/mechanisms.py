@@ -29,8 +29,7 @@ from toolablate.traces.plots.bars import (
 )
 from toolablate.traces.plots.drawing import Drawing, Mark
 from toolablate.traces.plots.files import as_text, write_figure
-from toolablate.traces.plots.palette import INK
-from toolablate.traces.plots.rows import Sheet, grouped, heading, name, number, scale, sheet, whole_row
+from toolablate.traces.plots.rows import Sheet, grouped, heading, name, number, scale, sheet, whole_row, zero
 from toolablate.traces.plots.text import between, plain, probability, signed, titled, with_interval
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def draw_mechanisms(ledgers: Sequence[Ledger], *, simulated: Collection[str] = (
             heading(on, at, text)
         for at, (ledger, place) in placed.rows:
             _line(on, at, ledger, place, link)
-        on.axes.axvline(0, color=INK, linewidth=0.9, zorder=0)
+        zero(on, placed, zorder=1)
         scale(on, *_limits(ledgers), "Points from no tools")
         return on.drawing("What tools did to scores, by mechanism", ABOUT)
 

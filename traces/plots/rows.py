@@ -109,6 +109,13 @@ def scale(on: Sheet, low: float, high: float, label: str) -> None:
     on.axes.set_xlabel(label, fontsize=SMALL, color=GREY, labelpad=3)
 
 
+def zero(on: Sheet, placed: Placed[Shown], *, zorder: float) -> None:
+    """A line at 0, which leaves headings free."""
+    for row, _ in placed.rows:
+        ends = [row - 0.5, row + 0.5]
+        on.axes.plot([0, 0], ends, color=INK, linewidth=0.9, zorder=zorder, solid_capstyle="butt")
+
+
 def heading(on: Sheet, row: int, text: str) -> None:
     on.axes.text(
         *(0.0, row),

@@ -29,8 +29,7 @@ from toolablate.traces.plots.bars import (
 )
 from toolablate.traces.plots.drawing import Drawing, Mark
 from toolablate.traces.plots.files import as_text, write_figure
-from toolablate.traces.plots.palette import INK
-from toolablate.traces.plots.rows import Sheet, grouped, heading, name, number, scale, sheet, whole_row
+from toolablate.traces.plots.rows import Sheet, grouped, heading, name, number, scale, sheet, whole_row, zero
 from toolablate.traces.plots.text import between, plain, probability, signed, titled, with_interval, wrapped
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def draw_ladders(waterfalls: Sequence[Waterfall], *, link: Link | None = None) -
             heading(on, at, text)
         for at, (each, step) in placed.rows:
             _line(on, at, each, step, link)
-        on.axes.axvline(0, color=INK, linewidth=0.9, zorder=0)
+        zero(on, placed, zorder=1)
         scale(on, *_limits(waterfalls), "Points from the first arm")
         return on.drawing("What each factor of the tools is worth", ABOUT)
 

@@ -1,5 +1,7 @@
 """`toolablate report` by the real command, on the store of a real run."""
 
+import html
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -13,6 +15,7 @@ from tests.experiments.test_attribute import toolablate
 from toolablate.experiments.cli import group
 from toolablate.experiments.viewing.findings import read_findings
 from toolablate.traces.errors import InputError
+from toolablate.traces.plots.text import signed
 from toolablate.traces.store import Store
 
 PLAN = """
@@ -75,6 +78,30 @@ def test_one_page_says_what_the_store_says_and_needs_nothing_else(ran: Path, tmp
     assert set(re.findall(r'href="#([^"]*)"', text)) <= set(ids)
     assert str(ran.parent) not in text
     assert page.stat().st_size < 5_000_000
+
+
+def test_figures_say_what_compare_and_attribute_say(ran: Path, tmp_path: Path) -> None:
+    written(ran, "-o", tmp_path / "r.html", "--no-traces")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    told = [html.unescape(title) for title in re.findall("<title>([^<]*)</title>", text)]
+    compared, attributed = (
+        json.loads(CliRunner().invoke(group, [name, str(ran), "--json"]).output) for name in ("compare", "attribute")
+    )
+    overall = [row for row in compared["comparisons"] if not row.get("by")]
+    assert overall
+    for row in overall:
+        low, high = row["ci95"]
+        points = f"{signed(row['delta_points'])} points ({signed(low)} to {signed(high)}) against {row['baseline']}"
+        assert [each for each in told if each.startswith(f"{row['model']} · {row['condition']}: {points}")], row
+    named = [each for ledger in attributed["ledgers"] for each in ledger["mechanisms"] if each["points"]]
+    assert named
+    for ledger in attributed["ledgers"]:
+        for each in ledger["mechanisms"]:
+            if each["points"] and each["ci95"]:
+                low, high = each["ci95"]
+                points = f" {signed(each['points'])} points ({signed(low)} to {signed(high)})"
+                arm = f"{ledger['model']} · {ledger['condition']}: "
+                assert [title for title in told if title.startswith(arm) and points in title], each
 
 
 def test_the_same_store_gives_the_same_bytes(ran: Path, tmp_path: Path) -> None:

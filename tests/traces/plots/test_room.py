@@ -88,6 +88,18 @@ def test_a_band_of_what_could_be_found_is_as_wide_to_either_side() -> None:
     assert high > 12
 
 
+def test_the_line_at_zero_leaves_headings_free() -> None:
+    found = findings()
+    assert found.why is not None
+    for drawing in (draw_effects(found.comparisons), draw_mechanisms(found.why.ledgers)):
+        axes = drawing.figure.axes[0]
+        headings = [text.get_position()[1] for text in axes.texts if text.get_fontweight() == "bold"]
+        (first, *_) = [row for row in headings if row == 0]
+        crossed = [line.get_ydata() for line in axes.lines if list(line.get_xdata()) == [0, 0]]
+        assert crossed
+        assert not [ends for ends in crossed if min(ends) < first + 0.5]
+
+
 def test_many_probes_have_no_more_ticks_than_there_is_room_for() -> None:
     belief = believed()
     many_steps = replace(belief, beliefs=tuple(replace(belief.beliefs[step % 3], step=step) for step in range(40)))
