@@ -166,6 +166,17 @@ def test_one_question_is_shown_whole(site: Site, browse: Browse, look_at: LookAt
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
 
+def test_by_keyboard_one_comes_to_the_trials_that_were_chosen(site: Site, browse: Browse) -> None:
+    page = browse(site, "/questions?ending=wrong")
+    for where in ("**/question/*ending=wrong", "**/trial/*ending=wrong"):
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        page.wait_for_url(where)
+    page.keyboard.press("]")
+    page.wait_for_function("document.querySelector('.verdict .badge.wrong')")
+    assert page.url.endswith("?ending=wrong")
+
+
 def test_who_is_blind_is_not_told_what_trials_are_put_down_to(serve: Callable[..., Site]) -> None:
     open_eyed, blind = serve(), serve(blind=True)
     row = open_eyed.view.index.questions(Selection(mechanisms=("luck",))).rows[0]

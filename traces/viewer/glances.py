@@ -84,20 +84,20 @@ def columns(facets: Facets, selection: Selection) -> tuple[Column, ...]:
 def table_row(
     row: QuestionRow, across: Sequence[Column], baseline: str, *, query: str = "", blind: bool = False
 ) -> Row:
-    """`query` goes on from here to each trial; who is blind is not told what trials are put down to."""
+    """`query` goes on from here to the question and its trials; who is blind is not told what these are put down to."""
     found = {(glance.model, glance.condition): glance for glance in row.glances}
     cells = tuple(
         _cell(found.get((column.model, column.condition)), found.get((column.model, baseline)), column, query, blind)
         for column in across
     )
-    return Row(row, question_address(row.question), cells, _score(row), _delta(row, baseline))
+    return Row(row, question_address(row.question) + query, cells, _score(row), _delta(row, baseline))
 
 
 def said(trial: TrialRow, *, blind: bool = False) -> str:
     """How it ended, in one line of plain text; without what it is put down to for who is blind."""
     answer = f", answered “{plain(trial.answer, 40)}”" if trial.answer else ""
     why = f"; {account_name(trial.mechanism)}" if trial.mechanism and not blind else ""
-    where = f"{plain(trial.model, 40)}, {plain(trial.condition, 40)}, repeat {trial.repeat + 1}"
+    where = f"{plain(trial.model, 40)}, {plain(trial.condition, 40)}, repeat {trial.repeat}"
     return f"{where}: {ENDINGS[trial.ending]}{answer}{why}"
 
 

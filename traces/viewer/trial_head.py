@@ -62,7 +62,7 @@ def facts(reading: Reading) -> Iterator[Fact]:
         yield "Cost", numbers.dollars(trace.cost_usd)
     calls = sum(event.kind == "tool_call" for event in reading.conversation)
     yield "Events", f"{len(reading.conversation):,}" + (f" ({numbers.counted(calls, 'tool call')})" if calls else "")
-    yield "Repeat", numbers.ordinal(trace.trial.repeat + 1)
+    yield "Repeat", str(trace.trial.repeat)
     if reading.attempts > 1:
         yield "Attempt", f"{numbers.ordinal(trace.attempt)} of {reading.attempts}"
 

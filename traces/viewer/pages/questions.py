@@ -115,7 +115,9 @@ def question(request: Request) -> Response:
     row = view.index.question(request.path_params["question"])
     with Store(view.store) as store:
         found = store.question(row.question)
-    baseline = view.index.facets().baseline
+    facets = view.index.facets()
+    query = asked(request.query_params, facets, blind=view.blind)
+    baseline = facets.baseline
     base = {glance.model: glance for glance in row.glances if glance.condition == baseline}
     return page(
         request,
@@ -131,8 +133,9 @@ def question(request: Request) -> Response:
         turns=TURNS,
         numbers=numbers,
         account_name=account_name,
-        simulated=view.index.facets().simulated,
+        simulated=facets.simulated,
         version=view.index.version(),
+        query=sequel(query.address(page=1)),
     )
 
 
