@@ -4,6 +4,7 @@ Where there is no Chromium the tests skip, unless TOOLABLATE_REQUIRE_BROWSER is 
 TOOLABLATE_SCREENSHOTS names, for a person to look at; else among the test's own files.
 """
 
+import asyncio
 import os
 import re
 import shutil
@@ -53,7 +54,7 @@ def serve(ran: Path, tmp_path: Path) -> Iterator[Callable[..., Site]]:
 
 
 @pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
+def _launched() -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
     program = shutil.which("chromium") or shutil.which("google-chrome")
     if program is None:
         missing = "no Chromium on the PATH (apt-get install chromium)"
@@ -63,8 +64,20 @@ def chromium() -> Iterator[Browser]:
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=arguments)
-        yield browser
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield browser, loop
+        asyncio._set_running_loop(loop)
         browser.close()
+
+
+@pytest.fixture
+def chromium(_launched: tuple[Browser, asyncio.AbstractEventLoop]) -> Iterator[Browser]:
+    """Playwright's loop counts as running as long as a test uses it: those after it have loops of their own."""
+    browser, loop = _launched
+    asyncio._set_running_loop(loop)
+    yield browser
+    asyncio._set_running_loop(None)
 
 
 @pytest.fixture
