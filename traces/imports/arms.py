@@ -148,6 +148,22 @@ def choose_scorers(arms: Sequence[Arm], named: str | None, earlier: Sequence[str
     return chosen
 
 
+def mixed_scorers(arms: Sequence[Arm], chosen: Sequence[tuple[str, ...]], earlier: Sequence[str]) -> list[str]:
+    """Of each log, once its repeats are placed, what is to be told where other scorers judged the repeats of its
+    questions before; else ""."""
+    shown, told = set(earlier), []
+    for arm, taken in zip(arms, chosen, strict=True):
+        mixed = arm.first_repeat > 0 and taken and shown and shown.isdisjoint(taken)
+        told.append(
+            "another log has the same model, condition and questions, and none of these scorers: tables show both in"
+            " one mean, unless --condition NAME tells them apart"
+            if mixed
+            else ""
+        )
+        shown.update(taken)
+    return told
+
+
 def _named(arm: Arm, name: str) -> str:
     if name not in arm.scorers:
         raise InputError(

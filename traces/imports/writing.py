@@ -11,7 +11,15 @@ from itertools import islice
 from pathlib import Path
 
 from toolablate.traces.errors import InputError
-from toolablate.traces.imports.arms import Arm, choose_scorers, log_key, place_arms, read_arm, shown_scorers
+from toolablate.traces.imports.arms import (
+    Arm,
+    choose_scorers,
+    log_key,
+    mixed_scorers,
+    place_arms,
+    read_arm,
+    shown_scorers,
+)
 from toolablate.traces.imports.log import Imported, Log, Sample
 from toolablate.traces.imports.questions import Questions
 from toolablate.traces.records import Condition, ImportedLog, Question, Run, Trial
@@ -60,6 +68,7 @@ def import_logs(
     _refuse_one_name_for_two(arms)
     chosen = choose_scorers(arms, scorer, before.scorers)
     place_arms(arms, before.imported, before.trials)
+    mixed = mixed_scorers(arms, chosen, before.scorers)
     with Recorder(store) as recorder:
         run = _run(arms, before, shown_scorers(arms, chosen, scorer, before.scorers))
         trials = list(dict.fromkeys([*before.trials, *(trial for arm in arms for trial in arm.trials())]))
@@ -73,7 +82,7 @@ def import_logs(
                 trials,
             )
         added = [_write(arm, recorder, advance) for arm in arms]
-    return [_told(arm, new, taken) for arm, new, taken in zip(arms, added, chosen, strict=True)]
+    return [_told(*each) for each in zip(arms, added, chosen, mixed, strict=True)]
 
 
 def _before(path: Path) -> _Before:
@@ -190,7 +199,7 @@ def _is_known(trial: Trial, sample: Sample, store: Store) -> bool:
     return any(trace.started_at == sample.started_at for trace in store.attempts(trial.id))
 
 
-def _told(arm: Arm, added: int, scorers: tuple[str, ...]) -> Imported:
+def _told(arm: Arm, added: int, scorers: tuple[str, ...], mixed: str) -> Imported:
     return Imported(
         file=arm.log.file,
         model=arm.log.model.name,
@@ -201,5 +210,5 @@ def _told(arm: Arm, added: int, scorers: tuple[str, ...]) -> Imported:
         scorers=scorers,
         others=tuple(name for name in arm.scorers if name not in scorers and name not in arm.left_out),
         left_out=tuple(f"{name}: {reason} ({where})" for name, (where, reason) in arm.left_out.items()),
-        notes=arm.log.notes,
+        notes=(*arm.log.notes, *([mixed] if mixed else [])),
     )

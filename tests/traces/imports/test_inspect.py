@@ -165,6 +165,15 @@ def test_another_log_of_the_same_arm_is_its_next_repeats(inspect_logs: Path, sto
     assert len(facts(store)) == 16
 
 
+def test_repeats_that_another_scorer_judged_are_told(inspect_logs: Path, store: Path) -> None:
+    plain, graded = imported(store, inspect_logs / "plain.eval", inspect_logs / "graded.eval")
+    assert (plain.scorers, graded.scorers) == (("match",), ("model_graded_fact",))
+    assert plain.notes == ()
+    assert "tables show both in one mean" in graded.notes[0]
+    (choices,) = imported(store, inspect_logs / "choices.eval")
+    assert (choices.scorers, choices.notes) == (("choice",), ())
+
+
 def test_a_killed_import_goes_on(inspect_logs: Path, store: Path) -> None:
     program = (
         "import os, signal, sys; from pathlib import Path\n"
