@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from toolablate.traces.analysis.attribution.ledger import Ledger
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.analysis.selection import Link
 from toolablate.traces.plots.domains import draw_domains
@@ -89,6 +90,13 @@ def in_order(findings: Findings, rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: places.get(row.model, len(places)))
 
 
+def ledgers_of(findings: Findings) -> list[Ledger]:
+    """By model and condition, as the store has them."""
+    places = {condition: place for place, condition in enumerate(findings.conditions)}
+    ledgers = () if findings.why is None else findings.why.ledgers
+    return in_order(findings, sorted(ledgers, key=lambda each: places.get(each.condition, len(places))))
+
+
 @dataclass(frozen=True, slots=True)
 class _Kept:
     findings: Findings
@@ -101,7 +109,7 @@ _kept: list[_Kept] = []
 
 
 def _of_each_model(findings: Findings, link: Link | None) -> Iterator[Plate]:
-    ledgers = () if findings.why is None else findings.why.ledgers
+    ledgers = ledgers_of(findings)
     for number, model in enumerate(findings.models, start=1):
         ending = "" if number == 1 else f"-{number}"
         if own := [each for each in ledgers if each.model == model]:

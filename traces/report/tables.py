@@ -10,7 +10,7 @@ from toolablate.traces.analysis.findings import ArmScore, Findings, FlipMatrix
 from toolablate.traces.analysis.noise import Chance
 from toolablate.traces.plots.outcomes import Ended
 from toolablate.traces.plots.palette import ENDINGS
-from toolablate.traces.plots.plates import in_order
+from toolablate.traces.plots.plates import in_order, ledgers_of
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.ledgers import accounts_of, rests_on
 
@@ -210,8 +210,7 @@ def _outcomes(findings: Findings, endings: Sequence[Ended]) -> Table:
 
 
 def _mechanisms(findings: Findings) -> Iterator[Table]:
-    ledgers = () if findings.why is None else findings.why.ledgers
-    for number, ledger in enumerate(in_order(findings, ledgers), start=1):
+    for number, ledger in enumerate(ledgers_of(findings), start=1):
         effect = ledger.effect
         total = numbers.signed(effect.points), _interval(effect.ci95, small=effect.small)
         yield Table(

@@ -119,15 +119,17 @@ def test_names_in_other_scripts_are_whole_where_the_engine_reads_them(tmp_path: 
 
 
 def test_models_are_headings_of_blocks_and_come_in_one_order() -> None:
-    found = report(("z", "a"), ("none", "search"))
+    found = report(("z", "a"), ("none", "zoom", "search"))
     columns, several = blocks(next(tables(found.findings)))
     assert columns[0].title == "Condition"
-    assert [(each.heading, len(each.rows)) for each in several] == [("z", 2), ("a (simulated)", 2)]
+    assert [(each.heading, len(each.rows)) for each in several] == [("z", 3), ("a (simulated)", 3)]
     assert found.findings.why is not None
-    turned = replace(found.findings, why=Why(ledgers=tuple(reversed(found.findings.why.ledgers))))
+    last = found.findings.why.ledgers[1]
+    ledgers = (last, *found.findings.why.ledgers[:1], replace(last, condition="zoom"))
+    turned = replace(found.findings, why=Why(ledgers=ledgers))
     whys = [table for table in tables(turned) if table.section == "Why"]
-    assert [table.title for table in whys] == ["z, search", "a (simulated), search"]
-    assert [table.figures for table in whys] == [("mechanisms",), ("mechanisms-2",)]
+    assert [table.title for table in whys] == ["z, search", "a (simulated), zoom", "a (simulated), search"]
+    assert [table.figures for table in whys] == [("mechanisms",), ("mechanisms-2",), ("mechanisms-2",)]
     assert blocks(whys[0])[1][0].heading == ""
 
 
