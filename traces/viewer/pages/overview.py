@@ -12,6 +12,7 @@ from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.analysis.selection import Ending, Selection
 from toolablate.traces.html.addresses import questions_address
+from toolablate.traces.plots.mechanisms import BLAMED
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.ledgers import accounts_of, rests_on
 from toolablate.traces.terminal.comparison.footnotes import footnotes_of
@@ -26,19 +27,6 @@ WITHOUT: Mapping[Ending, str] = {
     "unparsed": "without an answer that could be read",
     "unscored": "without a score",
 }
-BLAMED = {
-    "retrieval_distraction": "retrieval_distraction",
-    "computational_lock_in": "lock_in",
-    "other_results": "other_results",
-    "tool_fault": "tool_fault",
-    "budget": "budget",
-    "format_loss": "format",
-    "availability": "availability",
-    "calling": "calling",
-    "prompt": "prompt",
-    "luck": "luck",
-}
-"""Of mechanisms of an effect, the one that a trial is blamed on."""
 
 
 def overview(request: Request) -> Response:
