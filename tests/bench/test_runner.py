@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -76,8 +77,9 @@ def test_an_option_that_is_none_is_refused(option: str) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_python_without_inspect_is_refused() -> None:
-    done = benchmark("--inspect", sys.executable)
+def test_a_python_without_inspect_is_refused(tmp_path: Path) -> None:
+    venv.create(tmp_path, symlinks=True, with_pip=False)
+    done = benchmark("--inspect", str(tmp_path / "bin" / "python"))
     assert done.returncode == 2
     assert "inspect_ai" in done.stderr
 
