@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import Site
 
@@ -47,7 +47,8 @@ def _send(site: Site, trial: str, *, origin: str | None = None, **fields: str) -
 
 
 def _saved(page: Page, count: int) -> None:
-    page.wait_for_function(f"document.querySelectorAll('.label-history li').length == {count}")
+    expect(page.locator(".label-history li")).to_have_count(count, timeout=15_000)
+    page.wait_for_load_state()  # the keys of the new page are there only then
 
 
 def test_y_confirms_what_the_analysis_says(serve: Serve, browse: Browse) -> None:
@@ -134,6 +135,16 @@ def test_who_labels_many_goes_on_to_the_next(serve: Serve, browse: Browse) -> No
     page.keyboard.press("y")
     page.wait_for_url(f"**{following}")
     assert len(_labels(site)) == 1
+
+
+def test_who_labels_goes_on_among_the_trials_that_were_chosen(serve: Serve, browse: Browse) -> None:
+    site = serve()
+    page = browse(site, f"/trial/{_wrong(site)}?ending=wrong")
+    before = page.locator("[rel=next]").get_attribute("href")
+    page.keyboard.press("y")
+    _saved(page, 1)
+    assert page.url.endswith("?ending=wrong#label")
+    assert page.locator("[rel=next]").get_attribute("href") == before
 
 
 def test_what_is_hidden_stays_hidden_until_something_is_said(serve: Serve, browse: Browse) -> None:

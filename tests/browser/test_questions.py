@@ -173,7 +173,7 @@ def test_by_keyboard_one_comes_to_the_trials_that_were_chosen(site: Site, browse
         page.keyboard.press("Enter")
         page.wait_for_url(where)
     page.keyboard.press("]")
-    page.wait_for_function("document.querySelector('.verdict .badge.wrong')")
+    page.locator(".verdict .badge.wrong").wait_for()
     assert page.url.endswith("?ending=wrong")
 
 

@@ -79,10 +79,10 @@ PAGE_LINES = 100
 async def save(request: Request) -> Response:
     """Keeps what a person said of a trial, then goes on to the next trial, or back to this one."""
     form = await _form(request)
-    return await run_in_threadpool(_saved, view_of(request), request.path_params["trial"], form)
+    return await run_in_threadpool(_saved, view_of(request), request.path_params["trial"], request.url.query, form)
 
 
-def _saved(view: View, prefix: str, form: Form) -> Response:
+def _saved(view: View, prefix: str, query: str, form: Form) -> Response:
     with Store(view.store) as store:
         trial = store.find_trial(prefix)
         if why := refused(view, store, trial):
@@ -99,7 +99,8 @@ def _saved(view: View, prefix: str, form: Form) -> Response:
     view.index.put_label(label)
     onward = form.get("following", "") if form.get("onward") else ""
     # Only a page of the viewer's own: what begins with two slashes would be another site.
-    address = onward if onward.startswith("/trial/") else trial_address(trial) + "#label"
+    back = trial_address(trial) + (f"?{query}" if query else "") + "#label"
+    address = onward if onward.startswith("/trial/") else back
     return RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)
 
 
