@@ -1,8 +1,10 @@
 """A page that somebody looks at while a store grows."""
 
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -13,7 +15,9 @@ from tests.browser.wire import get
 from toolablate.experiments.viewing.findings import read_findings
 from toolablate.experiments.viewing.trials import Trials, read_trials
 from toolablate.traces.analysis.selection import Selection
+from toolablate.traces.plots import Printed
 from toolablate.traces.store import Store
+from toolablate.traces.viewer import drawing
 from toolablate.traces.viewer.index import Index
 
 
@@ -59,6 +63,57 @@ def test_what_is_open_focused_and_scrolled_stays(serve: Callable[..., Site], bro
     assert box.evaluate("each => each.scrollLeft") == 120
     assert page.locator("details.legend").get_attribute("open") is not None
     expect(page.locator("#progress")).to_have_text("reading 3 of 7")
+
+
+def test_figures_stay_where_they_are_until_new_ones_are_drawn(
+    serve: Callable[..., Site], browse: Browse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn, may_draw = drawing.printed, threading.Event()
+    may_draw.set()
+
+    def slowly(*given: Any, **named: Any) -> tuple[Printed, ...]:
+        assert may_draw.wait(30)
+        return drawn(*given, **named)
+
+    monkeypatch.setattr(drawing, "printed", slowly)
+    site = serve()
+    page = browse(site)
+    figures = page.locator("figure svg.plot")
+    figures.first.wait_for()
+    there = figures.count()
+    link = page.locator("#figure-flips svg a").first
+    link.focus()
+    focused = link.get_attribute("href")
+    link.evaluate("each => { each.scrollIntoView({ block: 'center' }); each.dataset.old = 'yes'; }")
+    seen = page.locator("#figure-flips").bounding_box()
+    may_draw.clear()
+    site.view.index.put_progress("reading 3 of 7")
+    expect(page.get_by_text("of a moment before; new ones are being drawn")).to_be_visible()
+    meanwhile = figures.count(), page.locator("#figure-flips").bounding_box()
+    may_draw.set()
+    expect(page.get_by_text("of a moment before")).to_have_count(0)
+    expect(page.locator("[data-old]")).to_have_count(0)
+    assert meanwhile == (there, seen)
+    assert (figures.count(), page.locator("#figure-flips").bounding_box()) == (there, seen)
+    assert (
+        page.evaluate("document.activeElement.closest('#figure-flips') && document.activeElement.getAttribute('href')")
+        == focused
+    )
+
+
+def test_what_is_read_stays_where_more_comes_above_it(ran: Path, growing: Index, browse: Browse) -> None:
+    refreshed(growing, ran, 96)
+    growing.put_findings(read_findings(ran, why=False))
+    with serving(viewing(ran, growing)) as site:
+        page = browse(site)
+        read = page.locator("#figure-outcomes")
+        read.wait_for()
+        read.evaluate("each => each.scrollIntoView({ block: 'start' })")
+        seen, down = read.bounding_box(), page.evaluate("scrollY")
+        refreshed(growing, ran, 60)
+        expect(page.get_by_role("heading", name="Running")).to_have_count(1)
+        assert page.evaluate("scrollY") > down
+        assert read.bounding_box() == seen
 
 
 def test_nothing_moves_under_the_hands_of_who_fills_in_a_form(serve: Callable[..., Site], browse: Browse) -> None:

@@ -25,27 +25,44 @@ class Figure:
     svg: Markup
 
 
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """`older` says that they are of a version before, and that those of this one are being drawn; of a first version
+    there are none until then."""
+
+    figures: tuple[Figure, ...] = ()
+    older: bool = False
+
+
 class Figures:
-    """Those of the last version that was asked for, in a thread of their own."""
+    """Those of the last version that was asked for, in a thread of their own. Until they are drawn the ones before stay:
+    while a run goes on, the next version comes sooner than a reader is done."""
 
     def __init__(self) -> None:
         self._drawing = ThreadPoolExecutor(1, thread_name_prefix="figures")
         self._lock = threading.Lock()
         self._version: int | None = None
         self._last: Future[tuple[Printed, ...]] | None = None
+        self._before: tuple[Figure, ...] = ()
 
-    def of(self, version: int, found: Findings, arms: Sequence[ArmCounts]) -> tuple[Figure, ...] | None:
-        """None while they are being drawn. Raises what drawing raises."""
+    def of(self, version: int, found: Findings, arms: Sequence[ArmCounts]) -> Drawn:
+        """Raises what drawing raises."""
         with self._lock:
-            if self._last is not None and self._version != version and not self._last.done():
-                return None
-            if self._last is None or self._version != version:
+            last, drawn_for = self._last, self._version
+            if last is not None and drawn_for != version:
+                if not last.done():
+                    return Drawn(self._before, older=True)
+                if last.exception() is None:
+                    self._before = _figures(last.result())
+            if last is None or drawn_for != version:
                 self._version = version
-                self._last = self._drawing.submit(printed, found, endings=arms, link=questions_address)
-            last = self._last
+                self._last = last = self._drawing.submit(printed, found, endings=arms, link=questions_address)
         try:
-            drawn = last.result(PATIENCE)
+            return Drawn(_figures(last.result(PATIENCE)))
         except NotYet:
-            return None
-        # Ours, with every name in it escaped: see toolablate.traces.plots.svg.
-        return tuple(Figure(each.name, each.title, each.about, Markup(each.svg)) for each in drawn)  # noqa: S704
+            return Drawn(self._before, older=True)
+
+
+def _figures(drawn: Sequence[Printed]) -> tuple[Figure, ...]:
+    # Ours, with every name in it escaped: see toolablate.traces.plots.svg.
+    return tuple(Figure(each.name, each.title, each.about, Markup(each.svg)) for each in drawn)  # noqa: S704

@@ -16,6 +16,7 @@ from toolablate.traces.plots.mechanisms import BLAMED
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.ledgers import accounts_of, rests_on
 from toolablate.traces.terminal.comparison.footnotes import footnotes_of
+from toolablate.traces.viewer.drawing import Drawn
 from toolablate.traces.viewer.rendering import figures_of, page, view_of
 from toolablate.traces.viewer.summary import lines, progress, scale
 
@@ -35,7 +36,7 @@ def overview(request: Request) -> Response:
     version, arms, facets, found = index.version(), index.arms(), index.facets(), index.findings()
     if found is not None and view.blind:
         found = replace(found, why=None)
-    figures = () if found is None else figures_of(request).of(version, found, arms)
+    drawn = Drawn() if found is None else figures_of(request).of(version, found, arms)
     shortfalls = [ending for ending in WITHOUT if any(arm.endings.get(ending) for arm in arms)]
     return page(
         request,
@@ -47,8 +48,8 @@ def overview(request: Request) -> Response:
         questions=index.questions(Selection(), size=1).total,
         facets=facets,
         found=found,
-        figures=figures or (),
-        drawing=figures is None,
+        figures=drawn.figures,
+        drawing=drawn.older,
         first=FIRST,
         shortfalls=shortfalls,
         priced=any(arm.cost_usd is not None for arm in arms),

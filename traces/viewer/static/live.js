@@ -62,7 +62,7 @@ function swap(main, fresh) {
   const focused = main.contains(document.activeElement) ? place(document.activeElement) : null;
   const here = main.querySelector("[data-step].here");
   const marked = here && place(here);
-  const down = scrollY;
+  const top = topmost(main);
   main.replaceChildren(...document.importNode(fresh, true).childNodes);
   main.dataset.version = fresh.dataset.version;
   for (const each of main.querySelectorAll("details")) each.open = open.has(place(each)) || each.open;
@@ -70,14 +70,25 @@ function swap(main, fresh) {
   for (const [name, left, top] of scrolled) boxes.get(name)?.scrollTo({ left, top, behavior: "instant" });
   if (marked) find(main, marked)?.classList.add("here");
   if (focused) find(main, focused)?.focus({ preventScroll: true });
-  scrollTo({ top: down, behavior: "instant" });
+  const again = top.name && find(main, top.name);
+  scrollTo({ top: again ? scrollY + again.getBoundingClientRect().top - top.at : top.down, behavior: "instant" });
   document.dispatchEvent(new CustomEvent("toolablate:swapped"));
+}
+
+// What is read just now: the last thing that begins above the window's middle; it stays where it is, whatever comes
+// before it.
+function topmost(main) {
+  const things = [...main.querySelectorAll("h2[id], figure[id], [data-step]")];
+  const read = scrollY > 0 && things.findLast((each) => each.getBoundingClientRect().top < innerHeight / 2);
+  return read ? { name: place(read), at: read.getBoundingClientRect().top, down: scrollY } : { down: scrollY };
 }
 
 // What an element is the same as in the page that comes: by its id, what it leads to, or where it stands.
 function place(element) {
   if (element.id) return `#${element.id}`;
-  if (element.matches("a[href]")) return `href ${element.getAttribute("href")}`;
+  const within = element.closest("figure[id]")?.id ?? "";
+  if (element.matches("a[href]")) return `${within} href ${element.getAttribute("href")}`;
+  if (element.matches(".scroll[aria-label]")) return `${within} box ${element.getAttribute("aria-label")}`;
   const row = element.closest("[data-step]");
   if (row === element) return `row ${row.querySelector("[data-open]")?.getAttribute("href")}`;
   const alike = [...element.closest("main").querySelectorAll(element.localName)];
