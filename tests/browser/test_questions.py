@@ -138,6 +138,27 @@ def test_scores_of_rows_are_means_of_their_trials(site: Site, browse: Browse, ob
         assert row.locator("td").nth(-2).inner_text() == f"{100 * sum(found) / len(found):.0f}"
 
 
+def test_scores_and_losses_are_of_the_columns_shown_and_sort_by_them(
+    site: Site, browse: Browse, observed: list[Observation]
+) -> None:
+    values = defaultdict(list)
+    for seen in observed:
+        if seen.model == "simulated-credulous" and seen.value is not None:
+            values[seen.question, seen.condition].append(seen.value)
+    mean = {place: sum(found) / len(found) for place, found in values.items()}
+    page = browse(site, "/questions?model=simulated-credulous&condition=python&sort=delta")
+    rows = page.locator("table.questions tbody tr").all()
+    losses = []
+    for row in rows:
+        name = row.locator("th a").inner_text()
+        found = values[name, "none"] + values[name, "python"]
+        assert row.locator("td").nth(-2).inner_text() == f"{100 * sum(found) / len(found):.0f}"
+        losses.append(float(row.locator("td").last.inner_text().replace("−", "-")))
+        assert losses[-1] == round(100 * (mean[name, "python"] - mean[name, "none"]))
+    assert len(losses) == 8
+    assert losses == sorted(losses)
+
+
 def test_where_nothing_fits_it_says_what_to_loosen(site: Site, browse: Browse) -> None:
     page = browse(site, "/questions?ending=failed&condition=none")
     assert "No question fits all of these." in page.locator(".empty").inner_text()

@@ -4,9 +4,10 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from toolablate.traces.errors import InputError
+from toolablate.traces.records import Outcome
 from toolablate.traces.store import Observation
 
 RIGHT = 0.5
@@ -65,7 +66,16 @@ def pairs(observations: Iterable[Observation], baseline: str, order: Sequence[st
     ]
 
 
-def counts(trial: Observation) -> bool:
+class Ended(Protocol):
+    """A trial that ended, as far as its score goes."""
+
+    @property
+    def outcome(self) -> Outcome: ...
+    @property
+    def value(self) -> float | None: ...
+
+
+def counts(trial: Ended) -> bool:
     """Whether a trial enters the figures: what infrastructure spoiled does not, whatever value it carries."""
     return trial.outcome != "failed" and trial.value is not None
 

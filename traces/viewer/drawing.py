@@ -35,8 +35,8 @@ class Drawn:
 
 
 class Figures:
-    """Those of the last version that was asked for, in a thread of their own. Until they are drawn the ones before stay:
-    while a run goes on, the next version comes sooner than a reader is done."""
+    """Those of the last version that was asked for, in a thread of their own. Until they are drawn the ones before
+    stay: while a run goes on, the next version comes sooner than a reader is done."""
 
     def __init__(self) -> None:
         self._drawing = ThreadPoolExecutor(1, thread_name_prefix="figures")

@@ -8,6 +8,7 @@ from toolablate.traces.analysis.selection import Ending, Selection, Turn
 from toolablate.traces.html.addresses import diff_address, question_address, trial_address
 from toolablate.traces.plots.text import plain
 from toolablate.traces.viewer.index import Facets, Glance, QuestionRow, TrialRow
+from toolablate.traces.viewer.index.figures import figures, standings
 
 ENDINGS: Mapping[str, str] = {
     "correct": "right",
@@ -59,8 +60,8 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`score` is the mean over all scored trials in percent, `delta` the lowest difference of a condition from the
-    baseline of the same model in points; None where nothing is scored."""
+    """`score` is the mean over the scored trials of the columns shown in percent, `delta` the lowest difference of one
+    of their conditions from the baseline of the same model in points; None where nothing is scored."""
 
     row: QuestionRow
     address: str
@@ -90,7 +91,10 @@ def table_row(
         _cell(found.get((column.model, column.condition)), found.get((column.model, baseline)), column, query, blind)
         for column in across
     )
-    return Row(row, question_address(row.question) + query, cells, _score(row), _delta(row, baseline))
+    seen = {(column.model, column.condition) for column in across}
+    trials = [trial for place, glance in found.items() if place in seen for trial in glance.trials]
+    known = figures(trials, standings(trials, baseline), baseline)
+    return Row(row, question_address(row.question) + query, cells, _percent(known.score), _percent(known.delta))
 
 
 def said(trial: TrialRow, *, blind: bool = False) -> str:
@@ -125,21 +129,9 @@ def _cell(glance: Glance | None, base: Glance | None, column: Column, query: str
     marks = tuple(
         Mark(trial_address(each.trial) + query, each.ending, said(each, blind=blind)) for each in glance.trials
     )
-    return Cell(marks, glance.flip, beside(glance, base), column.first)
+    diff = beside(glance, base)
+    return Cell(marks, glance.flip, None if diff is None else diff + query, column.first)
 
 
-def _score(row: QuestionRow) -> float | None:
-    values = [trial.value for glance in row.glances for trial in glance.trials if trial.value is not None]
-    return 100 * sum(values) / len(values) if values else None
-
-
-def _delta(row: QuestionRow, baseline: str) -> float | None:
-    base = {glance.model: glance.score for glance in row.glances if glance.condition == baseline}
-    found = [
-        glance.score - before
-        for glance in row.glances
-        if glance.condition != baseline and glance.score is not None
-        for before in [base.get(glance.model)]
-        if before is not None
-    ]
-    return 100 * min(found) if found else None
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share

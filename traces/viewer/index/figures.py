@@ -4,14 +4,27 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from toolablate.traces.analysis.pairing import RIGHT, counts, direction, mean
+from toolablate.traces.analysis.pairing import RIGHT, Ended, counts, direction, mean
 from toolablate.traces.analysis.selection import Turn
 from toolablate.traces.store import Observation
 
 Place = tuple[str, str]
 """Model and condition."""
+
+
+class Tried(Ended, Protocol):
+    """A trial, as far as figures of its question go: an observation, or a row that was made of one."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def condition(self) -> str: ...
+    @property
+    def tokens(self) -> int | None: ...
+    @property
+    def cost_usd(self) -> float | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +55,7 @@ def by_question(observations: Iterable[Observation]) -> dict[str, list[Observati
     return found
 
 
-def standings(trials: Iterable[Observation], baseline: str) -> dict[Place, Standing]:
+def standings(trials: Iterable[Tried], baseline: str) -> dict[Place, Standing]:
     """Of the trials of one question."""
     values: dict[Place, list[float]] = defaultdict(list)
     for seen in trials:
@@ -58,7 +71,7 @@ def standings(trials: Iterable[Observation], baseline: str) -> dict[Place, Stand
     }
 
 
-def figures(trials: Sequence[Observation], arms: Mapping[Place, Standing], baseline: str) -> QuestionFigures:
+def figures(trials: Sequence[Tried], arms: Mapping[Place, Standing], baseline: str) -> QuestionFigures:
     """Of one question, with its standings."""
     values = [seen.value or 0.0 for seen in trials if counts(seen)]
     middle = mean(values) if values else None

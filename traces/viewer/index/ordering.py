@@ -3,9 +3,15 @@
 import re
 import sqlite3
 from collections.abc import Callable
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
+from toolablate.traces.analysis.selection import Selection
+from toolablate.traces.records import Outcome
+from toolablate.traces.viewer.index.figures import QuestionFigures, figures, standings
+from toolablate.traces.viewer.index.file import fact
 from toolablate.traces.viewer.index.records import Sort
+from toolablate.traces.viewer.index.selecting import trials_where
 
 _COLUMNS: dict[Sort, str] = {"order": "place", "tokens": "tokens", "cost": "cost_usd"}
 _DIGITS = re.compile(r"(\d{1,18})", re.ASCII)
@@ -14,7 +20,22 @@ _LEVELS = (
     *({"hard", "difficult", "high"}, {"very hard", "expert", "extreme"}),
 )
 
+_TRIALS = """
+SELECT question, models.name, conditions.name, outcome, value, tokens, cost_usd
+FROM trials JOIN models ON models.key = model JOIN conditions ON conditions.key = condition
+WHERE {where} ORDER BY question
+"""
+
 NaturalKey = tuple[Any, ...]
+
+
+class _Trial(NamedTuple):
+    model: str
+    condition: str
+    outcome: Outcome
+    value: float | None
+    tokens: int | None
+    cost_usd: float | None
 
 
 def natural(name: str) -> NaturalKey:
@@ -30,14 +51,30 @@ def level(difficulty: str) -> tuple[int, NaturalKey]:
     return place + (not said), natural(difficulty)
 
 
-def ordered(connection: sqlite3.Connection, sort: Sort, *, descending: bool) -> list[int]:
+def ordered(connection: sqlite3.Connection, sort: Sort, shown: Selection, *, descending: bool) -> list[int]:
     """The keys of all questions; those that have nothing to be sorted by are last either way, and equals stand as in
-    the benchmark. Raises sqlite3.Error."""
+    the benchmark. Figures are those of the arms that are `shown`: models and conditions, all where none are named.
+    Raises sqlite3.Error."""
     column = _COLUMNS.get(sort, sort)
     rows = connection.execute(f"SELECT key, {column} FROM questions ORDER BY place, key").fetchall()  # noqa: S608
+    if column in QuestionFigures._fields and shown != Selection():
+        found = _figures(connection, shown)
+        rows = [(key, getattr(found[key], column) if key in found else None) for key, _ in rows]
     there = [row for row in rows if row[1] is not None and row[1] != ""]
     there.sort(key=_by(sort), reverse=descending)
     return [*(key for key, _ in there), *(key for key, value in rows if value is None or value == "")]
+
+
+def _figures(connection: sqlite3.Connection, shown: Selection) -> dict[int, QuestionFigures]:
+    """By the keys of the questions, of the shown arms alone."""
+    where, values = trials_where(shown)
+    baseline = fact(connection, "baseline") or ""
+    query = _TRIALS.format(where=where)
+    found: dict[int, QuestionFigures] = {}
+    for key, of_one in groupby(connection.execute(query, values), key=lambda row: row[0]):
+        trials = [_Trial(*row[1:]) for row in of_one]
+        found[key] = figures(trials, standings(trials, baseline), baseline)
+    return found
 
 
 def _by(sort: Sort) -> Callable[[tuple[int, Any]], Any]:

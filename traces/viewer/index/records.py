@@ -9,7 +9,8 @@ from toolablate.traces.records import Distraction, Mechanism, Method, Outcome, V
 
 Sort = Literal["order", "name", "domain", "difficulty", "delta", "score", "spread", "tokens", "cost"]
 """`order` is that of the benchmark; `delta` the lowest difference of a condition from the baseline; `score` the mean
-over all trials; `spread` how far the trials are from agreeing."""
+over the trials; `spread` how far they are from agreeing. Those and `tokens` and `cost` are of the arms that the table
+shows."""
 
 
 def ending_of(outcome: Outcome, verdict: Verdict | None) -> Ending:

@@ -9,9 +9,10 @@ from typing import NamedTuple, TypeVar, cast
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.analysis.selection import Selection
 from toolablate.traces.viewer.index import reading, telling
+from toolablate.traces.viewer.index.file import fact
 from toolablate.traces.viewer.index.ordering import ordered
 from toolablate.traces.viewer.index.records import Facets, Sort
-from toolablate.traces.viewer.index.selecting import trials_where
+from toolablate.traces.viewer.index.selecting import shown, trials_where
 
 MOST = 64
 """Selections in one order each."""
@@ -42,8 +43,10 @@ class Remembered:
 
     def selected(self, connection: sqlite3.Connection, selection: Selection, sort: Sort, descending: bool) -> Selected:
         def work_out() -> Selected:
+            arms = shown(selection, fact(connection, "baseline") or "")
             order = self._of(
-                connection, ("order", sort, descending), lambda: ordered(connection, sort, descending=descending)
+                *(connection, ("order", sort, descending, arms)),
+                lambda: ordered(connection, sort, arms, descending=descending),
             )
             where, values = trials_where(selection)
             found = f"SELECT question, count(*) FROM trials WHERE {where} GROUP BY question"  # noqa: S608 - our own words

@@ -6,6 +6,12 @@ from typing import Any
 from toolablate.traces.analysis.selection import Selection
 
 
+def shown(selection: Selection, baseline: str) -> Selection:
+    """The arms that a table of what is selected shows: its models and conditions, these beside the baseline."""
+    conditions = (*selection.conditions, baseline) if selection.conditions else ()
+    return Selection(models=selection.models, conditions=tuple(sorted(set(conditions))))
+
+
 def trials_where(selection: Selection) -> tuple[str, list[Any]]:
     """The condition on a row of `trials` that says whether it is selected, with its values."""
     clauses: list[str] = []

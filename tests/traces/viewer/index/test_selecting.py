@@ -1,5 +1,6 @@
 import asyncio
 import statistics
+from dataclasses import replace
 from typing import get_args
 
 import pytest
@@ -136,6 +137,33 @@ def _figure(row: QuestionRow, sort: Sort) -> float | None:
         "cost": [trial.cost_usd for trial in trials if trial.cost_usd is not None],
     }[sort]
     return None if not found or found == [None] else statistics.fmean(found)
+
+
+@pytest.mark.parametrize("sort", ["delta", "score", "spread", "tokens", "cost"])
+@pytest.mark.parametrize(
+    "arms",
+    [
+        {"models": (MODELS[1].name,)},
+        {"conditions": ("python",)},
+        {"models": (MODELS[0].name,), "conditions": ("search",)},
+    ],
+)
+def test_figures_sort_by_the_arms_that_are_shown(index: Index, sort: Sort, arms: dict[str, tuple[str, ...]]) -> None:
+    """Those chosen, and the baseline."""
+    rows = index.questions(Selection(**arms), sort=sort, descending=True).rows
+    models, conditions = arms.get("models"), arms.get("conditions")
+
+    def shown(row: QuestionRow) -> QuestionRow:
+        kept = (each for each in row.glances if not models or each.model in models)
+        kept = (each for each in kept if not conditions or each.condition in {"none", *conditions})
+        return replace(row, glances=tuple(kept))
+
+    values = [_figure(shown(row), sort) for row in rows]
+    known = [value for value in values if value is not None]
+    assert values == pytest.approx([*sorted(known, reverse=True), *[None] * (len(values) - len(known))])
+    assert values != pytest.approx([_figure(row, sort) for row in rows])
+    before, after = index.neighbours(rows[1].glances[0].trials[0].trial, Selection(**arms), sort=sort, descending=True)
+    assert {index.trial(each).question for each in (before, after) if each} <= {row.question for row in rows[:3]}
 
 
 def test_names_sort_as_people_count() -> None:
