@@ -102,7 +102,7 @@ def serve(scope: Scope, listener: socket.socket, reader: Reader, ready: Tell, te
 
             keeper.wait_for_tables(tell)
             view = View(scope.store, index, token, Explanations(scope.store), reader.person, reader.blind)
-            app = application(view, port=port)
+            app = application(view)
             ready(f"http://{HOST}:{port}/?token={token}")
             _serve(app, listener)
 

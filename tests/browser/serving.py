@@ -78,8 +78,9 @@ def serving(view: View) -> Iterator[Site]:
         listening.bind(("127.0.0.1", 0))
         listening.listen(128)
         port = listening.getsockname()[1]
-        app = application(view, port=port)
-        config = uvicorn.Config(app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1, ws="none")
+        config = uvicorn.Config(
+            application(view), log_level="critical", lifespan="off", timeout_graceful_shutdown=1, ws="none"
+        )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()

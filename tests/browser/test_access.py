@@ -1,9 +1,10 @@
 """Who is let in, by requests that an attacker would send."""
 
 import pytest
+from playwright.sync_api import Browser, expect
 from tests.browser.conftest import Browse
 from tests.browser.serving import TOKEN, Site
-from tests.browser.wire import get, raw
+from tests.browser.wire import forwarding, get, raw
 
 PROTECTED = ("/", "/questions", "/live", "/static/style.css", "/static/app.js", "/nowhere", "/question/x", "/trial/x")
 
@@ -13,7 +14,9 @@ def test_nothing_is_told_to_whom_was_not_shown_the_token(site: Site, path: str) 
     for cookie in ("", f"toolablate-{site.port}=", f"toolablate-{site.port}={TOKEN[:-1]}", f"toolablate-1={TOKEN}"):
         reply = get(site, path, let_in=False, Cookie=cookie)
         assert reply.status == 403
-        assert reply.text == "Open the address that `toolablate view` printed.\n"
+        assert "Open the address that toolablate view printed" in reply.text
+        assert site.view.store.name not in reply.text
+        assert "/static/" not in reply.text
 
 
 def test_the_token_lets_in_once_and_leaves_the_address(site: Site) -> None:
@@ -42,8 +45,14 @@ def test_a_token_in_an_address_leads_to_no_other_site(site: Site) -> None:
     [
         "evil.example",
         "evil.example:{port}",
-        "127.0.0.1",
-        "127.0.0.1:1",
+        "127.0.0.1:",
+        "127.0.0.1:1x",
+        "127.0.0.1:123456",
+        "127.0.0.1:-1",
+        "127.0.0.2:{port}",
+        "127.0.0.1.evil.example:{port}",
+        "127.0.0.1:{port},evil.example",
+        "127.0.0.1:²",
         "127.0.0.1:{port}.evil.example",
         "localhost.evil.example:{port}",
         "evil.example:99999999999",
@@ -60,7 +69,7 @@ def test_a_name_that_is_not_the_viewers_is_not_let_in_even_with_the_cookie(site:
     sent = host.format(port=site.port)
     reply = raw(site, f"GET / HTTP/1.1\r\nHost: {sent}\r\nCookie: {site.cookie}\r\n\r\n".encode())
     assert reply.status in (400, 421)
-    assert b"<html" not in reply.body
+    assert site.view.store.name.encode() not in reply.body
 
 
 def test_two_hosts_are_none(site: Site) -> None:
@@ -72,6 +81,32 @@ def test_two_hosts_are_none(site: Site) -> None:
 def test_localhost_is_the_same_viewer(site: Site) -> None:
     assert get(site, "/", Host=f"LocalHost:{site.port}").status == 200
     assert get(site, f"/?token={TOKEN}", let_in=False, Host=f"localhost:{site.port}").status == 303
+
+
+def test_a_tunnel_has_another_port(site: Site) -> None:
+    """`ssh -L 9000:127.0.0.1:PORT`: the browser says 9000, in `Host` and in `Origin`."""
+    for host in ("127.0.0.1:9000", "localhost:9000", "127.0.0.1"):
+        let_in = get(site, f"/questions?token={TOKEN}", let_in=False, Host=host)
+        assert let_in.status == 303
+        cookie = let_in.headers["set-cookie"].partition(";")[0]
+        assert cookie == f"toolablate-{host.partition(':')[2] or 80}={TOKEN}"
+        assert get(site, "/questions", let_in=False, Host=host, Cookie=cookie).status == 200
+        assert get(site, "/questions", let_in=False, Host=host).status == 403
+        for origin, status in ((host, 405), (f"127.0.0.1:{site.port}", 403), ("127.0.0.1:9001", 403)):
+            own = {"Host": host, "Cookie": cookie, "Origin": f"http://{origin}"}
+            assert get(site, "/questions", method="POST", let_in=False, **own).status == status
+
+
+def test_a_browser_reads_through_a_tunnel(site: Site, chromium: Browser) -> None:
+    with forwarding(site.port) as port, chromium.new_context() as context:
+        page = context.new_page()
+        page.goto(f"http://localhost:{port}/")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Open the address that toolablate view printed")
+        page.goto(f"http://localhost:{port}/questions?token={TOKEN}")
+        assert page.url == f"http://localhost:{port}/questions"
+        expect(page.get_by_role("heading", level=1)).to_contain_text("Questions")
+        page.goto(f"http://localhost:{port}/")
+        expect(page.locator("table.results")).to_be_visible()
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,44 @@
 """Who is let in: a browser on this machine that was shown the token once, and what it may load."""
 
+import re
 import secrets
 from urllib.parse import urlencode
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-HOSTS = ("127.0.0.1", "localhost")
-"""A page of another name that points to this machine is not let in, whatever it knows."""
+HOST = re.compile(r"(?:127\.0\.0\.1|localhost)(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE | re.ASCII)
+"""Names of this machine, with any port: who reads through `ssh -L 9000:127.0.0.1:8765` names 9000. A page of another
+name that was pointed to this machine (DNS rebinding) says that other name and is not let in, whatever it knows. The
+port would keep nobody out: a browser says that of the server it talks to, whichever page bids it to, and sends cookies
+to every port of a name. What another local server's page sends has that server's port in `Origin`, which has to be the
+very host that is asked; that such a page cannot read the answers is up to the browser, by the headers below."""
 
 LONGEST_ADDRESS = 32_000
 """In bytes, path and query together: no page has a longer one, and nobody has to read what is longer."""
 
+UNKNOWN = (
+    "It has a token, which lets this browser in once for as long as that viewer runs. One that was started again has"
+    " another: it stands in the terminal."
+)
+_CLOSED = """<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <meta name="color-scheme" content="light dark">
+  <title>{title} · toolablate</title>
+</head>
+<body style="font: 15px/1.5 system-ui, sans-serif; max-width: 40rem; margin: 4rem auto; padding: 0 1rem">
+  <main>
+    <h1 style="font-size: 1.5rem">{title}</h1>
+    <p>{message}</p>
+  </main>
+</body>
+</html>
+"""
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; img-src 'self' data:;"
@@ -29,11 +54,10 @@ _HEADERS = {
 
 
 class Access:
-    """Stands before an application. `port` tells the cookies of several viewers apart, which browsers do not."""
+    """Stands before an application."""
 
-    def __init__(self, app: ASGIApp, *, token: str, port: int) -> None:
-        self._app, self._token, self._cookie = app, token, f"toolablate-{port}"
-        self._hosts = frozenset(name for host in HOSTS for name in _spellings(host, port))
+    def __init__(self, app: ASGIApp, *, token: str) -> None:
+        self._app, self._token = app, token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -46,36 +70,37 @@ class Access:
     def _refused(self, request: Request) -> Response | None:
         # By the header itself: of one that makes no sense, `request.url` would tell the server's own address.
         hosts = request.headers.getlist("host")
-        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            return PlainTextResponse("This address is none of the viewer's.\n", status_code=421)
+        host = HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
+        if host is None:
+            return _closed(421, "This address is none of the viewer's", "It answers to 127.0.0.1 and to localhost.")
         if len(_path(request)) + len(request.scope["query_string"]) > LONGEST_ADDRESS:
-            return PlainTextResponse("This address is too long.\n", status_code=414)
+            return _closed(414, "This address is too long", f"At most {LONGEST_ADDRESS:,} bytes are read.")
+        # Browsers do not tell the cookies of several viewers apart by their ports.
+        cookie = f"toolablate-{host['port'] or 80}"
         if self._knows(request.query_params.get("token", "")):
-            return self._letting_in(request)
-        if not self._knows(request.cookies.get(self._cookie, "")):
-            return PlainTextResponse("Open the address that `toolablate view` printed.\n", status_code=403)
-        if request.method not in ("GET", "HEAD") and request.headers.getlist("origin") != [
-            f"http://{hosts[0].lower()}"
-        ]:
-            return PlainTextResponse("This was sent by a page of another site.\n", status_code=403)
+            return self._letting_in(request, cookie)
+        if not self._knows(request.cookies.get(cookie, "")):
+            return _closed(403, "Open the address that toolablate view printed", UNKNOWN)
+        if request.method not in ("GET", "HEAD") and request.headers.getlist("origin") != [f"http://{host[0].lower()}"]:
+            return _closed(403, "This was sent by a page of another site", "Nothing of it was kept.")
         return None
 
-    def _letting_in(self, request: Request) -> Response:
+    def _letting_in(self, request: Request, cookie: str) -> Response:
         """To the same page, without the token in its address."""
         query = urlencode([pair for pair in request.query_params.multi_items() if pair[0] != "token"])
         # What begins with two slashes would be another site.
         address = "/" + _path(request).lstrip("/\\") + (f"?{query}" if query else "")
         response = RedirectResponse(address, status_code=303)
-        response.set_cookie(self._cookie, self._token, httponly=True, samesite="lax")
+        response.set_cookie(cookie, self._token, httponly=True, samesite="lax")
         return response
 
     def _knows(self, given: str) -> bool:
         return secrets.compare_digest(given.encode(errors="replace"), self._token.encode())
 
 
-def _spellings(host: str, port: int) -> tuple[str, ...]:
-    """Of a host, as a browser that was given this port names it."""
-    return (host, f"{host}:80") if port == 80 else (f"{host}:{port}",)
+def _closed(status: int, title: str, message: str) -> Response:
+    """Without anything of the store, its name included, and without files, which nobody gets who is not let in."""
+    return HTMLResponse(_CLOSED.format(title=title, message=message), status_code=status)
 
 
 def _path(request: Request) -> str:

@@ -18,7 +18,7 @@ from toolablate.traces.viewer.view import View
 _PAGES = (overview, questions, trial, diff, labels, live)
 
 
-def application(view: View, *, port: int) -> ASGIApp:
+def application(view: View) -> ASGIApp:
     """Serves the pages of one view, to whom knows its token.
 
     A page that raises InputError is about something that is not there (404), a form about what cannot be kept (400).
@@ -37,7 +37,7 @@ def application(view: View, *, port: int) -> ASGIApp:
     app.state.view = view
     app.state.figures = Figures()
     # Around all of it: what starlette answers to an exception of a page does not pass its own middleware.
-    return Access(app, token=view.token, port=port)
+    return Access(app, token=view.token)
 
 
 def _refused(request: Request, error: Exception) -> Response:
