@@ -88,6 +88,9 @@ def test_labels_without_an_attribution_or_with_another_one_are_counted() -> None
     found = _report([_label(1, "luck", attributed="luck", method="trace"), _label(2, "luck", attributed="lock_in")])
     assert found.changed == 1
     assert [each.agrees for each in found.held] == [False, False], "it is held against what is said now"
+    early = _report([_label(1, "luck", blind=True), _label(2, "lock_in", blind=True)])
+    assert early.changed == 0, "what was not worked out yet was nothing else"
+    assert [row.agreed for row in early.with_attribution] == [1]
 
 
 def test_the_order_of_labels_says_nothing() -> None:

@@ -38,6 +38,7 @@ class Panel:
     """
     person       under whose name a label is kept
     attribution  what the analysis says now; None where it says nothing, or while it is hidden
+    pending      it is still being worked out why trials are wrong
     blind        it is hidden until the person has said what they hold
     refused      why the trial takes no label, "" where it does
     labels       what people said, in the order in which they did; while it is hidden nothing, since words of others say
@@ -49,6 +50,7 @@ class Panel:
     trial: str
     person: str
     attribution: Attribution | None
+    pending: bool
     blind: bool
     refused: str
     labels: tuple[Label, ...]
@@ -80,6 +82,7 @@ def panel_of(view: View, store: Store, trial: str, attribution: Attribution | No
         trial=trial,
         person=view.person,
         attribution=None if blind else attribution,
+        pending=(blind or attribution is None) and _pending(view),
         blind=blind,
         refused=refused(view, store, trial),
         labels=() if blind else labels,
@@ -106,6 +109,11 @@ def refused(view: View, store: Store, trial: str) -> str:
     if values and all(value == 1 for value in values):
         return "It is right: there is no failure to name a cause for."
     return ""
+
+
+def _pending(view: View) -> bool:
+    found = view.index.findings()
+    return found is None or found.why is None
 
 
 def _failed(view: View, store: Store, trial: str) -> bool:

@@ -29,8 +29,9 @@ class Held:
 
     @property
     def changed(self) -> bool:
-        """Whether another mechanism is attributed now than when the person read the trial."""
-        return self.mechanism != self.label.attributed
+        """Whether another mechanism is attributed now than when the person read the trial; of what was not known then
+        nothing changed."""
+        return self.label.attributed not in (None, self.mechanism)
 
 
 @dataclass(frozen=True, slots=True)

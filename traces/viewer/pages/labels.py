@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
+from threading import Lock
 from urllib.parse import parse_qs, urlencode
 
 from pydantic import ValidationError
@@ -24,6 +25,7 @@ from toolablate.traces.viewer.label_reading import read_labels
 from toolablate.traces.viewer.rendering import page, view_of
 from toolablate.traces.viewer.view import View
 
+_SAVING = Lock()
 LONGEST_FORM, MOST_FIELDS = 300_000, 50
 """In bytes: a note of 20,000 characters of four bytes each, three characters for a byte in a form, is 240,000."""
 
@@ -85,23 +87,33 @@ async def save(request: Request) -> Response:
 def _saved(view: View, prefix: str, query: str, form: Form) -> Response:
     with Store(view.store) as store:
         trial = store.find_trial(prefix)
-        if why := refused(view, store, trial):
-            raise HTTPException(HTTPStatus.BAD_REQUEST, f"The label cannot be kept. {why}")
-        # Not as the form has it: another tab may have shown the attribution since.
-        blind = view.blind and all(each.person != view.person for each in store.labels(trial))
-        label = _label(view, trial, form, blind=blind)
-        if label.turned_at is not None and label.turned_at >= (events := len(store.conversation(trial))):
-            raise HTTPException(
-                HTTPStatus.BAD_REQUEST, f"This trial has no event {label.turned_at}: they are 0 to {events - 1}."
-            )
-    with Recorder(view.store) as recorder:
-        recorder.label(label)
-    view.index.put_label(label)
+    with _SAVING:
+        _keep(view, trial, form)
     onward = form.get("following", "") if form.get("onward") else ""
     # Only a page of the viewer's own: what begins with two slashes would be another site.
     back = trial_address(trial) + (f"?{query}" if query else "") + "#label"
     address = onward if onward.startswith("/trial/") else back
     return RedirectResponse(address, status_code=HTTPStatus.SEE_OTHER)
+
+
+def _keep(view: View, trial: str, form: Form) -> None:
+    """What the person has said already is not kept twice: whoever has no scripts may click twice."""
+    with Store(view.store) as store:
+        if why := refused(view, store, trial):
+            raise HTTPException(HTTPStatus.BAD_REQUEST, f"The label cannot be kept. {why}")
+        # Not as the form has it: another tab may have shown the attribution since.
+        own = [each for each in store.labels(trial) if each.person == view.person]
+        blind = view.blind and not own
+        label = _label(view, trial, form, blind=blind)
+        if label.turned_at is not None and label.turned_at >= (events := len(store.conversation(trial))):
+            raise HTTPException(
+                HTTPStatus.BAD_REQUEST, f"This trial has no event {label.turned_at}: they are 0 to {events - 1}."
+            )
+    if own and label == own[-1].model_copy(update={"at": label.at, "blind": label.blind}):
+        return
+    with Recorder(view.store) as recorder:
+        recorder.label(label)
+    view.index.put_label(label)
 
 
 def _label(view: View, trial: str, form: Form, *, blind: bool) -> Label:

@@ -10,6 +10,7 @@ function begin(form) {
   const save = form.querySelector('button.primary[value="save"]');
   const note = form.querySelector("textarea[name=note]");
   const distractions = form.querySelector("[data-distractions]");
+  let sending = false;
   const keys = new Map([...form.querySelectorAll("input[data-key]")].map((each) => [each.dataset.key, each]));
 
   const show = (shown) => {
@@ -29,11 +30,24 @@ function begin(form) {
   form.addEventListener("change", fit);
   remember(form.querySelector("[data-onward]"));
 
+  // What is sent twice would be two labels, and what is said after the first is meant for the next page.
+  form.addEventListener("submit", (event) => {
+    if (sending) return event.preventDefault();
+    lock(true);
+  });
+  addEventListener("pageshow", (event) => event.persisted && lock(false));
+
+  function lock(locked) {
+    sending = form.inert = locked;
+    form.setAttribute("aria-busy", String(locked));
+  }
+
   // Before the page's own keys, of which some choose a mechanism while the choice is open.
   document.addEventListener("keydown", handle, { capture: true });
 
   function handle(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    if (sending) return event.preventDefault(), event.stopImmediatePropagation();
     if (document.querySelector("dialog[open]")) return;
     const writing = event.target.matches?.("textarea, select, input:not([type=radio], [type=checkbox])");
     if (act(event.key, writing, event)) event.preventDefault();

@@ -1,0 +1,105 @@
+"""Labels given fast, early, or twice."""
+
+import re
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page, Route, expect
+from tests.browser.conftest import Browse
+from tests.browser.test_labels import Serve, _labels, _saved, _send, _wrong
+
+from toolablate.traces.store import Recorder
+from toolablate.traces.viewer.label_panel import MECHANISMS
+
+LABEL = re.compile(r"/trial/\w+/label$")
+
+
+def _middle(of: Locator) -> tuple[float, float]:
+    box = of.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def _held_back(page: Page) -> list[Route]:
+    """What the page sends from now on, which is kept from the server until it is told to go on."""
+    held: list[Route] = []
+    page.route(LABEL, lambda route: held.append(route))
+    return held
+
+
+def test_what_is_said_while_a_label_is_saved_is_not_said_of_the_old_trial(serve: Serve, browse: Browse) -> None:
+    site = serve()
+    page = browse(site, f"/trial/{_wrong(site)}")
+    address, held = page.url, _held_back(page)
+    page.keyboard.press("c")
+    page.keyboard.press("2")
+    confirm = _middle(page.locator("[data-confirm]"))
+    with page.expect_request(LABEL):
+        page.keyboard.press("Enter")
+    for key in ("Enter", "y", "c", "o", "Enter", "]"):
+        page.keyboard.press(key)
+    page.mouse.dblclick(*confirm)
+    assert page.url == address, "who goes elsewhere now would lose the label"
+    assert len(held) == 1
+    held[0].continue_()
+    _saved(page, 1)
+    assert [each.mechanism for each in _labels(site)] == [MECHANISMS[1].value]
+
+
+def test_a_label_on_its_way_is_told(serve: Serve, browse: Browse) -> None:
+    site = serve()
+    page = browse(site, f"/trial/{_wrong(site)}")
+    page.route(LABEL, lambda route: route.fulfill(status=204))  # with which a browser stays where it is
+    page.keyboard.press("y")
+    expect(page.locator("[data-label-panel][inert]")).to_have_attribute("aria-busy", "true")
+
+
+def test_a_double_click_or_a_double_enter_is_one_label(serve: Serve, browse: Browse) -> None:
+    site = serve()
+    trial = _wrong(site)
+    page = browse(site, f"/trial/{trial}")
+    page.locator("[data-confirm]").dblclick(no_wait_after=True)
+    _saved(page, 1)
+    page.keyboard.press("c")
+    page.keyboard.press("o")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    _saved(page, 2)
+    assert len(_labels(site)) == 2
+    with ThreadPoolExecutor(4) as many:  # as of a browser without scripts
+        sent = [many.submit(_send, site, trial, action="save", mechanism="luck") for _ in range(4)]
+    assert {each.result().status_code for each in sent} == {303}
+    assert [each.mechanism for each in _labels(site)][2:] == ["luck"]
+
+
+def test_a_label_may_come_before_anything_is_attributed(serve: Serve, browse: Browse, tmp_path: Path) -> None:
+    known = serve()
+    trial = _wrong(known)
+    early = serve(Path(shutil.copy(known.view.store, tmp_path / "early.sqlite")), why=False, blind=True)
+    assert "and still being worked out" in browse(early, f"/trial/{trial}").locator("#label").inner_text()
+    assert _send(early, trial, action="save", mechanism="budget").status_code == 303
+    (label,) = _labels(early)
+    assert (label.attributed, label.method, label.blind) == (None, None, True)
+    with Recorder(known.view.store) as recorder:
+        recorder.label(label)
+    known.view.index.put_label(label)
+    page = browse(known, "/labels")
+    assert "something else was attributed" not in page.locator("main").inner_text()
+    assert "then: not known" in page.locator(".label-table").inner_text()
+    assert page.locator("#with").count() == 1, "it is held against what is attributed now"
+    page = browse(known, "/labels?which=attribution+changed")
+    assert "None of them is such a one" in page.locator(".label-table").inner_text()
+
+
+def test_the_keys_of_labels_stand_among_the_keys(serve: Serve, browse: Browse) -> None:
+    site = serve()
+    for trial, there in ((_wrong(site), True), (_wrong(site, blamed=False), False)):
+        page = browse(site, f"/trial/{trial}")
+        page.keyboard.press("?")
+        keys = page.locator("dialog#keys dt").all_inner_texts()
+        assert ({"y", "c", "n"} <= set(keys)) == there
+        assert "/" not in keys, "there is nothing to search"
+    page = browse(site, "/questions")
+    page.keyboard.press("?")
+    assert "/" in page.locator("dialog#keys dt").all_inner_texts()
