@@ -67,7 +67,7 @@ class Card:
     """One event. `number` counts from 0 in the whole conversation, as `show` has it.
 
     kind      as the record calls it; `title` is what an outline says of it, `sign` what was odd about it
-    at, took  seconds since the trial began, and how long
+    at, took  seconds since the trial began, None where that is not known, and how long
     notes     tokens, cost, and how it ended where that is out of the ordinary
     panels    first what is new in a request, then the reply; or what a tool gave, then what interventions changed
     """
@@ -75,7 +75,7 @@ class Card:
     number: int
     kind: Literal["model_call", "tool_call", "failure", "answer", "rebuilt"]
     title: str
-    at: float
+    at: float | None
     took: float
     panels: tuple[Panel, ...]
     sign: Sign = ""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from toolablate.traces.html.cards import Attachment, Body, Card, Form, Panel, Remark, Sign, Text, cut
 from toolablate.traces.html.parts import offered_text
@@ -33,10 +33,12 @@ _ONE_LINE_CHARS = 90
 _USUAL_ENDS = ("stop", "tool_calls")
 
 
-def event_cards(events: Iterable[Event], *, start: int = 0) -> tuple[Card, ...]:
-    """In their order, numbered from `start`. Of a request only what no earlier event showed is in a card."""
-    seen = _Seen()
-    return tuple(seen.card(event, number) for number, event in enumerate(events, start=start))
+def event_cards(events: Iterable[Event], *, start: int = 0, imported: bool = False) -> tuple[Card, ...]:
+    """In their order, numbered from `start`. Of a request only what no earlier event showed is in a card. `imported`
+    are events of a log of others: times of 0 and the finish reason `other` stand for what that log does not tell."""
+    seen = _Seen(imported)
+    cards = (seen.card(event, number) for number, event in enumerate(events, start=start))
+    return tuple(replace(card, at=None) if imported and not (card.at or card.took) else card for card in cards)
 
 
 @dataclass(slots=True)
@@ -44,6 +46,7 @@ class _Seen:
     """Knows what was shown: `replies` are texts of the model's own, `calls` the ids of calls with their arguments,
     `offered` the tools of the last request."""
 
+    imported: bool
     repeats: Repeats = field(default_factory=Repeats)
     replies: set[str] = field(default_factory=set)
     calls: set[str] = field(default_factory=set)
@@ -68,7 +71,8 @@ class _Seen:
         self.repeats.replied(reply.message)
         self.replies.add(reply.message.content)
         self.calls.update(call.id for call in calls[:MOST_CALLS])
-        odd = reply.finish_reason if reply.finish_reason not in _USUAL_ENDS else ""
+        usual = (*_USUAL_ENDS, "other") if self.imported else _USUAL_ENDS
+        odd = reply.finish_reason if reply.finish_reason not in usual else ""
         final = "last request, without tools" if event.purpose == "final" else ""
         cost = "" if event.cost_usd is None else numbers.dollars(event.cost_usd)
         said = Panel("assistant", "assistant", tuple(_message(reply.message, "reply")))

@@ -7,10 +7,11 @@ from itertools import groupby
 from toolablate.traces.html.addresses import diff_address, trial_address
 from toolablate.traces.html.cards import Text, cut
 from toolablate.traces.html.durations import duration
-from toolablate.traces.records import Budget, Environment, ReplayChange
+from toolablate.traces.records import Budget, Environment, ReplayChange, StandInName, SwapContent
 from toolablate.traces.store import Counterfactual
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.answer_key import answer_key_parts
+from toolablate.traces.terminal.attribution.otherwise import AS_IT_WAS, NO_RESULT, REASONED_AGAIN, SWAPPED
 from toolablate.traces.terminal.attribution.sentences import right_answer
 from toolablate.traces.terminal.attribution.wording import right_of
 from toolablate.traces.terminal.plain import one_line
@@ -48,7 +49,8 @@ def facts(reading: Reading) -> Iterator[Fact]:
     limit = next((event.limit for event in reversed(trace.events) if event.kind == "answer"), None)
     if limit:
         yield "Limit", limit.replace("_", " ")
-    yield "Took", duration(trace.seconds)
+    if trace.seconds or not reading.imported:
+        yield "Took", duration(trace.seconds)
     usage = trace.usage
     if usage.input_tokens is not None:
         yield (
@@ -146,13 +148,15 @@ def _telling(trials: Sequence[TrialRow], row: TrialRow) -> TrialRow:
     return ordered[0]
 
 
-def replayed(replays: Sequence[Counterfactual]) -> Iterator[Replayed]:
+def replayed(reading: Reading) -> Iterator[Replayed]:
     """By event and change, in the order of events."""
+    calls = {number for number, event in enumerate(reading.conversation) if event.kind == "tool_call"}
 
     def key(each: Counterfactual) -> tuple[int, str]:
-        return each.resumption.event, change_name(each.resumption.change)
+        event, change = each.resumption.event, each.resumption.change
+        return event, f"again, {AS_IT_WAS}" if change.kind == "again" and event in calls else change_name(change)
 
-    for (event, change), group in groupby(sorted(replays, key=key), key):
+    for (event, change), group in groupby(sorted(reading.replays, key=key), key):
         several = list(group)
         marks = tuple(_mark(each) for each in several)
         scores = tuple(each.value for each in several if each.value is not None)
@@ -170,21 +174,36 @@ _CHANGES: Mapping[str, str] = {
 }
 
 
+_SWAPS: Mapping[SwapContent, str] = {
+    "null": NO_RESULT,
+    "placebo": f"the result {SWAPPED}",
+    "gold": "with the right answer as the result there",
+    "adversarial": "with a wrong answer as the result there",
+    "text": "with a given text as the result there",
+}
+_STAND_INS: Mapping[StandInName, str] = {
+    "sham": "emptied",
+    "placebo": SWAPPED,
+    "oracle": "swapped for the right answer",
+    "adversarial": "swapped for a wrong answer",
+}
+
+
 def change_name(change: ReplayChange) -> str:
-    """What is changed, in a few words."""
+    """What is changed, in a few words: those of what happens otherwise, where that tells of it."""
     match change.kind:
         case "swap":
-            return f"the result swapped ({change.content})"
+            return _SWAPS[change.content]
         case "rerun":
+            tools = ", ".join(map(one_line, change.tools)) or "its tools"
             parts = [
-                f"{change.stand_in} results of {', '.join(map(one_line, change.tools)) or 'its tools'}"
-                if change.stand_in
-                else "",
-                f"{len(change.shown)} results shown otherwise" if change.shown else "",
-                "another budget" if change.budget else "",
-                "tools that work" if change.sound else "",
+                f"results of {tools} {_STAND_INS[change.stand_in]}" if change.stand_in else "",
+                f"{numbers.counted(len(change.shown), 'result')} shown otherwise" if change.shown else "",
+                "with another budget" if change.budget else "",
+                "with tools that work" if change.sound else "",
             ]
-            return "drawn anew" + "".join(f", {part}" for part in parts if part)
+            first = () if change.stand_in or change.shown else (REASONED_AGAIN,)
+            return ", ".join((*first, *filter(None, parts)))
         case other:
             return _CHANGES[other]
 

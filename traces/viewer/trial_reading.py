@@ -15,6 +15,8 @@ from toolablate.traces.viewer.index import TrialRow
 from toolablate.traces.viewer.view import View
 
 REMEMBERED = 8
+IMPORTED = "imported"
+"""The provider of models of which only others' logs tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,10 @@ class Reading:
         return self.condition.resumed
 
     @property
+    def imported(self) -> bool:
+        return self.model.provider == IMPORTED
+
+    @property
     def seconds(self) -> float:
         return max((event.at + event.seconds for event in self.conversation), default=0.0)
 
@@ -59,14 +65,15 @@ def _read(path: Path, trial: str, attempt: int | None, _version: int) -> Reading
         trace = store.trace(trial, attempt=attempt)
         condition = store.condition(trace.trial.condition)
         conversation = trace.events if condition.resumed is None else store.conversation(trial, attempt=attempt)
+        model = store.model(trace.trial.model)
         current = trace if attempt is None else store.trace(trial)
         return Reading(
             trace=trace,
             conversation=conversation,
             own=len(conversation) - len(trace.events),
-            cards=event_cards(conversation),
+            cards=event_cards(conversation, imported=model.provider == IMPORTED),
             question=store.question(trace.trial.question),
-            model=store.model(trace.trial.model),
+            model=model,
             condition=condition,
             scores=store.scores(trial) if current.attempt == trace.attempt else (),
             attempts=max(current.attempt, trace.attempt),

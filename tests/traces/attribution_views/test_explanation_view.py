@@ -25,6 +25,7 @@ from toolablate.traces.analysis.attribution.ledger import Replay
 from toolablate.traces.analysis.attribution.shapley import Worth
 from toolablate.traces.records import Diagnosis, Event
 from toolablate.traces.terminal.attribution import explanation_view
+from toolablate.traces.terminal.attribution.sentences import why
 from toolablate.traces.terminal.attribution.turning import telling_lines
 
 HOSTILE = "\x1b]0;owned\x07[red]Plants\u202e take\x9b31m nitrogen"
@@ -123,6 +124,15 @@ def test_the_mechanism_comes_with_method_confidence_and_what_others_say() -> Non
     assert "Without the result it is right in 3 of 4." in text
     assert "Evidence: event 1." in text
     assert "Or else computational lock-in, by trace, with a confidence of .40: code decides." in text
+
+
+def test_a_hypothesis_that_says_the_same_is_no_other() -> None:
+    told = explanation()
+    assert told.explained.attribution is not None
+    same = told.explained.attribution.model_copy(update={"method": "trace", "confidence": 0.8, "note": ""})
+    lines = list(why(replace(told, explained=replace(told.explained, hypotheses=(same,)))))
+    assert "The trace says the same (.80)." in lines
+    assert not any(line.startswith("Or else") for line in lines)
 
 
 def test_what_judges_read_is_told_as_a_hypothesis() -> None:

@@ -146,3 +146,18 @@ def test_changes_show_what_the_tool_itself_gave() -> None:
 def _asking(*calls: ToolRequest) -> ModelCall:
     message = Message(role="assistant", tool_calls=calls)
     return ModelCall(at=0, request=ModelRequest(messages=()), reply=ModelReply(message=message, finish_reason="stop"))
+
+
+def test_nothing_is_claimed_of_what_a_log_of_others_leaves_out() -> None:
+    call = _replies((_says("user", "?"),), _says("assistant", "!"))
+    call = call.model_copy(update={"reply": call.reply.model_copy(update={"finish_reason": "other"})})
+    timed = Answer(at=2.5, text="!")
+    (ours, _), (theirs, answer) = (event_cards([call, timed], imported=imported) for imported in (False, True))
+    assert (ours.at, ours.sign, ours.notes) == (0.0, "failed", ("ended by other",))
+    assert (theirs.at, theirs.sign, theirs.notes) == (None, "", ())
+    assert answer.at == 2.5
+    macros = environment().get_template("events.html").module
+    assert "at 0 s" in macros.event_card(ours, LINKS, None, 2.5)  # type: ignore[attr-defined]
+    shown = macros.event_card(theirs, LINKS, None, 2.5)  # type: ignore[attr-defined]
+    assert "at 0 s" not in shown
+    assert "event-line" not in shown

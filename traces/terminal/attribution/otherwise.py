@@ -13,6 +13,8 @@ _RESULTS: dict[ToolKind, str] = {
     "code": "what its code gave",
     "other": "what its other tools gave",
 }
+AS_IT_WAS, NO_RESULT = "the result as it was", "with no result there"
+REASONED_AGAIN, SWAPPED = "reasoned again after the same results", "swapped for another question's"
 SHOWN_RESULTS = 3
 LEAST_SHOWN = 0.005
 
@@ -57,8 +59,8 @@ def _spread(standard_error: float) -> str:
 def _at_the_turn(evidence: Evidence) -> Iterator[Without]:
     turning = evidence.turning
     if turning is not None:
-        yield Without(f"from event {turning.event} on again, the result as it was", turning.kept)
-        yield Without(f"from event {turning.event} on, with no result there", turning.without)
+        yield Without(f"from event {turning.event} on again, {AS_IT_WAS}", turning.kept)
+        yield Without(f"from event {turning.event} on, {NO_RESULT}", turning.without)
 
 
 def _rollouts(evidence: Evidence) -> Iterator[Without]:
@@ -71,12 +73,12 @@ def _rollouts(evidence: Evidence) -> Iterator[Without]:
     mended = f", with {' and '.join((*budget, *tools))}" if budget or tools else ""
     for swapped, scores in sorted(replay.rollouts.items(), key=lambda item: (len(item[0]), sorted(item[0]))):
         if not swapped:
-            again = "reasoned again after the same results" if chain.tools else "asked at once for its answer"
+            again = REASONED_AGAIN if chain.tools else "asked at once for its answer"
             yield Without(f"{again}{mended}", scores)
             continue
         named = " and ".join(_RESULTS[kind] for kind in sorted(swapped))
         only = "" if swapped == chain.tools else "only "
-        yield Without(f"{only}{named} swapped for another question's{mended}", scores)
+        yield Without(f"{only}{named} {SWAPPED}{mended}", scores)
 
 
 def _repaired(evidence: Evidence) -> Iterator[Without]:

@@ -70,7 +70,7 @@ def why(told: Explanation) -> Iterator[str]:
         yield f"It is put down to {_sentence(explained.attribution)}."
         yield from _grounds(explained.attribution, tried=explained.evidence.trajectory is not None)
     for other in (each for each in explained.hypotheses if each.mechanism != "unknown"):
-        yield f"Or else {_sentence(other)}: {one_line(other.note) or 'a hypothesis'}."
+        yield _besides(other, explained.attribution)
     for diagnosis in explained.evidence.diagnoses:
         yield from _read_by(diagnosis)
 
@@ -101,6 +101,13 @@ def _sentence(attribution: Attribution) -> str:
     return (
         f"{attributed(attribution)}, {method_name(attribution)}, with a confidence of {chance(attribution.confidence)}"
     )
+
+
+def _besides(other: Attribution, first: Attribution | None) -> str:
+    if first is not None and attributed(other) == attributed(first):
+        note = one_line(other.note)
+        return f"The {other.method} says the same ({chance(other.confidence)}){f': {note}' if note else ''}."
+    return f"Or else {_sentence(other)}: {one_line(other.note) or 'a hypothesis'}."
 
 
 def _grounds(attribution: Attribution, *, tried: bool) -> Iterator[str]:

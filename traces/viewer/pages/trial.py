@@ -83,7 +83,7 @@ def trial(request: Request) -> Response:
         question_at=question_address(reading.trace.trial.question),
         others=tuple(trial_head.others(row, question, query, blind=view.blind)) if row and question else (),
         diff=trial_head.diff_of(row, question, facets.baseline) if row and question else "",
-        replays=() if hidden else tuple(trial_head.replayed(reading.replays)),
+        replays=() if hidden else tuple(trial_head.replayed(reading)),
         resumed=tuple(resumption_facts(reading.resumed)) if reading.resumed else (),
         before=trial_address(before) + query if before else "",
         after=following,
