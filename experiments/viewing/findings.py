@@ -10,7 +10,7 @@ from toolablate.experiments.viewing.trials import Trials, read_trials
 from toolablate.traces.analysis import RIGHT, Comparison, compare, floors
 from toolablate.traces.analysis.accuracy import accuracy
 from toolablate.traces.analysis.attribution.report import AttributionReport
-from toolablate.traces.analysis.findings import ArmScore, Findings, FlipMatrix, Why
+from toolablate.traces.analysis.findings import ArmScore, Findings, FlipMatrix, PutDown, Why
 from toolablate.traces.analysis.ladder import ladders, waterfalls
 from toolablate.traces.analysis.pairing import Arm, Pair, mean, mean_scores, pairs, scored_in_both, unit
 from toolablate.traces.records import Attribution, Condition
@@ -55,6 +55,7 @@ def findings_of(trials: Trials, conditions: dict[str, Condition], *, seed: int =
         flips=tuple(map(_matrix, pairs(*of, order))) if trials.comparable else (),
         by_domain=within,
         waterfalls=tuple(waterfalls(trials.observations, ladders(conditions), seed=seed)),
+        imported=any(each.imported for each in conditions.values()),
         notes=trials.notes,
     )
 
@@ -62,6 +63,7 @@ def findings_of(trials: Trials, conditions: dict[str, Condition], *, seed: int =
 def with_why(found: Findings, report: AttributionReport) -> Findings:
     why = Why(
         ledgers=report.ledgers,
+        put_down=tuple(_put_down(report)),
         floors=report.floors,
         judged=report.judged,
         errors=report.errors,
@@ -74,6 +76,18 @@ def with_why(found: Findings, report: AttributionReport) -> Findings:
 def attributions_of(report: AttributionReport) -> Iterator[Attribution]:
     """Of the trials that are not right, each by the method to go by."""
     return (each.attribution for each in report.explained if each.attribution is not None)
+
+
+def _put_down(report: AttributionReport) -> Iterator[PutDown]:
+    """Of each model and condition, in their order, the mechanism of most trials first."""
+    counts = Counter(
+        (each.evidence.model, each.evidence.condition, each.attribution.mechanism, each.attribution.method)
+        for each in report.explained
+        if each.attribution is not None
+    )
+    arms = list(dict.fromkeys(key[:2] for key in counts))
+    for key, trials in sorted(counts.items(), key=lambda each: (arms.index(each[0][:2]), -each[1], each[0][2:])):
+        yield PutDown(*key, trials)
 
 
 def _arm_scores(trials: Trials, seed: int) -> Iterator[ArmScore]:

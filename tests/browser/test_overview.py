@@ -1,6 +1,7 @@
 """The first page in a real browser: its numbers are those of `compare`, and each leads to what it counts."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -140,13 +141,32 @@ def test_it_says_that_models_are_simulated(site: Site, browse: Browse) -> None:
     assert "simulated-credulous, simulated-steady imitate a model" in banner
 
 
+def test_without_replays_it_counts_what_traces_tell_and_says_what_measures_it(site: Site, browse: Browse) -> None:
+    page = browse(site)
+    why = page.locator("section[aria-labelledby=why]")
+    expect(why.locator("code", has_text="toolablate attribute STORE --replay")).to_be_visible()
+    expect(why.locator("svg, table.ledger")).to_have_count(0)
+    expect(why.locator("th", has_text="Wrong trials, by trace")).to_be_visible()
+    expect(why.locator("td", has_text="luck, or no sign in the trace").first).to_be_visible()
+    links = why.locator("td a")
+    shown = {address: int(link.inner_text()) for link in links.all() if (address := link.get_attribute("href"))}
+    found = read_findings(site.view.store).why
+    assert found is not None
+    assert sum(shown.values()) == sum(each.trials for each in found.put_down) > len(shown) > 3
+    for address, trials in shown.items():
+        listed = page.request.get(f"{site.base}{address}").text()
+        heading = re.search(r"<h1>.*?</h1>", listed, re.DOTALL)
+        assert heading is not None
+        assert re.search(rf"\b{trials} trials? that fits?\b", heading[0]), (address, heading[0])
+
+
 def test_what_is_not_known_yet_comes_by_itself(serve: Callable[..., Site], browse: Browse) -> None:
     served = serve(why=False)
     page = browse(served)
     expect(page.get_by_text("The mechanisms behind the effects are being computed")).to_be_visible()
     page.locator("summary", has_text="How to read these figures").click()
     served.view.index.put_findings(read_findings(served.view.store))
-    expect(page.get_by_role("heading", name="What tools did to scores")).to_have_count(2)
+    expect(page.get_by_role("heading", name="What wrong trials are put down to")).to_be_visible()
     expect(page.get_by_text("being computed")).to_have_count(0)
     assert page.locator("details.reading").first.get_attribute("open") is not None
     expect(page.locator("#said")).to_have_text("The figures are up to date.")

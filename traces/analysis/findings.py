@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from toolablate.traces.analysis.accuracy import Accuracy
 from toolablate.traces.analysis.attribution.error_types import ErrorTypes
 from toolablate.traces.analysis.attribution.judged import JudgedDistraction
-from toolablate.traces.analysis.attribution.ledger import Ledger
+from toolablate.traces.analysis.attribution.ledger import Account, Ledger
 from toolablate.traces.analysis.comparison import Comparison
 from toolablate.traces.analysis.ladder import Waterfall
 from toolablate.traces.analysis.noise import Floor
+from toolablate.traces.records import Mechanism, Method
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +36,37 @@ class FlipMatrix:
 
 
 @dataclass(frozen=True, slots=True)
+class PutDown:
+    """How many wrong trials of one model under one condition are put down to one mechanism by one method."""
+
+    model: str
+    condition: str
+    mechanism: Mechanism
+    method: Method
+    trials: int
+
+
+@dataclass(frozen=True, slots=True)
 class Why:
-    """What tools did to scores, by mechanism; `unreplayed` chosen trials still lack replays."""
+    """What tools did to scores, by mechanism; `unreplayed` chosen trials still lack replays. Of `put_down`, what is so
+    by trace is a first guess."""
 
     ledgers: tuple[Ledger, ...]
+    put_down: tuple[PutDown, ...] = ()
     floors: tuple[Floor, ...] = ()
     judged: tuple[JudgedDistraction, ...] = ()
     errors: tuple[ErrorTypes, ...] = ()
     unreplayed: int = 0
     notes: tuple[str, ...] = ()
+
+    @property
+    def resolved(self) -> tuple[Ledger, ...]:
+        """Ledgers of which anything is known but the effect."""
+        return tuple(each for each in self.ledgers if any(map(_is_resolved, each.mechanisms)))
+
+
+def _is_resolved(account: Account) -> bool:
+    return account.name != "unresolved" and bool(account.points or account.ci95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +76,7 @@ class Findings:
     models, conditions  labels in the order of the store; `simulated` models are stand-ins and no measurement
     by_domain           the comparisons within each domain, as `compare --by domain` makes them
     why                 None while it is not known yet, or where nobody asked
+    imported            trials are of others' logs, whose models cannot be asked again
     notes               what to know before reading the figures
     """
 
@@ -67,4 +91,5 @@ class Findings:
     by_domain: tuple[Comparison, ...]
     waterfalls: tuple[Waterfall, ...]
     why: Why | None = None
+    imported: bool = False
     notes: tuple[str, ...] = ()

@@ -91,9 +91,9 @@ def in_order(findings: Findings, rows: Iterable[Row]) -> list[Row]:
 
 
 def ledgers_of(findings: Findings) -> list[Ledger]:
-    """By model and condition, as the store has them."""
+    """Those of which anything is known but the effect, by model and condition, as the store has them."""
     places = {condition: place for place, condition in enumerate(findings.conditions)}
-    ledgers = () if findings.why is None else findings.why.ledgers
+    ledgers = () if findings.why is None else findings.why.resolved
     return in_order(findings, sorted(ledgers, key=lambda each: places.get(each.condition, len(places))))
 
 

@@ -22,7 +22,7 @@ def how_to_read(findings: Findings) -> Iterator[str]:
             " test, and p Holm corrected for all comparisons of its table."
         )
         yield "Some questions flip between any two runs: flips tell of tools where they are more than chance gives."
-    if findings.why is not None and findings.why.ledgers:
+    if findings.why is not None and findings.why.resolved:
         yield (
             "Mechanisms are shares of an effect that sum to it. What rests on arms or replays was measured; what rests"
             " on traces alone is a hypothesis; what was not replayed is unresolved, and hidden nowhere."

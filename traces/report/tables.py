@@ -13,6 +13,14 @@ from toolablate.traces.plots.palette import ENDINGS
 from toolablate.traces.plots.plates import in_order, ledgers_of
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.ledgers import accounts_of, rests_on
+from toolablate.traces.terminal.attribution.put_down import (
+    METHODS,
+    counted,
+    how_alone,
+    how_known,
+    measured_by,
+    methods_of,
+)
 
 SMALL = "*"
 MODEL = "Model"
@@ -50,6 +58,7 @@ def tables(findings: Findings, endings: Sequence[Ended] = ()) -> Iterator[Table]
         _flips(findings),
         _outcomes(findings, endings),
         *_mechanisms(findings),
+        _put_down(findings),
         *_ladders(findings),
         _domains(findings),
     )
@@ -241,6 +250,29 @@ def _mechanisms(findings: Findings) -> Iterator[Table]:
             ),
             figures=(_of_model("mechanisms", ledger.model, findings),),
         )
+
+
+def _put_down(findings: Findings) -> Table:
+    rows = counted(findings)
+    methods = methods_of(rows)
+    several = methods if len(methods) > 1 else []
+    notes = list(how_known(findings, rows))
+    if command := measured_by(findings, rows):
+        notes.append(f"What measures them: {command}")
+    return Table(
+        "put-down",
+        "Why",
+        f"what wrong trials are put down to{how_alone(methods)}",
+        _columns(MODEL, "Condition", "Mechanism", figures=("Wrong trials", *(METHODS[each] for each in several))),
+        tuple(
+            (
+                *(_model(row.model, findings), row.condition, row.name, f"{row.trials:,}"),
+                *(f"{row.by.get(method, 0):,}" for method in several),
+            )
+            for row in rows
+        ),
+        tuple(notes),
+    )
 
 
 def _ladders(findings: Findings) -> Iterator[Table]:

@@ -1,6 +1,7 @@
 """What an overview and a report are made of, held against the functions of the commands that show the same."""
 
 import asyncio
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,10 @@ def test_findings_are_those_of_the_commands(ran: Path) -> None:
     report = read_report(ran)
     assert found.why is not None
     assert (found.why.ledgers, found.why.floors, found.why.unreplayed) == (report.ledgers, report.floors, 0)
+    counts = Counter((each.mechanism, each.method) for each in attributions_of(report))
+    assert {(each.mechanism, each.method) for each in found.why.put_down} == set(counts)
+    assert sum(each.trials for each in found.why.put_down) == counts.total() > 0
+    assert not found.imported
     assert {each.trial for each in attributions_of(report)} == {
         each.chain.trial
         for each in (explained.evidence for explained in report.explained)

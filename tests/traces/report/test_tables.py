@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.traces.attribution_views.samples import ledger
 from tests.traces.plots.samples import HOSTILE, endings, findings
 from tests.traces.report.samples import LATEX, report
 
-from toolablate.traces.analysis.findings import Why
+from toolablate.traces.analysis.findings import PutDown, Why
+from toolablate.traces.plots import plates
+from toolablate.traces.report.html import as_html
 from toolablate.traces.report.latex import as_latex
 from toolablate.traces.report.latex import escaped as in_latex
 from toolablate.traces.report.markdown import as_markdown
@@ -44,6 +47,47 @@ def test_tables_say_what_findings_say() -> None:
 def test_nothing_known_is_no_table() -> None:
     nothing = replace(FOUND, arms=(), comparisons=(), floors=(), flips=(), by_domain=(), waterfalls=(), why=None)
     assert list(tables(nothing)) == []
+
+
+def test_without_replays_it_is_counted_what_traces_tell() -> None:
+    guessed = (
+        PutDown("m", "search", "lock_in", "trace", 2),
+        PutDown("m", "search", "luck", "trace", 7),
+        PutDown("n", "python", "luck", "trace", 1),
+    )
+    unreplayed = ledger(replayed=False, model="m", condition="search")
+    unknown = tuple(each for each in unreplayed.mechanisms if each.name == "unresolved")
+    unreplayed = replace(unreplayed, mechanisms=unknown)
+    found = replace(FOUND, why=Why(ledgers=(unreplayed,), put_down=guessed))
+    assert [plate.name for plate in plates(found) if plate.name.startswith("mechanisms")] == []
+    (table,) = [each for each in tables(found) if each.section == "Why"]
+    assert (table.title, table.columns[-1].title) == (
+        "what wrong trials are put down to, by trace (first guesses)",
+        "Wrong trials",
+    )
+    assert table.rows == (
+        ("m", "search", "luck, or no sign in the trace", "7"),
+        ("m", "search", "computational lock-in", "2"),
+        ("n (simulated)", "python", "luck, or no sign in the trace", "1"),
+    )
+    assert "toolablate attribute STORE --replay" in table.notes[-1]
+    mine = replace(report(), findings=found)
+    for text in (as_markdown(mine), as_latex(mine), as_html(mine)):
+        assert "no sign in the trace" in text
+        assert "by trace (first guesses)" in text
+        assert "unresolved</bdi>" not in text
+
+    measured = (PutDown("m", "search", "luck", "replay", 4), PutDown("m", "search", "tool_fault", "replay", 1))
+    both = replace(FOUND, why=replace(FOUND.why, put_down=(*guessed, *measured)))
+    assert [each.title for each in tables(both) if each.section == "Why"][-1] == "what wrong trials are put down to"
+    table = [each for each in tables(both) if each.section == "Why"][-1]
+    assert [each.title for each in table.columns[3:]] == ["Wrong trials", "By replay", "By trace"]
+    assert table.rows[0] == ("m", "search", "luck, or no sign in the trace", "11", "4", "7")
+    assert table.rows[2] == ("m", "search", "tool fault", "1", "1", "0")
+
+    table = [each for each in tables(replace(found, imported=True)) if each.section == "Why"][-1]
+    assert "--replay" not in " ".join(table.notes)
+    assert "cannot be asked again" in table.notes[-1]
 
 
 def test_markdown_has_every_table_and_its_figures() -> None:

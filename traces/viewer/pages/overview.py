@@ -15,6 +15,14 @@ from toolablate.traces.html.addresses import questions_address
 from toolablate.traces.plots.mechanisms import BLAMED
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.ledgers import accounts_of, rests_on
+from toolablate.traces.terminal.attribution.put_down import (
+    METHODS,
+    counted,
+    how_alone,
+    how_known,
+    measured_by,
+    methods_of,
+)
 from toolablate.traces.terminal.comparison.footnotes import footnotes_of
 from toolablate.traces.viewer.drawing import Drawn
 from toolablate.traces.viewer.rendering import figures_of, page, view_of
@@ -60,6 +68,12 @@ def overview(request: Request) -> Response:
         account_name=account_name,
         accounts_of=accounts_of,
         rests_on=rests_on,
+        put_down=[] if found is None else counted(found),
+        how_alone=how_alone,
+        how_known=how_known,
+        measured_by=measured_by,
+        methods_of=methods_of,
+        METHODS=METHODS,
         blamed={part: blame for part, blame in BLAMED.items() if blame in facets.mechanisms},
         notes=list(_notes(found)),
         footnotes=[] if found is None else list(footnotes_of(found.comparisons)) if found.comparisons else [],
