@@ -198,6 +198,60 @@ def test_by_keyboard_one_comes_to_the_trials_that_were_chosen(site: Site, browse
     assert page.url.endswith("?ending=wrong")
 
 
+def test_the_trials_that_were_chosen_are_told_from_others(site: Site, browse: Browse, look_at: LookAt) -> None:
+    chosen = "?model=simulated-credulous&condition=python&ending=wrong"
+    page = browse(site, f"/questions{chosen}")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/question/*{chosen}")
+    expect(page.locator(".chosen .chip")).to_have_count(3)
+    steps = page.locator("tr[data-step]")
+    expect(page.locator(".chosen")).to_contain_text(f"{steps.count()} of 12 trials fit")
+    for each in steps.locator("[data-open]").all():
+        trial = site.view.index.trial(str(each.get_attribute("href")).removeprefix("/trial/").partition("?")[0])
+        assert (trial.model, trial.condition, trial.ending) == ("simulated-credulous", "python", "wrong")
+    look_at(page, "question-chosen")
+    page.get_by_role("link", name="leaf through all").click()
+    page.wait_for_url(lambda address: "?" not in address)
+    expect(page.locator("tr[data-step]")).to_have_count(12)
+
+
+def test_the_menu_leads_back_to_what_was_chosen(site: Site, browse: Browse) -> None:
+    chosen = "?condition=python&ending=wrong&text=%26&sort=-delta"
+    page = browse(site, "/questions?condition=python&ending=wrong&sort=-delta")
+    links = {"**/question/*": "tbody th a", "**/trial/*": "tr[data-step] [data-open]"}
+    for where, link in links.items():
+        page.locator(link).first.click()
+        page.wait_for_url(where)
+        expect(page.locator("[data-go=q]")).to_have_attribute(
+            "href", "/questions?condition=python&ending=wrong&sort=-delta"
+        )
+    page.keyboard.press("g")
+    page.keyboard.press("q")
+    page.wait_for_url("**/questions?condition=python&ending=wrong&sort=-delta")
+    expect(page.locator("[data-go=q]")).to_have_attribute("href", "/questions")
+    turn = browse(site, "/questions?flip=right_to_wrong").locator("a.turn").first.get_attribute("href") or ""
+    assert turn.endswith("?flip=right_to_wrong")
+    for link in (turn, turn.replace("?", f"{chosen}&")):
+        assert get(site, link).status == 200
+    assert (
+        'href="/questions?condition=python&amp;ending=wrong&amp;text=%26&amp;sort=-delta"'
+        in get(site, turn.partition("?")[0] + chosen + "&from=1&nonsense=%22").text
+    )
+
+
+def test_a_filter_says_how_many_questions_each_value_shows(site: Site, browse: Browse) -> None:
+    page = browse(site, "/questions?model=simulated-credulous&condition=python")
+    page.locator("summary", has_text="Outcome").click()
+    expect(page.locator("details.facet[open] .counted")).to_have_text("questions")
+    choice = page.locator("details.facet[open] label", has_text="wrong")
+    number = choice.locator(".number").inner_text()
+    choice.locator("input").check()
+    page.locator("details.facet[open] button").click()
+    page.wait_for_url("**ending=wrong**")
+    expect(page.locator("h1")).to_contain_text(f"{number} selected")
+
+
 def test_who_is_blind_is_not_told_what_trials_are_put_down_to(serve: Callable[..., Site]) -> None:
     open_eyed, blind = serve(), serve(blind=True)
     row = open_eyed.view.index.questions(Selection(mechanisms=("luck",))).rows[0]
@@ -213,8 +267,8 @@ def test_who_is_blind_is_not_told_what_trials_are_put_down_to(serve: Callable[..
 
 def test_who_is_blind_sees_no_mechanisms_on_the_first_page(serve: Callable[..., Site]) -> None:
     open_eyed, blind = get(serve(), "/").text, get(serve(blind=True), "/").text
-    assert 'class="ledger"' in open_eyed
-    assert 'class="ledger"' not in blind
+    assert 'class="put-down"' in open_eyed
+    assert 'class="put-down"' not in blind
     assert "is hidden from who labels" in blind
 
 

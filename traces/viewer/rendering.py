@@ -1,5 +1,6 @@
 """Pages from templates."""
 
+from http import HTTPStatus
 from typing import Any
 
 from starlette.requests import Request
@@ -7,9 +8,11 @@ from starlette.responses import HTMLResponse
 
 from toolablate.traces.html.environment import environment
 from toolablate.traces.viewer.drawing import Figures
+from toolablate.traces.viewer.selecting import carried
 from toolablate.traces.viewer.view import View
 
 PACKAGE = "toolablate.traces.viewer"
+OF_A_QUESTION = ("/question/", "/trial/", "/diff/")
 
 
 def view_of(request: Request) -> View:
@@ -23,9 +26,12 @@ def figures_of(request: Request) -> Figures:
 
 
 def page(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """The template sees `values`, and `view` and `path` of the request."""
+    """The template sees `values`, `view` and `path` of the request, and as `chosen` the query that leads back to the
+    trials that were chosen, "" where the page is of more than one question or shows none."""
     found = environment(PACKAGE).get_template(template)
-    text = found.render(view=view_of(request), path=request.scope["path"], **values)
+    path = request.scope["path"]
+    chosen = carried(request.query_params) if status == HTTPStatus.OK and path.startswith(OF_A_QUESTION) else ""
+    text = found.render(view=view_of(request), path=path, chosen=chosen, **values)
     # What no encoding can write is nothing that a browser could show: `|inert` names it before it comes here.
     return HTMLResponse(text.encode(errors="replace"), status_code=status)
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_args
+from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
@@ -63,6 +64,14 @@ def values_of(facets: Facets, known: str) -> Collection[str]:
         return tuple(get_args(Turn))
     found: Collection[str] = getattr(facets, known)
     return found
+
+
+def carried(query: QueryParams) -> str:
+    """What of a page's query asks for trials and their order, as a query: pages of one trial hand it on, so that the
+    table and the next trial are those that were chosen."""
+    names = {*PARAMETERS.values(), "text", "sort"}
+    kept = urlencode([pair for pair in query.multi_items() if pair[0] in names])
+    return f"?{kept}" if kept else ""
 
 
 def narrowed(selection: Selection) -> Sequence[tuple[str, str, Selection]]:

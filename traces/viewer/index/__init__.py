@@ -3,6 +3,7 @@
 from toolablate.traces.viewer.index.index import Index
 from toolablate.traces.viewer.index.records import (
     ArmCounts,
+    Counts,
     Facets,
     Glance,
     QuestionPage,
@@ -11,4 +12,4 @@ from toolablate.traces.viewer.index.records import (
     TrialRow,
 )
 
-__all__ = ["ArmCounts", "Facets", "Glance", "Index", "QuestionPage", "QuestionRow", "Sort", "TrialRow"]
+__all__ = ["ArmCounts", "Counts", "Facets", "Glance", "Index", "QuestionPage", "QuestionRow", "Sort", "TrialRow"]

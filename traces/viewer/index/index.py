@@ -14,7 +14,7 @@ from toolablate.traces.viewer.index import reading, telling
 from toolablate.traces.viewer.index.file import ensure, fact, reader, state, unusable, writer
 from toolablate.traces.viewer.index.filling import fill, put_tools, unread
 from toolablate.traces.viewer.index.gathering import gather
-from toolablate.traces.viewer.index.records import ArmCounts, Facets, QuestionPage, QuestionRow, Sort, TrialRow
+from toolablate.traces.viewer.index.records import ArmCounts, Counts, Facets, QuestionPage, QuestionRow, Sort, TrialRow
 from toolablate.traces.viewer.index.remembering import Remembered
 
 READ_AT_ONCE = 2000
@@ -51,6 +51,9 @@ class Index:
 
     def facets(self) -> Facets:
         return self._read(self._remembered.facets)
+
+    def counts(self, selection: Selection) -> Counts:
+        return self._read(lambda connection: self._remembered.counts(connection, selection))
 
     def findings(self) -> Findings | None:
         """None while nothing is computed yet."""
@@ -105,6 +108,10 @@ class Index:
             return reading.neighbours(connection, trial, selected.questions, selection)
 
         return self._read(read)
+
+    def fitting(self, question: str, selection: Selection) -> frozenset[str]:
+        """The ids of those trials of a question, by its id, that are selected."""
+        return self._read(lambda connection: reading.fitting(connection, question, selection))
 
     def progress(self) -> str:
         """What is being computed just now that takes long, "" for nothing."""

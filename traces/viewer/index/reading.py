@@ -85,6 +85,12 @@ def neighbours(
     return (before[-1] if before else None), (after[0] if after else None)
 
 
+def fitting(connection: sqlite3.Connection, question: str, selection: Selection) -> frozenset[str]:
+    """The ids of a question's selected trials."""
+    found = connection.execute("SELECT key FROM questions WHERE id = ?", (question,)).fetchone()
+    return frozenset(row[0] for row in _selected(connection, found[0], selection)) if found else frozenset()
+
+
 def _selected(connection: sqlite3.Connection, question: int, selection: Selection) -> list[tuple[Any, ...]]:
     where, values = trials_where(selection)
     rows = connection.execute(f"{_PLACES} WHERE question = ? AND {where}", (question, *values))

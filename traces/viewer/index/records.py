@@ -106,6 +106,11 @@ class Facets:
     simulated: frozenset[str] = frozenset()
 
 
+Counts = Mapping[str, Mapping[str, int]]
+"""By a field of a Selection and a value of it: how many questions are selected with that value alone in that field, and
+all other fields as they are. Values that none has are left out."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArmCounts:
     """The trials of one model under one condition. `score` is the mean over questions of each one's mean over its

@@ -8,10 +8,10 @@ from typing import NamedTuple, TypeVar, cast
 
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.analysis.selection import Selection
-from toolablate.traces.viewer.index import reading, telling
+from toolablate.traces.viewer.index import counting, reading, telling
 from toolablate.traces.viewer.index.file import fact
 from toolablate.traces.viewer.index.ordering import ordered
-from toolablate.traces.viewer.index.records import Facets, Sort
+from toolablate.traces.viewer.index.records import Counts, Facets, Sort
 from toolablate.traces.viewer.index.selecting import shown, trials_where
 
 MOST = 64
@@ -37,6 +37,9 @@ class Remembered:
 
     def facets(self, connection: sqlite3.Connection) -> Facets:
         return self._of(connection, "facets", lambda: reading.facets(connection))
+
+    def counts(self, connection: sqlite3.Connection, selection: Selection) -> Counts:
+        return self._of(connection, ("counts", selection), lambda: counting.counts(connection, selection))
 
     def findings(self, connection: sqlite3.Connection) -> Findings | None:
         return self._of(connection, "findings", lambda: telling.findings(connection))

@@ -10,13 +10,13 @@ from starlette.routing import Route
 
 from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.analysis.selection import Selection
-from toolablate.traces.html.addresses import PARAMETERS
+from toolablate.traces.html.addresses import PARAMETERS, question_address
 from toolablate.traces.store import Store
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.sentences import right_answer
 from toolablate.traces.terminal.plain import plain_text
 from toolablate.traces.viewer.glances import ENDINGS, TURNS, beside, columns, sequel, table_row
-from toolablate.traces.viewer.index import Facets, Index, Sort
+from toolablate.traces.viewer.index import Counts, Facets, Index, Sort
 from toolablate.traces.viewer.rendering import page, view_of
 from toolablate.traces.viewer.selecting import Asked, asked, narrowed
 
@@ -52,6 +52,8 @@ MANY = 8
 
 @dataclass(frozen=True, slots=True)
 class Choice:
+    """`count` questions would be shown with this value alone, by all the other filters."""
+
     value: str
     name: str
     count: int
@@ -94,7 +96,7 @@ def questions(request: Request) -> Response:
         "questions.html",
         asked=query,
         found=found,
-        facets=_facets(facets, query.selection),
+        facets=_facets(facets, index.counts(query.selection), query.selection),
         chips=_chips(index, query, count=not found.rows),
         columns=across,
         domains=bool(set(facets.domains) - {""}),
@@ -119,6 +121,8 @@ def question(request: Request) -> Response:
     query = asked(request.query_params, facets, blind=view.blind)
     baseline = facets.baseline
     base = {glance.model: glance for glance in row.glances if glance.condition == baseline}
+    onward = sequel(query.address(page=1))
+    besides = [(glance, beside(glance, base.get(glance.model))) for glance in row.glances]
     return page(
         request,
         "question.html",
@@ -128,14 +132,18 @@ def question(request: Request) -> Response:
         if len(found.prompt) > LONGEST_PROMPT
         else found.prompt,
         right=right_answer(found),
-        arms=[(glance, beside(glance, base.get(glance.model))) for glance in row.glances],
+        arms=[(glance, None if diff is None else diff + onward) for glance, diff in besides],
+        trials=sum(len(glance.trials) for glance in row.glances),
+        fitting=view.index.fitting(row.question, query.selection),
+        chips=_chips(view.index, query, count=False),
         endings=ENDINGS,
         turns=TURNS,
         numbers=numbers,
         account_name=account_name,
         simulated=facets.simulated,
         version=view.index.version(),
-        query=sequel(query.address(page=1)),
+        query=onward,
+        alone=question_address(row.question),
     )
 
 
@@ -144,16 +152,16 @@ def _shown(facets: Facets, *, blind: bool) -> Facets:
     return replace(facets, mechanisms={}, labels={}) if blind else facets
 
 
-def _facets(facets: Facets, selection: Selection) -> list[Facet]:
+def _facets(facets: Facets, counts: Counts, selection: Selection) -> list[Facet]:
     """Those that have something to choose from, or something chosen."""
     made = []
     for field, parameter in PARAMETERS.items():
         chosen: tuple[str, ...] = getattr(selection, field)
-        counts = {str(value): count for value, count in getattr(facets, field).items()}
-        counts |= {value: 0 for value in chosen if value not in counts}
-        if len(counts) > 1 or chosen:
+        values = list(dict.fromkeys((*map(str, getattr(facets, field)), *chosen)))
+        if len(values) > 1 or chosen:
             choices = tuple(
-                Choice(value, value_name(field, value), count, value in chosen) for value, count in counts.items()
+                Choice(value, value_name(field, value), counts[field].get(value, 0), value in chosen)
+                for value in values
             )
             made.append(Facet(parameter, TITLES[field], choices, len(chosen)))
     return made

@@ -82,6 +82,26 @@ def test_a_selection_means_what_it_says(made: Made, index: Index, selection: Sel
     assert set(walked) == wanted
 
 
+@given(selection=_SELECTIONS)
+@settings(max_examples=60, deadline=None)
+def test_a_filter_counts_the_questions_that_each_value_would_show(index: Index, selection: Selection) -> None:
+    counted, facets = index.counts(selection), index.facets()
+    for field, numbers in counted.items():
+        assert set(numbers) <= {*getattr(facets, field), ""}
+        for value in getattr(facets, field):
+            with_it = index.questions(replace(selection, **{field: (value,)}), size=1).total
+            assert numbers.get(value, 0) == with_it, (field, value)
+
+
+def test_trials_that_fit_are_those_selected(index: Index) -> None:
+    selection = Selection(endings=("wrong",), conditions=("python",))
+    for row in index.questions(Selection()).rows:
+        trials = [trial for glance in row.glances for trial in glance.trials]
+        wanted = {each.trial for each in trials if each.ending == "wrong" and each.condition == "python"}
+        assert index.fitting(row.question, selection) == wanted
+    assert index.fitting("no such", selection) == frozenset()
+
+
 @pytest.mark.parametrize("sort", get_args(Sort))
 @pytest.mark.parametrize("descending", [False, True])
 def test_pages_are_slices_of_one_order(index: Index, sort: Sort, descending: bool) -> None:
