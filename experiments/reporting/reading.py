@@ -61,6 +61,8 @@ def read_for_report(
             endings=tuple(endings_of(trials)),
             traces=tuple(map(reading.told, shown)),
             beside=tuple(Beside(reading.told(left), reading.told(right)) for left, right in pairs),
+            asked_traces=len(dict.fromkeys(named.traces)),
+            asked_pairs=len(dict.fromkeys(named.beside)),
         )
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 
 from toolablate.traces.analysis.noise import Floor
-from toolablate.traces.analysis.selection import Link, Selection, Turn
 from toolablate.traces.plots.bars import GAIN, LOSS, THICK
 from toolablate.traces.plots.drawing import Drawing, Mark
 from toolablate.traces.plots.files import as_text
@@ -17,11 +16,12 @@ ABOUT = (
     " chance alone; there are none where the baseline was not repeated."
 )
 NUMBERS = 1.95
-WAYS: tuple[tuple[Turn, str], ...] = (("right_to_wrong", "right to wrong"), ("wrong_to_right", "wrong to right"))
+WAYS = ("right to wrong", "wrong to right")
 
 
-def draw_flips(floors: Sequence[Floor], *, simulated: Collection[str] = (), link: Link | None = None) -> Drawing:
-    """A row for each condition, those of one model below each other; a bar leads to the questions that flip."""
+def draw_flips(floors: Sequence[Floor], *, simulated: Collection[str] = ()) -> Drawing:
+    """A row for each condition, those of one model below each other. A bar leads nowhere: it is a mean over pairs of
+    runs, and no list of questions is as long."""
     from matplotlib.ticker import FuncFormatter
 
     placed = grouped(floors, lambda each: titled(each.model, simulated))
@@ -30,7 +30,7 @@ def draw_flips(floors: Sequence[Floor], *, simulated: Collection[str] = (), link
         for row, text in placed.headings:
             heading(on, row, text)
         for row, each in placed.rows:
-            _row(on, row, each, link)
+            _row(on, row, each)
         zero(on, placed, zorder=5)
         most = 1.06 * max((end for each in floors for end in (*_ways(each), each.chance.noise_flips or 0.0)), default=1)
         scale(on, -(most or 1.0), most or 1.0, "Questions: right to wrong | wrong to right")
@@ -42,15 +42,12 @@ def _ways(each: Floor) -> tuple[float, float]:
     return each.chance.flips_right_to_wrong, each.chance.flips_wrong_to_right
 
 
-def _row(on: Sheet, row: int, each: Floor, link: Link | None) -> None:
+def _row(on: Sheet, row: int, each: Floor) -> None:
     name(on, row, each.condition)
     noise = each.chance.noise_flips
-    for (turn, said), count, side in zip(WAYS, _ways(each), (-1, 1), strict=True):
-        href = None
-        if link is not None:
-            href = link(Selection(models=(each.model,), conditions=(each.condition,), flips=(turn,)))
+    for said, count, side in zip(WAYS, _ways(each), (-1, 1), strict=True):
         (bar,) = on.axes.barh(row, side * count, height=THICK, color=LOSS if side < 0 else GAIN, zorder=2)
-        bar.set_gid(on.mark(Mark(_told(each, said, count), href)))
+        bar.set_gid(on.mark(Mark(_told(each, said, count))))
         if noise is not None:
             on.axes.plot([side * noise] * 2, [row - 0.42, row + 0.42], color=INK, linewidth=1.6, zorder=4)
     harmed, helped = _ways(each)

@@ -1,6 +1,7 @@
 """Ledgers as waterfalls: each mechanism a bar from where the last one ended, in points from no tools."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 from toolablate.traces.analysis.attribution.ledger import Account, Ledger
 from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.analysis.effect import LEVEL
+from toolablate.traces.analysis.findings import PutDown
 from toolablate.traces.analysis.selection import Link, Selection
 from toolablate.traces.errors import InputError
 from toolablate.traces.plots.bars import (
@@ -53,7 +55,9 @@ NUMBERS = 1.65
 ABOUT = (
     "Each bar is what one mechanism does to the score, in points, from where the one above it ended; together they are"
     " the effect, the last bar. Lines are 95 % intervals. Pale: p is not below .05 after Holm's correction, was not"
-    " tested, or questions are too few. Outline: not resolved, for want of replays."
+    " tested, or questions are too few. Outline: not resolved, for want of replays. A mechanism is named by signs of"
+    " other runs than those that measure it, so that one with a harmful name can be a gain: there what it names did more"
+    " good than harm."
 )
 
 
@@ -90,9 +94,16 @@ def draw_ledgers(ledgers: Sequence[Ledger], path: Path, *, simulated: Collection
         write_figure(figure, path)
 
 
-def draw_mechanisms(ledgers: Sequence[Ledger], *, simulated: Collection[str] = (), link: Link | None = None) -> Drawing:
+def draw_mechanisms(
+    ledgers: Sequence[Ledger],
+    *,
+    simulated: Collection[str] = (),
+    put_down: Iterable[PutDown] = (),
+    link: Link | None = None,
+) -> Drawing:
     """The same for pages: ledgers below each other on one scale. A bar leads to the trials that are put down to its
-    mechanism, the effect to all."""
+    mechanism, where there are some, and the effect to all."""
+    listed = {(each.model, each.condition, each.mechanism) for each in put_down}
     rows = [(ledger, place) for ledger in ledgers for place, row in enumerate(_rows(ledger)) if _is_something(row)]
     placed = grouped(rows, lambda row: f"{titled(row[0].model, simulated)} · {row[0].condition}")
     with as_text():
@@ -100,7 +111,7 @@ def draw_mechanisms(ledgers: Sequence[Ledger], *, simulated: Collection[str] = (
         for at, text in placed.headings:
             heading(on, at, text)
         for at, (ledger, place) in placed.rows:
-            _line(on, at, ledger, place, link)
+            _line(on, at, ledger, place, listed, link)
         zero(on, placed, zorder=1)
         scale(on, *_limits(ledgers), "Points from no tools")
         return on.drawing("What tools did to scores, by mechanism", ABOUT)
@@ -111,15 +122,16 @@ def _is_something(row: Account) -> bool:
     return bool(row.points or row.ci95 or row.name in ("effect", "unresolved"))
 
 
-def _line(on: Sheet, at: int, ledger: Ledger, place: int, link: Link | None) -> None:
+def _line(on: Sheet, at: int, ledger: Ledger, place: int, listed: Set[tuple[str, str, str]], link: Link | None) -> None:
     row, start = _rows(ledger)[place], _starts(ledger)[place]
     name(on, at, account_name(row.name))
     _bar(on.axes, at, row, start)
     number(on, at, f"{signed(row.points)}{between(row.ci95, sign=True)}", bold=row is ledger.effect)
-    href = None
-    if link is not None and (row is ledger.effect or row.name in BLAMED):
-        named = () if row is ledger.effect else (BLAMED[row.name],)
-        href = link(Selection(models=(ledger.model,), conditions=(ledger.condition,), mechanisms=named))
+    href, arm = None, Selection(models=(ledger.model,), conditions=(ledger.condition,))
+    if link is not None and row is ledger.effect:
+        href = link(arm)
+    elif link is not None and (ledger.model, ledger.condition, blamed := BLAMED.get(row.name, "")) in listed:
+        href = link(replace(arm, mechanisms=(blamed,)))
     tested = "" if row.p_holm is None else f", p (Holm) {probability(row.p_holm)}"
     points = f"{signed(row.points)} points{between(row.ci95, sign=True)}{tested}"
     replayed = f"{ledger.replayed:,} of {ledger.trials:,} trials replayed"

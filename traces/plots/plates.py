@@ -60,7 +60,7 @@ def plates(findings: Findings, *, endings: Sequence[Ended] = (), link: Link | No
     if comparisons := in_order(findings, findings.comparisons):
         yield Plate("effects", draw_effects(comparisons, simulated=simulated, link=link))
     if floors := in_order(findings, findings.floors):
-        yield Plate("flips", draw_flips(floors, simulated=simulated, link=link))
+        yield Plate("flips", draw_flips(floors, simulated=simulated))
     if flips := in_order(findings, findings.flips):
         yield Plate("matrices", draw_matrices(flips, simulated=simulated, link=link))
     if any(any(arm.endings.values()) for arm in endings):
@@ -110,10 +110,13 @@ _kept: list[_Kept] = []
 
 def _of_each_model(findings: Findings, link: Link | None) -> Iterator[Plate]:
     ledgers = ledgers_of(findings)
+    put_down = () if findings.why is None else findings.why.put_down
     for number, model in enumerate(findings.models, start=1):
         ending = "" if number == 1 else f"-{number}"
         if own := [each for each in ledgers if each.model == model]:
-            yield Plate(f"mechanisms{ending}", draw_mechanisms(own, simulated=findings.simulated, link=link))
+            yield Plate(
+                f"mechanisms{ending}", draw_mechanisms(own, simulated=findings.simulated, put_down=put_down, link=link)
+            )
         if waterfalls := [each for each in findings.waterfalls if each.model == model]:
             yield Plate(f"ladders{ending}", draw_ladders(waterfalls, link=link))
         if domains := [each for each in findings.by_domain if each.model == model]:

@@ -18,6 +18,7 @@ from toolablate.traces.plots import Printed, as_svg, draw_belief, printed
 from toolablate.traces.report.notes import how_to_read, notes_of, simulated_note
 from toolablate.traces.report.records import Beside, Report, Told
 from toolablate.traces.report.tables import Table, blocks, small_note, tables
+from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.sentences import right_answer, summed, why, without_tools
 
 PACKAGE = "toolablate.traces.report"
@@ -30,9 +31,11 @@ _ANCHOR = re.compile(r'((?:id|aria-labelledby)=")(event-|row-)')
 
 @dataclass(frozen=True, slots=True)
 class ShownTrace:
-    """`anchor` begins the ids of all that is in it. `cards` are as many of its `events` as there is room for."""
+    """`anchor` begins the ids of all that is in it; what was `asked` for stands open. `cards` are as many of its
+    `events` as there is room for."""
 
     anchor: str
+    asked: bool
     told: Told
     cards: tuple[Card, ...]
     events: int
@@ -44,8 +47,10 @@ class ShownTrace:
 @dataclass(frozen=True, slots=True)
 class ShownPair:
     anchor: str
+    asked: bool
     beside: Beside
     found: SideBySide
+    right: str
 
 
 def as_html(report: Report) -> str:
@@ -63,8 +68,9 @@ def as_html(report: Report) -> str:
         simulated=simulated_note(report.findings),
         reading=list(how_to_read(report.findings)),
         notes=list(notes_of(report.findings)),
-        traces=[_rendered(each) for each in _traces(report.traces)],
-        pairs=[_rendered_pair(each) for each in _pairs(report.beside)],
+        traces=[_rendered(each) for each in _traces(report)],
+        pairs_first=report.asked_pairs > report.asked_traces == 0,
+        pairs=[_rendered_pair(each) for each in _pairs(report)],
     )
 
 
@@ -83,12 +89,13 @@ def _figure(found: Printed) -> dict[str, object]:
     return {"name": found.name, "title": found.title, "about": found.about, "svg": Markup(found.svg)}  # noqa: S704
 
 
-def _traces(told: Sequence[Told]) -> Iterator[ShownTrace]:
-    for number, each in enumerate(told, start=1):
+def _traces(report: Report) -> Iterator[ShownTrace]:
+    for number, each in enumerate(report.traces, start=1):
         anchor = f"t{number}"
         cards = event_cards(each.conversation)
         yield ShownTrace(
             anchor=anchor,
+            asked=number <= report.asked_traces,
             told=each,
             cards=tuple(_fitting(cards)),
             events=len(cards),
@@ -124,11 +131,17 @@ def _belief(told: Told, anchor: str) -> Markup | None:
     return Markup(as_svg(drawn))  # noqa: S704 - drawn by us
 
 
-def _pairs(beside: Sequence[Beside]) -> Iterator[ShownPair]:
-    for number, each in enumerate(beside, start=1):
+def _pairs(report: Report) -> Iterator[ShownPair]:
+    for number, each in enumerate(report.beside, start=1):
         found = align(each.left.conversation, each.right.conversation)
         fell = _fell(each.left), _fell(each.right)
-        yield ShownPair(f"d{number}", each, side_by_side(found, each.left.question, fell=fell))
+        yield ShownPair(
+            anchor=f"d{number}",
+            asked=number <= report.asked_pairs,
+            beside=each,
+            found=side_by_side(found, each.left.question, fell=fell),
+            right=right_answer(each.left.question),
+        )
 
 
 def _fell(told: Told) -> int | None:
@@ -149,7 +162,7 @@ def _nowhere(_event: int, _part: str) -> str:
 
 def _rendered_pair(shown: ShownPair) -> Markup:
     template = environment(PACKAGE).get_template("report_pair.html")
-    return _anchored(template.render(shown=shown), shown.anchor)
+    return _anchored(template.render(shown=shown, numbers=numbers), shown.anchor)
 
 
 def _anchored(text: str, anchor: str) -> Markup:

@@ -47,7 +47,8 @@ class Setup:
 @dataclass(frozen=True, slots=True)
 class Report:
     """endings     how trials ended, by model and condition
-    traces, beside  the trials that are shown, and those that are shown side by side
+    traces, beside  the trials that are shown, and those that are shown side by side; of each the first were asked for:
+                    so many as `asked_traces` and `asked_pairs` say
     """
 
     title: str
@@ -56,3 +57,5 @@ class Report:
     endings: Sequence[Ended] = ()
     traces: tuple[Told, ...] = ()
     beside: tuple[Beside, ...] = ()
+    asked_traces: int = 0
+    asked_pairs: int = 0

@@ -133,6 +133,22 @@ def test_telling_flips_are_shown_and_trials_that_are_named(ran: Path, tmp_path: 
     assert [name in text for name in ('id="t1"', 'id="t2"', 'id="d1"', 'id="d2"')] == [True, False, True, False]
     written(ran, "-o", page, "--no-traces")
     assert 'id="t1"' not in page.read_text(encoding="utf-8")
+    written(ran, "-o", page, "--diff", f"{same[0]},{same[1]}", "--traces", 1)
+    text = page.read_text(encoding="utf-8")
+    opened = re.findall(r'<details class="card (?:trace|pair)" id="(\w+)"( open)?>', text)
+    assert opened == [("d1", " open"), ("d2", ""), ("t1", "")]
+    pair = text[text.index('id="d1"') : text.index('id="d2"')]
+    with Store(ran) as store:
+        question = store.question(store.trace(same[0]).trial.question)
+        verdicts = [score.verdict for trial in same[:2] for score in store.scores(trial)]
+    assert question.choices
+    assert question.target.kind == "choice"
+    for choice in question.choices:
+        assert f"<li>{html.escape(choice, quote=False)}</li>" in pair
+    assert f"Right is <b><bdi>{question.target.letters[0]}" in pair
+    heading = pair[: pair.index("</summary>")]
+    assert re.findall(r'<span class="badge \w+">(\w+)</span>', heading) == verdicts
+    assert heading.count("<bdi>") == 4
     told = refused(ran, "-o", page, "--diff", f"{same[0]},{other}")
     assert "different questions" in str(told)
 

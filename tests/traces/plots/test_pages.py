@@ -11,7 +11,7 @@ from tests.traces.attribution_views.samples import believed
 from tests.traces.plots.samples import HOSTILE, endings, findings, many
 
 from toolablate.traces.analysis.attribution.belief import flip_step
-from toolablate.traces.analysis.selection import Selection
+from toolablate.traces.analysis.findings import PutDown
 from toolablate.traces.html.addresses import questions_address
 from toolablate.traces.plots import (
     Printed,
@@ -111,19 +111,27 @@ def test_parts_say_what_they_count_and_lead_there() -> None:
     assert text.startswith(f"m · search: {arm.accuracy.percent:.1f} % ({low:.1f} to {high:.1f}), n = 60")
     assert href == "/questions?model=m&condition=search"
 
-    flips = parsed(as_svg(draw_flips(FOUND.floors, link=questions_address)))
+    flips = parsed(as_svg(draw_flips(FOUND.floors)))
     chance = FOUND.floors[1].chance
     text, href = told(flips, f"m · python: {chance.flips_right_to_wrong:.1f} of 60 questions right to wrong")
     assert text.endswith(f"by chance alone {chance.noise_flips:.1f}")
-    assert href == questions_address(Selection(models=("m",), conditions=("python",), flips=("right_to_wrong",)))
+    assert href is None, "a mean over pairs of runs is no list of questions"
 
     assert FOUND.why is not None
-    why = parsed(as_svg(draw_mechanisms(FOUND.why.ledgers[:1], link=questions_address)))
+    put_down = [
+        PutDown("m", "python", "retrieval_distraction", "replay", 3),
+        PutDown("m", "python", "format", "trace", 1),
+        PutDown("n", "python", "luck", "replay", 1),
+    ]
+    why = parsed(as_svg(draw_mechanisms(FOUND.why.ledgers[:1], put_down=put_down, link=questions_address)))
     assert told(why, "m · python: retrieval distraction ")[1] == (
         "/questions?model=m&condition=python&mechanism=retrieval_distraction"
     )
     assert told(why, "m · python: format lost ")[1] == "/questions?model=m&condition=python&mechanism=format"
     assert told(why, "m · python: tools' use ")[1] is None, "no trial is put down to it"
+    assert "one with a harmful name can be a gain" in (why.findtext(f"{SVG}desc") or "")
+    unlisted = parsed(as_svg(draw_mechanisms(FOUND.why.ledgers[:1], put_down=put_down[:1], link=questions_address)))
+    assert told(unlisted, "m · python: format lost ")[1] is None, "no trial of this arm is"
     assert told(why, "m · python: effect ")[1] == "/questions?model=m&condition=python"
 
     domains = parsed(next(each.svg for each in printed(FOUND, link=questions_address) if each.name == "domains"))

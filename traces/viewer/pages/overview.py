@@ -46,6 +46,7 @@ def overview(request: Request) -> Response:
         found = replace(found, why=None)
     drawn = Drawn() if found is None else figures_of(request).of(version, found, arms)
     shortfalls = [ending for ending in WITHOUT if any(arm.endings.get(ending) for arm in arms)]
+    put_down = [] if found is None else counted(found)
     return page(
         request,
         "overview.html",
@@ -68,13 +69,14 @@ def overview(request: Request) -> Response:
         account_name=account_name,
         accounts_of=accounts_of,
         rests_on=rests_on,
-        put_down=[] if found is None else counted(found),
+        put_down=put_down,
         how_alone=how_alone,
         how_known=how_known,
         measured_by=measured_by,
         methods_of=methods_of,
         METHODS=METHODS,
-        blamed={part: blame for part, blame in BLAMED.items() if blame in facets.mechanisms},
+        blamed=BLAMED,
+        listed={(row.model, row.condition, row.mechanism) for row in put_down},
         notes=list(_notes(found)),
         footnotes=[] if found is None else list(footnotes_of(found.comparisons)) if found.comparisons else [],
     )
