@@ -260,3 +260,40 @@ def test_it_looks_as_it_should(replays: Site, browse: Browse, look_at: LookAt) -
             page = browse(replays, f"/trial/{trial}", width=width, scheme=scheme)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
             look_at(page, f"trial-{width}-{scheme}")
+
+
+def test_replays_are_called_what_they_are_called_above(replays: Site, browse: Browse) -> None:
+    trial, _ = _wrong(replays.view.store)
+    page = browse(replays, f"/trial/{trial}")
+    page.get_by_text("Replays (").click()
+    rows = [
+        each.all_inner_texts()[1:3] for each in (row.locator("td") for row in page.locator(".replays tbody tr").all())
+    ]
+    above = page.locator(".otherwise > div").all_inner_texts()
+    for words in ("with no result there", "again, the result as it was", "reasoned again after the same results"):
+        counts = {came for change, came in rows if change == words}
+        told = {line.split("\n")[0] for line in above if words.split(", ")[-1] in line}
+        assert told <= counts, words
+    assert any(change == "reasoned again after the same results" for change, _ in rows)
+    assert not any("null" in change or "drawn anew" in change for change, _ in rows)
+
+
+def test_a_telephone_shows_beliefs_beside_the_steps(replays: Site, browse: Browse) -> None:
+    page = browse(replays, f"/trial/{_wrong(replays.view.store)[0]}", width=400)
+    assert page.get_by_role("columnheader", name="Right after it").count() == 1
+    assert page.locator(".scroll:has(> .steps)").evaluate("box => box.scrollWidth <= box.clientWidth")
+
+
+def test_a_telephone_folds_many_other_trials(site: Site, browse: Browse) -> None:
+    with Store(site.view.store) as store:
+        last = store.observations()[-1].trial
+    page = browse(site, f"/trial/{last}", width=400)
+    every, shown = page.locator(".other"), page.locator(".other:visible")
+    assert every.count() > 4
+    assert shown.count() in (4, 5), "and the one that is here"
+    assert page.locator(".other.here").is_visible()
+    page.get_by_label(f"all {every.count()}").check()
+    assert shown.count() == every.count()
+    wide = browse(site, f"/trial/{last}")
+    assert wide.locator(".other:visible").count() == every.count()
+    assert not wide.locator(".others-all").is_visible()

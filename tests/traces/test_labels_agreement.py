@@ -55,7 +55,7 @@ def test_few_labels_say_nothing_and_many_of_one_kind_no_kappa() -> None:
     few = _report([_label(trial, "luck") for trial in range(18)])
     assert few.with_attribution[0].units == 9
     assert few.with_attribution[0].kappa is None
-    assert "too few to say" in page(labels_view(few, "s.db"), 120)
+    assert "too few to say, 1 question short" in page(labels_view(few, "s.db"), 120)
     alike = _report([_label(trial, "lock_in") for trial in range(MANY)])
     assert alike.with_attribution[0].kappa is None
     assert "all of one kind" in page(labels_view(alike, "s.db"), 120)

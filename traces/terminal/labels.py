@@ -41,7 +41,7 @@ def labels_view(report: LabelReport, store: str) -> RenderableType:
 def agreement_words(row: LabelAgreement) -> str:
     """`.62 (.41 to .80)`, or why there is no kappa."""
     if row.units < TOO_FEW:
-        return "too few to say"
+        return f"too few to say, {counted(TOO_FEW - row.units, 'question')} short"
     if row.kappa is None:
         return "all of one kind"
     between = "" if row.ci95 is None else f" ({_kappa(row.ci95[0])} to {_kappa(row.ci95[1])})"
