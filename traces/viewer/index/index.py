@@ -65,11 +65,12 @@ class Index:
         """One page of the questions selected; the last where `page` is beyond it."""
 
         def read(connection: sqlite3.Connection) -> QuestionPage:
-            keys, trials = self._remembered.selected(connection, selection, sort, descending)
+            selected = self._remembered.selected(connection, selection, sort, descending)
+            keys = selected.questions
             pages = max(1, -(-len(keys) // size))
             shown = min(max(page, 1), pages)
             rows = reading.question_rows(connection, keys[(shown - 1) * size : shown * size])
-            return QuestionPage(rows=rows, total=len(keys), trials=trials, page=shown, pages=pages)
+            return QuestionPage(rows=rows, total=len(keys), trials=selected.trials, page=shown, pages=pages)
 
         return self._read(read)
 
@@ -106,6 +107,19 @@ class Index:
         def read(connection: sqlite3.Connection) -> tuple[str | None, str | None]:
             selected = self._remembered.selected(connection, selection, sort, descending)
             return reading.neighbours(connection, trial, selected.questions, selection)
+
+        return self._read(read)
+
+    def place(
+        self, trial: str, selection: Selection, *, sort: Sort = "order", descending: bool = False
+    ) -> tuple[int, int] | None:
+        """The number of this trial, from 1 on, among those selected, in the order of the table, and how many these are;
+        None where it is none of them."""
+
+        def read(connection: sqlite3.Connection) -> tuple[int, int] | None:
+            selected = self._remembered.selected(connection, selection, sort, descending)
+            number = reading.place(connection, trial, selected.questions, selected.ends, selection)
+            return None if number is None else (number, selected.trials)
 
         return self._read(read)
 

@@ -85,6 +85,17 @@ def neighbours(
     return (before[-1] if before else None), (after[0] if after else None)
 
 
+def place(
+    connection: sqlite3.Connection, trial: str, questions: Sequence[int], ends: Sequence[int], selection: Selection
+) -> int | None:
+    """From 1 on, among the selected trials of these questions, of which `ends` are up to the end of each."""
+    found = connection.execute("SELECT question FROM trials WHERE id = ?", (trial,)).fetchone()
+    if found is None or found[0] not in questions:
+        return None
+    own = [row[0] for row in _selected(connection, found[0], selection)]
+    return ends[questions.index(found[0])] - len(own) + own.index(trial) + 1 if trial in own else None
+
+
 def fitting(connection: sqlite3.Connection, question: str, selection: Selection) -> frozenset[str]:
     """The ids of a question's selected trials."""
     found = connection.execute("SELECT key FROM questions WHERE id = ?", (question,)).fetchone()

@@ -3,6 +3,7 @@
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from itertools import accumulate
 from threading import Lock
 from typing import NamedTuple, TypeVar, cast
 
@@ -21,10 +22,14 @@ Value = TypeVar("Value")
 
 
 class Selected(NamedTuple):
-    """The keys of the questions selected, in their order, and how many trials are."""
+    """The keys of the questions selected, in their order, and how many trials are up to the end of each."""
 
     questions: list[int]
-    trials: int
+    ends: list[int]
+
+    @property
+    def trials(self) -> int:
+        return self.ends[-1] if self.ends else 0
 
 
 class Remembered:
@@ -54,7 +59,8 @@ class Remembered:
             where, values = trials_where(selection)
             found = f"SELECT question, count(*) FROM trials WHERE {where} GROUP BY question"  # noqa: S608 - our own words
             fitting = dict(connection.execute(found, values))
-            return Selected([key for key in order if key in fitting], sum(fitting.values()))
+            keys = [key for key in order if key in fitting]
+            return Selected(keys, list(accumulate(fitting[key] for key in keys)))
 
         return self._of(connection, (selection, sort, descending), work_out)
 

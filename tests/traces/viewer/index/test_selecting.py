@@ -251,4 +251,6 @@ def _walk(index: Index, selection: Selection, question: str) -> list[str]:
     while after is not None:
         found.append(after)
         after = index.neighbours(after, selection)[1]
+    places = [index.place(trial, selection) for trial in found]
+    assert places == [(number, len(found)) for number in range(1, len(found) + 1)]
     return found
