@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import Site
 
+from toolablate.traces.analysis.selection import Selection
 from toolablate.traces.records import Label
 from toolablate.traces.store import Recorder, Store, verify
 from toolablate.traces.viewer.label_panel import MECHANISMS
@@ -119,7 +120,7 @@ def test_a_form_does_without_scripts(serve: Serve, browse: Browse) -> None:
     page.locator("textarea[name=note]").fill("two\nlines")
     page.get_by_label("Went wrong at event").fill("1")
     page.get_by_label("Went wrong at event").press("Enter")
-    page.wait_for_load_state()
+    _saved(page, 1)
     (label,) = _labels(site)
     assert (label.mechanism, label.note, label.turned_at) == ("budget", "two\nlines", 1), "and no confirmation"
 
@@ -141,6 +142,9 @@ def test_who_labels_goes_on_among_the_trials_that_were_chosen(serve: Serve, brow
     site = serve()
     page = browse(site, f"/trial/{_wrong(site)}?ending=wrong")
     before = page.locator("[rel=next]").get_attribute("href")
+    number, total = site.view.index.place(_wrong(site), Selection(endings=("wrong",))) or (0, 0)
+    assert page.locator(".trial-place").inner_text() == f"{number} of {total}"
+    assert 0 < number < total
     page.keyboard.press("y")
     _saved(page, 1)
     assert page.url.endswith("?ending=wrong#label")

@@ -85,6 +85,7 @@ def trial(request: Request) -> Response:
         diff=trial_head.diff_of(row, question, facets.baseline) if row and question else "",
         replays=() if hidden else tuple(trial_head.replayed(reading)),
         resumed=tuple(resumption_facts(reading.resumed)) if reading.resumed else (),
+        place=_place(request, identity) if row else None,
         before=trial_address(before) + query if before else "",
         after=following,
         query=query,
@@ -192,6 +193,12 @@ def _neighbours(request: Request, identity: str) -> Sequence[str | None]:
     view = view_of(request)
     query = asked(request.query_params, view.index.facets(), blind=view.blind)
     return view.index.neighbours(identity, query.selection, sort=query.sort, descending=query.descending)
+
+
+def _place(request: Request, identity: str) -> tuple[int, int] | None:
+    view = view_of(request)
+    query = asked(request.query_params, view.index.facets(), blind=view.blind)
+    return view.index.place(identity, query.selection, sort=query.sort, descending=query.descending)
 
 
 def _selection_query(request: Request) -> str:
