@@ -56,8 +56,8 @@ ABOUT = (
     "Each bar is what one mechanism does to the score, in points, from where the one above it ended; together they are"
     " the effect, the last bar. Lines are 95 % intervals. Pale: p is not below .05 after Holm's correction, was not"
     " tested, or questions are too few. Outline: not resolved, for want of replays. A mechanism is named by signs of"
-    " other runs than those that measure it, so that one with a harmful name can be a gain: there what it names did more"
-    " good than harm."
+    " other runs than those that measure it, so that one with a harmful name can be a gain: there what it names did"
+    " more good than harm."
 )
 
 

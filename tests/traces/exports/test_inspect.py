@@ -64,6 +64,39 @@ def test_inspect_reads_one_log_for_each_condition(logs: dict[str, Path]) -> None
     assert [label["person"] for label in sample.metadata["labels"]] == ["Ada\u202e", "Bob"]
 
 
+def test_of_several_scorers_of_a_run_the_first_score_is_what_compare_goes_by(store: Path, tmp_path: Path) -> None:
+    """`number` scores the second question, `choice` the first; a judge is beside them, and its name sorts first."""
+    trials = []
+    for each in exported(store):
+        own = "number" if each.called.question == "q1" else "choice"
+        said = [score for score in each.scores if score.scorer == "choice"]
+        judge = {"scorer": "a judge", "value": 0.25, "verdict": "partial"}
+        scores = [score.model_copy(update=update) for score in said for update in (judge, {"scorer": own})]
+        trials.append(each.model_copy(update={"scores": tuple(scores)}))
+    written = write_logs(trials, tmp_path, name="study", baseline="none", scorers=["choice", "number"])
+    logs = {log.eval.solver: log for log in (read_eval_log(str(path)) for path in written)}
+    of = logs["python"]
+    assert of.results is not None
+    assert of.samples is not None
+    assert [(score.name, score.metrics["accuracy"].value) for score in of.results.scores] == [
+        ("score", 0.5),
+        ("a judge", 0.25),
+    ]
+    assert [list(sample.scores or ()) for sample in of.samples] == [["score", "a judge"]] * 2
+    usage = of.stats.model_usage["gpt-x"]
+    assert (usage.input_tokens, usage.output_tokens) == (
+        sum(sample.model_usage["gpt-x"].input_tokens for sample in of.samples if sample.model_usage),
+        sum(sample.model_usage["gpt-x"].output_tokens for sample in of.samples if sample.model_usage),
+    )
+    assert usage.output_tokens > 0
+    back = tmp_path / "back.sqlite"
+    import_logs([read_log(path) for path in written], back)
+    again = {(each.called.question, each.called.condition): each.scores for each in exported(back)}
+    for each in trials:
+        found = again[each.called.question, each.called.condition]
+        assert {(score.scorer, score.value) for score in found} == {(one.scorer, one.value) for one in each.scores}
+
+
 def test_calls_are_its_own_events(logs: dict[str, Path]) -> None:
     log = read_eval_log(str(logs["python"]), resolve_attachments=True)
     assert log.samples is not None

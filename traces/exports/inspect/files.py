@@ -11,13 +11,15 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from toolablate.traces.analysis.pairing import mean
 from toolablate.traces.errors import InputError
 from toolablate.traces.exports.exported import Exported
-from toolablate.traces.exports.inspect.keys import KEY
+from toolablate.traces.exports.inspect.keys import COUNTED, KEY
 from toolablate.traces.records import Condition, Model, digest_json
 
 if TYPE_CHECKING:
-    from inspect_ai.log import EvalLog, EvalResults, EvalSample
+    from inspect_ai.log import EvalLog, EvalResults, EvalSample, EvalScore
+    from inspect_ai.model import ModelUsage
 
 SUFFIX = ".eval"
 _SLUG = re.compile(r"[^A-Za-z0-9.]+")
@@ -38,7 +40,8 @@ class _Arm:
     ended: list[str] = field(default_factory=list)
     epochs: int = 1
     failed: int = 0
-    values: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    values: dict[str, dict[str, list[float]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
+    usage: dict[str, "ModelUsage"] = field(default_factory=dict)
 
 
 def is_export(path: Path) -> bool:
@@ -69,8 +72,9 @@ def write_logs(
 ) -> list[Path]:
     """Writes a log of Inspect for each model and condition into a folder that is there.
 
-    `name` is the logs' task. What an import reads again is in their metadata: the questions, the condition, the scores'
-    verdicts. Holds one sample at a time; the samples wait in files beside the logs until an arm is whole.
+    `name` is the logs' task, `scorers` those whose scores count: theirs is the first score of a log. What an import
+    reads again is in the logs' metadata: the questions, the condition, the scores' verdicts. Holds one sample at a
+    time; the samples wait in files beside the logs until an arm is whole.
     """
     with ExitStack() as stack:
         waiting = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
@@ -81,25 +85,28 @@ def write_logs(
                 file = stack.enter_context((waiting / str(len(arms))).open("w+b"))
                 called = exported.called.model, exported.called.condition
                 arms[key] = _Arm(exported.model, exported.condition, called, file)
-            _enter(arms[key], exported)
+            _enter(arms[key], exported, scorers)
         return [_write(arm, folder, {"baseline": baseline, "scorers": list(scorers)}, name) for arm in arms.values()]
 
 
-def _enter(arm: _Arm, exported: Exported) -> None:
+def _enter(arm: _Arm, exported: Exported, scorers: Sequence[str]) -> None:
     from inspect_ai.log import condense_sample
 
-    from toolablate.traces.exports.inspect.samples import sample_of
+    from toolablate.traces.exports.inspect.samples import sample_of, scores_told
 
-    sample = sample_of(exported)
+    scores = scores_told(exported, scorers)
+    sample = sample_of(exported, scores)
     arm.trials.append(exported.trial)
     arm.questions[exported.called.question] = None
     arm.began.append(str(sample.started_at))
     arm.ended.append(str(sample.completed_at))
     arm.epochs = max(arm.epochs, sample.epoch)
     arm.failed += sample.error is not None
-    for score in exported.scores:
+    for scorer, score in scores.items():
         if score.value is not None and exported.trace.outcome != "failed":
-            arm.values[score.scorer].append(score.value)
+            arm.values[scorer][exported.called.question].append(score.value)
+    for model, usage in sample.model_usage.items():
+        arm.usage[model] = arm.usage[model] + usage if model in arm.usage else usage
     arm.file.write(condense_sample(sample).model_dump_json(exclude_none=True).encode() + b"\n")
 
 
@@ -161,8 +168,8 @@ def _log(arm: _Arm, kept: dict[str, Any], name: str) -> "EvalLog":
         status="success",
         eval=spec,
         plan=EvalPlan(name=called, steps=[EvalPlanStep(solver=called, params=condition)]),
-        results=_results(arm),
-        stats=EvalStats(started_at=began, completed_at=ended),
+        results=_results(arm, kept["scorers"]),
+        stats=EvalStats(started_at=began, completed_at=ended, model_usage=arm.usage),
     )
 
 
@@ -175,23 +182,29 @@ def _named(model: Model) -> dict[str, Any]:
     return {"name": model.name, "provider": model.provider}
 
 
-def _results(arm: _Arm) -> "EvalResults":
-    from inspect_ai.log import EvalMetric, EvalResults, EvalScore
+def _results(arm: _Arm, scorers: Sequence[str]) -> "EvalResults":
+    from inspect_ai.log import EvalResults
 
     scored = len(arm.trials) - arm.failed
+    ordered = sorted(arm.values, key=lambda scorer: (scorer != COUNTED, scorer not in scorers))
     return EvalResults(
         total_samples=len(arm.trials),
         completed_samples=scored,
-        scores=[
-            EvalScore(
-                name=scorer,
-                scorer=scorer,
-                scored_samples=len(values),
-                unscored_samples=scored - len(values),
-                metrics={"accuracy": EvalMetric(name="accuracy", value=sum(values) / len(values))},
-            )
-            for scorer, values in arm.values.items()
-        ],
+        scores=[_result(scorer, list(arm.values[scorer].values()), scored) for scorer in ordered],
+    )
+
+
+def _result(scorer: str, of_questions: Sequence[Sequence[float]], scored: int) -> "EvalScore":
+    """The accuracy is that of `compare`: the mean over questions of the mean of each one's trials."""
+    from inspect_ai.log import EvalMetric, EvalScore
+
+    count = sum(map(len, of_questions))
+    return EvalScore(
+        name=scorer,
+        scorer=scorer,
+        scored_samples=count,
+        unscored_samples=scored - count,
+        metrics={"accuracy": EvalMetric(name="accuracy", value=mean([mean(values) for values in of_questions]))},
     )
 
 

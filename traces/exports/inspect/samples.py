@@ -1,5 +1,6 @@
 """A trial as a sample of Inspect."""
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +11,7 @@ from inspect_ai.scorer import Value
 
 from toolablate.traces.exports.exported import Exported
 from toolablate.traces.exports.inspect.events import Events, error_of
-from toolablate.traces.exports.inspect.keys import KEY
+from toolablate.traces.exports.inspect.keys import COUNTED, KEY
 from toolablate.traces.exports.inspect.messages import usage_of
 from toolablate.traces.records import Answer, ModelCall, Question, Score, Trace
 
@@ -25,8 +26,9 @@ _LIMITS = {
 }
 
 
-def sample_of(exported: Exported) -> EvalSample:
-    """Its scores with verdict and what was read, and why it went as it did among its metadata."""
+def sample_of(exported: Exported, scores: Mapping[str, Score]) -> EvalSample:
+    """Its scores, by the names that they have there, with verdict and what was read, and why it went as it did among
+    its metadata."""
     trace, question = exported.trace, exported.question
     events = Events(trace, exported.called.model)
     made = list(events)
@@ -43,7 +45,7 @@ def sample_of(exported: Exported) -> EvalSample:
         target=target_of(question),
         messages=events.messages.all_of((*last.request.messages, last.reply.message) if last else ()),
         output=events.output_of(last) if last else ModelOutput(model=exported.called.model),
-        scores={name: score_of(score) for name, score in _newest(exported).items()} or None,
+        scores={name: score_of(score) for name, score in scores.items()} or None,
         metadata=_metadata(exported),
         events=made,
         model_usage={exported.called.model: usage} if usage else {},
@@ -71,9 +73,16 @@ def target_of(question: Question) -> str | list[str]:
             return target.answer
 
 
-def _newest(exported: Exported) -> dict[str, Score]:
-    """By scorer; those of an older version of it are told by no log."""
-    return {score.scorer: score for score in sorted(exported.scores, key=lambda score: score.scorer_version)}
+def scores_told(exported: Exported, counting: Sequence[str] = ()) -> dict[str, Score]:
+    """By the name of a scorer, the first that of the score that counts, since Inspect shows the first; where several
+    are `counting`, theirs is one. Those of an older version of a scorer are told by no log."""
+    newest = {score.scorer: score for score in sorted(exported.scores, key=lambda score: score.scorer_version)}
+    first = [name for name in counting if name in newest]
+    ordered = {name: newest[name] for name in dict.fromkeys((*first, *newest))}
+    if len(counting) < 2 or not first or COUNTED in (*counting, *newest):
+        return ordered
+    # Of two scorers of a run the first counts for a trial; what else was said of it stays under its own name.
+    return {COUNTED: ordered.pop(first[0]), **ordered}
 
 
 def score_of(score: Score) -> InspectScore:

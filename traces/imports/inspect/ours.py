@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 KEY = "toolablate"
+COUNTED = "score"
+"""What the scorers of a run are called together, where there are several; each score then has its own scorer's name."""
 
 
 def ours(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:

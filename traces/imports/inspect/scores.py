@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from toolablate.traces.imports.inspect.ours import ours
+from toolablate.traces.imports.inspect.ours import COUNTED, ours
 from toolablate.traces.imports.naming import name_of
 from toolablate.traces.imports.verdicts import verdict_of
 from toolablate.traces.records import Score, clean_text
@@ -43,8 +43,9 @@ def _values(scorer: str, value: Any) -> Iterator[tuple[str, Any]]:
 def _score(name: str, value: Any, score: "InspectScore") -> Score | str:
     """Or why it is none."""
     if kept := ours(score.metadata).get("score"):
+        own = kept.get("scorer") if name == COUNTED and isinstance(kept, Mapping) else name
         try:
-            return Score.model_validate({**kept, "scorer": name, "trial": "", "target": ""})
+            return Score.model_validate({**kept, "scorer": own, "trial": "", "target": ""})
         except (ValidationError, TypeError):
             return "what toolablate had written of it does not hold"
     number = _number(value)
