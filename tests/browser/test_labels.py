@@ -268,6 +268,9 @@ def test_the_page_of_labels_is_what_the_store_says(serve: Serve, browse: Browse)
     rows = page.locator(".label-table tbody tr")
     assert rows.count() == len(labels)
     assert labels[-1].trial[:10] in rows.first.inner_text()
+    apart = page.locator("summary", has_text="differ").all_inner_texts()
+    assert "none differs" in apart, "Ada says what is attributed"
+    assert not [each for each in apart if each.startswith(("0", "1 differ ")) or each == "1 differ"]
     page.select_option("select[name=person]", "Grace")
     page.select_option("select[name=which]", "disagree")
     page.get_by_role("button", name="Show").click()
