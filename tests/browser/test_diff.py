@@ -1,13 +1,15 @@
 """Two trials side by side in a real browser, beside what the store says."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import Site
+from tests.browser.wire import get
 from tests.experiments.test_attribute import toolablate
 
 from toolablate.traces.store import Observation, Store
@@ -90,6 +92,30 @@ def test_keys_jump_between_differences_and_swap(
     page.wait_for_url(f"**/diff/{flipped[1].trial}/{flipped[0].trial}")
 
 
+def test_what_was_chosen_is_handed_on(site: Site, browse: Browse, flipped: tuple[Observation, Observation]) -> None:
+    tool = flipped[1]
+    chosen = "?condition=python&text=%26%22"
+    page = browse(site, f"/trial/{tool.trial}{chosen}")
+    expect(page.get_by_role("link", name="Question", exact=True)).to_have_attribute(
+        "href", re.compile("^/question/.*" + re.escape(chosen) + "$")
+    )
+    page.keyboard.press("d")
+    page.wait_for_url(f"**/diff/*/*{chosen}")
+    page.keyboard.press("s")
+    page.wait_for_url(f"**/diff/{tool.trial}/*{chosen}")
+    page.get_by_role("button", name="Show").click()
+    page.wait_for_url(f"**/diff/{tool.trial}/*{chosen}")
+    for link in page.locator(".diff-top-name a, .diff-question a").all():
+        assert (link.get_attribute("href") or "").endswith(chosen)
+    page.locator(".diff-top-name a").first.click()
+    page.wait_for_url(f"**/trial/{tool.trial}{chosen}")
+    page.keyboard.press("g")
+    page.keyboard.press("q")
+    page.wait_for_url(f"**/questions{chosen}")
+    alone = get(site, f"/diff/{tool.trial}{chosen}&nonsense=1")
+    assert alone.headers["location"].endswith(chosen)
+
+
 def test_another_trial_is_chosen(site: Site, browse: Browse, flipped: tuple[Observation, Observation]) -> None:
     bare, tool = flipped
     page = browse(site, f"/diff/{bare.trial}/{tool.trial}")
@@ -118,7 +144,7 @@ def test_a_trial_beside_itself_is_folded_and_without_divergence(
 def test_it_is_read_without_scripts(site: Site, browse: Browse, flipped: tuple[Observation, Observation]) -> None:
     page = browse(site, f"/diff/{flipped[0].trial}/{flipped[1].trial}", scripts=False)
     page.locator("[data-first]").click()
-    assert page.url.endswith("#row-1")
+    page.wait_for_url("**#row-1")
     page.get_by_role("button", name="Show").click()
     page.wait_for_url(f"**/diff/{flipped[0].trial}/{flipped[1].trial}")
 

@@ -148,7 +148,7 @@ def test_the_first_tab_skips_what_every_page_repeats(site: Site, browse: Browse)
     assert page.evaluate("document.activeElement.getBoundingClientRect().top") >= 0
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
+    expect(page.locator("#main")).to_be_focused()
 
 
 def test_a_dropdown_closes_by_escape_and_by_what_is_elsewhere(site: Site, browse: Browse) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
+from urllib.parse import parse_qsl
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -21,6 +22,7 @@ from toolablate.traces.terminal.attribution.sentences import right_answer
 from toolablate.traces.viewer.glances import ENDINGS
 from toolablate.traces.viewer.index import QuestionRow, TrialRow
 from toolablate.traces.viewer.rendering import page, view_of
+from toolablate.traces.viewer.selecting import carried
 from toolablate.traces.viewer.view import View
 
 
@@ -89,7 +91,8 @@ def diff(request: Request) -> Response:
         choices=tuple(_choices(view, left)),
         endings=ENDINGS,
         parent=_parent(left, right),
-        swapped=diff_address(right.trial, left.trial),
+        swapped=diff_address(right.trial, left.trial) + carried(request.query_params),
+        handed_on=parse_qsl(carried(request.query_params).removeprefix("?")),
     )
 
 
@@ -101,11 +104,11 @@ def beside_its_baseline(request: Request) -> Response:
         own = _planned(view, trial)
         resumed = None if own else store.condition(store.trace(trial).trial.condition).resumed
     if resumed is not None:
-        return RedirectResponse(diff_address(resumed.trial, trial), HTTPStatus.SEE_OTHER)
+        return _to(request, resumed.trial, trial)
     own = own or view.index.trial(trial)
     other = _partner(own, view.index.question(own.question), view.index.facets().baseline)
     pair = (trial, other.trial) if other.after else (other.trial, trial)
-    return RedirectResponse(diff_address(*pair), HTTPStatus.SEE_OTHER)
+    return _to(request, *pair)
 
 
 def chosen(request: Request) -> Response:
@@ -113,7 +116,11 @@ def chosen(request: Request) -> Response:
     sides = [request.query_params.get(name, "").strip() for name in ("left", "right")]
     if not all(sides):
         raise HTTPException(HTTPStatus.BAD_REQUEST, "Choose a trial for both sides.")
-    return RedirectResponse(diff_address(*sides), HTTPStatus.SEE_OTHER)
+    return _to(request, *sides)
+
+
+def _to(request: Request, left: str, right: str) -> Response:
+    return RedirectResponse(diff_address(left, right) + carried(request.query_params), HTTPStatus.SEE_OTHER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ def trial(request: Request) -> Response:
     hidden = panel.blind
     facets = view.index.facets()
     question = view.index.question(row.question) if row else None
+    beside = trial_head.diff_of(row, question, facets.baseline) if row and question else ""
     return page(
         request,
         "trial.html",
@@ -80,9 +81,9 @@ def trial(request: Request) -> Response:
         trouble=trouble,
         head=trial_head,
         simulated=reading.model.provider == "simulated",
-        question_at=question_address(reading.trace.trial.question),
+        question_at=question_address(reading.trace.trial.question) + query,
         others=tuple(trial_head.others(row, question, query, blind=view.blind)) if row and question else (),
-        diff=trial_head.diff_of(row, question, facets.baseline) if row and question else "",
+        diff=beside + query if beside else "",
         replays=() if hidden else tuple(trial_head.replayed(reading)),
         resumed=tuple(resumption_facts(reading.resumed)) if reading.resumed else (),
         place=_place(request, identity) if row else None,
