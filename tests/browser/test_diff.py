@@ -94,7 +94,7 @@ def test_keys_jump_between_differences_and_swap(
 
 def test_what_was_chosen_is_handed_on(site: Site, browse: Browse, flipped: tuple[Observation, Observation]) -> None:
     tool = flipped[1]
-    chosen = "?condition=python&text=%26%22"
+    chosen = "?condition=python&difficulty=hard&text=%26%22"
     page = browse(site, f"/trial/{tool.trial}{chosen}")
     expect(page.get_by_role("link", name="Question", exact=True)).to_have_attribute(
         "href", re.compile("^/question/.*" + re.escape(chosen) + "$")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.hostile import done
 from tests.browser.serving import Site, indexed, serving, viewing
@@ -120,7 +120,7 @@ def test_beliefs_stand_in_a_figure_and_beside_their_events(replays: Site, browse
         assert share[:3] in page.locator(f"#event-{event} .mark-belief").inner_text()
     points.nth(1).focus()
     page.keyboard.press("Enter")
-    assert _here(page) == f"event-{steps[trajectory.beliefs[1].step]}"
+    expect(page.locator(".event.is-here")).to_have_id(f"event-{steps[trajectory.beliefs[1].step]}")
 
 
 def test_keys_walk_through_events_evidence_and_trials(replays: Site, browse: Browse) -> None:
@@ -221,10 +221,13 @@ def test_a_page_without_scripts_leads_on(
         seen += [int(each.get_attribute("data-event") or -1) for each in page.locator(".event").all()]
         if not page.locator(".more-events a").count():
             break
-        page.locator(".more-events a").click()
+        following = page.locator(".more-events a")
+        address = following.get_attribute("href") or ""
+        following.click()
+        page.wait_for_url(f"**{address}")
     assert seen == list(range(302))
     page.locator("[data-outline] a[data-to='5']").click()
-    assert page.locator("#event-5").is_visible()
+    expect(page.locator("#event-5")).to_be_visible()
 
 
 def test_what_is_not_there_is_told(site: Site, browse: Browse, complaints: list[str]) -> None:

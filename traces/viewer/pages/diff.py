@@ -92,7 +92,7 @@ def diff(request: Request) -> Response:
         endings=ENDINGS,
         parent=_parent(left, right),
         swapped=diff_address(right.trial, left.trial) + carried(request.query_params),
-        handed_on=parse_qsl(carried(request.query_params).removeprefix("?")),
+        handed_on=parse_qsl(carried(request.query_params).removeprefix("?"), keep_blank_values=True),
     )
 
 
