@@ -81,22 +81,22 @@ def test_figures_stay_where_they_are_until_new_ones_are_drawn(
     figures = page.locator("figure svg.plot")
     figures.first.wait_for()
     there = figures.count()
-    link = page.locator("#figure-flips svg a").first
+    link = page.locator("#figure-scores svg a").first
     link.focus()
     focused = link.get_attribute("href")
     link.evaluate("each => { each.scrollIntoView({ block: 'center' }); each.dataset.old = 'yes'; }")
-    seen = page.locator("#figure-flips").bounding_box()
+    seen = page.locator("#figure-scores").bounding_box()
     may_draw.clear()
     site.view.index.put_progress("reading 3 of 7")
     expect(page.get_by_text("of a moment before; new ones are being drawn")).to_be_visible()
-    meanwhile = figures.count(), page.locator("#figure-flips").bounding_box()
+    meanwhile = figures.count(), page.locator("#figure-scores").bounding_box()
     may_draw.set()
     expect(page.get_by_text("of a moment before")).to_have_count(0)
     expect(page.locator("[data-old]")).to_have_count(0)
     assert meanwhile == (there, seen)
-    assert (figures.count(), page.locator("#figure-flips").bounding_box()) == (there, seen)
+    assert (figures.count(), page.locator("#figure-scores").bounding_box()) == (there, seen)
     assert (
-        page.evaluate("document.activeElement.closest('#figure-flips') && document.activeElement.getAttribute('href')")
+        page.evaluate("document.activeElement.closest('#figure-scores') && document.activeElement.getAttribute('href')")
         == focused
     )
 
