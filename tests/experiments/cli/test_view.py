@@ -1,7 +1,6 @@
 """`toolablate view` by the real command: what it serves, to whom, and how it ends."""
 
 import os
-import shutil
 import signal
 import socket
 import sqlite3
@@ -93,7 +92,7 @@ def test_says_why_they_are_no_longer_kept(store: Path, tmp_path: Path) -> None:
     with viewing(store, env={"XDG_CACHE_HOME": str(tmp_path / "cache")}) as viewer:
         (index,) = (tmp_path / "cache" / "toolablate" / "view").glob("*.sqlite")
         wait_for(lambda: viewer.live()["version"])
-        shutil.rmtree(tmp_path / "cache")
+        (tmp_path / "cache").rename(tmp_path / "gone")
         (tmp_path / "cache").touch()
         wait_for(lambda: not any(map(lives, keepers(viewer.process.pid))))
         (tmp_path / "cache").unlink()
@@ -104,7 +103,8 @@ def test_says_why_they_are_no_longer_kept(store: Path, tmp_path: Path) -> None:
 
 def test_a_cache_that_is_deleted_meanwhile_is_filled_again(store: Path, tmp_path: Path) -> None:
     with viewing(store, env={"XDG_CACHE_HOME": str(tmp_path / "cache")}) as viewer:
-        shutil.rmtree(tmp_path / "cache")
+        # In one step: what keeps it would make it anew while it is being emptied.
+        (tmp_path / "cache").rename(tmp_path / "gone")
         wait_for(lambda: viewer.live()["ended"] == 8)
         assert (viewer.get()[0], viewer.live()["trouble"]) == (200, "")
 
