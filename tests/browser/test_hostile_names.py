@@ -1,5 +1,6 @@
 """Questions, models, conditions and answers that try to be more than names, in tables, filters and figures."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -67,5 +68,7 @@ def test_a_filter_by_such_a_name_finds_what_has_it(site: Site, browse: Browse) -
     page = browse(site, places(site)["filtered"])
     assert page.locator("tbody tr").count() == 1
     assert page.locator(".chip").count() == 3
+    said = [link.get_attribute("aria-label") or "" for link in page.locator(".chip a").all()]
+    assert not re.search("[\x00-\x1f\u202a-\u202e]", "".join(said))
     for link in page.locator("main a[href]").all():
         assert get(site, link.get_attribute("href") or "").status == 200

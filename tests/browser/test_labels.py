@@ -129,8 +129,6 @@ def test_who_labels_many_goes_on_to_the_next(serve: Serve, browse: Browse) -> No
     site = serve()
     page = browse(site, f"/trial/{_wrong(site)}")
     onward = page.locator("[data-onward]")
-    if onward.count() == 0:
-        pytest.skip("the last trial of the table has no next one")
     onward.check()
     following = page.locator("input[name=following]").get_attribute("value") or ""
     page.keyboard.press("y")
