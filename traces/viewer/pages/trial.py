@@ -70,8 +70,6 @@ def trial(request: Request) -> Response:
         request,
         "trial.html",
         reading=reading,
-        row=row,
-        explanation=None if hidden else told,
         panel=panel if row and attempt is None else None,
         part=_part(reading, _number(request, "from") or 0, FIRST_EVENTS),
         outlined=reading.cards[:MOST_OUTLINED],
@@ -148,7 +146,6 @@ def _why(told: Explanation) -> Mapping[str, Any]:
     """What `explain` says, for a page."""
     evidence, steps = told.explained.evidence, tuple(told_steps(told))
     return {
-        "attribution": told.explained.attribution,
         "without_tools": tuple(without_tools(evidence)),
         "figure": belief_figure(told),
         "steps": steps,

@@ -60,7 +60,7 @@ function mark(number, chosen = true) {
   }
 }
 
-/* The event that one reads: the last that begins above the middle of the window. */
+/* The event that one reads: the last that begins in the upper third of the window, or above. */
 function reading() {
   const shown = [...box.querySelectorAll("[data-event]")];
   let [low, high] = [0, shown.length];
