@@ -92,7 +92,7 @@ def _figure(found: Printed) -> dict[str, object]:
 def _traces(report: Report) -> Iterator[ShownTrace]:
     for number, each in enumerate(report.traces, start=1):
         anchor = f"t{number}"
-        cards = event_cards(each.conversation)
+        cards = event_cards(each.conversation, imported=each.imported)
         yield ShownTrace(
             anchor=anchor,
             asked=number <= report.asked_traces,

@@ -26,6 +26,11 @@ class Told:
     def trial(self) -> str:
         return self.trace.trial.id
 
+    @property
+    def imported(self) -> bool:
+        """Only a log of others tells of it, which may tell no times."""
+        return self.model.provider == "imported"
+
 
 @dataclass(frozen=True, slots=True)
 class Beside:
