@@ -5,7 +5,6 @@ from pathlib import Path
 from toolablate.experiments.exporting import export, make_folder, refuse_store
 from toolablate.traces.errors import InputError
 from toolablate.traces.plots import Plate, plates, write_figure
-from toolablate.traces.report.html import as_html
 from toolablate.traces.report.latex import as_latex
 from toolablate.traces.report.markdown import as_markdown
 from toolablate.traces.report.records import Report
@@ -15,7 +14,8 @@ FIGURES = (".svg", ".png")
 
 
 def refuse_output(path: Path) -> None:
-    """Raises InputError where no report can be written to `path`: another kind of file, or a store."""
+    """Raises InputError where no report can be written to `path`: another kind of file, a store, or a page where what
+    makes pages is not installed."""
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(
             f"--output: {path} ends in {path.suffix or 'no suffix'!r}",
@@ -23,6 +23,8 @@ def refuse_output(path: Path) -> None:
             code="output",
         )
     refuse_store(path, "--output")
+    if path.suffix.lower() == ".html":
+        _require_pages()
 
 
 def write_report(report: Report, path: Path) -> list[Path]:
@@ -37,6 +39,8 @@ def write_report(report: Report, path: Path) -> list[Path]:
         case ".tex":
             written, text = [], as_latex(report)
         case _:
+            from toolablate.traces.report.html import as_html
+
             written, text = [], as_html(report)
     export(text, path, "--output")
     return [path, *written]
@@ -49,6 +53,17 @@ def write_figures(report: Report, folder: Path) -> list[Path]:
         for plate in plates(report.findings, endings=report.endings)
         for suffix in FIGURES
     ]
+
+
+def _require_pages() -> None:
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise InputError(
+            "--output: jinja2, which makes pages, is not installed",
+            hint="pip install 'toolablate[view]', or -o report.md",
+            code="no_view",
+        ) from None
 
 
 def _write(plate: Plate, folder: Path, suffix: str, option: str) -> Path:

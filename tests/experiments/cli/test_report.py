@@ -4,6 +4,7 @@ import html
 import json
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -11,6 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 from tests.experiments.test_attribute import toolablate
+from tests.traces.imports.test_lm_eval import NO_SHOT, samples
 
 from toolablate.experiments.cli import group
 from toolablate.experiments.viewing.findings import read_findings
@@ -200,3 +202,22 @@ def test_no_store_is_written_over(ran: Path, tmp_path: Path) -> None:
     assert "would be overwritten" in str(refused(ran, "-o", copy))
     assert "would be overwritten" in str(refused(copy, "-o", copy))
     assert copy.read_bytes() == before
+
+
+def test_a_page_without_what_makes_pages_is_refused(ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [each for each in sys.modules if each.startswith("toolablate.traces.report.html")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert "pip install 'toolablate[view]'" in refused(ran, "-o", tmp_path / "r.html").hint
+    written(ran, "-o", tmp_path / "r.tex")
+
+
+def test_no_times_are_claimed_of_a_log_that_tells_none(tmp_path: Path) -> None:
+    log, store, page = samples("sums", NO_SHOT), tmp_path / "s.sqlite", tmp_path / "r.html"
+    assert CliRunner().invoke(group, ["import", "lm-eval", str(log), "--store", str(store)]).exit_code == 0
+    with Store(store) as opened:
+        trial = next(iter(opened.observations(scorers=opened.scorers()[:1]))).trial
+    written(store, "-o", page, "--trial", trial)
+    text = page.read_text(encoding="utf-8")
+    assert 'id="t1-event-0"' in text
+    assert not re.search(r"\b0 s\b", text)
