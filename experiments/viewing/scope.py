@@ -5,7 +5,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What of which store is viewed; `run`, `scorer` and `baseline` are as `read_findings` takes them."""
+    """What of which store is viewed; `run`, `scorer` and `baseline` are as `read_trials` takes them."""
 
     store: Path
     run: str = "latest"
