@@ -212,3 +212,9 @@ def test_a_socket_is_not_opened(site: Site) -> None:
     wanted = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
     request = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{site.port}\r\nCookie: {site.cookie}\r\n{wanted}\r\n"
     assert raw(site, request.encode()).status != 101
+
+
+def test_what_browsers_ask_for_beside_a_plain_text_is_there(site: Site, browse: Browse) -> None:
+    page = browse(site, "/")
+    answer = page.request.get(f"{site.base}/favicon.ico")
+    assert (answer.status, answer.headers["content-type"]) == (200, "image/svg+xml")

@@ -111,7 +111,7 @@ def test_what_is_read_stays_where_more_comes_above_it(ran: Path, growing: Index,
         read.evaluate("each => each.scrollIntoView({ block: 'start' })")
         seen, down = read.bounding_box(), page.evaluate("scrollY")
         refreshed(growing, ran, 60)
-        expect(page.get_by_role("heading", name="Running")).to_have_count(1)
+        expect(page.get_by_role("heading", name="Not finished")).to_have_count(1)
         assert page.evaluate("scrollY") > down
         assert read.bounding_box() == seen
 

@@ -3,8 +3,8 @@ from http import HTTPStatus
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Mount
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
@@ -26,7 +26,11 @@ def application(view: View) -> ASGIApp:
     """
     files = StaticFiles(packages=[("toolablate.traces.html", "static"), ("toolablate.traces.viewer", "static")])
     app = Starlette(
-        routes=[*(route for each in _PAGES for route in each.ROUTES), Mount("/static", files, name="static")],
+        routes=[
+            *(route for each in _PAGES for route in each.ROUTES),
+            Route("/favicon.ico", _icon),
+            Mount("/static", files, name="static"),
+        ],
         exception_handlers={
             HTTPException: _refused,
             InputError: _not_found,
@@ -38,6 +42,11 @@ def application(view: View) -> ASGIApp:
     app.state.figures = Figures()
     # Around all of it: what starlette answers to an exception of a page does not pass its own middleware.
     return Access(app, token=view.token)
+
+
+async def _icon(_: Request) -> Response:
+    """Browsers ask for it beside texts, which name none."""
+    return RedirectResponse("/static/icon.svg")
 
 
 def _refused(request: Request, error: Exception) -> Response:

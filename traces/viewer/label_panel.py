@@ -8,7 +8,7 @@ from typing import get_args
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Attribution, Distraction, Label, Mechanism
 from toolablate.traces.store import Store
-from toolablate.traces.terminal.attribution.wording import attributed, chance, distraction_name, mechanism_name
+from toolablate.traces.terminal.attribution.wording import chance, distraction_name, mechanism_name, put_down_to
 from toolablate.traces.viewer.view import View
 
 _MECHANISM_KEYS = "123456789lou"
@@ -65,7 +65,7 @@ class Panel:
         found = self.attribution
         if found is None:
             return ""
-        return f"by {found.method}: {attributed(found)}, confidence {chance(found.confidence)}"
+        return f"by {found.method}: {put_down_to(found)}, confidence {chance(found.confidence)}"
 
     @property
     def history(self) -> tuple[tuple[Label, str], ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from toolablate.traces.analysis.findings import Findings, PutDown
 from toolablate.traces.records import Mechanism, Method
-from toolablate.traces.terminal.attribution.wording import mechanism_name
+from toolablate.traces.terminal.attribution.wording import NO_SIGN, mechanism_name
 
 METHODS: Mapping[Method, str] = {"replay": "By replay", "trace": "By trace", "judge": "By judge"}
 BY_TRACE = (
@@ -75,5 +75,5 @@ def _counted(own: list[PutDown]) -> Counted:
     first, by = own[0], {each.method: each.trials for each in own}
     name = mechanism_name(first.mechanism)
     if first.mechanism == "luck" and "trace" in by:
-        name = "luck, or no sign in the trace"
+        name = NO_SIGN
     return Counted(first.model, first.condition, first.mechanism, name, sum(by.values()), by)

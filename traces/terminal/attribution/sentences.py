@@ -14,6 +14,7 @@ from toolablate.traces.terminal.attribution.wording import (
     chance,
     distraction_name,
     method_name,
+    put_down_to,
     right_of,
 )
 from toolablate.traces.terminal.numbers import signed
@@ -99,7 +100,7 @@ def _read_by(diagnosis: Diagnosis) -> Iterator[str]:
 
 def _sentence(attribution: Attribution) -> str:
     return (
-        f"{attributed(attribution)}, {method_name(attribution)}, with a confidence of {chance(attribution.confidence)}"
+        f"{put_down_to(attribution)}, {method_name(attribution)}, with a confidence of {chance(attribution.confidence)}"
     )
 
 

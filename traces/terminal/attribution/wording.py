@@ -30,6 +30,8 @@ _DISTRACTIONS: Mapping[Distraction, str] = {
 }
 _METHODS = {"trace": "by trace", "replay": "by replay", "judge": "by judge"}
 
+NO_SIGN = "luck, or no sign in the trace"
+
 
 def mechanism_name(mechanism: Mechanism) -> str:
     """Of what a trial is attributed to."""
@@ -44,6 +46,12 @@ def attributed(attribution: Attribution) -> str:
     """`retrieval distraction (over-engineering)`."""
     name = mechanism_name(attribution.mechanism)
     return f"{name} ({distraction_name(attribution.distraction)})" if attribution.distraction else name
+
+
+def put_down_to(attribution: Attribution) -> str:
+    """The same where it is said of a trial: luck by its trace is what is left where no rule applies, and no finding."""
+    by_default = attribution.mechanism == "luck" and attribution.method == "trace"
+    return NO_SIGN if by_default else attributed(attribution)
 
 
 def method_name(attribution: Attribution) -> str:

@@ -19,13 +19,8 @@ DEFINITIONS = "docs/statistics.md"
 
 def footnotes_of(rows: Sequence[Comparison], *, show_harm: bool = False) -> Iterator[str]:
     yield from _scored(rows)
-    yield from _tested(rows)
-    yield from _small(rows)
-    yield from _flips(rows)
-    yield from _graded(rows)
-    yield from _uneven(rows)
-    yield from _at_the_edge(rows)
-    yield from _clustered(rows)
+    yield from _columns(rows)
+    yield from grounds_of(rows)
     if show_harm:
         yield from _harmed(rows)
     if _varies(rows):
@@ -33,6 +28,17 @@ def footnotes_of(rows: Sequence[Comparison], *, show_harm: bool = False) -> Iter
     yield from _unpriced(rows)
     yield from _budgets(rows)
     yield f"What each figure means: {DEFINITIONS}."
+
+
+def grounds_of(rows: Sequence[Comparison]) -> Iterator[str]:
+    """What the figures rest on, for any table of them."""
+    yield from _tested(rows)
+    yield from _small(rows)
+    yield from _partly_measured(rows)
+    yield from _graded(rows)
+    yield from _uneven(rows)
+    yield from _at_the_edge(rows)
+    yield from _clustered(rows)
 
 
 def _scored(rows: Sequence[Comparison]) -> Iterator[str]:
@@ -79,11 +85,14 @@ def _graded(rows: Sequence[Comparison]) -> Iterator[str]:
         yield f"Right is a score of {RIGHT:g} or more: flips, noise and harm see no change that stays on its side."
 
 
-def _flips(rows: Sequence[Comparison]) -> Iterator[str]:
+def _columns(rows: Sequence[Comparison]) -> Iterator[str]:
     if all(row.repeats <= 1 for row in rows):
         yield "R→W: right under the baseline, wrong under the condition; noise: by chance, unknown at one repeat."
-        return
-    yield "R→W: right in one baseline run, wrong in one run of the condition; noise: in another baseline run."
+    else:
+        yield "R→W: right in one baseline run, wrong in one run of the condition; noise: in another baseline run."
+
+
+def _partly_measured(rows: Sequence[Comparison]) -> Iterator[str]:
     partly = [row for row in rows if row.group is None and 0 < row.noise_questions < row.questions]
     if partly:
         named = _named(partly, rows, lambda row: f" {row.noise_questions:,} of {row.questions:,}")

@@ -23,7 +23,7 @@ from toolablate.traces.terminal.attribution.put_down import (
     measured_by,
     methods_of,
 )
-from toolablate.traces.terminal.comparison.footnotes import footnotes_of
+from toolablate.traces.terminal.comparison.footnotes import grounds_of
 from toolablate.traces.viewer.drawing import Drawn
 from toolablate.traces.viewer.rendering import figures_of, page, view_of
 from toolablate.traces.viewer.summary import lines, progress, scale
@@ -78,7 +78,7 @@ def overview(request: Request) -> Response:
         blamed=BLAMED,
         listed={(row.model, row.condition, row.mechanism) for row in put_down},
         notes=list(_notes(found)),
-        footnotes=[] if found is None else list(footnotes_of(found.comparisons)) if found.comparisons else [],
+        footnotes=list(grounds_of(found.comparisons)) if found is not None else [],
     )
 
 
