@@ -48,8 +48,9 @@ def _name(scope: Scope) -> str:
 
 
 def _sweep(folder: Path) -> None:
-    """Removes what nobody has viewed for long."""
-    for path in folder.glob(f"*{_SUFFIX}*"):
+    """Removes what nobody has viewed for long: an index with what lies beside it, whose own times tell nothing."""
+    for path in folder.glob(f"*{_SUFFIX}"):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > _UNUSED_SECONDS:
-                path.unlink()
+                for each in folder.glob(f"{path.name}*"):
+                    each.unlink()

@@ -51,9 +51,12 @@ def test_a_home_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypat
 
 def test_what_was_not_viewed_for_long_goes(cache: Path, tmp_path: Path) -> None:
     old, new = _place(Scope(tmp_path / "old.sqlite")), _place(Scope(tmp_path / "new.sqlite"))
-    os.utime(old, (time.time() - 40 * 86_400,) * 2)
+    locks = [each.with_name(f"{each.name}-keeper") for each in (old, new)]
+    for each in (old, *locks):
+        each.touch()
+        os.utime(each, (time.time() - 40 * 86_400,) * 2)
     _place(Scope(tmp_path / "s.sqlite"))
-    assert (old.exists(), new.exists()) == (False, True)
+    assert [each.exists() for each in (old, new, *locks)] == [False, True, False, True]
 
 
 def test_a_scope_goes_through_json(tmp_path: Path) -> None:
