@@ -3,10 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
-from toolablate.experiments.attribution_view import read_report
-from toolablate.experiments.viewing.trials import Trials, read_trials
+from toolablate.experiments.viewing.trials import Trials
 from toolablate.traces.analysis import RIGHT, Comparison, compare, floors
 from toolablate.traces.analysis.accuracy import accuracy
 from toolablate.traces.analysis.attribution.report import AttributionReport
@@ -14,30 +12,6 @@ from toolablate.traces.analysis.findings import ArmScore, Findings, FlipMatrix, 
 from toolablate.traces.analysis.ladder import ladders, waterfalls
 from toolablate.traces.analysis.pairing import Arm, Pair, mean, mean_scores, pairs, scored_in_both, unit
 from toolablate.traces.records import Attribution, Condition
-from toolablate.traces.store import Store
-
-
-def read_findings(
-    store: Path,
-    *,
-    run: str = "latest",
-    scorer: str | None = None,
-    baseline: str | None = None,
-    seed: int = 0,
-    why: bool = True,
-) -> Findings:
-    """Of the trials that one run called for (`latest`, or the beginning of its id), or of `all` that the store holds.
-
-    Where nothing can be compared yet there is what there is, and a note says what is missing. `why` may take minutes on
-    a large store, the rest seconds. Raises InputError for a run, a scorer or a baseline that is not there, and
-    StoreError.
-    """
-    with Store(store) as opened:
-        trials = read_trials(opened, run=run, scorer=scorer, baseline=baseline)
-        found = findings_of(trials, opened.conditions_of(trials.observations), seed=seed)
-    if not why or not trials.observations:
-        return found
-    return with_why(found, read_report(store, run=run, scorer=trials.scorer))
 
 
 def findings_of(trials: Trials, conditions: dict[str, Condition], *, seed: int = 0) -> Findings:

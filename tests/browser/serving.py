@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 
 import uvicorn
+from tests.experiments.viewing.reading import read_findings
 
 from toolablate.experiments.attribution_view import read_explanation, read_report
-from toolablate.experiments.viewing.findings import attributions_of, read_findings
+from toolablate.experiments.viewing.findings import attributions_of
 from toolablate.experiments.viewing.trials import read_trials
 from toolablate.traces.analysis.attribution.explanation import Explanation
 from toolablate.traces.store import Store

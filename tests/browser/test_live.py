@@ -11,8 +11,8 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Browse
 from tests.browser.serving import Site, serving, viewing
 from tests.browser.wire import get
+from tests.experiments.viewing.reading import read_findings
 
-from toolablate.experiments.viewing.findings import read_findings
 from toolablate.experiments.viewing.trials import Trials, read_trials
 from toolablate.traces.analysis.selection import Selection
 from toolablate.traces.plots import Printed

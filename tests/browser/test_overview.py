@@ -13,9 +13,9 @@ from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import Site, indexed, serving, viewing
 from tests.browser.wire import get
 from tests.experiments.test_attribute import said
+from tests.experiments.viewing.reading import read_findings
 from tests.traces.samples import plan
 
-from toolablate.experiments.viewing.findings import read_findings
 from toolablate.traces.analysis.selection import Selection
 from toolablate.traces.store import Observation, Recorder, Store
 

@@ -12,10 +12,10 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 from tests.experiments.test_attribute import toolablate
+from tests.experiments.viewing.reading import read_findings
 from tests.traces.imports.test_lm_eval import NO_SHOT, samples
 
 from toolablate.experiments.cli import group
-from toolablate.experiments.viewing.findings import read_findings
 from toolablate.traces.errors import InputError
 from toolablate.traces.plots.text import signed
 from toolablate.traces.store import Store

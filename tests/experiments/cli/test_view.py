@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from tests.experiments.nursery import nursery
 from tests.experiments.plans import endpoint_plan, right, wait_for
+from tests.experiments.viewing.reading import read_findings
 from tests.experiments.viewing.viewer import keepers, lives, unexpected, view, viewing
 from tests.servers.chat_server import ChatServer, Slow, reply
 from tests.traces.older import BACK
 from tests.traces.samples import filled, plan
 
-from toolablate.experiments.viewing.findings import read_findings
 from toolablate.traces.store import Recorder, Store, standing, verify
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from tests.experiments.conftest import Cli, WritePlan
 from tests.experiments.plans import answered
+from tests.experiments.viewing.reading import read_findings
 from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, attempt, filled, run, score, trials
 
 from toolablate.experiments.attribution_view import read_report
 from toolablate.experiments.comparing import read_paired
 from toolablate.experiments.ladders import read_ladders
-from toolablate.experiments.viewing.findings import attributions_of, read_findings
+from toolablate.experiments.viewing.findings import attributions_of
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Condition

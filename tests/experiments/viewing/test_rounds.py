@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.experiments.viewing.reading import read_findings
 from tests.traces.samples import attempt, begun, plan, score
 
 from toolablate.experiments.attribution_view import read_report
 from toolablate.experiments.viewing import rounds
-from toolablate.experiments.viewing.findings import attributions_of, read_findings
+from toolablate.experiments.viewing.findings import attributions_of
 from toolablate.experiments.viewing.pace import Pace
 from toolablate.experiments.viewing.rounds import Rounds
 from toolablate.experiments.viewing.scope import Scope
