@@ -15,6 +15,7 @@ from toolablate.traces.errors import InputError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
+    from uvicorn import Server
 
 HOST = "127.0.0.1"
 _END_SECONDS = 0
@@ -102,9 +103,10 @@ def serve(scope: Scope, listener: socket.socket, reader: Reader, ready: Tell, te
 
             keeper.wait_for_tables(tell)
             view = View(scope.store, index, token, Explanations(scope.store), reader.person, reader.blind)
-            app = application(view)
-            ready(f"http://{HOST}:{port}/?token={token}")
-            _serve(app, listener)
+            server = _server(application(view))
+            with _ended_by_signals(server):
+                ready(f"http://{HOST}:{port}/?token={token}")
+                server.run(sockets=[listener])
 
 
 @contextmanager
@@ -118,10 +120,21 @@ def _until_stopped() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _serve(app: "ASGIApp", listener: socket.socket) -> None:
+@contextmanager
+def _ended_by_signals(server: "Server") -> Iterator[None]:
+    """Ends the server where it can be ended, be it before it runs: an interrupt anywhere else would be told of."""
+    before = {number: signal.signal(number, server.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _server(app: "ASGIApp") -> "Server":
     import uvicorn
 
-    class Server(uvicorn.Server):
+    class Quiet(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
             # Answers that are not done by then are cut off, and that is no news.
             logging.getLogger("uvicorn.error").disabled = True
@@ -135,4 +148,4 @@ def _serve(app: "ASGIApp", listener: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=_END_SECONDS,
     )
-    Server(config).run(sockets=[listener])
+    return Quiet(config)

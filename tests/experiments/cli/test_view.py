@@ -97,7 +97,9 @@ def test_says_why_they_are_no_longer_kept(store: Path, tmp_path: Path) -> None:
         wait_for(lambda: not any(map(lives, keepers(viewer.process.pid))))
         (tmp_path / "cache").unlink()
         wait_for(lambda: viewer.get("/live")[0] == 200)
-        assert "until the viewer is started again: StoreError: Cannot write" in viewer.live()["trouble"]
+        # It is told by what watches the process, a moment after that has ended.
+        why = "until the viewer is started again: StoreError: Cannot write"
+        wait_for(lambda: why in viewer.live()["trouble"])
         assert index.exists()
 
 
