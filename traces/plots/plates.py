@@ -7,17 +7,17 @@ from typing import Protocol, TypeVar
 from toolablate.traces.analysis.attribution.ledger import Ledger
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.analysis.selection import Link
-from toolablate.traces.plots.domains import draw_domains
-from toolablate.traces.plots.drawing import Drawing
-from toolablate.traces.plots.effects import draw_effects
-from toolablate.traces.plots.files import as_text
-from toolablate.traces.plots.flips import draw_flips
-from toolablate.traces.plots.matrices import draw_matrices
-from toolablate.traces.plots.mechanisms import draw_mechanisms
-from toolablate.traces.plots.outcomes import Ended, draw_outcomes
-from toolablate.traces.plots.scores import draw_scores
-from toolablate.traces.plots.svg import as_svg
-from toolablate.traces.plots.waterfall import draw_ladders
+from toolablate.traces.plots.drawing.files import as_text
+from toolablate.traces.plots.drawing.marks import Drawing
+from toolablate.traces.plots.drawing.svg import as_svg
+from toolablate.traces.plots.figures.domains import draw_domains
+from toolablate.traces.plots.figures.effects import draw_effects
+from toolablate.traces.plots.figures.flips import draw_flips
+from toolablate.traces.plots.figures.matrices import draw_matrices
+from toolablate.traces.plots.figures.mechanisms import draw_mechanisms
+from toolablate.traces.plots.figures.outcomes import Ended, draw_outcomes
+from toolablate.traces.plots.figures.scores import draw_scores
+from toolablate.traces.plots.figures.waterfall import draw_ladders
 
 KEPT = 4
 """Sets of figures that are kept in case the same are wanted again."""

@@ -85,7 +85,7 @@ def _styles() -> Iterator[str]:
 
 
 def _figure(found: Printed) -> dict[str, object]:
-    # Drawn by us, with every name in it escaped: see toolablate.traces.plots.svg.
+    # Drawn by us, with every name in it escaped: see toolablate.traces.plots.drawing.svg.
     return {"name": found.name, "title": found.title, "about": found.about, "svg": Markup(found.svg)}  # noqa: S704
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from toolablate.traces.analysis.attribution.explanation import Explanation
 from toolablate.traces.analysis.findings import Findings
-from toolablate.traces.plots.outcomes import Ended
+from toolablate.traces.plots.figures.outcomes import Ended
 from toolablate.traces.records import Condition, Event, Model, Question, Score, Trace
 
 

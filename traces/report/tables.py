@@ -8,8 +8,8 @@ from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.analysis.comparison import Comparison
 from toolablate.traces.analysis.findings import ArmScore, Findings, FlipMatrix
 from toolablate.traces.analysis.noise import Chance
-from toolablate.traces.plots.outcomes import Ended
-from toolablate.traces.plots.palette import ENDINGS
+from toolablate.traces.plots.drawing.palette import ENDINGS
+from toolablate.traces.plots.figures.outcomes import Ended
 from toolablate.traces.plots.plates import in_order, ledgers_of
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.ledgers import accounts_of, rests_on

@@ -64,5 +64,5 @@ class Figures:
 
 
 def _figures(drawn: Sequence[Printed]) -> tuple[Figure, ...]:
-    # Ours, with every name in it escaped: see toolablate.traces.plots.svg.
+    # Ours, with every name in it escaped: see toolablate.traces.plots.drawing.svg.
     return tuple(Figure(each.name, each.title, each.about, Markup(each.svg)) for each in drawn)  # noqa: S704

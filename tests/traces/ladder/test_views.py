@@ -16,7 +16,7 @@ from toolablate.traces.analysis import FEW_CLUSTERS, FEW_DIFFERING, Observation
 from toolablate.traces.analysis.ladder import Waterfall, ladders, waterfalls
 from toolablate.traces.errors import InputError
 from toolablate.traces.plots import draw_waterfalls, require_plots
-from toolablate.traces.plots.waterfall import _limits, _start
+from toolablate.traces.plots.figures.waterfall import _limits, _start
 from toolablate.traces.records import ToolUse
 from toolablate.traces.terminal import waterfalls_view
 

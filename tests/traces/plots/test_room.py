@@ -12,7 +12,7 @@ from tests.traces.attribution_views.samples import believed
 from tests.traces.plots.samples import endings, findings, many
 
 from toolablate.traces.plots import Drawing, draw_belief, draw_effects, draw_mechanisms, draw_scores, plates, printed
-from toolablate.traces.plots.files import BEYOND_LATIN, as_text
+from toolablate.traces.plots.drawing.files import BEYOND_LATIN, as_text
 from toolablate.traces.plots.text import fitted, plain
 
 LEAST_PIXELS, FINE = 11.0, 600

@@ -12,7 +12,7 @@ from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.analysis.selection import Ending, Selection
 from toolablate.traces.html.addresses import questions_address
-from toolablate.traces.plots.mechanisms import BLAMED
+from toolablate.traces.plots.figures.mechanisms import BLAMED
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.ledgers import accounts_of, rests_on
 from toolablate.traces.terminal.attribution.put_down import (

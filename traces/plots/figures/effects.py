@@ -5,11 +5,21 @@ from collections.abc import Collection, Sequence
 from toolablate.traces.analysis.comparison import Comparison
 from toolablate.traces.analysis.effect import LEVEL
 from toolablate.traces.analysis.selection import Link, Selection
-from toolablate.traces.plots.bars import GAIN, GREY, LOSS
-from toolablate.traces.plots.drawing import Drawing, Mark
-from toolablate.traces.plots.files import as_text
-from toolablate.traces.plots.palette import LINE
-from toolablate.traces.plots.rows import Sheet, dot, grouped, heading, name, number, scale, sheet, whole_row, zero
+from toolablate.traces.plots.drawing.files import as_text
+from toolablate.traces.plots.drawing.marks import Drawing, Mark
+from toolablate.traces.plots.drawing.palette import GAIN, GREY, LINE, LOSS
+from toolablate.traces.plots.drawing.rows import (
+    Sheet,
+    dot,
+    grouped,
+    heading,
+    name,
+    number,
+    scale,
+    sheet,
+    whole_row,
+    zero,
+)
 from toolablate.traces.plots.text import between, probability, signed, titled
 
 ABOUT = (

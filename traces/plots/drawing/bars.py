@@ -5,9 +5,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe and Ito's, which people tell apart whatever colours they see.
-GAIN, LOSS, TOTAL, GREY = "#0072B2", "#D55E00", "#999999", "#4D4D4D"
-PALE = 0.4
 PANEL_INCHES, LINE_INCHES, GAP_INCHES, HEAD_INCHES = 8.0, 0.17, 0.17, 1.3
 NAME_CHARS, ROW_CHARS, LINE_CHARS = 48, 120, 24
 THICK, MARGIN = 0.62, 0.04

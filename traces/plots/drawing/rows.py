@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from toolablate.traces.plots.bars import GREY
-from toolablate.traces.plots.drawing import Drawing, Mark
-from toolablate.traces.plots.palette import INK, LINE
+from toolablate.traces.plots.drawing.marks import Drawing, Mark
+from toolablate.traces.plots.drawing.palette import GREY, INK, LINE
 from toolablate.traces.plots.text import fitted
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import warnings
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from toolablate.traces.plots.drawing import Drawing, Mark
-from toolablate.traces.plots.files import as_text
-from toolablate.traces.plots.palette import INK, VARIABLES
+from toolablate.traces.plots.drawing.files import as_text
+from toolablate.traces.plots.drawing.marks import Drawing, Mark
+from toolablate.traces.plots.drawing.palette import INK, VARIABLES
 from toolablate.traces.plots.text import plain
 
 SVG, XLINK = "{http://www.w3.org/2000/svg}", "{http://www.w3.org/1999/xlink}"

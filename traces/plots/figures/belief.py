@@ -4,11 +4,10 @@ import math
 from collections.abc import Callable, Sequence
 
 from toolablate.traces.analysis.attribution.belief import Flip, Trajectory
-from toolablate.traces.plots.bars import GREY, LOSS
-from toolablate.traces.plots.drawing import Drawing, Mark
-from toolablate.traces.plots.files import as_text
-from toolablate.traces.plots.palette import INK, LINE
-from toolablate.traces.plots.rows import SMALL, Sheet, blank
+from toolablate.traces.plots.drawing.files import as_text
+from toolablate.traces.plots.drawing.marks import Drawing, Mark
+from toolablate.traces.plots.drawing.palette import GREY, INK, LINE, LOSS
+from toolablate.traces.plots.drawing.rows import SMALL, Sheet, blank
 
 ABOUT = (
     "How often the model gives the right answer if it has to answer at once, at each step that was probed; lines are"

@@ -5,11 +5,10 @@ from collections.abc import Collection, Sequence
 
 from toolablate.traces.analysis.findings import FlipMatrix
 from toolablate.traces.analysis.selection import Link, Selection, Turn
-from toolablate.traces.plots.bars import GAIN, GREY, LOSS, TOTAL
-from toolablate.traces.plots.drawing import Drawing, Mark
-from toolablate.traces.plots.files import as_text
-from toolablate.traces.plots.palette import INK, PAPER
-from toolablate.traces.plots.rows import BOLDER, FONT, SMALL, WIDTH, Sheet, blank
+from toolablate.traces.plots.drawing.files import as_text
+from toolablate.traces.plots.drawing.marks import Drawing, Mark
+from toolablate.traces.plots.drawing.palette import GAIN, GREY, INK, LOSS, PAPER, TOTAL
+from toolablate.traces.plots.drawing.rows import BOLDER, FONT, SMALL, WIDTH, Sheet, blank
 from toolablate.traces.plots.text import fitted, titled
 
 ABOUT = (

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Sequence
 
 from toolablate.traces.analysis.noise import Floor
-from toolablate.traces.plots.bars import GAIN, LOSS, THICK
-from toolablate.traces.plots.drawing import Drawing, Mark
-from toolablate.traces.plots.files import as_text
-from toolablate.traces.plots.palette import INK
-from toolablate.traces.plots.rows import Sheet, grouped, heading, name, number, scale, sheet, zero
+from toolablate.traces.plots.drawing.bars import THICK
+from toolablate.traces.plots.drawing.files import as_text
+from toolablate.traces.plots.drawing.marks import Drawing, Mark
+from toolablate.traces.plots.drawing.palette import GAIN, INK, LOSS
+from toolablate.traces.plots.drawing.rows import Sheet, grouped, heading, name, number, scale, sheet, zero
 from toolablate.traces.plots.text import MINUS, titled
 
 ABOUT = (

@@ -5,11 +5,10 @@ from collections.abc import Collection, Sequence
 
 from toolablate.traces.analysis.findings import ArmScore
 from toolablate.traces.analysis.selection import Link, Selection
-from toolablate.traces.plots.bars import GREY
-from toolablate.traces.plots.drawing import Drawing, Mark
-from toolablate.traces.plots.files import as_text
-from toolablate.traces.plots.palette import INK
-from toolablate.traces.plots.rows import Sheet, dot, grouped, heading, name, number, scale, sheet, whole_row
+from toolablate.traces.plots.drawing.files import as_text
+from toolablate.traces.plots.drawing.marks import Drawing, Mark
+from toolablate.traces.plots.drawing.palette import GREY, INK
+from toolablate.traces.plots.drawing.rows import Sheet, dot, grouped, heading, name, number, scale, sheet, whole_row
 from toolablate.traces.plots.text import between, titled
 
 ABOUT = (

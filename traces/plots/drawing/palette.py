@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 
 from toolablate.traces.analysis.selection import Ending
-from toolablate.traces.plots.bars import GAIN, GREY, LOSS, TOTAL
 
+# Okabe and Ito's, which people tell apart whatever colours they see.
+GAIN, LOSS, TOTAL, GREY = "#0072B2", "#D55E00", "#999999", "#4D4D4D"
 INK, LINE, PAPER = "#1B1F24", "#DDDDDD", "#FFFFFF"
 """Ink is no black: an SVG leaves out what is black by default, and a page could not give it a colour of its own."""
+PALE = 0.4
+"""How much there is of a colour that stands for what is not sure."""
 
 ENDINGS: Mapping[Ending, str] = {
     "correct": GAIN,

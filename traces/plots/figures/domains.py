@@ -6,12 +6,11 @@ from typing import Literal
 
 from toolablate.traces.analysis.comparison import Comparison
 from toolablate.traces.analysis.selection import Link, Selection
-from toolablate.traces.plots.bars import GAIN, GREY, LOSS
-from toolablate.traces.plots.drawing import Drawing, Mark
-from toolablate.traces.plots.effects import is_sure
-from toolablate.traces.plots.files import as_text
-from toolablate.traces.plots.palette import INK, PAPER
-from toolablate.traces.plots.rows import BOLDER, FONT, GAP, INDENT, SMALL, WIDTH, Sheet, blank
+from toolablate.traces.plots.drawing.files import as_text
+from toolablate.traces.plots.drawing.marks import Drawing, Mark
+from toolablate.traces.plots.drawing.palette import GAIN, GREY, INK, LOSS, PAPER
+from toolablate.traces.plots.drawing.rows import BOLDER, FONT, GAP, INDENT, SMALL, WIDTH, Sheet, blank
+from toolablate.traces.plots.figures.effects import is_sure
 from toolablate.traces.plots.text import between, fitted, probability, signed, titled
 
 ABOUT = (

@@ -12,26 +12,22 @@ from toolablate.traces.analysis.effect import LEVEL
 from toolablate.traces.analysis.findings import PutDown
 from toolablate.traces.analysis.selection import Link, Selection
 from toolablate.traces.errors import InputError
-from toolablate.traces.plots.bars import (
-    GAIN,
+from toolablate.traces.plots.drawing.bars import (
     GAP_INCHES,
-    GREY,
     HEAD_INCHES,
     LINE_INCHES,
-    LOSS,
     MARGIN,
     NAME_CHARS,
-    PALE,
     PANEL_INCHES,
     THICK,
-    TOTAL,
     beside,
     frame,
     whisker,
 )
-from toolablate.traces.plots.drawing import Drawing, Mark
-from toolablate.traces.plots.files import as_text, write_figure
-from toolablate.traces.plots.rows import Sheet, grouped, heading, name, number, scale, sheet, whole_row, zero
+from toolablate.traces.plots.drawing.files import as_text, write_figure
+from toolablate.traces.plots.drawing.marks import Drawing, Mark
+from toolablate.traces.plots.drawing.palette import GAIN, GREY, LOSS, PALE, TOTAL
+from toolablate.traces.plots.drawing.rows import Sheet, grouped, heading, name, number, scale, sheet, whole_row, zero
 from toolablate.traces.plots.text import between, plain, probability, signed, titled, with_interval
 
 if TYPE_CHECKING:

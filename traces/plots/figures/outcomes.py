@@ -4,11 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from toolablate.traces.analysis.selection import Ending, Link, Selection
-from toolablate.traces.plots.bars import GREY, THICK
-from toolablate.traces.plots.drawing import Drawing, Mark
-from toolablate.traces.plots.files import as_text
-from toolablate.traces.plots.palette import ENDINGS
-from toolablate.traces.plots.rows import SMALL, Sheet, grouped, heading, name, number, scale, sheet
+from toolablate.traces.plots.drawing.bars import THICK
+from toolablate.traces.plots.drawing.files import as_text
+from toolablate.traces.plots.drawing.marks import Drawing, Mark
+from toolablate.traces.plots.drawing.palette import ENDINGS, GREY
+from toolablate.traces.plots.drawing.rows import SMALL, Sheet, grouped, heading, name, number, scale, sheet
 from toolablate.traces.plots.text import titled
 
 ABOUT = (
