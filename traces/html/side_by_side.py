@@ -1,6 +1,5 @@
 """Two aligned conversations as rows of a page. Texts in them are foreign, and not escaped yet."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -18,16 +17,11 @@ from toolablate.traces.analysis.alignment import (
     stated_answers,
 )
 from toolablate.traces.html.cards import Form
-from toolablate.traces.html.inert import without_colours
-from toolablate.traces.records import Question
+from toolablate.traces.html.step_parts import Told, parts_in, parts_of, remarks
+from toolablate.traces.records import Artifact, Question
 from toolablate.traces.terminal.numbers import counted
 
 Mark = Literal["divergence", "results", "parting"]
-Place = tuple[int, int, str]
-"""Of a text in its step: thoughts, words, then each call and what it gave; the tool's name."""
-
-Told = tuple[str, Form, str]
-"""What a text is called, its form, and the text."""
 
 SHOWN_ENDS, FOLDED_CHARS = 400, 20_000
 """Of a long stretch both ends are shown, up to so many characters between them are folded, others left out."""
@@ -39,12 +33,10 @@ ROOM_CHARS = 2_000_000
 LONGEST_WORD = 60
 """Characters by which a cut may come earlier, so that it is between two lines or words."""
 
-MOST_CALLS = 50
-"""Calls of one step, and as many results, that are shown."""
 MOST_TEXTS = 5_000
 """On one page; steps beyond it are shown without their texts."""
-
-_ONE_TEXT = ("code", "query", "url", "pattern", "id")
+IMAGE_CHARS = 12_000_000
+"""Of all images of one page, as text of base64; those beyond it stand on the trial's page alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +53,12 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One text of one side, in stretches: () where `label` says all that there is."""
+    """One text of one side, in stretches, or one image: neither where `label` says all that there is."""
 
     label: str
     form: Form
     stretches: tuple[Stretch, ...]
+    image: Artifact | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +137,7 @@ class _Page:
     compared: int = 0
     taken: int = 0
     told: int = 0
+    drawn: int = 0
 
     def row(self, number: int, row: Row) -> ShownRow:
         left = None if row.left is None else self.alignment.left[row.left]
@@ -162,36 +156,44 @@ class _Page:
             return None
         fell = self.fell[side]
         falls = fell is not None and step.first <= fell < step.first + len(step.events)
-        return Heading(number + 1, step.first, ", ".join(self.answers[side][number]), falls, tuple(_remarks(step)))
+        return Heading(number + 1, step.first, ", ".join(self.answers[side][number]), falls, tuple(remarks(step)))
 
     def _texts(self, left: Step | None, right: Step | None) -> Iterator[Beside]:
-        ours, theirs = ({} if step is None else dict(_texts_of(step)) for step in (left, right))
+        ours, theirs = ({} if step is None else dict(parts_of(step)) for step in (left, right))
         places = sorted({*ours, *theirs}) if self.told < MOST_TEXTS else []
         self.told += len(places)
-        more = max(0 if step is None else _texts_in(step) for step in (left, right)) - len(places)
+        more = max(0 if step is None else parts_in(step) for step in (left, right)) - len(places)
         for place in places:
             one, other = ours.get(place), theirs.get(place)
             if one is not None and one == other:
                 yield Beside(self._whole(one), None, same=True)
-            elif one is None or other is None:
-                # What stands on one side alone is not marked: its place says it.
+            elif one is None or other is None or one.image or other.image:
+                # What stands on one side alone is not marked: its place says it. Nor are images: one sees both.
                 yield Beside(one and self._whole(one), other and self._whole(other), same=False)
             else:
                 yield self._compared(one, other)
         if more > 0:
-            yield Beside(Shown(f"{counted(more, 'more text')}, on the trial's page", "prose", ()), None, same=True)
+            yield Beside(Shown(f"{counted(more, 'more part')}, on the trial's page", "prose", ()), None, same=True)
 
     def _whole(self, told: Told) -> Shown:
-        label, form, text = told
-        return Shown(label, form, self._stretches((Piece(text, "same"),) if text else ()))
+        if told.image is None:
+            return Shown(told.label, told.form, self._stretches((Piece(told.text, "same"),) if told.text else ()))
+        self.drawn += len(told.image.data)
+        if self.drawn <= IMAGE_CHARS:
+            return Shown(told.label, told.form, (), told.image)
+        self.drawn -= len(told.image.data)
+        return Shown(f"{told.label}, on the trial's page", told.form, ())
 
     def _compared(self, left: Told, right: Told) -> Beside:
-        self.compared += len(left[2]) + len(right[2])
-        found: tuple[Piece, ...] = Piece(left[2], "removed"), Piece(right[2], "added")
+        self.compared += len(left.text) + len(right.text)
+        found: tuple[Piece, ...] = Piece(left.text, "removed"), Piece(right.text, "added")
         if self.compared <= COMPARED_CHARS:
-            found = pieces(left[2], right[2])
+            found = pieces(left.text, right.text)
         ours, theirs = side_of(found, "left"), side_of(found, "right")
-        return Beside(Shown(*left[:2], self._stretches(ours)), Shown(*right[:2], self._stretches(theirs)), same=False)
+        return Beside(self._in_pieces(left, ours), self._in_pieces(right, theirs), same=False)
+
+    def _in_pieces(self, told: Told, found: Sequence[Piece]) -> Shown:
+        return Shown(told.label, told.form, self._stretches(found))
 
     def _stretches(self, found: Sequence[Piece]) -> tuple[Stretch, ...]:
         return tuple(map(self._stretch, found))
@@ -217,60 +219,3 @@ def _between_words(text: str, place: int) -> int:
     if found < 0:
         found = max(map(near.rfind, " \t"))
     return place if found < 0 else place - len(near) + found + 1
-
-
-def _texts_of(step: Step) -> Iterator[tuple[Place, Told]]:
-    """What a step thinks and says where it does, its calls, and what each gave."""
-    if step.asked is not None:
-        message = step.asked.reply.message
-        said: tuple[tuple[int, str, str], ...] = ((0, "thinks", message.reasoning), (1, "says", message.content))
-        for place, label, text in said:
-            if text.strip():
-                yield (place, 0, ""), (label, "prose", text.strip())
-        for place, call in enumerate(message.tool_calls[:MOST_CALLS]):
-            form, text = _arguments(call.arguments)
-            yield (2 + place, 0, call.name), (f"calls {call.name}", form, text)
-    for place, result in enumerate(step.results[:MOST_CALLS]):
-        status = "" if result.status == "ok" else f" ({result.status})"
-        label = f"{result.call.name} gives{'' if result.output else ' nothing'}{status}"
-        yield (2 + place, 1, result.call.name), (label, "output", without_colours(result.output))
-
-
-def _texts_in(step: Step) -> int:
-    """How many there are, however many of them are shown."""
-    if step.asked is None:
-        return len(step.results)
-    message = step.asked.reply.message
-    said = sum(bool(text.strip()) for text in (message.reasoning, message.content))
-    return said + len(message.tool_calls) + len(step.results)
-
-
-def _arguments(text: str) -> tuple[Form, str]:
-    """Code, a query or an address as it is, where it is all that is given; else the arguments, laid out."""
-    try:
-        parsed = json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return "code", text
-    if isinstance(parsed, dict) and len(parsed) == 1:
-        ((name, value),) = parsed.items()
-        if name in _ONE_TEXT and isinstance(value, str):
-            return "code", value
-    try:
-        return "json", json.dumps(parsed, ensure_ascii=False, indent=2)
-    except RecursionError:
-        return "json", text
-
-
-def _remarks(step: Step) -> Iterator[str]:
-    for event in step.events:
-        if event.kind == "failure":
-            yield f"{event.boundary} failed ({event.code})" + (", tried again" if event.retried else "")
-        elif event.kind == "answer" and event.limit is not None:
-            yield f"ran out of {event.limit.replace('_', ' ')}"
-        elif event.kind == "rebuilt":
-            yield f"taken up again here, after {event.calls} calls were made again"
-        elif event.kind == "tool_call":
-            if event.changes:
-                yield f"changed by {', '.join(change.intervention for change in event.changes)}"
-            if event.artifacts:
-                yield f"{counted(len(event.artifacts), 'rich output')} on the trial's page"

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from tests.browser.hostile import png
 from tests.traces.alignment.turns import Turn, conversation
 from tests.traces.samples import QUESTIONS
 
@@ -13,13 +14,14 @@ from toolablate.traces.html.environment import environment
 from toolablate.traces.html.side_by_side import (
     COMPARED_CHARS,
     FOLDED_CHARS,
-    MOST_CALLS,
+    IMAGE_CHARS,
     MOST_TEXTS,
     ROOM_CHARS,
     SHOWN_ENDS,
     SideBySide,
     side_by_side,
 )
+from toolablate.traces.html.step_parts import MOST_CALLS, MOST_IMAGES
 from toolablate.traces.records import Artifact, Change, Event, Failure
 
 HOSTILE = "<script>owned()</script>\u202e\x1b[31m</pre>"
@@ -113,13 +115,65 @@ def test_where_the_belief_falls_and_what_went_wrong_is_said() -> None:
     assert _page(found).count("belief falls here") == 1
 
 
-def test_images_and_what_an_intervention_did_are_told_of() -> None:
+def test_what_an_intervention_did_and_rich_outputs_that_are_no_images_are_told_of() -> None:
     asked, called, *rest = conversation([("x", "f(1)", "1"), FINAL])
-    rich = {"artifacts": (Artifact(mime="image/png", data="aGk="),), "changes": (Change(intervention="fail"),)}
+    rich = {"artifacts": (Artifact(mime="text/html", data="<p>"),), "changes": (Change(intervention="fail"),)}
     events = (asked, called.model_copy(update=rich), *rest)
     heading = side_by_side(align(events, events), QUESTIONS[0]).groups[0].rows[0].left
     assert heading is not None
     assert heading.remarks == ("changed by fail", "1 rich output on the trial's page")
+
+
+def _with(*artifacts: Artifact) -> tuple[Event, ...]:
+    asked, called, *rest = conversation([("x", "f(1)", "1"), FINAL])
+    return asked, called.model_copy(update={"artifacts": artifacts}), *rest
+
+
+def _drawn(width: int) -> Artifact:
+    return Artifact(mime="image/png", data=png(width))
+
+
+def test_images_stand_on_both_sides_and_once_where_they_are_the_same() -> None:
+    differing = side_by_side(align(_with(_drawn(3)), _with(_drawn(4))), QUESTIONS[0])
+    assert differing.marked == {"results": 0}
+    page = _page(differing)
+    assert [re.findall(r'width="(\d+)"', each) for each in page.split("diff-side right")[-2:]] == [["3"], ["4"]]
+    same = side_by_side(align(_with(_drawn(3)), _with(_drawn(3))), QUESTIONS[0])
+    assert (same.marked, same.differences) == ({}, 0)
+    assert _page(same).count("<img") == 1
+    alone = side_by_side(align(_with(_drawn(3)), _with()), QUESTIONS[0])
+    assert alone.marked == {"results": 0}
+    assert _page(alone).count("<img") == 1
+
+
+def test_a_drawing_in_names_drawn_by_lot_is_no_difference() -> None:
+    one, other = (Artifact(mime="image/svg+xml", data=f"<svg id='{name}'/>") for name in "ab")
+    assert side_by_side(align(_with(one), _with(other)), QUESTIONS[0]).marked == {}
+
+
+@pytest.mark.parametrize(
+    "artifact",
+    [
+        Artifact(mime="image/png", data=png(says=(60_000, 60_000))),
+        Artifact(mime="image/png", data="!!! no base64 !!!"),
+        Artifact(mime=f"image/{HOSTILE}", data=HOSTILE),
+    ],
+)
+def test_what_is_no_image_is_told_and_not_shown(artifact: Artifact) -> None:
+    page = _page(side_by_side(align(_with(artifact), _with(_drawn(3))), QUESTIONS[0]))
+    assert page.count("<img") == 1
+    assert "not shown" in page
+    assert "<script" not in page
+
+
+def test_images_of_a_page_have_a_limit() -> None:
+    large = Artifact(mime="image/png", data=png() + "A" * (IMAGE_CHARS // 10))
+    found = side_by_side(align(_with(*[large] * 15), _with()), QUESTIONS[0])
+    told = [each.left for each in found.groups[0].rows[0].texts if each.left and "an image" in each.left.label]
+    assert [each.image is not None for each in told] == [True] * 9 + [False] * 6
+    many = side_by_side(align(_with(*[_drawn(3)] * (MOST_IMAGES + 5)), _with()), QUESTIONS[0])
+    assert _page(many).count("<img") == MOST_IMAGES
+    assert "5 rich outputs on the trial&#39;s page" in _page(many)
 
 
 def test_foreign_text_does_nothing() -> None:
@@ -164,7 +218,7 @@ def test_of_very_many_calls_some_are_shown_and_the_others_counted() -> None:
     events = (asked.model_copy(update={"reply": asked.reply.model_copy(update={"message": message})}), called, *rest)
     page = _page(side_by_side(align(events, events), QUESTIONS[0]))
     assert page.count("both: calls python") == MOST_CALLS
-    assert f"{30_000 - MOST_CALLS:,} more texts, on the trial&#39;s page" in page
+    assert f"{30_000 - MOST_CALLS:,} more parts, on the trial&#39;s page" in page
     assert len(page) < 100_000
 
 
@@ -174,7 +228,7 @@ def test_of_very_many_steps_the_last_stand_without_their_texts() -> None:
     assert sum(len(row.texts) for group in found.groups for row in group.rows) < MOST_TEXTS + 20
     left_out = found.groups[-1].rows[-1].texts[0].left
     assert left_out is not None
-    assert left_out.label == "3 more texts, on the trial's page"
+    assert left_out.label == "3 more parts, on the trial's page"
 
 
 @pytest.mark.parametrize("arguments", ['{"code": "print(1)"}', '{"a": 1, "b": [2]}', "print(1)", "[" * 100_000])

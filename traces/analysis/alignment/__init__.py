@@ -3,7 +3,7 @@
 from toolablate.traces.analysis.alignment.alignment import Alignment, Kind, Row, align
 from toolablate.traces.analysis.alignment.parting import parting, stated_answers
 from toolablate.traces.analysis.alignment.settings import Setting, settings
-from toolablate.traces.analysis.alignment.steps import Step, steps_of
+from toolablate.traces.analysis.alignment.steps import Step, is_image, steps_of
 from toolablate.traces.analysis.alignment.wording import Piece, pieces, side_of
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Setting",
     "Step",
     "align",
+    "is_image",
     "parting",
     "pieces",
     "settings",

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolablate.traces.records import Event, ModelCall, ToolCall
+from toolablate.traces.records import Artifact, Event, ModelCall, ToolCall
 
 LAID_OUT = 100
 """Calls of one reply whose arguments are read; those of more are taken as they were written."""
@@ -32,14 +32,20 @@ class Step:
         return tuple(event for event in self.events if isinstance(event, ToolCall))
 
     @property
-    def shown(self) -> tuple[tuple[str, str], ...]:
-        """What its calls gave."""
-        return tuple((each.status, each.output) for each in self.results)
+    def shown(self) -> tuple[tuple[str, str, tuple[Artifact, ...]], ...]:
+        """What its calls gave, as text and as images."""
+        return tuple((each.status, each.output, tuple(filter(is_image, each.artifacts))) for each in self.results)
 
     @property
     def tools(self) -> frozenset[str]:
         """The names of those that the reply calls."""
         return frozenset() if self.asked is None else frozenset(c.name for c in self.asked.reply.message.tool_calls)
+
+
+def is_image(artifact: Artifact) -> bool:
+    """A drawing in SVG is none: programs give the parts of one and the same other names each time."""
+    kind = artifact.mime.strip().lower()
+    return kind.startswith("image/") and not kind.startswith("image/svg")
 
 
 def steps_of(conversation: Sequence[Event]) -> tuple[Step, ...]:
