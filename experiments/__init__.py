@@ -11,8 +11,8 @@ from toolablate.traces._lazy import importing
 
 if TYPE_CHECKING:
     from toolablate.experiments.attributing import Attributed, attribute
-    from toolablate.experiments.conditions import condition, ladder_of
     from toolablate.experiments.counterfactual import Batch, Replayed, Wanted, estimate_many, replay, replay_many
+    from toolablate.experiments.plans.conditions import condition, ladder_of
 
 __all__ = [
     "Attributed",
@@ -31,7 +31,7 @@ __getattr__ = importing(
     __name__,
     {
         "attributing": ("Attributed", "attribute"),
-        "conditions": ("condition", "ladder_of"),
+        "plans.conditions": ("condition", "ladder_of"),
         "counterfactual": ("Batch", "Replayed", "Wanted", "estimate_many", "replay", "replay_many"),
     },
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from toolablate.experiments.world import bring_up_to_date
+from toolablate.experiments.world.world import bring_up_to_date
 from toolablate.traces.errors import InputError
 from toolablate.traces.imports.log import Imported, Log
 from toolablate.traces.imports.naming import name_of

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolablate.benchmarks import render
-from toolablate.experiments.plan import load_plan
-from toolablate.experiments.trials import PlannedTrial, design
-from toolablate.experiments.world import environment, world_of
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.plans.trials import PlannedTrial, design
+from toolablate.experiments.world.world import environment, world_of
 from toolablate.traces.records import Environment, Event, Run, Score, Trace
 from toolablate.traces.store import Recorder
 

@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 
 from toolablate.benchmarks import render
-from toolablate.experiments.plan import load_plan
-from toolablate.experiments.trials import PlannedTrial, design
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.plans.trials import PlannedTrial, design
 from toolablate.traces.records import Event
 from toolablate.traces.store import Recorder, Store
 

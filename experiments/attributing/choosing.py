@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolablate.experiments.attributing.case import Case, case_of
-from toolablate.experiments.scorer_names import scorer_meant
+from toolablate.experiments.comparing.scorer_names import scorer_meant
 from toolablate.traces.analysis.attribution.lot import is_chosen, probability
 from toolablate.traces.analysis.attribution.signals import signals_of
 from toolablate.traces.analysis.ladder.arms import has_ladder

@@ -8,7 +8,7 @@ from pathlib import Path
 from toolablate.experiments.attributing.program import Asked, PurposeKind
 from toolablate.experiments.counterfactual import Batch, Estimate, Wanted, estimate_many, replay_many
 from toolablate.experiments.counterfactual.wanted import RefusedError
-from toolablate.experiments.watcher import Watcher
+from toolablate.experiments.running.watcher import Watcher
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 from toolablate.traces.terminal import counted

@@ -24,12 +24,12 @@ from toolablate.experiments.attributing.program import (
 )
 from toolablate.experiments.attributing.rounds import Job, Refused, Rounds
 from toolablate.experiments.attributing.scorers import refuse_other_scorers
-from toolablate.experiments.comparing import observe
+from toolablate.experiments.comparing.paired import observe
 from toolablate.experiments.counterfactual import Estimate
 from toolablate.experiments.counterfactual.estimate import refuse_too_dear
-from toolablate.experiments.progress import RunProgress
-from toolablate.experiments.watcher import Watcher
-from toolablate.experiments.world import bring_up_to_date
+from toolablate.experiments.running.progress import RunProgress
+from toolablate.experiments.running.watcher import Watcher
+from toolablate.experiments.world.world import bring_up_to_date
 from toolablate.traces.analysis.attribution.belief import Flip
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Recorder, Store

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from toolablate.experiments.judges import judges_of
-from toolablate.experiments.plan import find_modules_beside, load_plan
-from toolablate.experiments.scoring import Scorers
+from toolablate.experiments.plans.plan import find_modules_beside, load_plan
+from toolablate.experiments.scoring.judges import judges_of
+from toolablate.experiments.scoring.scoring import Scorers
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 

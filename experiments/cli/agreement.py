@@ -28,7 +28,7 @@ def command(store: Path, run: str, scorers: tuple[str, ...], as_list: bool, as_j
     from rich.console import Console
     from rich.text import Text
 
-    from toolablate.experiments.agreement import read_graded
+    from toolablate.experiments.comparing.agreement import read_graded
     from toolablate.traces.analysis.agreement import agreement_json, disagreements_json
     from toolablate.traces.terminal import agreement_view, counted, disagreements_table
 

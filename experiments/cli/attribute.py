@@ -94,7 +94,7 @@ def command(context: click.Context, /, store: Path, **given: Any) -> None:
     """
     from rich.console import Console
 
-    from toolablate.experiments.attribution_view import read_report
+    from toolablate.experiments.explaining.view import read_report
 
     _refuse_unused(context)
     if given["plot"] is not None:
@@ -151,7 +151,7 @@ def _require_plot(plot: Path) -> None:
 
 def _matrices(path: Path | None) -> "tuple[JudgeMatrix, ...]":
     """Read before anybody is asked, so that a file that is none costs nothing."""
-    from toolablate.experiments.judge_matrices import read_matrices
+    from toolablate.experiments.explaining.judge_matrices import read_matrices
 
     return () if path is None else read_matrices(path)
 
@@ -160,7 +160,7 @@ def _asked(store: Path, given: dict[str, Any]) -> bool:
     """Replays and judges, where they are wanted. Returns whether something is left undone."""
     from rich.console import Console
 
-    from toolablate.experiments.attribution_view import refuse_alone, refuse_imported, refuse_scripted
+    from toolablate.experiments.explaining.view import refuse_alone, refuse_imported, refuse_scripted
 
     told = Console(stderr=True)
     left: float | None = given["max_cost"]
@@ -184,8 +184,8 @@ def _asked(store: Path, given: dict[str, Any]) -> bool:
 
 def _replayed(store: Path, given: dict[str, Any], max_cost: float | None, console: "Console") -> bool:
     from toolablate.experiments.attributing.running import attribute
-    from toolablate.experiments.attribution_view import replays_told
-    from toolablate.experiments.progress import RunProgress
+    from toolablate.experiments.explaining.view import replays_told
+    from toolablate.experiments.running.progress import RunProgress
 
     with RunProgress(console) as progress:
         done = attribute(
@@ -214,7 +214,7 @@ def _design(given: dict[str, Any]) -> "ReplayDesign":
 def _judged(store: Path, given: dict[str, Any], max_cost: float | None, console: "Console") -> tuple[bool, float]:
     """Whether something is left undone, and what was spent, in US dollars."""
     from toolablate.experiments.diagnosing import diagnose, diagnoses_told
-    from toolablate.experiments.progress import RunProgress
+    from toolablate.experiments.running.progress import RunProgress
 
     with RunProgress(console) as progress:
         done = diagnose(

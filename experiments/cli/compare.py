@@ -56,7 +56,7 @@ def command(
     """
     from rich.console import Console
 
-    from toolablate.experiments.comparing import read_paired
+    from toolablate.experiments.comparing.paired import read_paired
     from toolablate.experiments.exporting import export
     from toolablate.traces.analysis import comparisons_csv, comparisons_json, flips_json
     from toolablate.traces.errors import InputError

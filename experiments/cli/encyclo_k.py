@@ -63,7 +63,7 @@ def compose(
     language, and one option names all that are correct, or all that are incorrect.
     """
     from toolablate.benchmarks.encyclo_k import compose, load_statements, single_statements
-    from toolablate.experiments.importing import write_questions
+    from toolablate.experiments.benchmarking.questions import write_questions
     from toolablate.traces.terminal import counted
 
     found = load_statements(statements)
@@ -87,7 +87,7 @@ def import_published(published: Path, output: Path) -> None:
     language. What else it has is passed over.
     """
     from toolablate.benchmarks.encyclo_k import load_published_questions
-    from toolablate.experiments.importing import write_questions
+    from toolablate.experiments.benchmarking.questions import write_questions
     from toolablate.traces.terminal import counted
 
     questions = load_published_questions(published)
@@ -114,7 +114,7 @@ def tables(store: Path, run: str, scorer: str | None, seed: int, as_json: bool) 
     the place of the right option, and which places are chosen; over question sets of several seeds; the length of
     replies; and statements judged one by one beside the questions composed of them.
     """
-    from toolablate.experiments.encyclo_k import read_tables
+    from toolablate.experiments.benchmarking.encyclo_k import read_tables
     from toolablate.traces.analysis.encyclo_k import tables_json
 
     found = read_tables(store, run=run, scorer=scorer, seed=seed)

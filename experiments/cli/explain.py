@@ -17,7 +17,7 @@ def command(store: Path, trial: str, as_json: bool) -> None:
     """
     from rich.console import Console
 
-    from toolablate.experiments.attribution_view import Unexplained, read_explanation, unexplained_json, why_not
+    from toolablate.experiments.explaining.view import Unexplained, read_explanation, unexplained_json, why_not
     from toolablate.traces.analysis.attribution.tables import explained_json
     from toolablate.traces.terminal.attribution import explanation_view
 

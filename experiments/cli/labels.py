@@ -25,8 +25,8 @@ def command(store: Path, people: tuple[str, ...], scorer: str | None, as_json: b
     """
     from rich.console import Console
 
+    from toolablate.experiments.explaining.labelling import read_labels
     from toolablate.experiments.exporting import export
-    from toolablate.experiments.labelling import read_labels
     from toolablate.traces.analysis.labelling import labels_csv, labels_json
     from toolablate.traces.terminal.labels import labels_view
 

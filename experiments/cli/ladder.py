@@ -47,8 +47,8 @@ def command(
     """
     from rich.console import Console
 
+    from toolablate.experiments.comparing.ladders import read_ladders
     from toolablate.experiments.exporting import export, make_folder, refuse_store
-    from toolablate.experiments.ladders import read_ladders
     from toolablate.traces.analysis.ladder import waterfalls_csv, waterfalls_json
     from toolablate.traces.terminal import counted, waterfalls_view
 

@@ -29,8 +29,8 @@ def command(
     The smallest difference between a condition and the baseline that its questions find at several numbers of repeats,
     also where the level is corrected for the number of comparisons. Runs nothing and needs no key.
     """
-    from toolablate.experiments.plan import find_modules_beside, load_plan
-    from toolablate.experiments.power import Assumed, plan_power
+    from toolablate.experiments.comparing.power import Assumed, plan_power
+    from toolablate.experiments.plans.plan import find_modules_beside, load_plan
     from toolablate.traces.analysis.power import Aim, power_json
 
     find_modules_beside(plan)

@@ -13,8 +13,8 @@ def command(plan: Path, name: str | None, as_json: bool) -> None:
     Prints what was found out, with its evidence, and the line to put into the model's entry. What a rate limit or an
     outage hides is not found out. Exits with 1 if the plan wants what an endpoint lacks.
     """
-    from toolablate.experiments import probing
-    from toolablate.experiments.plan import find_modules_beside, load_plan
+    from toolablate.experiments.plans.plan import find_modules_beside, load_plan
+    from toolablate.experiments.probing import asking as probing
 
     find_modules_beside(plan)
     loaded = load_plan(plan)[0]
@@ -27,7 +27,7 @@ def command(plan: Path, name: str | None, as_json: bool) -> None:
     else:
         from rich.console import Console
 
-        from toolablate.experiments.probing_view import show
+        from toolablate.experiments.probing.view import show
 
         console = Console()
         for model, probed, missing in zip(models, results, lacking, strict=True):

@@ -76,7 +76,7 @@ def command(
     from rich.console import Console
 
     from toolablate.experiments.counterfactual import replay
-    from toolablate.experiments.progress import RunProgress
+    from toolablate.experiments.running.progress import RunProgress
     from toolablate.traces.records import AnswerNow, Drop, Repair, SetAside
 
     changes: list[Wanted | None] = [

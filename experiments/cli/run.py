@@ -16,10 +16,10 @@ def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) ->
     """
     from rich.console import Console
 
-    from toolablate.experiments.launch import launch
-    from toolablate.experiments.plan import find_modules_beside, load_plan
-    from toolablate.experiments.progress import RunProgress
-    from toolablate.experiments.summary import print_summary, summary_json
+    from toolablate.experiments.plans.plan import find_modules_beside, load_plan
+    from toolablate.experiments.running.launch import launch
+    from toolablate.experiments.running.progress import RunProgress
+    from toolablate.experiments.running.summary import print_summary, summary_json
 
     find_modules_beside(plan)
     loaded, text = load_plan(plan)

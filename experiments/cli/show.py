@@ -130,7 +130,7 @@ def _require_known(key: str, name: str, labels: set[str]) -> None:
 def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, limit: int, as_json: bool) -> None:
     from itertools import islice
 
-    from toolablate.experiments.comparing import observe
+    from toolablate.experiments.comparing.paired import observe
     from toolablate.traces.store import Observation
 
     def fits(seen: Observation) -> bool:

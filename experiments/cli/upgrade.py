@@ -11,7 +11,7 @@ def command(store: Path) -> None:
     `run` does so too; what only reads says that it is needed. Nothing is lost, but an older toolablate cannot read the
     store any more: copy it before, if one has to.
     """
-    from toolablate.experiments.world import bring_up_to_date
+    from toolablate.experiments.world.world import bring_up_to_date
     from toolablate.traces.store import Store
 
     if bring_up_to_date(store):

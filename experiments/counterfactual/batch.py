@@ -15,11 +15,11 @@ from toolablate.experiments.counterfactual.estimate import Estimate, estimated, 
 from toolablate.experiments.counterfactual.running import OpenedGroup, open_group
 from toolablate.experiments.counterfactual.taking_up import take_up
 from toolablate.experiments.counterfactual.wanted import Wanted
-from toolablate.experiments.launch import Launched, carry_out
-from toolablate.experiments.progress import RunProgress
-from toolablate.experiments.runner import StopSwitch
-from toolablate.experiments.watcher import Watcher
-from toolablate.experiments.world import bring_up_to_date
+from toolablate.experiments.running.launch import Launched, carry_out
+from toolablate.experiments.running.progress import RunProgress
+from toolablate.experiments.running.runner import StopSwitch
+from toolablate.experiments.running.watcher import Watcher
+from toolablate.experiments.world.world import bring_up_to_date
 from toolablate.traces.records import Condition
 from toolablate.traces.store import Recorder, Store
 

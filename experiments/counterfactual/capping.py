@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from toolablate.agents import AgentResult
-from toolablate.experiments.execution import Executor, TrialTask
-from toolablate.experiments.runner import StopSwitch
-from toolablate.experiments.watcher import Watcher
+from toolablate.experiments.running.execution import Executor, TrialTask
+from toolablate.experiments.running.runner import StopSwitch
+from toolablate.experiments.running.watcher import Watcher
 from toolablate.traces.records import Environment, Event
 
 

@@ -12,7 +12,7 @@ from toolablate.experiments.counterfactual.opening import OpenedTools, ReplayWor
 from toolablate.experiments.counterfactual.recorded import RecordedResults
 from toolablate.experiments.counterfactual.taking_up import TakenUp
 from toolablate.experiments.counterfactual.tools import BarredTools, ReplayedTools, rebuild
-from toolablate.experiments.execution import TrialTask
+from toolablate.experiments.running.execution import TrialTask
 from toolablate.traces.errors import InternalError
 from toolablate.traces.records import (
     Environment,

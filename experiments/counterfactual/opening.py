@@ -13,12 +13,12 @@ from toolablate.experiments.counterfactual.unrecorded import (
     UnrecordedSearch,
     UnrecordedTool,
 )
-from toolablate.experiments.donors import open_donors
-from toolablate.experiments.guarding import guard_for
-from toolablate.experiments.plan import Plan
-from toolablate.experiments.question_files import work_files
-from toolablate.experiments.web import asks_the_web, offline, open_web
-from toolablate.experiments.world import TriedSandbox, needed, open_tried_sandbox, servers_needed
+from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.world.donors import open_donors
+from toolablate.experiments.world.guarding import guard_for
+from toolablate.experiments.world.question_files import work_files
+from toolablate.experiments.world.web import asks_the_web, offline, open_web
+from toolablate.experiments.world.world import TriedSandbox, needed, open_tried_sandbox, servers_needed
 from toolablate.tools import (
     OpenedTool,
     Resources,

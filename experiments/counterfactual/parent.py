@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from toolablate.experiments.judges import is_judged, judges_of
-from toolablate.experiments.plan import Plan, find_modules_beside, load_plan, read_plan
+from toolablate.experiments.plans.plan import Plan, find_modules_beside, load_plan, read_plan
+from toolablate.experiments.scoring.judges import is_judged, judges_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Event, Model, ModelCall, Question, ToolSpec, Trace, Trial
 from toolablate.traces.store import Store

@@ -2,8 +2,8 @@
 
 from toolablate.experiments.counterfactual.opening import ReplayWorld
 from toolablate.experiments.counterfactual.taking_up import TakenUp
-from toolablate.experiments.donors import donors_world, require_results
-from toolablate.experiments.plan import Plan
+from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.world.donors import donors_world, require_results
 from toolablate.tools import expanded_uses, resource_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Rerun

@@ -4,7 +4,7 @@ from os import PathLike
 
 from toolablate.experiments.counterfactual.batch import Replayed, replay_many
 from toolablate.experiments.counterfactual.wanted import Content, RefusedError, Wanted
-from toolablate.experiments.watcher import Watcher
+from toolablate.experiments.running.watcher import Watcher
 from toolablate.traces.records import Again, ReplayChange
 
 

@@ -15,14 +15,14 @@ from toolablate.experiments.counterfactual.placebos import refuse_without_placeb
 from toolablate.experiments.counterfactual.taking_up import Group, TakenUp, settled
 from toolablate.experiments.counterfactual.texts import STAND_INS, swap_of
 from toolablate.experiments.counterfactual.wanted import Refusal, RefusedError
-from toolablate.experiments.failing import Failures
-from toolablate.experiments.judge_costs import JudgeCosts
-from toolablate.experiments.launch import Opened
-from toolablate.experiments.plan import Plan
-from toolablate.experiments.replies import asked_lines, open_judges, open_sources
-from toolablate.experiments.runner import Setting
-from toolablate.experiments.trials import Design
-from toolablate.experiments.world import UNPROTECTED, environment, needed
+from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.trials import Design
+from toolablate.experiments.running.failing import Failures
+from toolablate.experiments.running.launch import Opened
+from toolablate.experiments.running.runner import Setting
+from toolablate.experiments.world.judge_costs import JudgeCosts
+from toolablate.experiments.world.replies import asked_lines, open_judges, open_sources
+from toolablate.experiments.world.world import UNPROTECTED, environment, needed
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, InterventionUse, Rerun, Swap, ToolCall
 

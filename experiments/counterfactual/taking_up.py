@@ -11,11 +11,11 @@ from toolablate.experiments.counterfactual.parent import Parent, Parents, files_
 from toolablate.experiments.counterfactual.rerunning import refuse_unfit
 from toolablate.experiments.counterfactual.staging import joined
 from toolablate.experiments.counterfactual.wanted import Refusal, RefusedError, Wanted
-from toolablate.experiments.judges import judges_of
-from toolablate.experiments.plan import Plan
-from toolablate.experiments.scoring import Scorers
-from toolablate.experiments.trials import Design, PlannedTrial
-from toolablate.experiments.world import world_of
+from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.trials import Design, PlannedTrial
+from toolablate.experiments.scoring.judges import judges_of
+from toolablate.experiments.scoring.scoring import Scorers
+from toolablate.experiments.world.world import world_of
 from toolablate.tools import open_interventions
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Drop, ModelCall, ReplayChange, Rerun, Resumption, Swap, Trial

@@ -13,20 +13,20 @@ from rich.console import Console
 from toolablate.agents import RetryPolicy
 from toolablate.agents.pacing import pressures
 from toolablate.benchmarks.diagnosis import FailureJudge
-from toolablate.experiments.beside import beating, interruptible
-from toolablate.experiments.comparing import observe
+from toolablate.experiments.comparing.paired import observe
 from toolablate.experiments.counterfactual.parent import Parents
 from toolablate.experiments.diagnosing.estimate import estimated_cost, refuse_too_dear, told
 from toolablate.experiments.diagnosing.readings import Reading, Readings
-from toolablate.experiments.judge_costs import JudgeCosts
-from toolablate.experiments.judge_queue import JudgeWork
-from toolablate.experiments.plan import Plan
-from toolablate.experiments.progress import RunProgress
-from toolablate.experiments.replies import asked_lines, open_judges
-from toolablate.experiments.runner import StopSwitch
-from toolablate.experiments.slowness import told_at_the_end
-from toolablate.experiments.watcher import Watcher
-from toolablate.experiments.world import bring_up_to_date
+from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.running.beside import beating, interruptible
+from toolablate.experiments.running.judge_queue import JudgeWork
+from toolablate.experiments.running.progress import RunProgress
+from toolablate.experiments.running.runner import StopSwitch
+from toolablate.experiments.running.slowness import told_at_the_end
+from toolablate.experiments.running.watcher import Watcher
+from toolablate.experiments.world.judge_costs import JudgeCosts
+from toolablate.experiments.world.replies import asked_lines, open_judges
+from toolablate.experiments.world.world import bring_up_to_date
 from toolablate.traces.analysis.ladder.arms import has_ladder
 from toolablate.traces.analysis.pairing import RIGHT, counts
 from toolablate.traces.errors import InputError

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from toolablate.agents.costs import rates_of
 from toolablate.agents.spending import estimated_tokens
 from toolablate.experiments.diagnosing.readings import Reading
-from toolablate.experiments.plan import Plan
-from toolablate.experiments.replies import is_replayed
+from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.world.replies import is_replayed
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import OpenAIModel
 from toolablate.traces.store import Store

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from toolablate.agents import ModelSource, RetryPolicy
 from toolablate.benchmarks.diagnosis import FailureJudge
-from toolablate.experiments.judge_costs import JudgeCosts
-from toolablate.experiments.judge_queue import JudgeQueue, JudgeWork
-from toolablate.experiments.judge_workers import JudgeCalls, JudgeWorkers
-from toolablate.experiments.runner import StopSwitch
-from toolablate.experiments.watcher import Watcher
+from toolablate.experiments.running.judge_queue import JudgeQueue, JudgeWork
+from toolablate.experiments.running.judge_workers import JudgeCalls, JudgeWorkers
+from toolablate.experiments.running.runner import StopSwitch
+from toolablate.experiments.running.watcher import Watcher
+from toolablate.experiments.world.judge_costs import JudgeCosts
 from toolablate.traces.records import Condition, Diagnosis, Question
 from toolablate.traces.store import Recorder, Store
 

@@ -1,7 +1,7 @@
 """How a reading of failures went, in words."""
 
 from toolablate.experiments.diagnosing.diagnosing import Diagnosed
-from toolablate.experiments.judge_queue import JudgeWork, Ungraded
+from toolablate.experiments.running.judge_queue import JudgeWork, Ungraded
 from toolablate.traces.terminal import counted
 from toolablate.traces.terminal.numbers import dollars
 from toolablate.traces.terminal.plain import one_line

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from toolablate.experiments.attributing.case import case_of
 from toolablate.experiments.attributing.choosing import scorers_of
-from toolablate.experiments.comparing import observe
+from toolablate.experiments.comparing.paired import observe
 from toolablate.experiments.explaining.arms import Ladders
 from toolablate.experiments.explaining.gathered import Gathered
 from toolablate.experiments.explaining.mending import Mending

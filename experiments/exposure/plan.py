@@ -6,8 +6,8 @@ from typing import Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from toolablate.experiments.plan_errors import explain
-from toolablate.experiments.plan_web import Section
+from toolablate.experiments.plans.errors import explain
+from toolablate.experiments.plans.web import Section
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import OpenAIModel
 

@@ -17,8 +17,8 @@ from toolablate.agents.retry import Tries
 from toolablate.experiments.exposure.cutting import Beginning, Prompts, read_prompts
 from toolablate.experiments.exposure.kept import ContinuationFile
 from toolablate.experiments.exposure.plan import ExposurePlan
-from toolablate.experiments.queueing import DOWN_CODES, FATAL_CODES, TRIALS_IN_A_ROW
-from toolablate.experiments.slowness import told_at_the_end
+from toolablate.experiments.running.queueing import DOWN_CODES, FATAL_CODES, TRIALS_IN_A_ROW
+from toolablate.experiments.running.slowness import told_at_the_end
 from toolablate.traces.analysis.exposure import Continued
 from toolablate.traces.analysis.exposure_overlap import open_rouge
 from toolablate.traces.errors import ModelError, ToolablateError

@@ -10,7 +10,7 @@ from toolablate.agents.simulated.planted.mind import belief, situation
 from toolablate.agents.simulated.planted.reading import Scenes
 from toolablate.agents.simulated.planted.wording import answer_of, is_in_form
 from toolablate.experiments.counterfactual.changing import changed_start
-from toolablate.experiments.plan import file_digest
+from toolablate.experiments.plans.plan import file_digest
 from toolablate.experiments.planted.causes import Causes, cause_at, causes, chances
 from toolablate.experiments.planted.levels import FALL, Levels, Parts, levels, parts
 from toolablate.experiments.planted.outputs import Outputs, calls_of, offers_of

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolablate.experiments.attribution_view import read_report
+from toolablate.experiments.explaining.view import read_report
 from toolablate.experiments.reporting.setup import endings_of, setup_of
 from toolablate.experiments.viewing.findings import findings_of, with_why
 from toolablate.experiments.viewing.trials import Trials, read_trials

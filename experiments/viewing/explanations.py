@@ -2,7 +2,7 @@ import threading
 from collections import OrderedDict
 from pathlib import Path
 
-from toolablate.experiments.attribution_view import Unexplained, read_explanation
+from toolablate.experiments.explaining.view import Unexplained, read_explanation
 from toolablate.experiments.viewing.changes import Stamp, stamp_of
 from toolablate.traces.analysis.attribution.explanation import Explanation
 

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
-from toolablate.experiments.attribution_view import read_report
+from toolablate.experiments.explaining.view import read_report
 from toolablate.experiments.viewing.changes import made_of, reasons_of, stamp_of
 from toolablate.experiments.viewing.findings import attributions_of, findings_of, with_why
 from toolablate.experiments.viewing.pace import Pace

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from toolablate.experiments.comparing import Paired, chosen_run, paired
-from toolablate.experiments.scorer_names import scorer_meant
+from toolablate.experiments.comparing.paired import Paired, chosen_run, paired
+from toolablate.experiments.comparing.scorer_names import scorer_meant
 from toolablate.experiments.viewing.scope import Scope
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Observation, Store, TrialCounts

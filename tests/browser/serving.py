@@ -11,7 +11,7 @@ from pathlib import Path
 import uvicorn
 from tests.experiments.viewing.reading import read_findings
 
-from toolablate.experiments.attribution_view import read_explanation, read_report
+from toolablate.experiments.explaining.view import read_explanation, read_report
 from toolablate.experiments.viewing.findings import attributions_of
 from toolablate.experiments.viewing.trials import read_trials
 from toolablate.traces.analysis.attribution.explanation import Explanation

@@ -13,7 +13,7 @@ from tests.browser.serving import Site, indexed, serving, viewing
 from tests.experiments.test_attribute import toolablate
 from tests.traces.samples import attempt, plan, score
 
-from toolablate.experiments.attribution_view import read_explanation
+from toolablate.experiments.explaining.view import read_explanation
 from toolablate.traces.analysis.attribution.explanation import Explanation
 from toolablate.traces.store import Recorder, Store
 

@@ -17,9 +17,9 @@ from typing import IO
 
 from rich.console import Console
 
-from toolablate.experiments.launch import launch
-from toolablate.experiments.plan import find_modules_beside, load_plan
-from toolablate.experiments.progress import RunProgress
+from toolablate.experiments.plans.plan import find_modules_beside, load_plan
+from toolablate.experiments.running.launch import launch
+from toolablate.experiments.running.progress import RunProgress
 
 PROJECT = Path(__file__).parents[2]
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from toolablate.experiments.launch import launch
-from toolablate.experiments.plan import load_plan
-from toolablate.experiments.progress import RunProgress
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.running.launch import launch
+from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.records import ToolCall
 from toolablate.traces.store import Store
 

@@ -13,8 +13,8 @@ from tests.experiments.judged import GRADE, grades, judge_at, judged_plan
 from tests.servers.chat_server import ChatServer, ChatServers, reply
 from tests.traces import samples
 
-from toolablate.experiments.agreement import read_graded
 from toolablate.experiments.cli import group
+from toolablate.experiments.comparing.agreement import read_graded
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Score, Trial
 from toolablate.traces.store import Recorder

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from tests.experiments.conftest import Cli
 from tests.traces.attribution_views.samples import explained, ledger, report
 
-from toolablate.experiments.attribution_view import Reason
 from toolablate.experiments.cli import group
 from toolablate.experiments.cli.attribute import command
+from toolablate.experiments.explaining.view import Reason
 from toolablate.traces.analysis.attribution.ledger import Mechanism, Term
 from toolablate.traces.analysis.attribution.naming import account_name
 from toolablate.traces.analysis.attribution.tables import attribution_json, explained_json, ledgers_csv

@@ -15,9 +15,9 @@ from tests.experiments.scripted import QUESTION
 from tests.experiments.test_ladder_runs import calls_of, first_request, run
 
 from toolablate.experiments import condition
-from toolablate.experiments.execution import open_executor
-from toolablate.experiments.plan import load_plan
-from toolablate.experiments.world import world_of
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.running.execution import open_executor
+from toolablate.experiments.world.world import world_of
 from toolablate.tools import INTERVENTIONS, Resources, open_toolset, own
 from toolablate.traces.records import Condition, ToolRequest, ToolUse, Trace
 

@@ -7,7 +7,7 @@ import pytest
 from tests.experiments.conftest import Cli
 from tests.experiments.plans import endpoint_plan
 
-from toolablate.experiments.doctor_web import listening
+from toolablate.experiments.doctor.web import listening
 
 
 @pytest.mark.parametrize("endpoint", ["http://[::1", "http://x:99999/", "http://x:y/", "http://[v1.x]/"])

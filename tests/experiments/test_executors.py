@@ -14,10 +14,10 @@ from tests.experiments.conftest import WritePlan
 from tests.experiments.plans import answered, call
 
 from toolablate.agents import AgentResult
-from toolablate.experiments.execution import Executor, TrialTask, open_executor
-from toolablate.experiments.plan import Plan, load_plan
-from toolablate.experiments.trials import design
-from toolablate.experiments.world import world_of
+from toolablate.experiments.plans.plan import Plan, load_plan
+from toolablate.experiments.plans.trials import design
+from toolablate.experiments.running.execution import Executor, TrialTask, open_executor
+from toolablate.experiments.world.world import world_of
 from toolablate.traces.errors import ModelError, ToolablateError
 from toolablate.traces.records import Environment, Event
 

@@ -145,8 +145,8 @@ REPLAYING = """
 import asyncio, sys
 from contextlib import AsyncExitStack
 from pathlib import Path
-from toolablate.experiments.plan import load_plan
-from toolablate.experiments.web import open_web
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.world.web import open_web
 
 async def read():
     async with AsyncExitStack() as stack:

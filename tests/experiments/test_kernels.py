@@ -9,9 +9,9 @@ import pytest
 from tests.experiments.conftest import Cli
 from tests.experiments.rerun import again
 
-from toolablate.experiments.doctor import Finding, fit_to_run
-from toolablate.experiments.kernel_changes import changed_kernels
-from toolablate.experiments.plan import load_plan
+from toolablate.experiments.comparing.kernel_changes import changed_kernels
+from toolablate.experiments.doctor.examining import Finding, fit_to_run
+from toolablate.experiments.plans.plan import load_plan
 from toolablate.sandbox import BACKENDS
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Environment

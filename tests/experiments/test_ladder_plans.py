@@ -7,8 +7,8 @@ import pytest
 from tests.experiments.test_plan import MINIMAL, load
 
 from toolablate.experiments import ladder_of
-from toolablate.experiments.conditions import SCAFFOLD, named_condition, starts_kernel
-from toolablate.experiments.world import world_of
+from toolablate.experiments.plans.conditions import SCAFFOLD, named_condition, starts_kernel
+from toolablate.experiments.world.world import world_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
 

@@ -9,8 +9,8 @@ import pytest
 from tests.experiments.conftest import Cli
 from tests.experiments.rerun import again
 
-from toolablate.experiments.comparing import read_paired
-from toolablate.experiments.ladders import ladder_view, read_ladders
+from toolablate.experiments.comparing.ladders import ladder_view, read_ladders
+from toolablate.experiments.comparing.paired import read_paired
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 

@@ -9,7 +9,7 @@ from tests.experiments.plans import endpoint_plan, right, wait_for
 from tests.servers.chat_server import ChatServer, Slow
 from tests.traces.samples import attempt, begun, plan
 
-from toolablate.experiments.comparing import read_paired
+from toolablate.experiments.comparing.paired import read_paired
 from toolablate.traces.store import Recorder, Store, standing, verify
 
 

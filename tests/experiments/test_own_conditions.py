@@ -16,7 +16,7 @@ from tests.experiments.scripted import run, write_scripted
 from tests.experiments.test_plan import MINIMAL, load
 
 from toolablate.experiments import condition
-from toolablate.experiments.conditions import BUILT_IN, SCAFFOLD
+from toolablate.experiments.plans.conditions import BUILT_IN, SCAFFOLD
 from toolablate.tools import ToolResult, intervention, tool
 from toolablate.tools.own import registered
 from toolablate.traces.errors import InputError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolablate.experiments.plan import Plan, load_plan
+from toolablate.experiments.plans.plan import Plan, load_plan
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, ToolUse
 

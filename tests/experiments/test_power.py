@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.experiments.conftest import Cli, WritePlan
 
-from toolablate.experiments.plan import load_plan
-from toolablate.experiments.power import Assumed, plan_design, plan_power
+from toolablate.experiments.comparing.power import Assumed, plan_design, plan_power
+from toolablate.experiments.plans.plan import load_plan
 from toolablate.traces.analysis.power import Aim, PairedDesign
 from toolablate.traces.errors import InputError
 

@@ -11,9 +11,9 @@ from tests.experiments.conftest import Cli
 from tests.experiments.plans import endpoint_plan, right
 from tests.servers.chat_server import ChatServer, Json
 
-from toolablate.experiments.plan import load_plan
-from toolablate.experiments.plan_prices import show_price
-from toolablate.experiments.price_file import read_prices
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.plans.price_file import read_prices
+from toolablate.experiments.plans.prices import show_price
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import OpenAIModel, Price, PriceTier
 from toolablate.traces.store import Store

@@ -10,7 +10,7 @@ from tests.experiments.conftest import Cli
 from tests.experiments.plans import endpoint_plan
 from tests.servers.chat_server import ChatServer, Echo, Status, closed_port
 
-from toolablate.experiments.plan import load_plan
+from toolablate.experiments.plans.plan import load_plan
 from toolablate.traces.records import Capabilities, OpenAIModel
 
 OPENAI_LIKE = Chat(refuses=("max_tokens",), limits=("max_completion_tokens",))

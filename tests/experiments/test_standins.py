@@ -15,7 +15,7 @@ from tests.experiments.test_frozen_web import toolablate
 from tests.tools.interventions.standins.said import says
 
 from toolablate.benchmarks import builtin_questions
-from toolablate.experiments.donors import read_results
+from toolablate.experiments.world.donors import read_results
 from toolablate.traces.records import ToolCall
 from toolablate.traces.store import Store
 

@@ -14,10 +14,10 @@ from tests.experiments.conftest import Cli, WritePlan
 from tests.experiments.plans import answered, endpoint_plan, outcomes, right, wait_for
 from tests.servers.chat_server import ChatServer, Hang, Status
 
-from toolablate.experiments import progress as module
-from toolablate.experiments.plan import load_plan
-from toolablate.experiments.progress import RunProgress
-from toolablate.experiments.trials import design
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.plans.trials import design
+from toolablate.experiments.running import progress as module
+from toolablate.experiments.running.progress import RunProgress
 
 
 def test_rounds_of_one_command_add_up(good_plan: Path, monkeypatch: pytest.MonkeyPatch) -> None:

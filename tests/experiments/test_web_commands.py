@@ -13,10 +13,10 @@ from tests.experiments.scripted import write_scripted
 from tests.servers.chat_server import closed_port
 
 from toolablate.experiments.cli import group
-from toolablate.experiments.doctor import examine
-from toolablate.experiments.doctor_web import web_findings
-from toolablate.experiments.plan import load_plan
-from toolablate.experiments.web import open_plan_archive, provider_options
+from toolablate.experiments.doctor.examining import examine
+from toolablate.experiments.doctor.web import web_findings
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.world.web import open_plan_archive, provider_options
 from toolablate.tools.recorded import RecordedSearch
 from toolablate.tools.search import SearchQuery, provider_identity
 from toolablate.traces.errors import InputError

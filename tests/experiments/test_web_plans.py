@@ -11,8 +11,8 @@ from tests.experiments.scripted import QUESTION, run, write_scripted
 from tests.tools.mcp import library_server
 
 from toolablate.experiments.cli import group
-from toolablate.experiments.plan import load_plan
-from toolablate.experiments.recording import Wanted, record
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.world.recording import Wanted, record
 from toolablate.tools.archive import seal
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.store import Store

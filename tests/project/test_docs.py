@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from toolablate.benchmarks import load_questions
 from toolablate.experiments.cli import group
-from toolablate.experiments.plan import Plan, load_plan
+from toolablate.experiments.plans.plan import Plan, load_plan
 from toolablate.tools import FunctionTool
 from toolablate.traces.records import Question
 

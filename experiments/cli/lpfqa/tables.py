@@ -52,8 +52,8 @@ def command(
     """
     from rich.console import Console
 
+    from toolablate.experiments.benchmarking.lpfqa import read_others, read_tables
     from toolablate.experiments.exporting import export
-    from toolablate.experiments.lpfqa import read_others, read_tables
     from toolablate.traces.analysis.scoreboard import domains_csv, scoreboard_json
     from toolablate.traces.terminal import counted, scoreboard_view
 

@@ -62,7 +62,7 @@ def command(
 
 
 def _write(score: "PlantedScore", judges: Path) -> None:
-    from toolablate.experiments.judge_matrices import write_matrices
+    from toolablate.experiments.explaining.judge_matrices import write_matrices
     from toolablate.traces.errors import InputError
 
     if not score.judges:

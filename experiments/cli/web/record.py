@@ -38,8 +38,8 @@ def command(
 
     from rich.console import Console
 
-    from toolablate.experiments.plan import load_plan
-    from toolablate.experiments.recording import Wanted, read_list, record, shown_progress
+    from toolablate.experiments.plans.plan import load_plan
+    from toolablate.experiments.world.recording import Wanted, read_list, record, shown_progress
 
     loaded, _ = load_plan(plan)
     wanted = Wanted(

@@ -16,8 +16,8 @@ def command(archive: Path, as_json: bool) -> None:
     from rich.console import Console
 
     from toolablate.experiments.cli.web.shown import print_json, print_seal
-    from toolablate.experiments.recording import shown_progress
-    from toolablate.experiments.sealing import seal_archive
+    from toolablate.experiments.world.recording import shown_progress
+    from toolablate.experiments.world.sealing import seal_archive
 
     began = datetime.now(UTC)
     with shown_progress(Console(stderr=True), "reading pages") as tell:

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from toolablate.benchmarks import load_questions
 from toolablate.benchmarks.lpfqa import load_lpfqa
 from toolablate.experiments.cli import group
-from toolablate.experiments.plan import load_plan
-from toolablate.experiments.trials import design
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.plans.trials import design
 from toolablate.traces.errors import InputError
 
 MADE = [json.loads(line)["row"] for line in Path(__file__).with_name("rows.jsonl").read_text("utf-8").splitlines()]

@@ -13,8 +13,8 @@ from tests.benchmarks.conftest import DATA
 from tests.benchmarks.who_and_when.failing import RUN, of_length, written
 
 from toolablate.benchmarks.who_and_when import FailedRun, Prediction, graded_predictions, load_failed_runs
+from toolablate.experiments.benchmarking.who_and_when import read_who_and_when
 from toolablate.experiments.cli import group
-from toolablate.experiments.who_and_when import read_who_and_when
 from toolablate.traces.analysis.who_and_when import Row, row_of
 from toolablate.traces.terminal.who_and_when import who_and_when_view
 

@@ -12,7 +12,7 @@ from tests.servers.chat_server import Step, reply
 from toolablate.experiments.attributing.case import Case
 from toolablate.experiments.attributing.choosing import ChosenTrial, choose
 from toolablate.experiments.attributing.outcomes import Outcomes, outcomes_of
-from toolablate.experiments.progress import RunProgress
+from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Store
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from tests.servers.chat_server import ChatServer, Step, reply
 
-from toolablate.experiments.launch import launch
-from toolablate.experiments.plan import find_modules_beside, load_plan
-from toolablate.experiments.progress import RunProgress
+from toolablate.experiments.plans.plan import find_modules_beside, load_plan
+from toolablate.experiments.running.launch import launch
+from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.records import Event, ModelCall, ToolCall, Trace
 from toolablate.traces.store import Store
 

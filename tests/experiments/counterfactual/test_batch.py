@@ -23,7 +23,8 @@ from tests.experiments.judged import grades, judge_at, judged_plan
 from tests.experiments.plans import wait_for
 from tests.servers.chat_server import ChatServer, Hang, Json, Step, reply
 
-from toolablate.experiments import Wanted, estimate_many, replay_many, world
+from toolablate.experiments import Wanted, estimate_many, replay_many
+from toolablate.experiments.world import world
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Again, AnswerNow, Say, Swap
 from toolablate.traces.store import Store, verify

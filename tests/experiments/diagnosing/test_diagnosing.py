@@ -16,7 +16,7 @@ from tests.experiments.judged import judge_at
 from tests.servers.chat_server import ChatServer, ChatServers, Status, reply
 
 from toolablate.experiments.diagnosing import diagnose, diagnoses_told
-from toolablate.experiments.progress import RunProgress
+from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store, verify
 

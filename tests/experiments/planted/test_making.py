@@ -7,7 +7,7 @@ import pytest
 from tests.experiments.conftest import Cli
 
 from toolablate.benchmarks import load_questions
-from toolablate.experiments.plan import load_plan
+from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.planted.making import CORPUS, LABELS, PLAN, QUESTIONS, SCENES, make_planted
 from toolablate.traces.errors import InputError
 

@@ -11,7 +11,7 @@ from tests.experiments.planted.acted import write_plan
 
 from toolablate.agents.simulated.planted.mind import drawn
 from toolablate.agents.simulated.policy import Offer
-from toolablate.experiments.plan import load_plan
+from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.planted.causes import Causes, cause_at, causes, chances
 from toolablate.experiments.planted.outputs import Made, Outputs
 from toolablate.experiments.planted.worlds import Run, Way, World, refuse_unknown, runs

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from toolablate.experiments.attribution_view import read_report
+from toolablate.experiments.explaining.view import read_report
 from toolablate.experiments.viewing.findings import findings_of, with_why
 from toolablate.experiments.viewing.trials import read_trials
 from toolablate.traces.analysis.findings import Findings

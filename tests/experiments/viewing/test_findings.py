@@ -10,9 +10,9 @@ from tests.experiments.plans import answered
 from tests.experiments.viewing.reading import read_findings
 from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, attempt, filled, run, score, trials
 
-from toolablate.experiments.attribution_view import read_report
-from toolablate.experiments.comparing import read_paired
-from toolablate.experiments.ladders import read_ladders
+from toolablate.experiments.comparing.ladders import read_ladders
+from toolablate.experiments.comparing.paired import read_paired
+from toolablate.experiments.explaining.view import read_report
 from toolablate.experiments.viewing.findings import attributions_of
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.errors import InputError, StoreError

@@ -13,7 +13,7 @@ import pytest
 from tests.experiments.viewing.reading import read_findings
 from tests.traces.samples import attempt, begun, plan, score
 
-from toolablate.experiments.attribution_view import read_report
+from toolablate.experiments.explaining.view import read_report
 from toolablate.experiments.viewing import rounds
 from toolablate.experiments.viewing.findings import attributions_of
 from toolablate.experiments.viewing.pace import Pace

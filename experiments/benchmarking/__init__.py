@@ -1,0 +1,1 @@
+"""What the command line does with published benchmarks: bring in, make tables, score."""

@@ -1,0 +1,217 @@
+"""Reads a store for `attribute` and `explain`: what its tools did to scores, and why one trial went as it did."""
+
+import json
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from toolablate.experiments.attributing.running import Attributed
+from toolablate.experiments.comparing.paired import paired
+from toolablate.experiments.explaining import explained
+from toolablate.experiments.explaining.arms import arms_below
+from toolablate.experiments.explaining.judge_matrices import refuse_other_judges
+from toolablate.traces.analysis import Floor, Observation, floors
+from toolablate.traces.analysis.attribution.error_types import error_types
+from toolablate.traces.analysis.attribution.explanation import Explanation
+from toolablate.traces.analysis.attribution.judged import judged_distractions
+from toolablate.traces.analysis.attribution.ledger import Ledger
+from toolablate.traces.analysis.attribution.report import AttributionReport
+from toolablate.traces.analysis.ladder import has_ladder
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Condition, JudgeMatrix, Resumption, Trace
+from toolablate.traces.store import Store
+from toolablate.traces.terminal.numbers import counted, dollars
+from toolablate.traces.terminal.plain import ID_CHARS, one_line
+
+Reason = Literal["counterfactual", "failed", "no_tools", "unscored", "no_bare"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unexplained:
+    """A trial of which there is nothing to explain, and why; `parent` is the trial that a counterfactual goes on
+    from, `event` from where."""
+
+    trial: str
+    reason: Reason
+    parent: str = ""
+    event: int = 0
+
+
+def read_report(
+    store: Path,
+    *,
+    run: str = "latest",
+    models: Sequence[str] = (),
+    conditions: Sequence[str] = (),
+    scorer: str | None = None,
+    matrices: Sequence[JudgeMatrix] = (),
+    told: Callable[[int, int], None] | None = None,
+) -> AttributionReport:
+    """Of the trials that one run called for (`latest`, or the beginning of its id), or of `all` that the store holds.
+    Judges' shares are corrected by what is known of them from `matrices`. Nobody is asked anything; `told` is called as
+    by `explained`. Raises InputError for a run, scorer or name that is not there, and for matrices of other judges
+    alone; StoreError."""
+    with Store(store) as opened, opened.at_one_moment():
+        trials = paired(opened, run=run, scorer=scorer)
+        labelled = opened.conditions_of(trials.observations)
+        baseline = opened.runs()[-1].baseline
+    _require_known("--model", models, {seen.model for seen in trials.observations})
+    _require_known("--condition", conditions, {name for name, each in labelled.items() if has_ladder(each)})
+    gathered = explained(store, run=run, models=tuple(models), conditions=tuple(conditions), scorer=scorer, told=told)
+    warned = (f"{trials.warning[:1].upper()}{trials.warning[1:]}.",) if trials.warning else ()
+    diagnoses = [each for trial in gathered.explained for each in trial.evidence.diagnoses]
+    if matrices:
+        refuse_other_judges(matrices, diagnoses)
+    by = {(each.judge, each.wording) for each in diagnoses}
+    known = tuple(each for each in matrices if (each.judge, each.wording) in by)
+    return AttributionReport(
+        design=gathered.design,
+        ledgers=gathered.ledgers,
+        floors=tuple(_floors(trials.observations, labelled, baseline, gathered.ledgers)),
+        explained=gathered.explained,
+        unreplayed=gathered.unreplayed,
+        judged=tuple(
+            each for ledger in gathered.ledgers for each in judged_distractions(ledger, gathered.explained, known)
+        ),
+        errors=tuple(error_types(trials.observations, diagnoses)),
+        matrices=known,
+        simulated=frozenset(seen.model for seen in trials.observations if seen.simulated),
+        notes=(*gathered.notes, *warned),
+    )
+
+
+def refuse_imported(store: Path) -> None:
+    """Raises InputError for a store of imports: whoever measured its models could ask them, and nobody here."""
+    with Store(store) as opened:
+        if any(run.imported for run in opened.runs()):
+            raise InputError(
+                f"--replay: the trials of {store} were imported from logs: their models cannot be asked again",
+                hint="what the traces tell is shown without --replay",
+                code="imported",
+            )
+
+
+def refuse_scripted(store: Path, models: Sequence[str]) -> None:
+    """A scripted model gives its script's next reply, whatever it is asked: what it would have said otherwise nobody
+    knows. Raises InputError where one of the store is among `models`; none named are all."""
+    with Store(store) as opened:
+        scripted = [each.name for each in opened.models() if each.provider == "scripted"]
+    for name in scripted:
+        if not models or any(name in (label, label.rpartition("@")[0]) for label in models):
+            raise InputError(
+                f"--replay: the model {one_line(name, max_chars=80)!r} is scripted, and says what its script says"
+                " whatever is changed",
+                hint="name other models with --model; what the traces tell is shown without --replay",
+                code="scripted",
+            )
+
+
+def refuse_alone(store: Path, *, run: str = "latest", scorer: str | None = None) -> None:
+    """Raises InputError where there are trials with tools and no condition without: whatever replays of them say, there
+    is nothing that they could be set against."""
+    with Store(store) as opened, opened.at_one_moment():
+        labelled = opened.conditions_of(paired(opened, run=run, scorer=scorer).observations)
+        baseline = opened.runs()[-1].baseline
+    if any(map(has_ladder, labelled.values())) and not arms_below(labelled, baseline):
+        raise InputError(
+            f"--replay: {store} has no scored trial without tools to set others against",
+            hint="run the plan with a condition without tools as well, such as 'none'",
+            code="no_bare",
+        )
+
+
+def read_explanation(store: Path, trial: str) -> Explanation | Unexplained:
+    """Of the trial whose id begins so. Raises InputError where there is none, or several; StoreError."""
+    with Store(store) as opened:
+        trace = opened.trace(trial)
+        condition = opened.condition(trace.trial.condition)
+        question = opened.question(trace.trial.question)
+        provider = opened.model(trace.trial.model).provider
+        scored = any(score.value is not None for score in opened.scores(trace.trial.id))
+        if (nothing := _unexplained(trace, condition, scored=scored)) is not None:
+            return nothing
+    found = explained(store, run="all", trial=trace.trial.id).explained
+    if not found:
+        return Unexplained(trace.trial.id, "no_bare")
+    return Explanation(
+        explained=found[0],
+        question=question,
+        conversation=trace.events,
+        outcome=trace.outcome,
+        repeat=trace.trial.repeat,
+        store=str(store),
+        simulated=provider == "simulated",
+        scripted=provider == "scripted",
+    )
+
+
+def unexplained_json(of: Unexplained) -> str:
+    return json.dumps({"trial": of.trial, "explained": None, "reason": of.reason, "parent": of.parent or None})
+
+
+def _require_known(option: str, names: Sequence[str], there: Set[str]) -> None:
+    for name in names:
+        if name not in there:
+            known = ", ".join(one_line(each, max_chars=80) for each in sorted(there)) or "none"
+            raise InputError(
+                f"{option}: no trial with tools can be explained of {one_line(name, max_chars=80)!r}",
+                hint=f"Those that are there: {known}.",
+                code=f"unknown_{option.removeprefix('--')}",
+            )
+
+
+def _unexplained(trace: Trace, condition: Condition, *, scored: bool) -> Unexplained | None:
+    resumed: Resumption | None = condition.resumed
+    if resumed is not None:
+        return Unexplained(trace.trial.id, "counterfactual", resumed.trial, resumed.event)
+    if not trace.scorable:
+        return Unexplained(trace.trial.id, "failed")
+    if not condition.tools:
+        return Unexplained(trace.trial.id, "no_tools")
+    return None if scored else Unexplained(trace.trial.id, "unscored")
+
+
+def _floors(
+    observations: Sequence[Observation], conditions: Mapping[str, Condition], baseline: str, found: Sequence[Ledger]
+) -> Iterator[Floor]:
+    """Of each ledger, against the condition without tools that its effect is measured from."""
+    arms = arms_below(conditions, baseline)
+    for ledger in found:
+        both = (arms[ledger.condition]["none"], ledger.condition)
+        seen = [each for each in observations if each.model == ledger.model and each.condition in both]
+        yield from floors(seen, both[0])
+
+
+def why_not(of: Unexplained, store: Path) -> Iterator[str]:
+    """Sentences that say why there is nothing to explain, and what to look at."""
+    at, trial = shlex.quote(str(store)), of.trial[:ID_CHARS]
+    match of.reason:
+        case "counterfactual":
+            parent = of.parent[:ID_CHARS]
+            yield f"Trial {trial} is a replay of trial {parent}, from its event {of.event} on with a change."
+            yield f"What it was made for is explained there: toolablate explain {at} {parent}"
+        case "failed":
+            yield f"Trial {trial} failed by its infrastructure, so that it says nothing of the model or its tools."
+            yield "The same run does it again: toolablate run PLAN"
+        case "no_tools":
+            yield f"Trial {trial} had no tools: there is nothing that tools could have done to it."
+            yield f"Trials with tools are listed by: toolablate attribute {at} --list"
+        case "unscored":
+            yield f"Trial {trial} has no score that counts, so that nobody knows whether it is wrong."
+            yield f"What was said: toolablate show {at} {trial}"
+        case "no_bare":
+            yield f"Trial {trial} has no scored trial of its question without tools that it could be set against."
+            yield "Run the plan with a condition without tools as well, such as 'none': toolablate run PLAN"
+
+
+def replays_told(done: Attributed) -> Iterator[str]:
+    """What an attribution by replay has run, what it could not, and what is left."""
+    spent = "at a cost that is not known" if done.estimated_usd is None else f"for {dollars(done.spent_usd)}"
+    made = counted(done.replays - done.missing, "replay")
+    yield f"{counted(done.chosen, 'trial')} chosen by lot, {made} there; what was run now was {spent}."
+    for each in done.refused:
+        yield f"{counted(each.replays, 'replay')} ({each.purpose}) cannot be made: {one_line(each.message)}"
+    if done.missing:
+        yield f"{counted(done.missing, 'replay')} missing; the same command goes on from there."

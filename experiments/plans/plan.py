@@ -1,0 +1,265 @@
+"""A plan: which questions, models and conditions, how often, and with what at hand."""
+
+import sys
+import tomllib
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
+
+from toolablate.benchmarks import BUILTIN_PLAYBOOK
+from toolablate.experiments.plans.conditions import ConditionEntry, LadderEntry, expanded, named
+from toolablate.experiments.plans.donors import DonorsSection
+from toolablate.experiments.plans.errors import explain
+from toolablate.experiments.plans.judges import JudgeModel, JudgingSection
+from toolablate.experiments.plans.prices import names_a_file, open_prices, require_prices, with_prices
+from toolablate.experiments.plans.replies import RepliesSection
+from toolablate.experiments.plans.servers import with_registered
+from toolablate.experiments.plans.web import McpSection, SearchSection, Section, WebSection
+from toolablate.sandbox import BACKENDS, Limits
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import (
+    Budget,
+    Condition,
+    Model,
+    Price,
+    ScriptedModel,
+    SimulatedModel,
+    digest_text,
+)
+
+
+def _backend(value: object) -> object:
+    return {"backend": value} if isinstance(value, str) else value
+
+
+class QuestionsSection(Section):
+    """`file` is what holds the questions: a file or folder, "hf:OWNER/NAME" or "builtin"; `scorer` and `unparsed` say
+    how replies are scored.
+
+    The files that questions bring lie in `folder`; "" stands for the folder of `file`, and for none where that is on no
+    disk: what strangers published must not be able to name what lies beside a plan.
+    """
+
+    file: str = Field(min_length=1)
+    folder: str = ""
+    limit: int | None = Field(default=None, gt=0)
+    scorer: str | None = None
+    unparsed: Literal["wrong", "exclude"] = "wrong"
+
+    @property
+    def files_folder(self) -> Path:
+        return Path(self.folder) if self.folder else Path(self.file).parent
+
+
+class SandboxSection(Section):
+    """`backend` holds the code that models write; "none" runs it unprotected and is recorded in every trace.
+
+    The default is the best of the backends, whether or not it works on this machine: what holds a plan's code must not
+    depend on where the plan is run. `pool` kernels are kept ready for the trials to come.
+    """
+
+    backend: str = BACKENDS[0]
+    limits: Limits = Limits()
+    pool: int = Field(default=2, ge=0, le=64)
+
+    @field_validator("backend")
+    @classmethod
+    def _backend_is_known(cls, backend: str) -> str:
+        if backend not in BACKENDS:
+            allowed = ", ".join(map(repr, BACKENDS))
+            raise ValueError(f"sandbox.backend: found {backend!r}, allowed is {allowed}")
+        return backend
+
+    @field_validator("limits")
+    @classmethod
+    def _limits_are_positive(cls, limits: Limits) -> Limits:
+        for name, value in asdict(limits).items():
+            if value <= 0:
+                raise ValueError(f"sandbox.limits.{name}: must be greater than 0; found {value}")
+        return limits
+
+
+class RunnerSection(Section):
+    """`kernels` is how many trials with a kernel may run at once, divided equally among the models; `attempts` how
+    often a failing call is made; `trial_seconds` the most that a trial may last, waits included."""
+
+    kernels: int = Field(default=4, gt=0)
+    attempts: int = Field(default=4, gt=0)
+    trial_seconds: float | None = Field(default=None, gt=0)
+
+
+class Plan(Section):
+    """A validated plan. Paths in it are absolute, or "builtin".
+
+    `prices` is what says the price of a model that has none here: the price table ("genai-prices"), a file that goes
+    before that table, or "none". `ladder` names toolsets all of whose arms are run, before the `conditions`. Of the
+    `judges` the scores of the first count; the others grade the same answers.
+    """
+
+    name: str = Field(min_length=1, pattern=r"^[\w.-]+$")
+    store: str
+    seed: int = 0
+    repeats: int = Field(default=1, gt=0)
+    baseline: str = ""
+    questions: QuestionsSection
+    models: tuple[Model, ...] = Field(min_length=1)
+    judges: tuple[JudgeModel, ...] = ()
+    judging: JudgingSection = JudgingSection()
+    conditions: tuple[Annotated[ConditionEntry, BeforeValidator(named)], ...] = ()
+    ladder: tuple[Annotated[LadderEntry, BeforeValidator(named)], ...] = ()
+    budget: Budget = Budget()
+    prices: str = Field(default=Price.table, min_length=1)
+    sandbox: Annotated[SandboxSection, BeforeValidator(_backend)] = SandboxSection()
+    search: SearchSection | None = None
+    web: WebSection = WebSection()
+    mcp: tuple[McpSection, ...] = ()
+    replies: RepliesSection = RepliesSection()
+    donors: DonorsSection = DonorsSection()
+    runner: RunnerSection = RunnerSection()
+
+    @model_validator(mode="after")
+    def _names_are_distinct(self) -> Self:
+        for key, names in (
+            ("models", [model.name for model in self.models]),
+            ("judges", [model.name for model in self.judges]),
+            ("conditions", [entry.name for entry in self.conditions]),
+            ("ladder", [entry.name for entry in self.ladder]),
+            ("mcp", [server.name for server in self.mcp]),
+        ):
+            twice = {name for name in names if names.count(name) > 1}
+            if twice:
+                raise ValueError(f"{key}: the name {sorted(twice)[0]!r} is used twice; names must be distinct")
+        return self
+
+    @model_validator(mode="after")
+    def _there_is_a_condition(self) -> Self:
+        if not self.conditions and not self.ladder:
+            raise ValueError('conditions: missing; name some, as in conditions = ["none", "python"], or a ladder')
+        return self
+
+    def with_changes(self, *, store: Path | None = None, limit: int | None = None) -> Self:
+        """The plan with what a command line overrides; None leaves a part as it is."""
+        questions = self.questions.model_copy(update={"limit": limit} if limit else {})
+        return self.model_copy(update={"questions": questions, "store": str(store) if store else self.store})
+
+    def resolved_conditions(self) -> tuple[Condition, ...]:
+        """The conditions in full, those of ladders first. Raises InputError for a condition that cannot be had, for two
+        of one name or one content, and for a baseline that is none of them."""
+        conditions = expanded(self.ladder, self.conditions, self.budget)
+        names = [condition.name for condition in conditions]
+        if self.baseline and self.baseline not in names:
+            raise InputError(
+                f"baseline: {self.baseline!r} is not one of the conditions; those are {', '.join(names)}",
+                code="no_baseline",
+            )
+        return conditions
+
+
+def load_plan(path: Path) -> tuple[Plan, str]:
+    """Reads a plan; relative paths in it are relative to its folder. Returns it with its text.
+
+    Prices that the plan leaves out are filled in here, once, so that a trial keeps what it cost on its day.
+
+    Raises InputError that names the key, what was found and what is allowed.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"there is no plan at {path}", code="no_plan") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the plan {path}: {error}", code="unreadable_plan") from None
+    return read_plan(text, path), text
+
+
+def read_plan(text: str, path: Path) -> Plan:
+    """The plan that stands, or stood, at `path` with this text. Raises InputError as `load_plan` does."""
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
+    content.setdefault("name", path.stem)
+    content.setdefault("store", f"runs/{content['name']}.sqlite")
+    try:
+        plan = Plan.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{path}: {explain(error, Plan)}", code="bad_plan") from None
+    known = _known_conditions(plan)
+    plan = _anchored(plan.model_copy(update={"mcp": with_registered(plan.mcp, known)}), path.parent.resolve())
+    sources = open_prices(plan.prices)
+    require_prices(path, plan.models, [plan.budget, *(condition.budget for condition in known)], sources)
+    priced = {"models": with_prices(plan.models, sources), "judges": with_prices(plan.judges, sources)}
+    return plan.model_copy(update=priced)
+
+
+def _known_conditions(plan: Plan) -> list[Condition]:
+    """Those that can be had; what is wrong with the others is told when all of them are resolved."""
+    known: list[Condition] = []
+    for entry in plan.conditions:
+        with suppress(InputError):
+            known.append(entry.resolve(plan.budget))
+    for toolset in plan.ladder:
+        with suppress(InputError):
+            known += toolset.expand(plan.budget)
+    return known
+
+
+def find_modules_beside(path: Path) -> None:
+    """Lets what the plan names of the user's own be in modules beside it; last in line, so that none hides an installed
+    one. Call it before the plan is loaded."""
+    sys.path.append(str(path.parent.resolve()))
+
+
+def _anchored(plan: Plan, folder: Path) -> Plan:
+    def anchor(path: str) -> str:
+        return path if path == "builtin" else str(folder / path)
+
+    published = plan.questions.file.startswith("hf:")
+    return plan.model_copy(
+        update={
+            "store": anchor(plan.store),
+            "prices": str(folder / plan.prices) if names_a_file(plan.prices) else plan.prices,
+            "questions": plan.questions.model_copy(
+                update={
+                    "file": plan.questions.file if published else anchor(plan.questions.file),
+                    "folder": plan.questions.folder and str(folder / plan.questions.folder),
+                }
+            ),
+            "search": plan.search
+            and plan.search.model_copy(update={"corpus": plan.search.corpus and anchor(plan.search.corpus)}),
+            "web": plan.web.model_copy(update={"archive": plan.web.archive and str(folder / plan.web.archive)}),
+            "donors": plan.donors.model_copy(update={"store": plan.donors.store and str(folder / plan.donors.store)}),
+            "replies": plan.replies.model_copy(update={"file": str(folder / plan.replies.file)}),
+            "mcp": tuple(
+                server.model_copy(update={"folder": str(folder / server.folder)}) if server.command else server
+                for server in plan.mcp
+            ),
+            "models": tuple(_with_source(model, folder, "models") for model in plan.models),
+            "judges": tuple(_with_source(model, folder, "judges") for model in plan.judges),
+        }
+    )
+
+
+def _with_source(model: Model, folder: Path, section: str) -> Model:
+    """Fills in the digest of the file that a scripted or simulated model reads: its replies are part of what it is."""
+    key = f"{section}: {model.name}"
+    if isinstance(model, ScriptedModel):
+        script = folder / model.script
+        return model.model_copy(update={"script": str(script), "script_digest": file_digest(script, key)})
+    if isinstance(model, SimulatedModel) and model.scenes:
+        scenes = folder / model.scenes
+        return model.model_copy(update={"scenes": str(scenes), "scenes_digest": file_digest(scenes, key)})
+    if isinstance(model, SimulatedModel) and model.playbook:
+        playbook = BUILTIN_PLAYBOOK if model.playbook == "builtin" else folder / model.playbook
+        return model.model_copy(update={"playbook": str(playbook), "playbook_digest": file_digest(playbook, key)})
+    return model
+
+
+def file_digest(path: Path, key: str) -> str:
+    """Digest of a text file that a plan names under `key`. Raises InputError."""
+    try:
+        return digest_text(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{key}: cannot read {path}: {error}", code="unreadable_source") from None

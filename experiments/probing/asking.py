@@ -1,0 +1,171 @@
+"""Asks the endpoints of a plan what they can do, and holds that against what the plan wants of them."""
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+
+from toolablate.agents import require_capabilities
+from toolablate.agents.probing import MOST_REQUESTS, MOST_TOKENS_IN, MOST_TOKENS_OUT, Observation, Probed, probe
+from toolablate.experiments.plans.plan import Plan
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Capabilities, Condition, OpenAIModel
+
+
+def models_to_probe(plan: Plan, name: str | None) -> tuple[OpenAIModel, ...]:
+    """The plan's models and judges behind an endpoint, or those of that name; one that is both is asked once. Raises
+    InputError where there is none."""
+    judges = (judge for judge in plan.judges if judge not in plan.models)
+    models = tuple(model for model in (*plan.models, *judges) if isinstance(model, OpenAIModel))
+    chosen = tuple(model for model in models if name in (None, model.name))
+    if not chosen:
+        names = ", ".join(repr(model.name) for model in models) or "none"
+        which = f"no model {name!r}" if name else "no model"
+        raise InputError(f"the plan has {which} behind an endpoint; those are: {names}", code="no_model")
+    return chosen
+
+
+def announce(models: Sequence[OpenAIModel]) -> str:
+    """What asking will take, told before anything is asked."""
+    asked = "1 model" if len(models) == 1 else f"{len(models)} models"
+    lines = [
+        f"Asking {asked}, at most {MOST_REQUESTS} small requests each: up to about {MOST_TOKENS_IN:,} tokens in and"
+        f" {MOST_TOKENS_OUT:,} out, where the endpoint keeps to limits."
+    ]
+    for model in models:
+        if model.price is None:
+            lines.append(f"  {model.name}: what that costs is unknown")
+        else:
+            cost = (MOST_TOKENS_IN * model.price.input + MOST_TOKENS_OUT * model.price.output) / 1e6
+            lines.append(f"  {model.name}: at most about ${cost:.2f}")
+    return "\n".join(lines)
+
+
+def probe_models(models: Sequence[OpenAIModel]) -> tuple[Probed, ...]:
+    """Asks all models at once. Raises InputError where one cannot be asked: no key, no address."""
+
+    async def probe_all() -> list[Probed]:
+        return list(await asyncio.gather(*(probe(model) for model in models)))
+
+    return tuple(asyncio.run(probe_all()))
+
+
+def problems(plan: Plan, model: OpenAIModel, probed: Probed) -> list[str]:
+    """What the plan wants of the endpoint and cannot have, a sentence each."""
+    unusable = list(_unusable(model, probed))
+    return unusable or [*_of_sampling(model, probed), *_of_conditions(plan, model, probed)]
+
+
+def _unusable(model: OpenAIModel, probed: Probed) -> Iterator[str]:
+    """Why the endpoint replies to nothing; empty where it replies."""
+    if probed.state(model.api) == "yes":
+        return
+    failing = [seen for seen in probed.observations if seen.state == "no"]
+    unknown = [seen for seen in probed.observations if seen.state == "unknown"]
+    first: Observation = (failing or unknown)[0]
+    yield f"{model.name!r} gave no reply: {LABELS[first.subject]}: {first.evidence}"
+    other = "responses" if model.api == "chat" else "chat"
+    if probed.state(other) == "yes":
+        yield f'{model.name!r} can be asked with api = "{other}"'
+
+
+def _of_sampling(model: OpenAIModel, probed: Probed) -> Iterator[str]:
+    sampling = model.sampling
+    wanted = {
+        "sampling": True,
+        "seed": sampling.seed is not None,
+        "logprobs": sampling.logprobs or sampling.top_logprobs is not None,
+    }
+    for subject, wants in wanted.items():
+        if wants and probed.state(subject) == "no":
+            yield f"{model.name!r} does not take its {LABELS[subject]}: {probed.evidence(subject)}"
+    limits = [seen for seen in probed.observations if seen.subject in LIMITS]
+    if sampling.max_tokens is not None and limits and all(seen.state == "no" for seen in limits):
+        yield f"{model.name!r} keeps no sampling.max_tokens: {limits[0].evidence}"
+
+
+def _of_conditions(plan: Plan, model: OpenAIModel, probed: Probed) -> Iterator[str]:
+    """A ladder has many conditions that want the same, which is said once."""
+    found = model.model_copy(update={"capabilities": merged_capabilities(model, probed)})
+    lacking: dict[str, list[str]] = defaultdict(list)
+    # A judge is under no condition.
+    for condition in plan.resolved_conditions() if model in plan.models else ():
+        try:
+            require_capabilities(found, condition)
+        except InputError as error:
+            lacking[error.message.replace(f"condition {condition.name!r} sets", "conditions set")].append(
+                condition.name
+            )
+            continue
+        if condition.tools and (results := _of_results(condition, probed)):
+            lacking[f"model {model.name!r} does not take {results}, but conditions need it"].append(condition.name)
+    for message, names in lacking.items():
+        yield f"{message}: {', '.join(map(repr, names))}"
+
+
+def _of_results(condition: Condition, probed: Probed) -> str:
+    subject = "reasoning_left_out" if condition.reasoning == "drop" else "reasoning_given_back"
+    for wanted in ("tool_results", subject):
+        if probed.state(wanted) == "no":
+            return f"{LABELS[wanted]}: {probed.evidence(wanted)}"
+    return ""
+
+
+def merged_capabilities(model: OpenAIModel, probed: Probed) -> Capabilities:
+    """What was found out; what was not stays as the plan declares it."""
+    found = probed.capabilities.model_dump(exclude_none=True)
+    return Capabilities.model_validate({**model.capabilities.model_dump(), **found})
+
+
+def differences(model: OpenAIModel, probed: Probed) -> Iterator[str]:
+    """Where the plan declares what was found to be otherwise."""
+    declared = model.capabilities.model_dump()
+    for key, value in probed.capabilities.model_dump(exclude_none=True).items():
+        if declared[key] not in (None, value):
+            yield f"{key}: the plan says {json.dumps(declared[key])}, found was {json.dumps(value)}"
+
+
+def as_toml(capabilities: Capabilities) -> str:
+    """The line for the model's entry in a plan."""
+    pairs = capabilities.model_dump(exclude_none=True).items()
+    return "capabilities = { " + ", ".join(f"{key} = {json.dumps(value)}" for key, value in pairs) + " }"
+
+
+def as_json(plan: Plan, models: Sequence[OpenAIModel], results: Sequence[Probed]) -> str:
+    """Everything that was found out, with what the plan cannot have."""
+    rows = [
+        {
+            **asdict(probed),
+            "usage": probed.usage.model_dump(),
+            "capabilities": probed.capabilities.model_dump(exclude_none=True),
+            "problems": problems(plan, model, probed),
+        }
+        for model, probed in zip(models, results, strict=True)
+    ]
+    return json.dumps({"models": rows}, indent=2)
+
+
+LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+LABELS = {
+    "reachable": "reachable",
+    "key": "key",
+    "model": "model",
+    "chat": "Chat Completions",
+    "responses": "Responses",
+    "sampling": "sampling parameters",
+    "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_completion_tokens",
+    "max_output_tokens": "max_output_tokens",
+    "seed": "seed",
+    "logprobs": "logprobs",
+    "tools": "tools",
+    "tool_choice_required": 'tool_choice "required"',
+    "parallel_tool_calls": "parallel_tool_calls",
+    "encrypted_reasoning": "encrypted reasoning",
+    "tool_results": "results of tools",
+    "reasoning": "reasoning shown",
+    "reasoning_given_back": "reasoning given back",
+    "reasoning_left_out": "reasoning left out",
+    "usage": "usage",
+}

@@ -1,0 +1,169 @@
+"""Opens what a plan needs, runs what is missing, and says how it went."""
+
+import asyncio
+import uuid
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from toolablate.agents import Line, ModelSource, RetryPolicy, require_capabilities
+from toolablate.agents.pacing import pressures
+from toolablate.experiments.comparing.kernel_changes import changed_kernels, environments
+from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.trials import Design, PlannedTrial, design
+from toolablate.experiments.running.beside import beating, interruptible
+from toolablate.experiments.running.execution import LocalExecutor, open_executor
+from toolablate.experiments.running.failing import Failures
+from toolablate.experiments.running.grading import Gradings, ungraded
+from toolablate.experiments.running.judge_queue import JudgeWork
+from toolablate.experiments.running.runner import Setting, StopSwitch, run_trials
+from toolablate.experiments.running.slowness import told_at_the_end
+from toolablate.experiments.running.watcher import Watcher
+from toolablate.experiments.scoring.judges import idle_judges, judges_of, judges_of_their_own
+from toolablate.experiments.scoring.scoring import Scorers, score_unscored
+from toolablate.experiments.world.judge_costs import JudgeCosts
+from toolablate.experiments.world.question_files import refuse_too_large
+from toolablate.experiments.world.replies import asked_lines, open_judges
+from toolablate.experiments.world.world import bring_up_to_date, finished_trials, needed, require_same_world, world_of
+from toolablate.traces.records import Run
+from toolablate.traces.store import FailureCount, Recorder
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """How a run went. `missing` counts the trials that have no answer yet: those that failed, and those that were not
+    begun or not ended; of these, `elsewhere` are just being run by another process, the rest is left to the next run of
+    the plan. `failures` are those of this run; `slowed` says what endpoints refused, and how long they were waited
+    for. `run` is "" for trials that no plan called for. `ungraded` counts the grades that answers lack, `judges` says
+    what each judge did in this run."""
+
+    run: str
+    store: Path
+    planned: int
+    done_before: int
+    missing: int
+    elsewhere: int
+    ungraded: int
+    stopped: bool
+    failures: tuple[FailureCount, ...]
+    judges: tuple[JudgeWork, ...]
+    slowed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a run stands on besides the executor of its trials: by name the models of its `judges` and what they cost,
+    the `lines` in which requests wait, and how often they are made."""
+
+    judges: Mapping[str, ModelSource]
+    costs: Mapping[str, JudgeCosts]
+    lines: Mapping[str, Line]
+    retry: RetryPolicy
+
+
+def launch(plan: Plan, plan_text: str, watcher: Watcher) -> Launched:
+    """Runs a plan's missing trials into its store, and has judges grade what they are to. Raises ToolablateError; what
+    was finished stays finished."""
+    return asyncio.run(_launch(plan, plan_text, design(plan), watcher))
+
+
+async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher) -> Launched:
+    store, scorers = Path(plan.store), Scorers(plan.questions, judges_of(plan))
+    run = Run(
+        id=uuid.uuid4().hex,
+        started_at=datetime.now(UTC),
+        plan=plan_text,
+        toolablate=version("toolablate"),
+        baseline=plan.baseline or planned.conditions[0].name,
+        scorers=scorers.names(planned.questions),
+        world=world_of(plan, planned.conditions),
+    )
+    bring_up_to_date(store)
+    require_same_world(store, run.world)
+    refuse_too_large(plan, planned)
+    for told in (idle_judges(plan, planned.questions), judges_of_their_own(plan, planned.questions)):
+        if told:
+            watcher.warn(told)
+    async with AsyncExitStack() as stack:
+        # All that can be refused comes before the store is opened for writing: a refused run leaves nothing there.
+        executor, opened = await _open(plan, planned, scorers, watcher, run, stack)
+        failures = Failures()
+        runner = plan.runner
+        setting = Setting(executor, scorers, watcher, failures, runner.kernels, runner.trial_seconds)
+        recorder = stack.enter_context(Recorder(store))
+        trials = [entry.trial for entry in planned.trials]
+        recorder.plan(run, planned.questions, planned.models, planned.conditions, trials)
+        return await carry_out(planned, setting, opened, recorder, run=run.id)
+
+
+async def carry_out(
+    planned: Design,
+    setting: Setting,
+    opened: Opened,
+    recorder: Recorder,
+    *,
+    run: str = "",
+    stop: StopSwitch | None = None,
+) -> Launched:
+    """Runs what is missing of trials that the store knows, then has judges grade what they have not graded yet, until a
+    `stop` is asked for. Raises ToolablateError; what was finished stays finished."""
+    store, stop, watcher, scorers = recorder.path, stop or StopSwitch(), setting.watcher, setting.scorers
+    finished = recorder.finished_trials()
+    missing = [entry for entry in planned.trials if entry.trial.id not in finished]
+    watcher.begin(len(planned.trials), missing)
+    gradings = Gradings(recorder, opened.judges, opened.costs, opened.retry, watcher, stop)
+    async with beating(watcher, opened.lines, recorder, lambda: gradings.standing):
+        with interruptible(stop, watcher, opened.lines):
+            await _run_missing(missing, setting, recorder, stop)
+        await score_unscored(store, planned, scorers, recorder)
+        with interruptible(stop, watcher, opened.lines):
+            await gradings.run(lambda: ungraded(store, planned, scorers))
+    finished, taken = recorder.finished_trials(), await recorder.taken()
+    left = [entry.trial.id for entry in planned.trials if entry.trial.id not in finished]
+    return Launched(
+        run=run,
+        store=store,
+        planned=len(planned.trials),
+        done_before=len(planned.trials) - len(missing),
+        missing=len(left),
+        elsewhere=len(taken.intersection(left)),
+        ungraded=len(ungraded(store, planned, scorers)),
+        stopped=stop.stopped,
+        failures=setting.failures.counts(),
+        judges=gradings.work,
+        slowed=told_at_the_end(pressures(opened.lines.values())),
+    )
+
+
+async def _open(
+    plan: Plan, planned: Design, scorers: Scorers, watcher: Watcher, run: Run, stack: AsyncExitStack
+) -> tuple[LocalExecutor, Opened]:
+    finished = finished_trials(Path(plan.store))
+    missing = {entry.trial.condition for entry in planned.trials if entry.trial.id not in finished}
+    left = [condition for condition in planned.conditions if condition.identity() in missing]
+    for condition in left:
+        for model in planned.models:
+            require_capabilities(model, condition)
+    if "sandbox" in needed(left):
+        watcher.tell(f"Starting the sandbox ({plan.sandbox.backend}) ...")
+    # What only grades needs no key but its judges'.
+    asked = plan if left else plan.model_copy(update={"models": ()})
+    executor = await open_executor(asked, left, run.world, stack, tell=watcher.tell, warn=watcher.warn)
+    if changed := changed_kernels([*environments(Path(plan.store)), executor.environment]):
+        watcher.warn(f"{changed}. To keep such trials apart, name another store (--store)")
+    lines = executor.lines if left else asked_lines(plan)
+    judged = any(map(scorers.is_judged, planned.questions))
+    costs = {judge.name: JudgeCosts() for judge in plan.judges}
+    judges = await open_judges(plan, stack, lines, costs) if judged else {}
+    return executor, Opened(judges, costs, lines, executor.retry)
+
+
+async def _run_missing(missing: Sequence[PlannedTrial], setting: Setting, recorder: Recorder, stop: StopSwitch) -> None:
+    """Runs what is missing, then what another run had and left: one that was killed. What it still has is its own."""
+    while missing and not stop.stopped:
+        skipped = await run_trials(missing, setting, recorder, stop)
+        others = recorder.finished_trials() | await recorder.taken() if skipped else frozenset()
+        missing = [entry for entry in skipped if entry.trial.id not in others]

@@ -1,0 +1,227 @@
+"""Shows a run while it goes: a live panel in a terminal, a line now and then elsewhere."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from toolablate.experiments.plans.trials import PlannedTrial
+from toolablate.experiments.running.failing import last_failure
+from toolablate.experiments.running.watcher import JudgeTask
+from toolablate.traces.records import Condition, Score, Trace
+from toolablate.traces.terminal import counted, plain_text
+from toolablate.traces.terminal.numbers import dollars
+
+SECONDS_BETWEEN_LINES = 10.0
+
+
+def _bar(doing: str, console: Console) -> Progress:
+    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
+    return Progress(TextColumn(f"[bold]{doing}"), *columns, console=console)
+
+
+_TASKS: dict[JudgeTask, tuple[str, str]] = {"grade": ("answer", "graded"), "read": ("failure", "read")}
+"""What judges look at, and what becomes of it."""
+
+
+class GradingProgress:
+    """How far judges are; it begins where the trials end."""
+
+    def __init__(self, console: Console, task: JudgeTask = "grade") -> None:
+        self._console = console
+        self.noun, self.done = _TASKS[task]
+        self._total = 0
+        self._failed = 0
+        self._done = 0
+        self.bar = _bar(f"{self.noun}s {self.done}", console)
+        self._task = self.bar.add_task(f"{self.noun}s {self.done}", total=None, start=False)
+
+    @property
+    def began(self) -> bool:
+        return self._total > 0
+
+    def begin(self, more: int) -> None:
+        also = "more " if self.began else ""
+        self._total += more
+        self.bar.start_task(self._task)
+        self.bar.update(self._task, total=self._total)
+        self._console.print(f"{counted(more, f'{also}{self.noun}')} to be {self.done} by judges")
+
+    def ended(self, *, made: bool) -> None:
+        self._done += 1
+        self._failed += not made
+        self.bar.advance(self._task)
+
+    def line(self) -> str:
+        return f"{self._done - self._failed}/{self._total} {self.noun}s {self.done}, {self._failed} could not be"
+
+
+class RunProgress:
+    """A `Watcher` for people. Counts are of this run; costs are what the price table says, or unknown."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._began = time.monotonic()
+        self._last_line = self._began
+        self._planned = 0
+        self._total = 0
+        self._in_flight = 0
+        self._done: Counter[tuple[str, str]] = Counter()
+        self._failed: Counter[tuple[str, str]] = Counter()
+        self._scores: dict[tuple[str, str], list[float]] = {}
+        self._cost = 0.0
+        self._unpriced = 0
+        self._slow: Sequence[str] = ()
+        self._skipped: set[str] = set()
+        self._failures: Counter[str] = Counter()
+        self._notes: list[str] = []
+        self._bar = _bar("trials", console)
+        self._task = self._bar.add_task("trials", total=None)
+        self._gradings = GradingProgress(console)
+        self._live = Live(get_renderable=self._render, console=console, refresh_per_second=4, transient=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live.is_started:
+            self._live.stop()
+        for note in self._notes:
+            self._console.print(note, style="yellow", markup=False)
+
+    def begin(self, planned: int, missing: Sequence[PlannedTrial]) -> None:
+        done = planned - len(missing)
+        if not self._planned:
+            self._began = time.monotonic()
+        # Replays come in several rounds, and those of each plan by themselves.
+        self._planned += planned
+        self._total += len(missing)
+        self._bar.update(self._task, total=self._planned, advance=done)
+        held = f" ({done} {'is' if done == 1 else 'are'} in the store already)" if done else ""
+        self._console.print(f"{len(missing)} of {counted(planned, 'trial')} to run{held}")
+        if missing and self._console.is_terminal:
+            self._live.start()
+
+    def started(self, planned: PlannedTrial) -> None:
+        self._in_flight += 1
+        if planned.trial.id in self._skipped:
+            # The process that had it is gone, and has not done it.
+            self._skipped.remove(planned.trial.id)
+            self._total += 1
+            self._bar.advance(self._task, -1)
+
+    def finished(self, planned: PlannedTrial, trace: Trace, score: Score | None) -> None:
+        arm = (planned.model.name, _shown(planned.condition))
+        self._in_flight -= 1
+        self._done[arm] += 1
+        if trace.outcome == "failed":
+            self._failed[arm] += 1
+            last = last_failure(trace)
+            self._failures[f"{last.boundary}: {last.code}" if last else "unknown"] += 1
+        if score is not None and score.value is not None:
+            self._scores.setdefault(arm, []).append(score.value)
+        if trace.cost_usd is None:
+            self._unpriced += 1
+        else:
+            self._cost += trace.cost_usd
+        self._bar.advance(self._task)
+
+    def skipped(self, planned: PlannedTrial) -> None:
+        if planned.trial.id not in self._skipped:
+            self._skipped.add(planned.trial.id)
+            self._total -= 1
+            self._bar.advance(self._task)
+
+    def let_go(self, planned: PlannedTrial) -> None:
+        self._in_flight -= 1
+
+    def slowed(self, waits: Sequence[str]) -> None:
+        self._slow = waits
+
+    def beat(self) -> None:
+        if not self._console.is_terminal and time.monotonic() - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            now = self._gradings.line() if self._gradings.began else self._summary_line()
+            for line in (now, *self._slow):
+                self._console.print(line, markup=False)
+
+    def given_up(self, model: str, remaining: int, reason: str) -> None:
+        self._notes.append(f"{model}: {counted(remaining, 'trial')} left undone, {plain_text(reason)}")
+
+    def grading(self, total: int, task: JudgeTask = "grade") -> None:
+        if task == "read" and self._gradings.noun != _TASKS[task][0]:
+            self._gradings = GradingProgress(self._console, task)
+        self._gradings.begin(total)
+        if self._console.is_terminal and not self._live.is_started:
+            self._live.start()
+
+    def graded(self, *, made: bool) -> None:
+        self._gradings.ended(made=made)
+
+    def judge_given_up(self, judge: str, remaining: int, reason: str) -> None:
+        what = self._gradings
+        self._notes.append(f"{judge}: {counted(remaining, what.noun)} left un{what.done}, {plain_text(reason)}")
+
+    def tell(self, text: str) -> None:
+        self._console.print(text, markup=False)
+
+    def warn(self, text: str) -> None:
+        self._console.print(f"Warning: {text}", style="yellow", markup=False)
+
+    def stopping(self) -> None:
+        if self._gradings.began:
+            self._console.print(
+                "Stopping: what judges are being asked will end in its own time; Ctrl-C again to cancel it",
+                style="yellow",
+            )
+            return
+        self._console.print(
+            f"Stopping: of {counted(self._in_flight, 'trial')} in flight, those that wait to ask for their first reply"
+            " are let go, the others will end in their own time; Ctrl-C again to cancel them",
+            style="yellow",
+        )
+
+    def _summary_line(self) -> str:
+        done, failed = self._done.total(), self._failed.total()
+        rate = done / max(time.monotonic() - self._began, 1e-9)
+        parts = [f"{done}/{self._total} trials", f"{rate:.1f}/s", f"{self._in_flight} in flight", f"{failed} failed"]
+        return ", ".join([*parts, *([self._shown_cost(done)] if done else [])])
+
+    def _shown_cost(self, done: int) -> str:
+        if self._unpriced == done:
+            return "cost unknown"
+        unknown = f" + {counted(self._unpriced, 'trial')} of unknown cost" if self._unpriced else ""
+        return dollars(self._cost) + unknown
+
+    def _render(self) -> Group:
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for title in ("model", "condition"):
+            table.add_column(title)
+        for title in ("done", "score so far", "failed"):
+            table.add_column(title, justify="right")
+        for arm in sorted(self._done):
+            scores = self._scores.get(arm, [])
+            mean = f"{100 * sum(scores) / len(scores):.1f} %" if scores else "-"
+            failed = self._failed[arm]
+            table.add_row(
+                *map(escape, arm), str(self._done[arm]), mean, Text(str(failed), style="red" if failed else "dim")
+            )
+        lines = [Text(f"  {count} x {code}", style="red") for code, count in self._failures.most_common(3)]
+        waits = [Text(f"  {wait}", style="yellow") for wait in self._slow]
+        bars = [self._bar, self._gradings.bar] if self._gradings.began else [self._bar]
+        return Group(table, *lines, *waits, Text(self._summary_line(), style="dim"), *bars)
+
+
+def _shown(condition: Condition) -> str:
+    """Of counterfactuals there may be thousands, which differ in what they go on from."""
+    return condition.name.rpartition(" @")[0] if condition.resumed else condition.name

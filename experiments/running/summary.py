@@ -1,0 +1,126 @@
+"""What `run` says when it ends."""
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from toolablate.experiments.comparing.ladders import ladder_view
+from toolablate.experiments.comparing.paired import read_paired
+from toolablate.experiments.running.judge_queue import JudgeWork, Ungraded
+from toolablate.experiments.running.launch import Launched
+from toolablate.traces.terminal import comparison_table, counted, failures_view, misses_view
+from toolablate.traces.terminal.numbers import dollars
+from toolablate.traces.terminal.plain import one_line
+
+# The code of a replay's miss: the same command would only miss again.
+NOT_RECORDED = "not_recorded"
+
+# What helps where the same command would only be told the same.
+_TOO_LONG = "too long for this judge each time, so another has to grade them"
+_REFUSED = "this judge may refuse them each time, and another not"
+_THEN = {
+    NOT_RECORDED: 'record the replies of judges first (replies.mode = "record")',
+    "context_length": _TOO_LONG,
+    "request_too_large": _TOO_LONG,
+    "content_filter": _REFUSED,
+    "forbidden": _REFUSED,
+}
+
+
+def summary_json(launched: Launched) -> str:
+    return json.dumps({**asdict(launched), "store": str(launched.store)}, indent=2)
+
+
+def print_summary(launched: Launched, console: Console) -> None:
+    """The comparison, what is left to do and why, and the path of what was written."""
+    paired = read_paired(launched.store, run=launched.run)
+    if any(seen.condition == paired.baseline for seen in paired.observations):
+        console.print(comparison_table(paired.compare(harm=False)))
+        if (misses := misses_view(paired.miss_rates(), paired.miss_differences())) is not None:
+            console.print(misses)
+        if (ladder := ladder_view(launched.store, paired.observations)) is not None:
+            console.print(ladder)
+    else:
+        console.print(f"Nothing to compare yet: no trial of the baseline, {paired.baseline}, has ended", markup=False)
+    if launched.failures:
+        console.print(failures_view(launched.failures))
+    for note in launched.slowed:
+        console.print(note, style="yellow", markup=False)
+    unrecorded = sum(failure.count for failure in launched.failures if failure.code == NOT_RECORDED)
+    be = "is" if launched.planned == 1 else "are"
+    if left := launched.missing - launched.elsewhere - unrecorded:
+        console.print(
+            f"{left} of {counted(launched.planned, 'trial')} {be} missing"
+            f"{' (you stopped the run)' if launched.stopped else ''}; the same command tries them again.",
+            style="yellow",
+        )
+    if unrecorded:
+        console.print(
+            f"{unrecorded} of {counted(launched.planned, 'trial')} lack replies that were never recorded: record them"
+            ' (replies.mode = "record"), then replay into a new store (--store).',
+            style="yellow",
+            markup=False,
+        )
+    if launched.elsewhere:
+        console.print(
+            f"{launched.elsewhere} of {counted(launched.planned, 'trial')} {be} being run by another process;"
+            f" `{_program()} status {launched.store}` tells how far it is.",
+            style="yellow",
+            markup=False,
+            soft_wrap=True,
+        )
+    _print_judges(launched, console)
+    console.print(Text(f"Written: {launched.store}"), soft_wrap=True)
+    console.print(Text(f"Read a trace: {_program()} show {launched.store}"), soft_wrap=True)
+
+
+def _print_judges(launched: Launched, console: Console) -> None:
+    """What judges did and cost, which is no part of any trial's cost, and what is left ungraded, and why."""
+    for work in launched.judges:
+        name = one_line(work.judge)
+        console.print(f"Judge {name}: {counted(work.graded, 'answer')} graded{_spent(work)}", markup=False)
+        notes = [
+            f"{counted(left.count, 'answer')} left unscored: {one_line(left.reason)}" for left in work.unscored
+        ] + [_why_not(reason) for reason in work.ungraded]
+        for note in notes:
+            console.print(f"{name}: {note}", style="yellow", markup=False)
+    failed = sum(reason.count for work in launched.judges for reason in work.ungraded)
+    if (left := launched.ungraded - failed) > 0:
+        be = "is" if left == 1 else "are"
+        stopped = " (you stopped the run)" if launched.stopped else ""
+        console.print(
+            f"{counted(left, 'answer')} {be} not graded yet{stopped}; the same command grades them.", style="yellow"
+        )
+
+
+def _why_not(reason: Ungraded) -> str:
+    said = "; ".join(one_line(text, max_chars=400) for text in (reason.message, reason.hint) if text)
+    then = _THEN.get(reason.code, "the same command tries again")
+    return f"{counted(reason.count, 'answer')} could not be graded: {reason.code}; {then}. {said}"
+
+
+def _spent(work: JudgeWork) -> str:
+    if work.requests:
+        return f" ({counted(work.requests, 'request')}, {_cost(work)})"
+    return "" if work.ungraded else " (without asking it)"
+
+
+def _cost(work: JudgeWork) -> str:
+    if work.unpriced == work.requests:
+        return "cost unknown"
+    unknown = f" + {counted(work.unpriced, 'request')} of unknown cost" if work.unpriced else ""
+    return dollars(work.cost_usd) + unknown
+
+
+def _program() -> str:
+    """This program as it can be called from here."""
+    if shutil.which("toolablate"):
+        return "toolablate"
+    called = Path(sys.argv[0])
+    return "python -m toolablate" if called.name == "__main__.py" else os.path.relpath(called)

@@ -1,0 +1,1 @@
+"""Scores of trials, by rules and by judges."""

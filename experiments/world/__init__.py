@@ -1,0 +1,1 @@
+"""What the tools, models and judges of all trials stand on, the same for every condition."""

@@ -1,0 +1,158 @@
+"""The results under other questions that a plan's placebos show: where they come from, and whether there are any."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from toolablate.agents.session import OUT_OF_TIME
+from toolablate.benchmarks import builtin_questions, load_questions
+from toolablate.experiments.plans.plan import Plan
+from toolablate.tools import TOOLSETS, Resources, mcp_servers_needed, resources_needed, tool_sources
+from toolablate.tools.donors import Donor, Donors, bank_digest
+from toolablate.tools.interventions.standins import refuse_without_wrong_answer
+from toolablate.tools.plain import one_line
+from toolablate.traces.errors import InputError, StoreError
+from toolablate.traces.records import Condition, Question, ToolCall, digest_json
+from toolablate.traces.store import Store
+
+MOST_RESULTS = 4_000
+MOST_CHARS = 20_000_000
+"""What is kept of a store at most, in results and in characters; of a larger one some trials are drawn by their ids."""
+
+_BUILT_IN = frozenset(name for names in TOOLSETS.values() for name in names)
+_REMEDY = 'name the store of an earlier run with these tools: [donors] store = "pilot.sqlite"'
+
+
+def donors_world(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
+    """Where placebos come from, by name; nothing where no condition has any. Raises InputError where they can come from
+    nowhere, StoreError for a store that cannot be read."""
+    with_placebo = [condition for condition in conditions if _has(condition, "placebo")]
+    if not with_placebo:
+        return {}
+    if plan.donors.store:
+        source = f"store/{_store_digest(plan)[:12]}"
+    else:
+        for condition in with_placebo:
+            _require_other_sources(condition)
+        source = "questions"
+    runs_code = any("sandbox" in resources_needed(condition.tools) for condition in with_placebo)
+    return {"donors": f"{source} + bank/{bank_digest()[:12]}" if runs_code else source}
+
+
+async def open_donors(plan: Plan, conditions: Sequence[Condition], resources: Resources) -> Donors | None:
+    """For the placebos of these conditions, and for the wrong answers of adversaries; None where there are neither.
+    Raises InputError for questions or a store of donors that cannot be read, and for a question of which an adversary
+    finds nothing wrong to say."""
+    with_placebo = any(_has(condition, "placebo") for condition in conditions)
+    if not with_placebo and not any(_has(condition, "adversarial") for condition in conditions):
+        return None
+    kept: Mapping[str, Sequence[Donor]] = {}
+    if with_placebo and plan.donors.store:
+        try:
+            kept = await asyncio.to_thread(read_results, Path(plan.donors.store))
+        except StoreError as error:
+            raise InputError(f"donors.store: {error.message}", hint=error.hint, code="bad_donors") from error
+    questions = await asyncio.to_thread(_questions, plan)
+    asked = questions[: plan.questions.limit]
+    if any(_has(condition, "adversarial") for condition in conditions):
+        refuse_without_wrong_answer(asked, questions)
+    return Donors(questions, kept, resources.search, resources.pages, asked)
+
+
+def require_results(condition: Condition, tools: Sequence[str], donors: Donors | None) -> None:
+    """Refuses placebos of tools, as a model knows them, that no question could give any: raises InputError."""
+    if donors is None or not _has(condition, "placebo"):
+        return
+    for tool in tools:
+        if tool == "python":
+            continue
+        built_in = tool in _BUILT_IN
+        if tool not in donors.kept and not built_in:
+            raise InputError(
+                f"donors.store: holds no result of {one_line(tool, 80)!r}, of which condition {condition.name!r} has"
+                " placebos",
+                hint=_REMEDY,
+                code="no_donors",
+            )
+        if (alone := donors.without(tool, from_questions=built_in)) is not None:
+            raise InputError(
+                f"conditions: {condition.name}: a placebo of {tool!r} shows what another question gives, and for the"
+                f" question {one_line(alone.id, 80)!r} there is none: all share its words or its cluster",
+                hint=f"add questions of other clusters, or {_REMEDY}",
+                code="no_donors",
+            )
+
+
+def read_results(store: Path) -> dict[str, list[Donor]]:
+    """What tools gave in the finished trials of a store, by tool, as they gave it: no result that anything had changed,
+    none of a call that did not fit. Raises StoreError."""
+    found: dict[str, list[Donor]] = defaultdict(list)
+    results = chars = 0
+    with Store(store) as opened:
+        questions = {question.identity(): question for question in opened.questions()}
+        for trial in sorted(opened.finished_trials()):
+            trace = opened.trace(trial)
+            for tool, donor in _results(trace.events, questions[trace.trial.question]):
+                found[tool].append(donor)
+                results, chars = results + 1, chars + len(donor.output)
+            if results >= MOST_RESULTS or chars >= MOST_CHARS:
+                break
+    return dict(found)
+
+
+def _results(events: Sequence[object], question: Question) -> Iterator[tuple[str, Donor]]:
+    for event in events:
+        if not isinstance(event, ToolCall) or event.status == "invalid" or event.changes:
+            continue
+        # A call that the time of its trial ran out under says so in words that are not the tool's.
+        if event.error != OUT_OF_TIME:
+            error = event.error or "error" if event.status == "error" else ""
+            yield event.call.name, Donor(question.id, event.output, error, question.prompt, question.cluster)
+
+
+def _questions(plan: Plan) -> Sequence[Question]:
+    """All of the file, however few of them are run."""
+    file = plan.questions.file
+    return builtin_questions() if file == "builtin" else load_questions(file, folder=plan.questions.files_folder)
+
+
+def _has(condition: Condition, intervention: str) -> bool:
+    return any(use.name == intervention for use in condition.interventions)
+
+
+def _store_digest(plan: Plan) -> str:
+    """Of the trials that are finished there: each has given its results for good."""
+    store = Path(plan.donors.store)
+    if store.resolve() == Path(plan.store).resolve():
+        raise InputError(
+            "donors.store: it is the store that this plan writes; results must be of an earlier run",
+            hint="run the conditions without placebos into a store of their own first (--store), and name that",
+            code="bad_donors",
+        )
+    if not store.exists():
+        raise InputError(f"donors.store: there is no store at {store}", hint=_REMEDY, code="bad_donors")
+    try:
+        with Store(store) as opened:
+            return digest_json(sorted(opened.finished_trials()))
+    except StoreError as error:
+        raise InputError(f"donors.store: {error.message}", hint=error.hint, code="bad_donors") from None
+
+
+def _require_other_sources(condition: Condition) -> None:
+    """Without a store only the web and the bank of programs have results under other questions."""
+    own = [*tool_sources(condition.tools), *(f"mcp:{name}" for name in mcp_servers_needed(condition.tools))]
+    if own:
+        raise InputError(
+            f"donors.store: missing; condition {condition.name!r} has placebos of {one_line(own[0], 80)!r}, and results"
+            " of such a tool under other questions are in no other place",
+            hint=_REMEDY,
+            code="no_donors",
+        )
+    if "pages" in (parts := resources_needed(condition.tools)) and "search" not in parts:
+        raise InputError(
+            f"donors.store: missing; condition {condition.name!r} has placebos of pages, and without a search tool none"
+            " are found for other questions",
+            hint=f"{_REMEDY}; or give the condition the toolset `search`",
+            code="no_donors",
+        )

@@ -1,0 +1,141 @@
+"""The models and judges of a plan, connected: live, recorded or replayed."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Literal
+
+from toolablate.agents import Line, ModelSource, PacedSource, connect, lines_of
+from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.world.judge_costs import JudgeCosts, PaidSource
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Model, OpenAIModel
+
+WORLD = "replies"
+
+Section = Literal["models", "judges"]
+"""Of a plan."""
+
+
+def replies_world(plan: Plan) -> dict[str, str]:
+    """How replies are come by, as a part of the trials' world; for replays, with the root digest of what was recorded.
+    Judges are no part of it: they look at answers that are there already, and each score says by which judge it is.
+
+    Raises InputError where there is nothing to replay; StoreError where it is damaged.
+    """
+    if not any(isinstance(model, OpenAIModel) for model in plan.models):
+        return {}
+    match plan.replies.mode:
+        case "live":
+            return {WORLD: "live"}
+        case "record":
+            return {WORLD: f"record {Path(plan.replies.file).name}"}
+        case "replay":
+            from toolablate.agents.replies import read_root
+
+            return {WORLD: _replay(read_root(plan.replies.file))}
+
+
+def is_replayed(plan: Plan, model: Model) -> bool:
+    """Whether a model or judge of the plan is never asked, so that it needs neither its endpoint nor its key."""
+    return isinstance(model, OpenAIModel) and plan.replies.mode == "replay"
+
+
+def asked_lines(plan: Plan) -> dict[str, Line]:
+    """The lines in which requests to the plan's endpoints wait, by `_line_key`: models and judges with one address and
+    one key share a pace."""
+    sections: tuple[tuple[Section, Sequence[Model]], ...] = (("models", plan.models), ("judges", plan.judges))
+    return lines_of(
+        model.model_copy(update={"name": _line_key(section, model)})
+        for section, models in sections
+        for model in models
+        if not is_replayed(plan, model)
+    )
+
+
+async def open_sources(
+    plan: Plan, world: Mapping[str, str], stack: AsyncExitStack, lines: Mapping[str, Line]
+) -> dict[str, ModelSource]:
+    """The plan's models by name; the stack closes them. `lines` are those that `asked_lines` gives. In replay no client
+    is made and no key is read.
+
+    Raises InputError where one cannot be had, or where what is replayed is no more what `world` says.
+    """
+    return await _open(plan, plan.models, await _live(plan, "models", plan.models, stack, lines), stack, world)
+
+
+async def open_judges(
+    plan: Plan, stack: AsyncExitStack, lines: Mapping[str, Line], costs: Mapping[str, JudgeCosts]
+) -> dict[str, ModelSource]:
+    """The models of the plan's judges by name, as `open_sources` does it; recorded into the file of the models' replies
+    and replayed from there. What their endpoints reply is booked in `costs`, by name. Raises InputError where one
+    cannot be had."""
+    live = await _live(plan, "judges", plan.judges, stack, lines)
+    paid = {
+        model.name: PaidSource.of(model, live[model.name], costs[model.name])
+        for model in plan.judges
+        if model.name in live
+    }
+    return await _open(plan, plan.judges, paid, stack, {})
+
+
+async def _live(
+    plan: Plan, section: Section, models: Sequence[Model], stack: AsyncExitStack, lines: Mapping[str, Line]
+) -> dict[str, ModelSource]:
+    """Those that are asked."""
+    return {
+        model.name: await stack.enter_async_context(_connected(model, lines.get(_line_key(section, model))))
+        for model in models
+        if not is_replayed(plan, model)
+    }
+
+
+async def _open(
+    plan: Plan,
+    models: Sequence[Model],
+    live: Mapping[str, ModelSource],
+    stack: AsyncExitStack,
+    world: Mapping[str, str],
+) -> dict[str, ModelSource]:
+    """The sources that are asked, and those that the library of replies stands before. A replay has to be that of
+    `world`, where that names one."""
+    sources, replayed = dict(live), world.get(WORLD, "")
+    endpoints = [model for model in models if isinstance(model, OpenAIModel)]
+    if plan.replies.mode == "live" or not endpoints:
+        return sources
+    from toolablate.agents.replies import RecordedSource, ReplayedSource, ReplyLibrary
+
+    recording = plan.replies.mode == "record"
+    library = await stack.enter_async_context(ReplyLibrary(plan.replies.file, write=recording))
+    if not recording and replayed and replayed != _replay(library.root()):
+        raise InputError(
+            f"replies.file: {plan.replies.file} is just being recorded into",
+            hint="Wait until that run is done, and run again.",
+            code="replies_changed",
+        )
+    for model in endpoints:
+        sources[model.name] = (
+            RecordedSource(sources[model.name], model, library) if recording else ReplayedSource(model, library)
+        )
+    return sources
+
+
+def _line_key(section: Section, model: Model) -> str:
+    """A judge may have the name of a model."""
+    return f"{section}.{model.name}"
+
+
+def _replay(root: str) -> str:
+    return f"replay {root}"
+
+
+@asynccontextmanager
+async def _connected(model: Model, line: Line | None) -> AsyncIterator[ModelSource]:
+    """A model behind an endpoint waits in line; what a library holds is given without."""
+    source = connect(model)
+    if line is not None and isinstance(model, OpenAIModel):
+        source = PacedSource(source, line, model.sampling.max_tokens)
+    try:
+        yield source
+    finally:
+        await source.close()

@@ -1,0 +1,236 @@
+"""The web that the tools of all trials stand on: searches, pages and servers of tools, live, recorded or replayed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
+
+from toolablate.benchmarks import BUILTIN_CORPUS
+from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.web import McpSection, SearchSection, WebSection
+from toolablate.traces.errors import InputError
+
+if TYPE_CHECKING:
+    from toolablate.tools.archive import Archive
+    from toolablate.tools.browser import PageSource
+    from toolablate.tools.corpus import Corpus
+    from toolablate.tools.mcp import HttpAddress, McpServer, StdioAddress
+    from toolablate.tools.search import SearchSource
+    from toolablate.tools.web import LiveHops
+
+
+Tell = Callable[[str], None]
+
+
+def silent(_: str) -> None:
+    """For who wants to hear nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedWeb:
+    """What the tools are given; what no tool needs is not there. `warnings` are for whoever runs the plan."""
+
+    search: "SearchSource | None" = None
+    pages: "PageSource | None" = None
+    mcp: "Mapping[str, McpServer]" = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+async def open_web(
+    plan: Plan,
+    parts: frozenset[str],
+    stack: AsyncExitStack,
+    *,
+    servers: Sequence[str] = (),
+    refresh: bool = False,
+    tell: Tell = silent,
+) -> OpenedWeb:
+    """Opens what `parts` (of `search`, `pages`, `mcp`) stand on, and lists the `servers`; the stack closes it.
+
+    `tell` is called with a sentence before what may take a while.
+
+    In replay nothing is opened that could reach a network. Raises InputError for what cannot be had.
+    """
+    archive = open_plan_archive(plan, parts, stack)
+    corpus = open_plan_corpus(plan, stack, tell) if offline(plan) and parts & {"search", "pages"} else None
+    return OpenedWeb(
+        search=_search(plan, archive, corpus, refresh=refresh) if "search" in parts else None,
+        pages=_pages(plan.web, archive, corpus, stack, refresh=refresh) if "pages" in parts else None,
+        mcp=await _listed_servers(plan, servers, archive) if "mcp" in parts else {},
+        warnings=(*(skipped_documents(corpus) if corpus else ()), *(_ahead(plan.web) if archive else ())),
+    )
+
+
+def offline(plan: Plan) -> bool:
+    """Whether searches and pages come from documents of the user's own, which need no archive."""
+    return plan.search is not None and plan.search.provider == "corpus"
+
+
+def asks_the_web(plan: Plan, parts: frozenset[str]) -> bool:
+    """Whether anything is looked up that an archive could hold."""
+    return "mcp" in parts or (bool(parts & {"search", "pages"}) and not offline(plan))
+
+
+def search_section(plan: Plan) -> SearchSection:
+    if plan.search is None:
+        raise InputError(
+            "searching needs a table [search] in the plan, and there is none",
+            hint='provider = "ddgs" searches live; provider = "corpus", corpus = "documents.jsonl" offline',
+            code="no_search",
+        )
+    return plan.search
+
+
+def corpus_path(section: SearchSection) -> Path:
+    return BUILTIN_CORPUS if section.corpus == "builtin" else Path(section.corpus)
+
+
+def open_plan_archive(plan: Plan, parts: frozenset[str], stack: "AsyncExitStack | ExitStack") -> "Archive | None":
+    """The archive that the plan's mode asks for, if it asks for one. Raises InputError, also for one not sealed.
+
+    One that is made for this is gone again where the stack ends in an error before anything was recorded.
+    """
+    if plan.web.mode == "live" or not asks_the_web(plan, parts):
+        return None
+    from toolablate.tools.archive import open_archive, unmade_if_unused
+
+    folder, recording = Path(plan.web.archive), plan.web.mode == "record"
+    if recording:
+        stack.enter_context(unmade_if_unused(folder))
+    archive = stack.enter_context(open_archive(folder, write=recording))
+    if plan.web.mode == "replay" and not archive.sealed:
+        raise InputError(
+            f"web.archive: {plan.web.archive} is not sealed, so that it could still change",
+            hint=f"when all is recorded: toolablate web seal {plan.web.archive}",
+            code="not_sealed",
+        )
+    return archive
+
+
+def open_plan_corpus(plan: Plan, stack: "AsyncExitStack | ExitStack", tell: Tell = silent) -> "Corpus":
+    """The documents that the plan names; the first time that they are opened they are indexed. Raises InputError."""
+    from toolablate.tools.corpus import open_corpus
+
+    said = iter(["Indexing the documents of the corpus; the index is kept for the next time"])
+
+    def progress(*_: int) -> None:
+        for text in said:
+            tell(text)
+
+    corpus = open_corpus(corpus_path(search_section(plan)), progress=progress)
+    stack.callback(corpus.close)
+    return corpus
+
+
+def skipped_documents(corpus: "Corpus") -> tuple[str, ...]:
+    """A sentence on the documents that cannot be read, if there are any."""
+    skipped = corpus.skipped
+    if not skipped:
+        return ()
+    more = f" and {len(skipped) - 3} more" if len(skipped) > 3 else ""
+    shown = "; ".join(f"{each.path}: {each.reason}" for each in skipped[:3])
+    count = "1 document" if len(skipped) == 1 else f"{len(skipped)} documents"
+    return (f"{count} of the corpus cannot be read: {shown}{more}",)
+
+
+def _ahead(web: WebSection) -> tuple[str, ...]:
+    """A sentence on an `as_of` that leaves out nothing, since it is still to come."""
+    if web.until is None or web.until.date() <= datetime.now(UTC).date():
+        return ()
+    return (f"web.as_of: {web.as_of} is still to come, so nothing is left out",)
+
+
+def _search(plan: Plan, archive: "Archive | None", corpus: "Corpus | None", *, refresh: bool) -> "SearchSource":
+    from toolablate.tools.search import LiveSearch
+
+    if corpus is not None:
+        from toolablate.tools.corpus import CorpusSearch
+
+        return LiveSearch(CorpusSearch(corpus))
+    from toolablate.tools.search import open_provider
+
+    section, mode = search_section(plan), plan.web.mode
+    options = provider_options(plan)
+    # What replays has no key and no client.
+    provider = None if mode == "replay" else open_provider(api_key_env=section.api_key_env, **options)
+    if archive is None:
+        assert provider is not None
+        return LiveSearch(provider)
+    from toolablate.tools.recorded import RecordedSearch
+    from toolablate.tools.search import provider_identity
+
+    name, parameters = provider_identity(**options)
+    return RecordedSearch(name, parameters, archive, mode, provider, as_of=plan.web.until, refresh=refresh)
+
+
+class ProviderOptions(TypedDict):
+    """What a plan says of its search service, apart from the key."""
+
+    name: str
+    endpoint: str
+    backend: str
+    region: str
+    language: str
+    options: dict[str, str]
+
+
+def provider_options(plan: Plan) -> ProviderOptions:
+    section = search_section(plan)
+    return {
+        "name": section.provider,
+        "endpoint": section.endpoint,
+        "backend": section.backend,
+        "region": section.region,
+        "language": plan.web.language,
+        "options": section.options,
+    }
+
+
+def _pages(
+    web: WebSection, archive: "Archive | None", corpus: "Corpus | None", stack: AsyncExitStack, *, refresh: bool
+) -> "PageSource":
+    if corpus is not None:
+        from toolablate.tools.corpus import CorpusPages
+
+        return CorpusPages(corpus)
+    from toolablate.tools.extraction import ExtractionWorker
+    from toolablate.tools.recorded import RecordedHops, WebPages
+
+    live = _live_hops(web, stack) if web.mode != "replay" else None
+    extractor = ExtractionWorker()
+    stack.push_async_callback(extractor.close)
+    if archive is None:
+        assert live is not None
+        return WebPages(live, web.policy, extractor)
+    hops = RecordedHops(archive, web.mode, live, as_of=web.until, language=web.language, refresh=refresh)
+    return WebPages(hops, web.policy, extractor)
+
+
+def _live_hops(web: WebSection, stack: AsyncExitStack) -> "LiveHops":
+    from toolablate.tools.web import LiveHops
+
+    live = LiveHops(web.policy)
+    stack.push_async_callback(live.close)
+    return live
+
+
+async def _listed_servers(plan: Plan, names: Sequence[str], archive: "Archive | None") -> "dict[str, McpServer]":
+    from toolablate.tools.mcp import McpServer
+    from toolablate.tools.recorded import RecordedCalls
+
+    calls = RecordedCalls(archive, plan.web.mode, as_of=plan.web.until)
+    wanted = [section for section in plan.mcp if section.name in names]
+    servers = [McpServer(each.name, server_address(each), calls, seconds=each.seconds) for each in wanted]
+    for server in servers:
+        await server.list()
+    return {server.name: server for server in servers}
+
+
+def server_address(section: McpSection) -> "StdioAddress | HttpAddress":
+    from toolablate.tools.mcp import HttpAddress, StdioAddress
+
+    if section.url:
+        return HttpAddress(section.url, tuple(sorted(section.headers.items())))
+    return StdioAddress(section.command, section.env, section.folder)

@@ -1,0 +1,209 @@
+"""What the tools of all trials stand on: the sandbox and the web, the same for every condition."""
+
+import platform
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from toolablate.experiments.plans.plan import Plan, SandboxSection
+from toolablate.experiments.world.donors import donors_world
+from toolablate.experiments.world.naming import web_world
+from toolablate.experiments.world.replies import replies_world
+from toolablate.sandbox import BACKENDS, Availability, Limits, Sandbox, open_sandbox
+from toolablate.sandbox.process import ENVIRONMENT
+from toolablate.tools import (
+    intervention_sources,
+    mcp_servers_needed,
+    open_interventions,
+    resources_needed,
+    tool_sources,
+)
+from toolablate.tools.plain import one_line
+from toolablate.traces.errors import InputError, SandboxError, StoreError
+from toolablate.traces.records import Condition, Environment
+from toolablate.traces.store import Recorder, Store
+
+UNPROTECTED = "none"
+
+# Whatever can change what a trial gives; recorded in every trace.
+RECORDED_PACKAGES = (
+    "toolablate",
+    "langgraph",
+    "openai",
+    "httpx2",
+    "jupyter-client",
+    "ipykernel",
+    "ddgs",
+    "primp",
+    "trafilatura",
+    "resiliparse",
+    "lxml",
+    "pypdfium2",
+    "tantivy",
+    "google-re2",
+    "ada-url",
+    "mcp",
+)
+
+
+def needed(conditions: Sequence[Condition]) -> frozenset[str]:
+    """What the conditions' tools stand on, of `sandbox`, `search`, `pages` and `mcp`.
+
+    Raises InputError for a tool that is unknown.
+    """
+    return frozenset[str]().union(*(resources_needed(condition.tools) for condition in conditions))
+
+
+def servers_needed(conditions: Sequence[Condition]) -> tuple[str, ...]:
+    """Names of the MCP servers whose tools the conditions use. Raises InputError as `needed` does."""
+    return tuple(dict.fromkeys(name for condition in conditions for name in mcp_servers_needed(condition.tools)))
+
+
+def world_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
+    """What the trials stand on, by name.
+
+    Raises InputError for a tool, an intervention, a server, a search, a corpus, an archive or donors that cannot be
+    had.
+    """
+    parts = needed(conditions)
+    _require_servers(plan, conditions)
+    world = {
+        f"tool {name}": digest for condition in conditions for name, digest in tool_sources(condition.tools).items()
+    }
+    for condition in conditions:
+        open_interventions(condition.interventions)
+        sources = intervention_sources(condition.interventions)
+        world |= {f"intervention {name}": digest for name, digest in sources.items()}
+    if "sandbox" in parts:
+        world["sandbox"] = _sandbox_name(plan.sandbox)
+    return world | web_world(plan, parts) | replies_world(plan) | donors_world(plan, conditions)
+
+
+def _require_servers(plan: Plan, conditions: Sequence[Condition]) -> None:
+    there = [section.name for section in plan.mcp]
+    for condition in conditions:
+        absent = next((name for name in mcp_servers_needed(condition.tools) if name not in there), None)
+        if absent is not None:
+            near = get_close_matches(absent, there, n=1)
+            meant = f"did you mean {f'mcp:{near[0]}'!r}? " if near else ""
+            raise InputError(
+                f"conditions: {condition.name!r}: mcp names no server {one_line(absent, 80)!r}",
+                hint=f'{meant}put into the plan a table [[mcp]] with name = "{one_line(absent, 80)}"',
+                code="missing_resource",
+            )
+
+
+def _sandbox_name(section: SandboxSection) -> str:
+    """The backend, with the limits that differ from the defaults, since they can change what code gives."""
+    usual = asdict(Limits())
+    changed = [f"{name}={value}" for name, value in asdict(section.limits).items() if value != usual[name]]
+    return f"{section.backend} ({', '.join(changed)})" if changed else str(section.backend)
+
+
+def finished_trials(store: Path) -> frozenset[str]:
+    """Ids of the trials that are done; none where there is no store yet. Raises StoreError where it is none."""
+    if not store.exists():
+        return frozenset()
+    with Store(store) as opened:
+        return opened.finished_trials()
+
+
+def bring_up_to_date(store: Path) -> bool:
+    """Whether there was a store of an older toolablate to rewrite; any other, and none, is left as it is. Raises
+    StoreError."""
+    if not store.exists():
+        return False
+    try:
+        Store(store).close()
+    except StoreError as error:
+        if error.code != "older_version":
+            raise
+        with Recorder(store):
+            return True
+    return False
+
+
+def require_same_world(store: Path, world: dict[str, str]) -> None:
+    """Refuses, before anything is opened for writing, what `Recorder.plan` would refuse.
+
+    Raises InputError; StoreError where the file is no store.
+    """
+    if store.exists():
+        with Store(store) as opened:
+            opened.require_same_world(world)
+
+
+@dataclass(frozen=True, slots=True)
+class TriedSandbox:
+    """A sandbox that works, with what trying it has shown."""
+
+    sandbox: Sandbox
+    availability: Availability
+
+
+async def open_tried_sandbox(plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack) -> TriedSandbox | None:
+    """Opens the plan's backend, if a condition needs one, and tries it before anything is spent on models.
+
+    Raises SandboxError where it does not work; there is no falling back to another one.
+    """
+    if "sandbox" not in needed(conditions):
+        return None
+    sandbox = open_sandbox(plan.sandbox.backend, plan.sandbox.limits, pool=plan.sandbox.pool)
+    stack.push_async_callback(sandbox.close)
+    availability = await sandbox.check()
+    if not availability.works:
+        raise SandboxError(
+            f"the sandbox {plan.sandbox.backend!r} does not work here: {availability.detail}",
+            hint=f"to mend it: {availability.remedy or 'see toolablate doctor'}\n  {await _others(sandbox)}"
+            '\n  Code that models write is not run unprotected unless the plan says so: sandbox = "none"',
+            code="no_sandbox",
+        )
+    return TriedSandbox(sandbox, availability)
+
+
+async def try_backend(backend: str, limits: Limits) -> Availability:
+    """Starts a kernel in a backend, and leaves nothing behind."""
+    sandbox = open_sandbox(backend, limits)
+    try:
+        return await sandbox.check()
+    finally:
+        await sandbox.close()
+
+
+async def _others(failed: Sandbox) -> str:
+    protecting = [name for name in BACKENDS if name not in (failed.name, UNPROTECTED)]
+    working = [f'sandbox = "{name}"' for name in protecting if (await try_backend(name, failed.limits)).works]
+    if working:
+        return f"What works here, if the plan says so: {' or '.join(working)}"
+    if failed.limits != Limits() and (await try_backend(failed.name, Limits())).works:
+        return f"With the usual limits {failed.name} works here: look at sandbox.limits in the plan"
+    return "No other backend works here"
+
+
+def environment(tried: TriedSandbox | None, world: Mapping[str, str]) -> Environment:
+    shared = Environment(
+        versions=_versions(), search="; ".join(world[part] for part in ("search", "web") if part in world)
+    )
+    if tried is None:
+        return shared
+    return shared.model_copy(
+        update={
+            "sandbox": tried.sandbox.name,
+            "sandbox_limits": asdict(tried.sandbox.limits),
+            "kernel_versions": dict(tried.availability.versions),
+            # Folders are no matter of results, and each backend has its own.
+            "kernel_environment": {name: value for name, value in ENVIRONMENT.items() if not value.startswith("/")},
+        }
+    )
+
+
+def _versions() -> dict[str, str]:
+    """Of the packages that are there; some are extras."""
+    found = {"python": platform.python_version()}
+    for name in RECORDED_PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
