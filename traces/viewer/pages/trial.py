@@ -27,7 +27,7 @@ from toolablate.traces.terminal.trace import resumption_facts
 from toolablate.traces.viewer import trial_head
 from toolablate.traces.viewer.label_panel import panel_of
 from toolablate.traces.viewer.rendering import page, view_of
-from toolablate.traces.viewer.selecting import asked
+from toolablate.traces.viewer.selecting import asked, carried
 from toolablate.traces.viewer.trial_reading import Reading, explained, read, row_of, whole_id
 from toolablate.traces.viewer.view import View
 
@@ -57,9 +57,9 @@ def trial(request: Request) -> Response:
     attempt = _number(request, "attempt")
     reading = read(view, identity, attempt)
     told, trouble = _told(request, identity) if row and attempt is None else (None, "")
-    query = _selection_query(request)
-    before, after = (None, None) if row is None else _neighbours(request, identity)
-    following = trial_address(after) + query if after else ""
+    chosen = carried(request.query_params)
+    among = Among() if row is None else _among(request, identity)
+    before, following = (trial_address(each) + chosen if each else "" for each in (among.before, among.after))
     with Store(view.store) as store:
         panel = panel_of(view, store, identity, told.explained.attribution if told else None, following)
     hidden = panel.blind
@@ -79,15 +79,14 @@ def trial(request: Request) -> Response:
         trouble=trouble,
         head=trial_head,
         simulated=reading.model.provider == "simulated",
-        question_at=question_address(reading.trace.trial.question) + query,
-        others=tuple(trial_head.others(row, question, query, blind=view.blind)) if row and question else (),
-        diff=beside + query if beside else "",
+        question_at=question_address(reading.trace.trial.question) + chosen,
+        others=tuple(trial_head.others(row, question, chosen, blind=view.blind)) if row and question else (),
+        diff=beside + chosen if beside else "",
         replays=() if hidden else tuple(trial_head.replayed(reading)),
         resumed=tuple(resumption_facts(reading.resumed)) if reading.resumed else (),
-        place=_place(request, identity) if row else None,
-        before=trial_address(before) + query if before else "",
+        place=among.place,
+        before=before,
         after=following,
-        query=query,
         attempt=attempt,
     )
 
@@ -108,7 +107,6 @@ def more_events(request: Request) -> Response:
         links=_links(identity, attempt),
         marks={} if told is None else marks_of(told),
         attempt=attempt,
-        query=_selection_query(request),
     )
 
 
@@ -187,23 +185,22 @@ def _whole_address(identity: str, attempt: int | None, number: int, part: str) -
     return f"{trial_address(identity)}/event/{number}/raw?{urlencode(query)}"
 
 
-def _neighbours(request: Request, identity: str) -> Sequence[str | None]:
+@dataclass(frozen=True, slots=True)
+class Among:
+    """Where a trial is among those that were chosen, the whole ids of those before and after it; None where it is none
+    of them, or at their ends."""
+
+    place: tuple[int, int] | None = None
+    before: str | None = None
+    after: str | None = None
+
+
+def _among(request: Request, identity: str) -> Among:
     view = view_of(request)
     query = asked(request.query_params, view.index.facets(), blind=view.blind)
-    return view.index.neighbours(identity, query.selection, sort=query.sort, descending=query.descending)
-
-
-def _place(request: Request, identity: str) -> tuple[int, int] | None:
-    view = view_of(request)
-    query = asked(request.query_params, view.index.facets(), blind=view.blind)
-    return view.index.place(identity, query.selection, sort=query.sort, descending=query.descending)
-
-
-def _selection_query(request: Request) -> str:
-    """Which trials are leafed through, as pages hand it on."""
-    own = ("from", "until", "attempt")
-    query = urlencode([pair for pair in request.query_params.multi_items() if pair[0] not in own])
-    return f"?{query}" if query else ""
+    before, after = view.index.neighbours(identity, query.selection, sort=query.sort, descending=query.descending)
+    place = view.index.place(identity, query.selection, sort=query.sort, descending=query.descending)
+    return Among(place, before, after)
 
 
 def _number(request: Request, name: str) -> int | None:
