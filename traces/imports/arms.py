@@ -9,7 +9,6 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.imports.log import Log, Sample
 from toolablate.traces.imports.questions import Questions
 from toolablate.traces.records import ImportedLog, Question, Trace, Trial
-from toolablate.traces.terminal.plain import one_line
 
 _MOST_REPEATS = 2**31
 _MOST_TOKENS = 2**62
@@ -126,66 +125,3 @@ def place_arms(arms: Sequence[Arm], earlier: Sequence[ImportedLog], trials: Iter
 def log_key(log: ImportedLog) -> tuple[str, str, str, str]:
     """What tells a log from others of a store."""
     return log.harness, log.log, log.model, log.condition
-
-
-def choose_scorers(arms: Sequence[Arm], named: str | None, earlier: Sequence[str]) -> list[tuple[str, ...]]:
-    """Of each log the scorers whose scores tables show: the one that is named, else those that are shown already, else
-    those that the log shows first."""
-    shown: tuple[str, ...] = tuple(earlier)
-    chosen: list[tuple[str, ...]] = []
-    for arm in arms:
-        usable = [name for name in arm.scorers if name not in arm.left_out]
-        if named is not None:
-            taken: tuple[str, ...] = (_named(arm, named),)
-        else:
-            taken = tuple(
-                [name for name in usable if name in shown]
-                or [name for name in arm.log.preferred if name in usable]
-                or usable[:1]
-            )
-        shown = tuple(dict.fromkeys([*shown, *taken]))
-        chosen.append(taken)
-    return chosen
-
-
-def mixed_scorers(arms: Sequence[Arm], chosen: Sequence[tuple[str, ...]], earlier: Sequence[str]) -> list[str]:
-    """Of each log, once its repeats are placed, what is to be told where other scorers judged the repeats of its
-    questions before; else ""."""
-    shown, told = set(earlier), []
-    for arm, taken in zip(arms, chosen, strict=True):
-        mixed = arm.first_repeat > 0 and taken and shown and shown.isdisjoint(taken)
-        told.append(
-            "another log has the same model, condition and questions, and none of these scorers: tables show both in"
-            " one mean, unless --condition NAME tells them apart"
-            if mixed
-            else ""
-        )
-        shown.update(taken)
-    return told
-
-
-def _named(arm: Arm, name: str) -> str:
-    if name not in arm.scorers:
-        raise InputError(
-            f"{arm.log.file} has no scores by {name!r}",
-            hint=f"It has: {', '.join(one_line(each, max_chars=80) for each in arm.scorers) or 'none'}.",
-            code="unknown_scorer",
-        )
-    if name in arm.left_out:
-        where, reason = arm.left_out[name]
-        raise InputError(
-            f"{where}: {name}: {reason}",
-            hint="A score has to be a number from 0 to 1, or to say whether the answer is right.",
-            code="no_score",
-        )
-    return name
-
-
-def shown_scorers(
-    arms: Sequence[Arm], chosen: Sequence[tuple[str, ...]], named: str | None, earlier: Sequence[str]
-) -> tuple[str, ...]:
-    """Those of all logs of a store; the one that is named stands in the place of others that its logs have."""
-    if named is not None:
-        others = {name for arm in arms for name in arm.scorers}
-        earlier = [name for name in earlier if name not in others]
-    return tuple(dict.fromkeys([*earlier, *(name for names in chosen for name in names)]))

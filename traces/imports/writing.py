@@ -11,18 +11,11 @@ from itertools import islice
 from pathlib import Path
 
 from toolablate.traces.errors import InputError
-from toolablate.traces.imports.arms import (
-    Arm,
-    choose_scorers,
-    log_key,
-    mixed_scorers,
-    place_arms,
-    read_arm,
-    shown_scorers,
-)
+from toolablate.traces.imports.arms import Arm, log_key, place_arms, read_arm
 from toolablate.traces.imports.log import Imported, Log, Sample
 from toolablate.traces.imports.questions import Questions
-from toolablate.traces.records import Condition, ImportedLog, Question, Run, Trial
+from toolablate.traces.imports.scorers import choose_scorers, mixed_scorers, shown_scorers
+from toolablate.traces.records import Condition, ImportedLog, Label, Question, Run, Trial
 from toolablate.traces.store import Recorder, Store
 from toolablate.traces.terminal.plain import one_line
 
@@ -37,12 +30,14 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """What the store has: its latest run, the trials that it called for, and its questions."""
+    """What the store has: its latest run, the trials that it called for, its questions, its conditions, and who has
+    scored."""
 
     run: Run | None = None
     trials: tuple[Trial, ...] = ()
     questions: tuple[Question, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    scored_by: tuple[str, ...] = ()
 
     @property
     def scorers(self) -> tuple[str, ...]:
@@ -66,7 +61,7 @@ def import_logs(
     questions = Questions(before.questions)
     arms = [read_arm(log, questions) for log in logs]
     _refuse_one_name_for_two(arms)
-    chosen = choose_scorers(arms, scorer, before.scorers)
+    chosen = choose_scorers(arms, scorer, before.scorers, set(before.scored_by))
     place_arms(arms, before.imported, before.trials)
     mixed = mixed_scorers(arms, chosen, before.scorers)
     with Recorder(store) as recorder:
@@ -77,12 +72,12 @@ def import_logs(
             recorder.plan(
                 run,
                 list(asked.values()),
-                [arm.log.model for arm in arms],
-                [arm.log.condition for arm in arms],
+                [arm.log.model for arm in sorted(arms, key=lambda arm: arm.log.place[0])],
+                [arm.log.condition for arm in _by_condition(arms)],
                 trials,
             )
-        added = [_write(arm, recorder, advance) for arm in arms]
-    return [_told(*each) for each in zip(arms, added, chosen, mixed, strict=True)]
+        entered = [_write(arm, recorder, advance) for arm in arms]
+    return [_told(*each) for each in zip(arms, entered, chosen, mixed, strict=True)]
 
 
 def _before(path: Path) -> _Before:
@@ -98,7 +93,8 @@ def _before(path: Path) -> _Before:
             )
         if not runs:
             return _Before()
-        return _Before(runs[-1], store.trials_of(runs[-1].id), store.questions(), store.conditions())
+        of_run = store.trials_of(runs[-1].id)
+        return _Before(runs[-1], of_run, store.questions(), store.conditions(), tuple(store.scorers()))
 
 
 def _refuse_one_name_for_two(arms: Sequence[Arm]) -> None:
@@ -130,9 +126,14 @@ def _run(arms: Sequence[Arm], before: _Before, scorers: tuple[str, ...]) -> Run:
     )
 
 
+def _by_condition(arms: Sequence[Arm]) -> list[Arm]:
+    """In the order in which tables show them: that of the study that the logs were written of, else that of files."""
+    return sorted(arms, key=lambda arm: arm.log.place[1])
+
+
 def _baseline(arms: Sequence[Arm]) -> str:
     named = [arm.log.baseline for arm in arms if arm.log.baseline]
-    without = [arm.log.condition.name for arm in arms if not arm.log.condition.tools]
+    without = [arm.log.condition.name for arm in _by_condition(arms) if not arm.log.condition.tools]
     return (named or without or [""])[0]
 
 
@@ -146,21 +147,31 @@ def _is_new(run: Run, trials: Sequence[Trial], arms: Sequence[Arm], before: _Bef
     return any(arm.log.condition not in before.conditions for arm in arms)
 
 
-def _write(arm: Arm, recorder: Recorder, advance: Advance) -> int:
-    """How many samples were new."""
+@dataclass(frozen=True, slots=True)
+class _Entered:
+    """How many samples and labels were new."""
+
+    samples: int = 0
+    labels: int = 0
+
+    def __add__(self, other: "_Entered") -> "_Entered":
+        return _Entered(self.samples + other.samples, self.labels + other.labels)
+
+
+def _write(arm: Arm, recorder: Recorder, advance: Advance) -> _Entered:
     with ExitStack() as stack:
         runner = stack.enter_context(asyncio.Runner())
         store = stack.enter_context(Store(recorder.path))
-        added, samples = 0, _again(arm)
+        entered, samples = _Entered(), _again(arm)
         while batch := list(islice(samples, BATCH)):
-            added += runner.run(_enter_all(batch, recorder, store))
+            entered += runner.run(_enter_all(batch, recorder, store))
             advance(len(batch))
-    return added
+    return entered
 
 
-async def _enter_all(batch: Sequence[tuple[Trial, Question, Sample]], recorder: Recorder, store: Store) -> int:
+async def _enter_all(batch: Sequence[tuple[Trial, Question, Sample]], recorder: Recorder, store: Store) -> _Entered:
     """Side by side, since each waits for the disk."""
-    return sum(await asyncio.gather(*(_enter(*each, recorder, store) for each in batch)))
+    return sum(await asyncio.gather(*(_enter(*each, recorder, store) for each in batch)), _Entered())
 
 
 def _again(arm: Arm) -> Iterator[tuple[Trial, Question, Sample]]:
@@ -177,9 +188,9 @@ def _again(arm: Arm) -> Iterator[tuple[Trial, Question, Sample]]:
         ) from None
 
 
-async def _enter(trial: Trial, question: Question, sample: Sample, recorder: Recorder, store: Store) -> bool:
+async def _enter(trial: Trial, question: Question, sample: Sample, recorder: Recorder, store: Store) -> _Entered:
     if sample.outcome == "failed" and _is_known(trial, sample, store):
-        return False
+        return _Entered()
     recording = await recorder.begin(trial, started_at=sample.started_at, environment=sample.environment)
     if recording is not None:
         for event in sample.events:
@@ -191,7 +202,20 @@ async def _enter(trial: Trial, question: Question, sample: Sample, recorder: Rec
         scores = [score.model_copy(update=update) for score in sample.scores]
         if new := [score for score in scores if score not in known]:
             await recorder.score(new)
-    return recording is not None
+    labels = _new_labels(trial, sample, store)
+    for label in labels:
+        recorder.label(label)
+    return _Entered(int(recording is not None), len(labels))
+
+
+def _new_labels(trial: Trial, sample: Sample, store: Store) -> list[Label]:
+    """Without those that their person has said something after: the last that is entered counts."""
+    if not sample.labels:
+        return []
+    known = store.labels(trial.id)
+    last = {label.person: label.at for label in sorted(known, key=lambda label: label.at)}
+    labels = [label.model_copy(update={"trial": trial.id}) for label in sample.labels]
+    return [each for each in labels if each not in known and each.at >= last.get(each.person, each.at)]
 
 
 def _is_known(trial: Trial, sample: Sample, store: Store) -> bool:
@@ -199,14 +223,15 @@ def _is_known(trial: Trial, sample: Sample, store: Store) -> bool:
     return any(trace.started_at == sample.started_at for trace in store.attempts(trial.id))
 
 
-def _told(arm: Arm, added: int, scorers: tuple[str, ...], mixed: str) -> Imported:
+def _told(arm: Arm, entered: _Entered, scorers: tuple[str, ...], mixed: str) -> Imported:
     return Imported(
         file=arm.log.file,
         model=arm.log.model.name,
         condition=arm.log.condition.name,
         samples=len(arm.questions),
-        added=added,
+        added=entered.samples,
         failed=arm.failed,
+        labels=entered.labels,
         scorers=scorers,
         others=tuple(name for name in arm.scorers if name not in scorers and name not in arm.left_out),
         left_out=tuple(f"{name}: {reason} ({where})" for name, (where, reason) in arm.left_out.items()),

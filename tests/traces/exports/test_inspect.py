@@ -142,11 +142,67 @@ def test_a_round_trip_gives_the_same_traces(store: Path, logs: dict[str, Path], 
         assert found.trace.model_copy(update=same) == each.trace
         named = {"trial": each.trial, "target": ""}
         assert tuple(score.model_copy(update=named) for score in found.scores) == each.scores
+        assert [label.model_copy(update={"trial": each.trial}) for label in found.labels] == list(each.labels)
         # What a model was, and where it was asked, is no matter of a log.
         assert found.model == ImportedModel(name="gpt-x")
     with Store(back) as opened:
         (run,) = opened.runs()
     assert (run.baseline, run.scorers) == ("none", ("choice",))
+    assert len(again["q0", "python"].labels) == 2
+
+
+def test_conditions_and_models_come_back_in_the_order_of_the_study(store: Path, tmp_path: Path) -> None:
+    trials, known = exported(store), []
+    for name in ("z", "a", "m"):
+        for each in trials:
+            other = each.trace.trial.model_copy(update={"condition": each.condition.identity() + name, "model": name})
+            condition = each.condition.model_copy(update={"name": f"{each.condition.name}-{name}", "prompt": name})
+            model = ImportedModel(name=name)
+            trial = other.model_copy(update={"model": model.identity(), "condition": condition.identity()})
+            called = each.called.model_copy(update={"model": name, "condition": condition.name})
+            update = {"model": model, "condition": condition, "called": called}
+            known.append(each.model_copy(update=update | {"trace": each.trace.model_copy(update={"trial": trial})}))
+    models = list(dict.fromkeys(each.model.identity() for each in known))
+    conditions = list(dict.fromkeys(each.condition.identity() for each in known))
+    written = write_logs(known, tmp_path, name="study", models=models, conditions=conditions)
+    for number, logs in enumerate((sorted(written, key=lambda path: path.name[20:]), written[::-1])):
+        back = tmp_path / f"{number}.sqlite"
+        import_logs([read_log(path) for path in logs], back)
+        with Store(back) as opened:
+            assert [each.name for each in opened.models()] == ["z", "a", "m"]
+            assert [each.identity() for each in opened.conditions()] == conditions
+            assert opened.runs()[0].baseline == "none-z"
+
+
+def test_of_scorers_that_count_together_none_is_hidden_by_the_first_log(store: Path, tmp_path: Path) -> None:
+    """The log without tools has questions of one kind alone; which of two scorers counts first is the run's to say."""
+    trials = []
+    for each in exported(store):
+        tools = each.called.condition == "python"
+        own = "number" if tools and each.called.question == "q1" else "choice"
+        judge = {"scorer": "judge", "value": 0.25, "verdict": "partial"}
+        said = [score for score in each.scores if score.scorer == "choice"]
+        scores = [score.model_copy(update=update) for score in said for update in ({"scorer": own}, judge)]
+        trials.append(each.model_copy(update={"scores": tuple(scores if tools else scores[:1])}))
+    counting = ["judge", "choice", "number"]
+    written = {
+        read_eval_log(str(path), header_only=True).eval.solver: path
+        for path in write_logs(trials, tmp_path, name="study", baseline="none", scorers=counting)
+    }
+    logs = [read_log(written["none"]), read_log(written["python"])]
+    together, apart = tmp_path / "together.sqlite", tmp_path / "apart.sqlite"
+    none, python = import_logs(logs, together)
+    assert (none.scorers, set(python.scorers)) == (("choice",), set(counting))
+    for log in logs:
+        import_logs([log], apart)
+    for back in (together, apart):
+        with Store(back) as opened:
+            assert list(opened.runs()[-1].scorers) == counting
+    named = tmp_path / "named.sqlite"
+    import_logs(logs, named, scorer="choice")
+    import_logs([read_log(written["python"])], named)
+    with Store(named) as opened:
+        assert opened.runs()[-1].scorers == ("choice",)
 
 
 def test_a_simulated_model_is_never_taken_for_a_real_one(store: Path, tmp_path: Path) -> None:

@@ -68,13 +68,21 @@ def require_inspect() -> None:
 
 
 def write_logs(
-    trials: Iterable[Exported], folder: Path, *, name: str, baseline: str = "", scorers: Sequence[str] = ()
+    trials: Iterable[Exported],
+    folder: Path,
+    *,
+    name: str,
+    baseline: str = "",
+    scorers: Sequence[str] = (),
+    models: Sequence[str] = (),
+    conditions: Sequence[str] = (),
 ) -> list[Path]:
     """Writes a log of Inspect for each model and condition into a folder that is there.
 
-    `name` is the logs' task, `scorers` those whose scores count: theirs is the first score of a log. What an import
-    reads again is in the logs' metadata: the questions, the condition, the scores' verdicts. Holds one sample at a
-    time; the samples wait in files beside the logs until an arm is whole.
+    `name` is the logs' task, `scorers` those whose scores count: theirs is the first score of a log. `models` and
+    `conditions` are identities, in the order in which tables show them. What an import reads again is in the logs'
+    metadata: the questions, the condition and its place, the scores' verdicts. Holds one sample at a time; the samples
+    wait in files beside the logs until an arm is whole.
     """
     with ExitStack() as stack:
         waiting = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
@@ -86,7 +94,16 @@ def write_logs(
                 called = exported.called.model, exported.called.condition
                 arms[key] = _Arm(exported.model, exported.condition, called, file)
             _enter(arms[key], exported, scorers)
-        return [_write(arm, folder, {"baseline": baseline, "scorers": list(scorers)}, name) for arm in arms.values()]
+        kept = {"baseline": baseline, "scorers": list(scorers)}
+        return [
+            _write(arm, folder, kept | {"place": [_place(model, models), _place(condition, conditions)]}, name)
+            for (model, condition), arm in arms.items()
+        ]
+
+
+def _place(identity: str, among: Sequence[str]) -> int:
+    """After all others where it is not among them."""
+    return among.index(identity) if identity in among else len(among)
 
 
 def _enter(arm: _Arm, exported: Exported, scorers: Sequence[str]) -> None:

@@ -12,3 +12,11 @@ def ours(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Empty where another tool wrote the log."""
     found = (metadata or {}).get(KEY)
     return found if isinstance(found, Mapping) else {}
+
+
+def place_of(kept: Mapping[str, Any]) -> tuple[int, int]:
+    """Of a log's model and condition among those of the store that it was exported from. Raises ValueError."""
+    place = kept.get("place", [0, 0])
+    if not (isinstance(place, list) and [type(each) for each in place] == [int, int]):
+        raise ValueError("its place among models and conditions is no pair of whole numbers")
+    return place[0], place[1]

@@ -14,8 +14,9 @@ from pydantic import ValidationError
 from toolablate.traces.errors import InputError
 from toolablate.traces.imports.inspect.arm import condition_of, model_of, question_of
 from toolablate.traces.imports.inspect.events import events_of, first_request
+from toolablate.traces.imports.inspect.labels import labels_of
 from toolablate.traces.imports.inspect.messages import usage_of
-from toolablate.traces.imports.inspect.ours import ours
+from toolablate.traces.imports.inspect.ours import ours, place_of
 from toolablate.traces.imports.inspect.scores import scores_of
 from toolablate.traces.imports.log import Log, Sample
 from toolablate.traces.imports.naming import name_of
@@ -87,6 +88,7 @@ def read_log(path: Path) -> Log:
             samples=lambda: _taken(path, header),
             preferred=tuple(kept["scorers"]) if "scorers" in kept else _headline(header),
             baseline=str(kept.get("baseline", "")),
+            place=place_of(kept),
             notes=_notes(header, bare=called is not None),
         )
 
@@ -197,6 +199,7 @@ def _sample(sample: "EvalSample", header: "EvalLog", where: str) -> Sample:
         environment=Environment.model_validate(kept["environment"]) if "environment" in kept else _environment(header),
         scores=tuple(scores),
         left_out=tuple(left_out),
+        labels=labels_of(sample.metadata, where, events=len(events) + len(end), failed=outcome == "failed"),
     )
 
 
