@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Request, sync_playwright
 from tests.browser.plans import PLAN
 from tests.browser.serving import Site, indexed, serving, viewing
-from tests.experiments.test_attribute import toolablate
+from tests.experiments.attributing.test_attribute import toolablate
 
 Browse = Callable[..., Page]
 LookAt = Callable[..., Path]

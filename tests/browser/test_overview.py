@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import Site, indexed, serving, viewing
 from tests.browser.wire import get
-from tests.experiments.test_attribute import said
+from tests.experiments.attributing.test_attribute import said
 from tests.experiments.viewing.reading import read_findings
 from tests.traces.samples import plan
 

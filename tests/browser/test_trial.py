@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.hostile import done
 from tests.browser.serving import Site, indexed, serving, viewing
-from tests.experiments.test_attribute import toolablate
+from tests.experiments.attributing.test_attribute import toolablate
 from tests.traces.samples import attempt, plan, score
 
 from toolablate.experiments.explaining.view import read_explanation

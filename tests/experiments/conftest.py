@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.experiments.library import Library
-from tests.experiments.plans import answered, call
+from tests.experiments.plan_files import answered, call
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 WritePlan = Callable[..., Path]

@@ -9,7 +9,7 @@ import pytest
 from tests.experiments.attributing.scenes import Heard, chosen_of, replays_of
 from tests.experiments.conftest import WritePlan
 from tests.experiments.counterfactual.scenes import PRICED, code, run
-from tests.experiments.plans import answered
+from tests.experiments.plan_files import answered
 from tests.servers.chat_server import ChatServer, Step, reply
 
 from toolablate.experiments.attributing.running import attribute

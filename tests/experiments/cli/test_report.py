@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.experiments.test_attribute import toolablate
+from tests.experiments.attributing.test_attribute import toolablate
 from tests.experiments.viewing.reading import read_findings
 from tests.traces.imports.test_lm_eval import NO_SHOT, samples
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.experiments.nursery import nursery
-from tests.experiments.plans import endpoint_plan, right, wait_for
+from tests.experiments.plan_files import endpoint_plan, right, wait_for
 from tests.experiments.viewing.reading import read_findings
 from tests.experiments.viewing.viewer import keepers, lives, unexpected, view, viewing
 from tests.servers.chat_server import ChatServer, Slow, reply

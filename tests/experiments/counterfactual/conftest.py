@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.experiments.conftest import WritePlan
 from tests.experiments.counterfactual.scenes import run
-from tests.experiments.plans import answered, call
+from tests.experiments.plan_files import answered, call
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.experiments.counterfactual.scenes import (
     trial_of,
 )
 from tests.experiments.judged import grades, judge_at, judged_plan
-from tests.experiments.plans import wait_for
+from tests.experiments.plan_files import wait_for
 from tests.servers.chat_server import ChatServer, Hang, Json, Step, reply
 
 from toolablate.experiments import Wanted, estimate_many, replay_many

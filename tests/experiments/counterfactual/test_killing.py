@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.experiments.conftest import Cli
 from tests.experiments.counterfactual.scenes import by_turn, code, endpoint_plan, run, trace_of, trial_of
-from tests.experiments.plans import wait_for
+from tests.experiments.plan_files import wait_for
 from tests.servers.chat_server import ChatServer, Hang, reply
 
 from toolablate.traces.store import Store, verify

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.experiments.counterfactual.scenes import run
 from tests.experiments.judged import judge_at
-from tests.experiments.plans import call
+from tests.experiments.plan_files import call
 from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.traces.records import Diagnosis

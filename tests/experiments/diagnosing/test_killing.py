@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.experiments.diagnosing.failures import PRICED, diagnoses, failing_store, reads
 from tests.experiments.judged import judge_at
-from tests.experiments.plans import wait_for
+from tests.experiments.plan_files import wait_for
 from tests.servers.chat_server import ChatServer, Slow
 
 from toolablate.experiments.diagnosing import diagnose

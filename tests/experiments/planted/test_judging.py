@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.experiments.attributing.test_attribute import called, called_through, said
 from tests.experiments.counterfactual.scenes import run
 from tests.experiments.diagnosing.failures import labelled
 from tests.experiments.judged import judge_at
-from tests.experiments.test_attribute import called, called_through, said
 from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.experiments.attributing.running import attribute

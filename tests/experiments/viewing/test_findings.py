@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.experiments.conftest import Cli, WritePlan
-from tests.experiments.plans import answered
+from tests.experiments.plan_files import answered
 from tests.experiments.viewing.reading import read_findings
 from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, attempt, filled, run, score, trials
 

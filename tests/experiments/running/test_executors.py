@@ -1,0 +1,132 @@
+"""What crosses to where a trial runs is small, and a trial that runs in another process is the same trial."""
+
+import asyncio
+import multiprocessing
+import pickle
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.experiments.conftest import WritePlan
+from tests.experiments.plan_files import answered, call
+
+from toolablate.agents import AgentResult
+from toolablate.experiments.plans.plan import Plan, load_plan
+from toolablate.experiments.plans.trials import design
+from toolablate.experiments.running.execution import Executor, TrialTask, open_executor
+from toolablate.experiments.world.world import world_of
+from toolablate.traces.errors import ModelError, ToolablateError
+from toolablate.traces.records import Environment, Event
+
+# Of the events of one trial, what a second run of it has to give again.
+CLOCK = {"at", "seconds"}
+
+
+class OtherProcess:
+    """An `Executor` whose trials run in a process that was started with nothing but the plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._near, far = context.Pipe()
+        self.process = context.Process(target=_serve, args=(plan, far), daemon=True)
+        self.process.start()
+        far.close()
+        self._turn = asyncio.Lock()
+        self.environment: Environment = self._near.recv()
+
+    async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
+        async with self._turn:
+            self._near.send(task)
+            while True:
+                came = await asyncio.to_thread(self._near.recv)
+                if isinstance(came, AgentResult):
+                    return came
+                if isinstance(came, ToolablateError):
+                    raise came
+                record(came)
+
+    def close(self) -> None:
+        self._near.close()
+        self.process.join(20)
+
+
+def _serve(plan: Plan, far: Connection) -> None:
+    asyncio.run(_serve_all(plan, far))
+
+
+async def _serve_all(plan: Plan, far: Connection) -> None:
+    async with AsyncExitStack() as stack:
+        conditions = plan.resolved_conditions()
+        executor = await open_executor(plan, conditions, world_of(plan, conditions), stack)
+        far.send(executor.environment)
+        while True:
+            try:
+                task = await asyncio.to_thread(far.recv)
+            except EOFError:
+                return
+            try:
+                far.send(await executor.run(task, far.send))
+            except ToolablateError as error:
+                far.send(error)
+
+
+@pytest.fixture
+def plan(write_plan: WritePlan) -> Plan:
+    """Two questions under two conditions; one trial fails, one runs code."""
+    written = write_plan(
+        {
+            ("q1", "none"): answered("Answer: 3"),
+            ("q1", "python"): [call("x = 20"), call("print(x + 1)"), {"content": "Answer: {{last_tool_output}}"}],
+            ("q2", "python"): answered("Answer: 4"),
+        }
+    )
+    return load_plan(written)[0]
+
+
+async def _all(executor: Executor, tasks: list[TrialTask]) -> list[tuple[Any, ...]]:
+    ran = []
+    for task in tasks:
+        events: list[Event] = []
+        result = await executor.run(task, events.append)
+        told = [event.model_dump(exclude=CLOCK) for event in events]
+        ran.append((task.trial.id, result.outcome, result.usage, result.cost_usd, told))
+    return ran
+
+
+def _tasks(plan: Plan) -> list[TrialTask]:
+    return [TrialTask(e.trial, e.question, e.model.name, e.condition.name) for e in design(plan).trials]
+
+
+async def test_a_trial_in_another_process_is_the_same_trial(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[3])
+    tasks = _tasks(plan)
+    other = OtherProcess(plan)
+    try:
+        there = await _all(other, tasks)
+    finally:
+        other.close()
+    conditions = plan.resolved_conditions()
+    async with AsyncExitStack() as stack:
+        local = await open_executor(plan, conditions, world_of(plan, conditions), stack)
+        here = await _all(local, tasks)
+        assert other.environment == local.environment
+    assert there == here
+    assert sorted(outcome for _, outcome, *_ in there) == ["answered", "answered", "answered", "failed"]
+    assert other.process.exitcode == 0
+
+
+async def test_a_task_is_little_more_than_its_question(plan: Plan) -> None:
+    for task in _tasks(plan):
+        pickled = pickle.dumps(task)
+        assert len(pickled) < len(pickle.dumps(task.question)) + 2_000
+        assert pickle.loads(pickled) == task
+        assert pickle.loads(pickled).trial.id == task.trial.id
+
+
+def test_an_error_crosses_with_all_that_it_says() -> None:
+    error = ModelError("no", hint="try", code="rate_limited", retryable=True, retry_after=3.0)
+    crossed = pickle.loads(pickle.dumps(error))
+    assert (type(crossed), vars(crossed), str(crossed)) == (ModelError, vars(error), str(error))

@@ -1,0 +1,143 @@
+"""A plan that is run again after something about it has changed, and what is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.experiments.conftest import Cli, WritePlan
+from tests.experiments.plan_files import answered, outcomes
+from tests.traces.older import downgraded
+
+from toolablate.sandbox import BACKENDS
+from toolablate.traces.store import Store
+
+
+def test_another_scorer_scores_again_without_running_again(good_plan: Path, cli: Cli, store: Path) -> None:
+    assert cli("run", good_plan).returncode == 0
+    text = good_plan.read_text(encoding="utf-8")
+    good_plan.write_text(text.replace("[questions]", "[questions]\nunparsed = 'exclude'"), encoding="utf-8")
+    again = json.loads(cli("run", good_plan, "--json").stdout)
+    assert (again["done_before"], again["missing"]) == (4, 0)
+    with Store(store) as opened:
+        assert opened.scorers() == ("number", "number[unparsed=exclude]")
+    assert json.loads(cli("compare", store, "--json").stdout)["comparisons"][0]["questions"] == 2
+    assert cli("compare", store, "--scorer", "nobody").returncode == 2
+
+
+def test_comparing_keeps_to_the_latest_plan(good_plan: Path, tmp_path: Path, cli: Cli, store: Path) -> None:
+    assert cli("run", good_plan).returncode == 0
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text(questions.read_text(encoding="utf-8").replace("What is 2 + 2", "And 2 + 2"), encoding="utf-8")
+    assert cli("run", good_plan).returncode == 0
+    assert json.loads(cli("compare", store, "--json").stdout)["comparisons"][0]["questions"] == 2
+    assert json.loads(cli("compare", store, "--json", "--run", "all").stdout)["comparisons"][0]["questions"] == 3
+    assert "2 more trials" in cli("compare", store).stdout
+    assert len(json.loads(cli("show", store, "--question", "q2", "--json").stdout)["trials"]) == 4
+    unknown = cli("show", store, "--question", "q9")
+    assert unknown.returncode == 2
+    assert "q1" in unknown.stderr
+
+
+def test_a_mended_answer_key_scores_again_and_runs_nothing(
+    good_plan: Path, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    assert cli("run", good_plan).returncode == 0
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text(questions.read_text(encoding="utf-8").replace('"value": 4', '"value": 5'), encoding="utf-8")
+    again = json.loads(cli("run", good_plan, "--json").stdout)
+    assert (again["planned"], again["done_before"]) == (4, 4)
+    found = outcomes(store)
+    assert found["q2", "none"] == ("answered", "wrong")
+    assert found["q2", "python"] == ("answered", "correct")
+    assert json.loads(cli("compare", store, "--json", "--run", "all").stdout)["comparisons"][0]["questions"] == 2
+
+
+def test_a_refused_run_leaves_nothing_behind(good_plan: Path, cli: Cli, store: Path) -> None:
+    refused = cli("run", good_plan, env={"PATH": "/nonexistent"})
+    assert refused.returncode == 2
+    assert "bubblewrap" in refused.stderr
+    assert not store.exists()
+    text = good_plan.read_text(encoding="utf-8")
+    good_plan.write_text(text + "[sandbox]\nbackend = 'none'\n", encoding="utf-8")
+    assert cli("run", good_plan).returncode == 0
+
+
+def test_a_scorer_that_fits_no_question_is_refused(good_plan: Path, cli: Cli, store: Path) -> None:
+    text = good_plan.read_text(encoding="utf-8")
+    good_plan.write_text(text.replace("[questions]", "[questions]\nscorer = 'choice'"), encoding="utf-8")
+    refused = cli("run", good_plan)
+    assert refused.returncode == 2
+    assert "questions.scorer" in refused.stderr
+    assert not store.exists()
+
+
+@pytest.mark.parametrize(
+    "change", ["[sandbox]\nbackend = 'none'\n", "[sandbox]\nlimits = { memory_mb = 512 }\n"], ids=["backend", "limits"]
+)
+def test_a_store_holds_one_world_only(good_plan: Path, cli: Cli, change: str) -> None:
+    assert cli("run", good_plan).returncode == 0
+    text = good_plan.read_text(encoding="utf-8")
+    good_plan.write_text(text + change, encoding="utf-8")
+    refused = cli("run", good_plan)
+    assert refused.returncode == 2
+    assert repr(BACKENDS[0]) in refused.stderr
+    assert "--store" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (['{"id": "a", "prompt": "p", "target": {"kind": "number", "value": 1}}', '{"id": "b", "prompt": "p"}'], ":2"),
+        (['{"id": "a", "prompt": "p", "target": {"kind": "number", "value": 1}}'] * 2, '"a"'),
+    ],
+)
+def test_a_bad_question_file_is_one_sentence(
+    good_plan: Path, tmp_path: Path, cli: Cli, store: Path, lines: list[str], expected: str
+) -> None:
+    (tmp_path / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    refused = cli("run", good_plan)
+    assert refused.returncode == 2
+    assert "questions.jsonl" in refused.stderr
+    assert expected in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert not store.exists()
+
+
+def test_search_is_never_a_toy_corpus_by_accident(write_plan: WritePlan, cli: Cli) -> None:
+    refused = cli("run", write_plan({("q1", "search"): answered()}, conditions='["search"]'))
+    assert refused.returncode == 2
+    assert "[search]" in refused.stderr
+
+
+def test_a_baseline_whose_budget_was_changed_is_still_the_baseline(good_plan: Path, cli: Cli, store: Path) -> None:
+    assert cli("run", good_plan).returncode == 0
+    text = good_plan.read_text(encoding="utf-8")
+    good_plan.write_text(text + "[budget]\nturns = 5\n", encoding="utf-8")
+    again = cli("run", good_plan)
+    assert again.returncode == 0, again.stderr
+    assert "compared with none" in again.stdout
+    assert json.loads(cli("compare", store, "--json").stdout)["comparisons"][0]["baseline"] == "none"
+
+
+def test_a_mended_key_reaches_the_conditions_that_the_plan_leaves_out_for_now(
+    good_plan: Path, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    assert cli("run", good_plan).returncode == 0
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text(questions.read_text(encoding="utf-8").replace('"value": 4', '"value": 5'), encoding="utf-8")
+    whole = good_plan.read_text(encoding="utf-8")
+    good_plan.write_text(whole.replace('["none", "python"]', '["none"]'), encoding="utf-8")
+    assert cli("run", good_plan).returncode == 0
+    assert outcomes(store)["q2", "python"] == ("answered", None)
+    good_plan.write_text(whole, encoding="utf-8")
+    assert json.loads(cli("run", good_plan, "--json").stdout)["done_before"] == 4
+    assert outcomes(store)["q2", "python"] == ("answered", "correct")
+
+
+def test_a_store_that_an_older_version_has_left_is_brought_up_to_date(good_plan: Path, cli: Cli, store: Path) -> None:
+    assert cli("run", good_plan).returncode == 0
+    downgraded(store, 1)
+    assert "older version" in cli("compare", store).stderr
+    again = json.loads(cli("run", good_plan, "--json").stdout)
+    assert (again["done_before"], again["missing"]) == (4, 0)
+    assert cli("verify", store).returncode == 0
