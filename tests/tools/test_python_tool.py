@@ -4,45 +4,37 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from tests.tools.conftest import Caller
 
-from toolablate.sandbox import Availability, Limits, Sandbox, WorkFile, open_sandbox
+from toolablate.sandbox import Limits, Sandbox, WorkFile, open_sandbox
 from toolablate.tools import Resources, Toolset, open_toolset
 from toolablate.traces.errors import InputError, SandboxError
 from toolablate.traces.records import ToolRequest, ToolUse
 
+in_one_loop = pytest.mark.asyncio(loop_scope="module")
 LIMITS = Limits(cell_seconds=2.0, grace_seconds=1.0, output_chars=2_000)
 
 
-@pytest.fixture(scope="module", params=["forkserver", "none"])
-def backend(request: pytest.FixtureRequest) -> str:
-    availability = asyncio.run(_availability(request.param))
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["forkserver", "none"])
+async def sandbox(request: pytest.FixtureRequest) -> AsyncIterator[Sandbox]:
+    """One for all tests of the module, since it takes seconds to start; each tool has a kernel of its own."""
+    sandbox = open_sandbox(request.param, LIMITS)
+    availability = await sandbox.check()
+    if availability.works:
+        yield sandbox
+    await sandbox.close()
     if not availability.works:
         pytest.skip(f"{request.param}: {availability.detail}")
-    return str(request.param)
 
 
-async def _availability(name: str) -> Availability:
-    sandbox = open_sandbox(name, LIMITS)
-    try:
-        return await sandbox.check()
-    finally:
-        await sandbox.close()
-
-
-@pytest.fixture
-async def sandbox(backend: str) -> AsyncIterator[Sandbox]:
-    sandbox = open_sandbox(backend, LIMITS)
-    yield sandbox
-    await sandbox.close()
-
-
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def tools(sandbox: Sandbox) -> AsyncIterator[Toolset]:
     async with open_toolset([ToolUse(name="python")], Resources(sandbox=sandbox)) as tools:
         yield tools
 
 
+@in_one_loop
 async def test_what_a_cell_shows(tools: Toolset, call: Caller) -> None:
     ok = await call(tools, "python", code="x = 20\nprint('hello')\nx + 1")
     assert (ok.status, ok.output.split()) == ("ok", ["hello", "21"])
@@ -56,6 +48,7 @@ async def test_what_a_cell_shows(tools: Toolset, call: Caller) -> None:
     assert "division by zero" in failed.output
 
 
+@in_one_loop
 async def test_bare_code_and_odd_characters_are_run(tools: Toolset) -> None:
     bare = await tools.call(ToolRequest(id="1", name="python", arguments="s = '𝔘ü级'\nprint(s, len(s))"))
     assert bare.output == "𝔘ü级 3"
@@ -63,12 +56,14 @@ async def test_bare_code_and_odd_characters_are_run(tools: Toolset) -> None:
     assert lone.output == "'\\ufffd'"
 
 
+@in_one_loop
 async def test_calls_of_one_turn_run_in_the_order_asked(tools: Toolset, call: Caller) -> None:
     cells = ["import time; time.sleep(0.3); seen = ['a']", "seen.append('b')", "seen.append('c'); seen"]
     results = await asyncio.gather(*(call(tools, "python", code=code) for code in cells))
     assert results[-1].output == "['a', 'b', 'c']"
 
 
+@in_one_loop
 async def test_a_cell_that_takes_too_long_is_stopped_and_state_is_kept(tools: Toolset, call: Caller) -> None:
     await call(tools, "python", code="y = 5")
     slow = await call(tools, "python", code="print('begun', flush=True)\nimport time; time.sleep(60)")
@@ -78,6 +73,7 @@ async def test_a_cell_that_takes_too_long_is_stopped_and_state_is_kept(tools: To
     assert (await call(tools, "python", code="y")).output == "5"
 
 
+@in_one_loop
 async def test_a_kernel_that_dies_is_told_and_replaced(tools: Toolset, call: Caller) -> None:
     await call(tools, "python", code="z = 5")
     dead = await call(tools, "python", code="import os; os._exit(3)")
@@ -88,18 +84,21 @@ async def test_a_kernel_that_dies_is_told_and_replaced(tools: Toolset, call: Cal
     assert fresh.error == "NameError"
 
 
+@in_one_loop
 async def test_floods_are_cut_and_marked(tools: Toolset, call: Caller) -> None:
     flood = await call(tools, "python", code="print('x' * 1_000_000)")
     assert flood.truncated
     assert len(flood.output) < 3_000
 
 
+@in_one_loop
 async def test_a_figure_is_an_artifact(tools: Toolset, call: Caller) -> None:
     code = "from IPython.display import display, SVG\ndisplay(SVG('<svg xmlns=\"http://www.w3.org/2000/svg\"/>'))"
     result = await call(tools, "python", code=code)
     assert [artifact.mime for artifact in result.artifacts] == ["image/svg+xml"]
 
 
+@in_one_loop
 async def test_trials_do_not_share_a_kernel(sandbox: Sandbox, call: Caller) -> None:
     resources = Resources(sandbox=sandbox)
     uses = [ToolUse(name="python")]
@@ -108,6 +107,7 @@ async def test_trials_do_not_share_a_kernel(sandbox: Sandbox, call: Caller) -> N
         assert (await call(other, "python", code="secret")).error == "NameError"
 
 
+@in_one_loop
 async def test_shell_commands_and_magics(tools: Toolset, call: Caller) -> None:
     assert (await call(tools, "python", code="!printf 'a\\nb\\n'")).output == "a\nb"
     await call(tools, "python", code="%%writefile part.py\nprint(6 * 7)")
@@ -115,6 +115,7 @@ async def test_shell_commands_and_magics(tools: Toolset, call: Caller) -> None:
     assert "per loop" in (await call(tools, "python", code="%timeit -n 1 -r 1 pass")).output
 
 
+@in_one_loop
 @pytest.mark.parametrize("code", ["%pip install no-such-package", "!pip install no-such-package"])
 async def test_that_nothing_can_be_installed_is_said_shortly(tools: Toolset, call: Caller, code: str) -> None:
     result = await call(tools, "python", code=code)
@@ -131,6 +132,7 @@ def test_the_model_is_told_what_holds(name: str, network: bool) -> None:
         assert told in spec.description
 
 
+@in_one_loop
 async def test_files_are_read_when_the_kernel_starts_and_no_sooner(sandbox: Sandbox, call: Caller) -> None:
     reads = []
 
@@ -151,6 +153,7 @@ async def test_files_are_read_when_the_kernel_starts_and_no_sooner(sandbox: Sand
         assert (await call(tools, "python", code="import os; os.listdir()")).output == "[]"
 
 
+@in_one_loop
 async def test_files_that_cannot_be_read_are_no_fault_of_the_code(sandbox: Sandbox, call: Caller) -> None:
     async def read() -> list[WorkFile]:
         raise InputError("data.csv was changed")

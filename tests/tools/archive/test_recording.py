@@ -8,12 +8,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.tools.archive.samples import at, exchange, key, warc_files
 
 from toolablate.tools.archive import Archive, Missing, StoredExchange, info, open_archive, seal, verify
+from toolablate.traces.database import connect
 from toolablate.traces.errors import ToolError
 
 PROJECT = Path(__file__).parents[3]
@@ -167,7 +169,7 @@ def test_a_full_disk_is_told_and_what_was_kept_is_kept(small_disk: Path) -> None
 
 
 def test_what_is_locked_for_too_long_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolablate.tools.archive._opening.BUSY_SECONDS", 0.1)
+    monkeypatch.setattr("toolablate.tools.archive._opening.connect", partial(connect, busy_seconds=0.1))
     with open_archive(tmp_path / "web", write=True) as archive:
         other = sqlite3.connect(tmp_path / "web" / "index.sqlite", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 import pytest
+import pytest_asyncio
 
 from toolablate.benchmarks import BUILTIN_CORPUS, builtin_questions
 from toolablate.sandbox import Limits, Sandbox, open_sandbox
@@ -45,8 +46,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Resources]:
     corpus.close()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox() -> AsyncIterator[Sandbox]:
+    """One for all tests of a module, since it takes seconds to start; each tool has a kernel of its own."""
     limits = Limits(cell_seconds=1.5, grace_seconds=1.0)
     opened = open_sandbox("forkserver", limits)
     if not (await opened.check()).works:

@@ -24,10 +24,13 @@ from toolablate.tools.interventions.standins.wrong_spans import wrong_spans
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, InterventionUse, NumberTarget, Question, SpansTarget
 
+in_one_loop = pytest.mark.asyncio(loop_scope="module")
+
 QUESTIONS = {question.id: question for question in builtin_questions()}
 SERIES = QUESTIONS["math-log-series"]
 
 
+@in_one_loop
 async def test_a_sham_starts_no_kernel_and_asks_nobody(
     sandbox: Sandbox, library: Resources, standing: Standing, call: Caller
 ) -> None:
@@ -63,6 +66,7 @@ async def test_a_sham_of_a_function_says_what_the_function_says_of_nothing(call:
         assert (await call(tools, "weather", town="Ulm")).output == "There is no such town."
 
 
+@in_one_loop
 @pytest.mark.parametrize("names", ["all", "gpt-oss"])
 async def test_an_oracle_words_its_answer_as_the_tool_does(
     names: str, library: Resources, sandbox: Sandbox, standing: Standing, call: Caller
@@ -89,6 +93,7 @@ async def test_an_oracle_words_its_answer_as_the_tool_does(
     assert ran is None or ran.output == "It diverges"
 
 
+@in_one_loop
 async def test_a_question_may_bring_its_own_texts(sandbox: Sandbox, standing: Standing, call: Caller) -> None:
     own = SERIES.model_copy(update={"metadata": {"oracle": "By the integral test: A.", "adversarial": "B\nsurely"}})
     for name in ("oracle", "adversarial"):
@@ -96,6 +101,7 @@ async def test_a_question_may_bring_its_own_texts(sandbox: Sandbox, standing: St
             assert (await call(tools, "python", code="x")).output == own.metadata[name]
 
 
+@in_one_loop
 async def test_an_adversary_says_the_same_wrong_thing_in_all_trials(
     sandbox: Sandbox, standing: Standing, call: Caller
 ) -> None:

@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.tools.conftest import Caller
@@ -19,6 +20,8 @@ from toolablate.tools.interventions.standins.fitting import Wanted, fitting
 from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget
 
+in_one_loop = pytest.mark.asyncio(loop_scope="module")
+
 NUMBER = Question(id="n", prompt="What is 6 times 7?", target=NumberTarget(value=42))
 
 
@@ -33,6 +36,7 @@ def swapped(question: Question, output: str, error: str = "", seed: str = "s", *
     return stand_in.output, stand_in.source
 
 
+@in_one_loop
 async def test_the_cell_runs_and_something_of_its_kind_is_shown(
     sandbox: Sandbox, standing: Standing, call: Caller
 ) -> None:
@@ -168,6 +172,7 @@ def test_no_placebo_ever_says_a_choice(choices: list[str]) -> None:
         assert not Withheld(question).holds(shown)
 
 
+@in_one_loop
 async def test_the_bank_holds_what_its_programs_really_give(sandbox: Sandbox) -> None:
     bank = python_bank()
     assert len(bank) >= 150

@@ -16,6 +16,8 @@ from toolablate.tools.interventions.standins.code import code_stand_in, kind_of
 from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.traces.records import ChoiceTarget, Question
 
+in_one_loop = pytest.mark.asyncio(loop_scope="module")
+
 QUESTION = Question(id="q", prompt="Which?", choices=("Gera", "New Ulm"), target=ChoiceTarget(letters=("A",)))
 SECRET = "zanzibar"
 STOPPED = re.compile(r"\[(interrupted after 1\.5 s; the kernel and its variables live on|the kernel died: .*)\]")
@@ -35,6 +37,7 @@ PROGRAMS = [
 ]
 
 
+@in_one_loop
 async def test_nothing_of_what_a_cell_prints_is_shown_however_it_ends(
     sandbox: Sandbox, standing: Standing, call: Caller
 ) -> None:
@@ -53,6 +56,7 @@ async def test_nothing_of_what_a_cell_prints_is_shown_however_it_ends(
     assert "ValueError" in results[10].output
 
 
+@in_one_loop
 async def test_pictures_and_pages_that_a_cell_shows_are_left_out(
     sandbox: Sandbox, standing: Standing, call: Caller
 ) -> None:
@@ -64,6 +68,7 @@ async def test_pictures_and_pages_that_a_cell_shows_are_left_out(
     assert shown.artifacts == ()
 
 
+@in_one_loop
 async def test_a_cell_that_ran_in_a_fresh_kernel_shows_nothing_of_what_it_printed(
     sandbox: Sandbox, standing: Standing, call: Caller
 ) -> None:
@@ -76,6 +81,7 @@ async def test_a_cell_that_ran_in_a_fresh_kernel_shows_nothing_of_what_it_printe
     assert SECRET not in shown.output
 
 
+@in_one_loop
 async def test_an_interrupted_cell_that_printed_nothing_is_shown_as_one(
     sandbox: Sandbox, standing: Standing, call: Caller
 ) -> None:

@@ -20,6 +20,8 @@ from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
 
+in_one_loop = pytest.mark.asyncio(loop_scope="module")
+
 LONG = """1. The flux decays with the rotor's time constant, so the regulator has to wait before it reconnects the motor.
 2. Reconnecting at once puts the residual voltage in series with the supply; the torque may reach ten times its rating.
 3. Add a snubber."""
@@ -36,11 +38,13 @@ def wrong(question: Question, *others: Question) -> str:
     return wrong_answer(question, Setting(question=question, donors=donors))
 
 
+@in_one_loop
 async def test_an_oracle_says_all_of_a_reference(sandbox: Sandbox, standing: Standing, call: Caller) -> None:
     async with standing("oracle", "python", Resources(sandbox), asked("q", LONG)) as tools:
         assert (await call(tools, "python", code="x")).output == LONG
 
 
+@in_one_loop
 async def test_an_adversary_says_another_reference_in_all_trials(
     sandbox: Sandbox, standing: Standing, call: Caller
 ) -> None:
