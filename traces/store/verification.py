@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
-from toolablate.traces.store import _checks
+from toolablate.traces.store._checks import CHECKS
+from toolablate.traces.store._checks.records import Check
 from toolablate.traces.store._errors import reading
 from toolablate.traces.store._jobs import read_unscored
 from toolablate.traces.store._open import open_reader
@@ -48,6 +49,13 @@ class _Findings:
     problems: list[Problem] = field(default_factory=list)
 
 
+_STANDING = """
+SELECT CASE WHEN traces.outcome IN ('answered', 'budget') THEN 'finished' WHEN traces.outcome = 'failed' THEN 'failed'
+    WHEN EXISTS (SELECT 1 FROM traces AS begun WHERE begun.trial = trials.key) THEN 'unfinished' ELSE 'pending' END,
+    count(*)
+FROM trials LEFT JOIN traces ON traces.key = trials.current GROUP BY 1
+"""
+
 MAX_PROBLEMS = 1_000
 """Beyond this many a store is a ruin, and the list is cut with a note that says so."""
 
@@ -61,7 +69,7 @@ def verify(path: str | PathLike[str]) -> VerifyReport:
         # One moment of the store, whatever a recorder adds meanwhile.
         with reading(store):
             connection.execute("BEGIN")
-        for name, check in _checks.CHECKS:
+        for name, check in CHECKS:
             _run(connection, name, check, found)
         standing = _standing(connection)
     finally:
@@ -69,7 +77,7 @@ def verify(path: str | PathLike[str]) -> VerifyReport:
     return VerifyReport(str(store), found.checked, tuple(found.problems), **standing)
 
 
-def _run(connection: sqlite3.Connection, name: str, check: _checks.Check, found: _Findings) -> None:
+def _run(connection: sqlite3.Connection, name: str, check: Check, found: _Findings) -> None:
     checked = 0
     try:
         for problem in check(connection):
@@ -86,7 +94,7 @@ def _run(connection: sqlite3.Connection, name: str, check: _checks.Check, found:
 
 def _standing(connection: sqlite3.Connection) -> dict[str, int]:
     try:
-        rows = dict(connection.execute(_checks.STANDING))
+        rows = dict(connection.execute(_STANDING))
         unscored = len(read_unscored(connection))
     except (sqlite3.Error, UnicodeDecodeError, TypeError):
         return {}  # the file is too damaged to count in, which is among the problems already
