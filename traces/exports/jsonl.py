@@ -36,8 +36,11 @@ def read_jsonl(path: Path) -> Iterator[Exported]:
 def _line(exported: Exported) -> bytes:
     try:
         text = exported.to_json()
-    except PydanticSerializationError:
-        # A lone surrogate, which UTF-8 cannot carry: a store holds none unless somebody else wrote it.
+    except PydanticSerializationError as error:
+        # Whatever is raised meanwhile, Ctrl-C too, comes as this error.
+        if "surrogates not allowed" not in str(error):
+            raise
+        # UTF-8 cannot carry a lone surrogate: a store holds none unless somebody else wrote it.
         text = clean_text(json.dumps(exported.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False))
     # Some readers take these for the end of a line.
     return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").encode() + b"\n"

@@ -1,9 +1,13 @@
 """One trace a line, as JSON, and back."""
 
 import json
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import SerializerFunctionWrapHandler, model_serializer
+from pydantic_core import PydanticSerializationError
 from tests.traces.exports.conftest import all_of
 from tests.traces.exports.stores import BARE, FAILED, HOSTILE, TOOLS
 
@@ -76,6 +80,23 @@ def test_a_lone_surrogate_in_a_store_that_others_wrote_is_replaced(store: Path, 
     (back,) = read_jsonl(written(tmp_path / "one.jsonl", [broken]))
     assert back.question.prompt == "a\ufffdb"
     assert back.trace == found.trace
+
+
+class Interrupted(Exported):
+    """Whoever presses Ctrl-C while a line is made."""
+
+    @model_serializer(mode="wrap")
+    def _interrupt(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        signal.raise_signal(signal.SIGINT)
+        made: dict[str, Any] = handler(self)
+        return made
+
+
+def test_an_interrupt_while_a_line_is_made_is_not_lost(store: Path, tmp_path: Path) -> None:
+    """Pydantic gives it as an error of its own."""
+    found = Interrupted.model_construct(**dict(all_of(store)[0]))
+    with pytest.raises(PydanticSerializationError, match="KeyboardInterrupt"):
+        written(tmp_path / "one.jsonl", [found])
 
 
 def test_a_line_that_is_no_trace_is_named(store: Path, tmp_path: Path) -> None:
