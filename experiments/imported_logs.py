@@ -69,7 +69,8 @@ def _lines(imported: Sequence[Imported], store: Path) -> Iterator[str]:
     for each in imported:
         yield f"{one_line(str(each.file))}: {one_line(each.model)}, {one_line(each.condition)}"
         failed = f", {each.failed} failed" if each.failed else ""
-        yield f"  {counted(each.samples, 'sample')}, {each.added} new{failed}"
+        labels = f"; {counted(each.labels, 'label')} new" if each.labels else ""
+        yield f"  {counted(each.samples, 'sample')}, {each.added} new{failed}{labels}"
         others = f"; also there: {', '.join(each.others)}" if each.others else ""
         yield f"  scored by {', '.join(each.scorers) or 'nobody'}{others}"
         yield from (f"  left out: {said}" for said in each.left_out)

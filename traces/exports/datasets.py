@@ -46,16 +46,17 @@ def require_datasets() -> None:
 def write_dataset(
     exported: Iterable[Exported], folder: Path, scorers: Sequence[str], *, version: str
 ) -> dict[str, int]:
-    """Into a folder that is there: the tables, a card that describes them, and the saved DatasetDict. Returns the
-    number of rows by table. `scorers` are those whose scores count. Nothing is asked of the hub. Raises OSError."""
+    """Into a folder that is there: the tables, and a card that describes them. Returns the number of rows by table.
+    `scorers` are those whose scores count. Raises OSError."""
     (folder / DATA).mkdir()
     rows = write_parquet(exported, folder / DATA, scorers, categories=False)
     (folder / CARD).write_text(_card(rows, _simulated(folder), version), encoding="utf-8")
-    _save(rows, folder)
     return rows
 
 
-def _save(rows: Mapping[str, int], folder: Path) -> None:
+def save_dataset(rows: Mapping[str, int], folder: Path) -> None:
+    """The tables of `write_dataset`, of so many rows, as a DatasetDict beside them. Holds a group of rows at a time;
+    for a while the tables stand twice on the disk besides. Nothing is asked of the hub. Raises OSError."""
     from datasets import Dataset, DatasetDict
 
     cache = folder / ".cache"

@@ -1,9 +1,11 @@
 """The options by which every export chooses its trials."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import click
 
+_REPLAYS = click.option("--replays", is_flag=True, help="Also the replays of these trials.")
 _OPTIONS = (
     click.option(
         "--run",
@@ -16,7 +18,7 @@ _OPTIONS = (
         "--model", "models", metavar="NAME", multiple=True, help="Only this model. May be given several times."
     ),
     click.option("--condition", "conditions", metavar="NAME", multiple=True, help="Only this condition; likewise."),
-    click.option("--replays", is_flag=True, help="Also the replays of these trials."),
+    _REPLAYS,
     click.option(
         "--scorer", metavar="NAME", help="Attribute by the scores of this scorer; by default the latest run's."
     ),
@@ -31,6 +33,15 @@ _OPTIONS = (
 
 def choosing(command: Callable[..., None]) -> Callable[..., None]:
     """Adds the options: `run`, `models`, `conditions`, `replays`, `scorer`, `attributions`."""
-    for option in reversed(_OPTIONS):
+    return _with(_OPTIONS, command)
+
+
+def choosing_planned(command: Callable[..., None]) -> Callable[..., None]:
+    """The same without `replays`, for what has no place for them."""
+    return _with([option for option in _OPTIONS if option is not _REPLAYS], command)
+
+
+def _with(options: Sequence[Callable[..., Any]], command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(options):
         command = option(command)
     return command

@@ -19,12 +19,14 @@ def command(store: Path, output: Path, **given: Any) -> None:
     """
     from importlib.metadata import version
 
-    from toolablate.experiments.cli.export.reading import exporting
-    from toolablate.traces.exports.datasets import require_datasets, write_dataset
+    from toolablate.experiments.cli.export.reading import exporting, waiting
+    from toolablate.traces.exports.datasets import require_datasets, save_dataset, write_dataset
     from toolablate.traces.exports.places import new_folder
 
     require_datasets()
     with new_folder(output, lambda _: False) as folder, exporting(store, given) as export:
         rows = write_dataset(export.trials, folder, export.scorers, version=version("toolablate"))
+        with waiting("saving the tables as a DatasetDict"):
+            save_dataset(rows, folder)
     told = ", ".join(f"{count} {name}" for name, count in rows.items() if count)
     click.echo(f"{told} in {click.format_filename(output)}", err=True)

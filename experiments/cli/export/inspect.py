@@ -3,37 +3,39 @@ from typing import Any
 
 import click
 
-from toolablate.experiments.cli.export.choosing import choosing
+from toolablate.experiments.cli.export.choosing import choosing_planned
 
 
 @click.command("inspect")
 @click.argument("store", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder to write.")
-@choosing
+@choosing_planned
 def command(store: Path, output: Path, **given: Any) -> None:
     """Write the trials of STORE as logs of Inspect, one for each model and condition, for `inspect view` to open.
 
     Messages, calls and scores are Inspect's own; why a trial went as it did and what people said of it are among its
     sample's metadata. `toolablate import inspect` reads them again. The folder is there whole or not at all; an earlier
-    export is replaced.
+    export is replaced. Replays stay out: each is a condition of its own, and would be a log of one sample.
     """
     from toolablate.experiments.cli.export.reading import exporting
-    from toolablate.traces.errors import InputError
     from toolablate.traces.exports.inspect import is_export, require_inspect, write_logs
     from toolablate.traces.exports.places import new_folder
     from toolablate.traces.store import Store
     from toolablate.traces.terminal import counted
 
     require_inspect()
-    if given["replays"]:
-        raise InputError(
-            "--replays: a log of Inspect is one condition, and each replay is a condition of its own",
-            hint="Leave it out; JSONL and Parquet hold replays.",
-            code="replays",
-        )
     with Store(store) as opened:
         baseline = next((run.baseline for run in reversed(opened.runs())), "")
+        models, conditions = ([each.identity() for each in all_of] for all_of in (opened.models(), opened.conditions()))
     with new_folder(output, is_export) as folder, exporting(store, given) as export:
-        written = write_logs(export.trials, folder, name=store.stem, baseline=baseline, scorers=export.scorers)
+        written = write_logs(
+            export.trials,
+            folder,
+            name=store.stem,
+            baseline=baseline,
+            scorers=export.scorers,
+            models=models,
+            conditions=conditions,
+        )
     told = f"{counted(export.count, 'trial')} in {counted(len(written), 'log')} in {click.format_filename(output)}"
     click.echo(f"{told}; open them with: inspect view --log-dir {click.format_filename(output)}", err=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import PydanticSerializationError
 from rich.console import Console
 from rich.progress import Progress
 
@@ -36,7 +37,7 @@ def exporting(path: Path, given: Mapping[str, Any]) -> Iterator[Export]:
         run=given["run"],
         models=tuple(given["models"]),
         conditions=tuple(given["conditions"]),
-        replays=given["replays"],
+        replays=given.get("replays", False),
     )
     try:
         with Store(path) as store:
@@ -50,7 +51,10 @@ def exporting(path: Path, given: Mapping[str, Any]) -> Iterator[Export]:
             scorers = _scorers(store, given)
             known = _reasons(path, given, wanted) if given["attributions"] and scorers else {}
             yield Export(_told(read_exported(store, wanted, known), len(wanted)), len(wanted), scorers)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, PydanticSerializationError) as error:
+        # What was raised while pydantic called a function of ours is told in its own error alone.
+        if isinstance(error, PydanticSerializationError) and KeyboardInterrupt.__name__ not in str(error):
+            raise
         Console(stderr=True).print("Stopped.")
         raise SystemExit(1) from None
 
@@ -71,20 +75,34 @@ def _scorers(store: Store, given: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _reasons(path: Path, given: Mapping[str, Any], wanted: Sequence[Chosen]) -> Mapping[str, Reasons]:
-    console = Console(stderr=True)
-    with console.status("why trials went as they did") if console.is_terminal else nullcontext():
+    with _bar() as progress:
+        task = progress.add_task("why trials went as they did", total=None)
         found = explained(
             path,
             run=given["run"],
             models=tuple({each.called.model for each in wanted}),
             conditions=tuple({each.called.condition for each in wanted}),
             scorer=given["scorer"],
+            told=lambda done, total: progress.update(task, completed=done, total=total),
         )
     return reasons(found.explained)
 
 
 def _told(trials: Iterable[Exported], total: int) -> Iterator[Exported]:
-    """With a bar beside them where standard error is a terminal."""
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+    """With a bar beside them."""
+    with _bar() as progress:
         yield from progress.track(trials, total=total, description="trials")
+
+
+def _bar() -> Progress:
+    """On a terminal's standard error, which goes when all is done."""
+    console = Console(stderr=True)
+    return Progress(console=console, transient=True, disable=not console.is_terminal)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Says on a terminal's standard error what takes its time and cannot say how far it is."""
+    console = Console(stderr=True)
+    with console.status(what) if console.is_terminal else nullcontext():
+        yield

@@ -104,6 +104,30 @@ def test_whoever_is_stopped_leaves_no_half_file(store: Path, tmp_path: Path, sto
         assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
 
 
+def test_ctrl_c_while_pydantic_calls_back_ends_it_as_well(store: Path, tmp_path: Path) -> None:
+    program = (
+        "import signal\n"
+        "from pydantic import model_serializer\n"
+        "import toolablate.traces.exports.reading as reading\n"
+        "from toolablate.experiments.cli import main\n"
+        "class Interrupted(reading.Exported):\n"
+        "    @model_serializer(mode='wrap')\n"
+        "    def interrupt(self, handler):\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        "        return handler(self)\n"
+        "reading.Exported = Interrupted\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, "export", "jsonl", str(store), "-o", str(tmp_path / "out.jsonl")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (1, "Stopped.\n")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_reader_that_goes_away_ends_it_in_silence(store: Path) -> None:
     program = [sys.executable, "-m", "toolablate", "export", "jsonl", str(store), "-o", "-"]
     with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -9,12 +9,13 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.traces.imports.conftest import inspect_logs
 from tests.traces.imports.test_lm_eval import NO_SHOT, TWO_SHOT, samples
-from tests.traces.samples import CODE, NONE, SIMULATED, attempt, question, run, score, trials
+from tests.traces.samples import CODE, NONE, SIMULATED, WHEN, attempt, question, run, score, trials
 
 pytest.importorskip("inspect_ai")
 
 from toolablate.experiments.cli import group
 from toolablate.traces.errors import InputError
+from toolablate.traces.records import Label
 from toolablate.traces.store import Recorder, Store
 
 __all__ = ["inspect_logs"]
@@ -86,6 +87,28 @@ def test_comparisons_and_attributions_are_those_of_before(store: Path, back: Pat
     assert any(mechanism for _, mechanism in explained)
 
 
+def test_conditions_come_back_in_their_order(store: Path, back: Path) -> None:
+    """The logs were named the other way round."""
+    with Store(store) as opened, Store(back) as again:
+        assert again.conditions() == opened.conditions()
+        assert again.runs()[-1].baseline == opened.runs()[-1].baseline == "none"
+
+
+def test_labels_of_an_export_are_told(store: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.sqlite"
+    own.write_bytes(store.read_bytes())
+    trial = next(each["trial"] for each in printed("show", own)["trials"] if each["value"] == 0)
+    with Recorder(own) as recorder:
+        recorder.label(Label(trial=trial, person="Ada", at=WHEN, mechanism="luck", note="Hm."))
+    assert called("export", "inspect", own, "-o", tmp_path / "logs").exit_code == 0
+    arguments = ("import", "inspect", *sorted((tmp_path / "logs").iterdir()), "--store", tmp_path / "back.sqlite")
+    first, again = called(*arguments), called(*arguments)
+    assert "12 samples, 12 new; 1 label new" in first.stdout
+    assert "label new" not in again.stdout
+    (label,) = printed("labels", tmp_path / "back.sqlite")["labels"]
+    assert (label["person"], label["mechanism"], label["note"]) == ("Ada", "luck", "Hm.")
+
+
 def test_traces_are_shown_and_verified(back: Path) -> None:
     listed = printed("show", back)["trials"]
     assert len(listed) == 24
@@ -147,7 +170,8 @@ def test_an_arm_gets_another_name(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_exported_is_refused(store: Path, tmp_path: Path) -> None:
-    assert "--replays" in refused("export", "inspect", store, "-o", tmp_path / "logs", "--replays")
+    replays = called("export", "inspect", store, "-o", tmp_path / "logs", "--replays")
+    assert (replays.exit_code, "No such option" in replays.output) == (2, True)
     (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
     assert "holds other things" in refused("export", "inspect", store, "-o", tmp_path)
 
