@@ -131,8 +131,9 @@ def test_keys_walk_through_events_evidence_and_trials(replays: Site, browse: Bro
     page.keyboard.press("k")
     assert _here(page) == "event-0"
     page.keyboard.press("e")
-    evidence = page.locator("[data-trial]").get_attribute("data-evidence") or ""
-    assert _here(page) == f"event-{next((each for each in evidence.split() if int(each) > 0), evidence.split()[0])}"
+    anchors = (page.locator("[data-trial]").get_attribute("data-evidence") or "").split()
+    anchor = next((each for each in anchors if int(each.split("-")[1]) > 0), anchors[0])
+    assert _here(page) == anchor.removesuffix("-quote")
     following = page.locator("[rel=next]")
     key = "]" if following.count() else "["
     address = page.locator(f"[data-way='{key}']").get_attribute("href") or ""
@@ -301,3 +302,31 @@ def test_a_telephone_folds_many_other_trials(site: Site, browse: Browse) -> None
     wide = browse(site, f"/trial/{last}")
     assert wide.locator(".other:visible").count() == every.count()
     assert not wide.locator(".others-all").is_visible()
+
+
+def test_links_to_evidence_lead_to_its_very_words(replays: Site, browse: Browse) -> None:
+    trial, told = _quoted(replays.view.store)
+    page = browse(replays, f"/trial/{trial}")
+    answer = told.explained.evidence.signals.answer
+    option = told.question.choices["ABCDEFGHIJ".index(answer[0])] if told.question.choices else answer[0]
+    assert option.lower() in [each.lower() for each in page.locator("mark").all_inner_texts()]
+    page.keyboard.press("e")
+    anchor = page.evaluate("location.hash.slice(1)")
+    assert anchor == f"event-{told.explained.evidence.signals.adoption.event}-quote"  # type: ignore[union-attr]
+    expect(page.locator(f"#{anchor}")).to_be_in_viewport()
+    assert _here(page) == anchor.removesuffix("-quote")
+    still = browse(replays, f"/trial/{trial}#{anchor}", scripts=False)
+    expect(still.locator(f"#{anchor}")).to_be_in_viewport()
+
+
+def _quoted(store: Path) -> tuple[str, Explanation]:
+    """A trial whose evidence holds the answer that it gave in the end."""
+    with Store(store) as opened:
+        trials = [each.trial for each in opened.observations() if each.verdict == "wrong" and each.condition != "none"]
+    for trial in trials:
+        found = read_explanation(store, trial)
+        if isinstance(found, Explanation) and (adopted := found.explained.evidence.signals.adoption):
+            attribution = found.explained.attribution
+            if attribution and attribution.evidence[:1] == (adopted.event,):
+                return trial, found
+    pytest.fail("no wrong trial of the store has its answer from its evidence")

@@ -8,8 +8,9 @@ from markupsafe import Markup
 
 from toolablate.traces.analysis.attribution.belief import Belief
 from toolablate.traces.analysis.attribution.explanation import Explanation
-from toolablate.traces.html.cards import Marks
+from toolablate.traces.html.cards import Marks, Quote
 from toolablate.traces.html.inert import inert
+from toolablate.traces.html.quoting import quotes_of
 from toolablate.traces.terminal.attribution.wording import attributed, chance, method_name
 
 _EVENTS = re.compile(r"\bevents? \d{1,9}(?:(?:, | to | and )\d{1,9})*")
@@ -33,12 +34,16 @@ def marks_of(told: Explanation) -> Mapping[int, Marks]:
     if evidence.trajectory is not None:
         known = {each.step: each for each in evidence.trajectory.beliefs}
         beliefs = {event: known[step] for step, event in enumerate(evidence.steps) if step in known}
-    events = sorted({*speaks, *falls, *beliefs})
+    quotes: defaultdict[int, list[Quote]] = defaultdict(list)
+    for event, quote in quotes_of(told):
+        quotes[event].append(quote)
+    events = sorted({*speaks, *falls, *beliefs, *quotes})
     return {
         event: Marks(
             evidence=tuple(_evidence(name, methods) for name, methods in speaks[event].items()),
             belief=believed(beliefs[event]) if event in beliefs else "",
             falls=event in falls,
+            quotes=tuple(dict.fromkeys(quotes[event])) if event in quotes else (),
         )
         for event in events
     }

@@ -15,8 +15,20 @@ HEAD_CHARS, TAIL_CHARS = 15_000, 5_000
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a text that is marked, from character `start` up to `end` of what is shown of it; `says` why, in
+    words of ours, and `anchor` is the id by which links lead to it, "" where none does."""
+
+    start: int
+    end: int
+    says: str
+    anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Text:
-    """A text of an event, cut in its middle where it is long: `part` names the whole of it, `chars` characters."""
+    """A text of an event, cut in its middle where it is long: `part` names the whole of it, `chars` characters. `marks`
+    are of `head`, `tail_marks` of `tail`."""
 
     part: str
     form: Form
@@ -25,6 +37,8 @@ class Text:
     tail: str = ""
     title: str = ""
     folded: bool = False
+    marks: tuple[Span, ...] = ()
+    tail_marks: tuple[Span, ...] = ()
 
     @property
     def left_out(self) -> int:
@@ -90,13 +104,29 @@ class Card:
 
 
 @dataclass(frozen=True, slots=True)
+class Quote:
+    """Words of one text of an event by which it is evidence; `says` what they are there, in words of ours.
+
+    They are looked for whatever their case, blanks and marks of bold type; a `number` by its value, `words` whatever
+    stands between them. Of `last` ones the last place alone counts.
+    """
+
+    part: str
+    text: str
+    says: str
+    kind: Literal["text", "number", "words"] = "text"
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Marks:
     """What an attribution says of one event: why it is evidence, how the belief in the right answer stands before it,
-    and whether it falls there."""
+    whether it falls there, and the words that are evidence of this event or of a call that it makes."""
 
     evidence: tuple[str, ...] = ()
     belief: str = ""
     falls: bool = False
+    quotes: tuple[Quote, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

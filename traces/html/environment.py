@@ -9,6 +9,7 @@ from toolablate.traces.html.durations import duration
 from toolablate.traces.html.highlighting import shown
 from toolablate.traces.html.images import image
 from toolablate.traces.html.inert import inert
+from toolablate.traces.html.marking import marked
 from toolablate.traces.terminal.plain import one_line
 
 
@@ -24,6 +25,7 @@ def environment(*packages: str) -> Environment:
         "one_line": one_line,  # for attributes and titles, which hold no elements
         "shown": shown,
         "image": image,
+        "quoted": marked,
         "with_links": with_links,
         "duration": duration,
     }

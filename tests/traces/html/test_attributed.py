@@ -6,7 +6,7 @@ from tests.traces.samples import conversation
 
 from toolablate.traces.html.attributed import evidence_events, falling, marks_of, with_links
 from toolablate.traces.html.beliefs import FIRST_STEPS, LAST_STEPS, belief_figure, told_steps
-from toolablate.traces.html.cards import Links, Marks
+from toolablate.traces.html.cards import Links, Marks, Quote
 from toolablate.traces.html.environment import environment
 
 LINKS = Links(event=lambda number: f"#t-event-{number}", whole=lambda number, part: "")
@@ -23,6 +23,7 @@ def test_marks_stand_at_the_events_that_they_are_about() -> None:
         ),
         ".88 (.53 to .98)",
         falls=True,
+        quotes=(Quote("output", "molecular nitrogen", "the answer that was given in the end"),),
     )
     assert marks[2] == Marks((), ".00 (.00 to .32)", falls=False)
     assert list(evidence_events(explanation())) == [1]

@@ -16,6 +16,7 @@ from toolablate.traces.html.addresses import question_address, trial_address
 from toolablate.traces.html.attributed import evidence_events, falling, marks_of
 from toolablate.traces.html.beliefs import belief_figure, told_steps
 from toolablate.traces.html.cards import Card, Links
+from toolablate.traces.html.marking import places_of, target
 from toolablate.traces.html.parts import part_text
 from toolablate.traces.store import Store
 from toolablate.traces.terminal.attribution.otherwise import otherwise, worths
@@ -63,6 +64,8 @@ def trial(request: Request) -> Response:
     with Store(view.store) as store:
         panel = panel_of(view, store, identity, told.explained.attribution if told else None, following)
     hidden = panel.blind
+    marks = {} if hidden or told is None else marks_of(told)
+    leads_to = partial(target, reading.cards, places_of(reading.cards, marks))
     facets = view.index.facets()
     question = view.index.question(row.question) if row else None
     beside = trial_head.diff_of(row, question, facets.baseline) if row and question else ""
@@ -74,8 +77,10 @@ def trial(request: Request) -> Response:
         part=_part(reading, _number(request, "from") or 0, FIRST_EVENTS),
         outlined=reading.cards[:MOST_OUTLINED],
         links=_links(identity, attempt),
-        marks={} if hidden or told is None else marks_of(told),
+        marks=marks,
         why=None if hidden or told is None else _why(told),
+        leads_to=leads_to,
+        evidence_at=lambda number: f"#{leads_to(number)}",
         trouble=trouble,
         head=trial_head,
         simulated=reading.model.provider == "simulated",

@@ -5,6 +5,9 @@ const box = trial.querySelector("[data-events-box]");
 const select = trial.querySelector("[data-jump]");
 const outline = new Map([...trial.querySelectorAll("[data-outline] a")].map((each) => [Number(each.dataset.to), each]));
 const numbers = (name) => (trial.dataset[name] || "").split(" ").filter(Boolean).map(Number);
+const evidence = (trial.dataset.evidence || "").split(" ").filter(Boolean);
+/* `#event-5` is an event, `#event-5-quote` the first words of it that are marked. */
+const numberOf = (anchor) => Number(/^#?event-(\d+)(-quote)?$/.exec(anchor)?.[1] ?? NaN);
 const count = Number(trial.dataset.events);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 let here = -1;
@@ -35,14 +38,17 @@ async function reach(number) {
   return eventAt(number);
 }
 
-async function go(number) {
+async function go(number, anchor = `event-${number}`) {
   if (!(number >= 0 && number < count)) return;
   const event = await reach(number);
-  if (!event) return void location.assign(`?from=${number}#event-${number}`);
+  if (!event) return void location.assign(`?from=${number}#${anchor}`);
   mark(number);
   event.focus({ preventScroll: true });
-  event.scrollIntoView({ block: "start", behavior: calm.matches ? "instant" : "auto" });
-  history.replaceState(null, "", `#event-${number}`);
+  const quote = anchor === event.id ? null : document.getElementById(anchor);
+  const behavior = calm.matches ? "instant" : "auto";
+  event.scrollIntoView({ block: "start", behavior });
+  quote?.scrollIntoView({ block: "center", behavior });
+  history.replaceState(null, "", `#${anchor}`);
 }
 
 function mark(number, chosen = true) {
@@ -81,14 +87,13 @@ function watch() {
   if (link) watcher.observe(link);
 }
 
-function after(list, from) {
-  return list.find((each) => each > from) ?? list[0];
-}
-
 const keys = {
   j: () => go((here >= 0 ? here : reading()) + 1),
   k: () => go((here >= 0 ? here : reading()) - 1),
-  e: () => go(after(numbers("evidence"), here)),
+  e: () => {
+    const anchor = evidence.find((each) => numberOf(each) > here) ?? evidence[0];
+    if (anchor) go(numberOf(anchor), anchor);
+  },
   f: () => go(numbers("fall")[0]),
 };
 
@@ -107,10 +112,10 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href*='#event-']");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || link.pathname !== location.pathname) return;
-  const number = Number(link.hash.slice("#event-".length));
+  const number = numberOf(link.hash);
   if (!Number.isInteger(number)) return;
   event.preventDefault();
-  go(number);
+  go(number, link.hash.slice(1));
 });
 
 select?.addEventListener("change", () => go(Number(select.value)));
@@ -126,8 +131,7 @@ addEventListener("wheel", () => document.activeElement?.dataset?.event && docume
 addEventListener("hashchange", () => arrive());
 
 function arrive() {
-  const asked = /^#event-(\d+)$/.exec(location.hash);
-  if (asked) go(Number(asked[1]));
+  go(numberOf(location.hash), location.hash.slice(1));
 }
 watch();
 arrive();

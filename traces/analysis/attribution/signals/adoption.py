@@ -48,7 +48,7 @@ def adoption(steps: Steps, form: AnswerForm, final: Answered, said: Sequence[Lea
 def _is_asked(prompt: str, final: Answered) -> bool:
     text = as_words(prompt)
     numbers = _numbers(text)
-    return all(_has_number(numbers, item) if NUMBER.fullmatch(item) else has_text(text, item) for item in final)
+    return all(has_number(numbers, item) if NUMBER.fullmatch(item) else has_text(text, item) for item in final)
 
 
 class _Shown:
@@ -70,7 +70,7 @@ class _Shown:
 
     def holds(self, item: str) -> bool:
         if NUMBER.fullmatch(item):
-            return _has_number(self._result, item) or (len(_digits(item)) > 1 and _has_number(self._numbers, item))
+            return has_number(self._result, item) or (len(_digits(item)) > 1 and has_number(self._numbers, item))
         return has_text(self.text, item)
 
     def holds_option(self, form: AnswerForm, letter: str) -> bool:
@@ -114,7 +114,7 @@ def has_text(text: str, item: str) -> bool:
     return False
 
 
-def _has_number(numbers: Sequence[float], wanted: str) -> bool:
+def has_number(numbers: Sequence[float], wanted: str) -> bool:
     """Whether one of the numbers, in order, is this one, or is this one once rounded to its decimals."""
     value = float(wanted)
     decimals = len(wanted.rpartition(".")[2]) if "." in wanted and "e" not in wanted else 0
