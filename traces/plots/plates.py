@@ -1,14 +1,16 @@
 """All figures of findings, in the order in which people look at them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from toolablate.traces.analysis.attribution.ledger import Ledger
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.analysis.selection import Link
+from toolablate.traces.plots.bounds import bounded, bounded_domains, bounded_ladders, bounded_ledgers
 from toolablate.traces.plots.drawing.files import as_text
 from toolablate.traces.plots.drawing.marks import Drawing
+from toolablate.traces.plots.drawing.rows import BROAD, SLIM, Form, note
 from toolablate.traces.plots.drawing.svg import as_svg
 from toolablate.traces.plots.figures.domains import draw_domains
 from toolablate.traces.plots.figures.effects import draw_effects
@@ -35,37 +37,61 @@ Row = TypeVar("Row", bound=OfModel)
 class Plate:
     """A figure. `name` is fit for a file or an anchor, and the same for the same findings: `scores`, `effects`,
     `flips`, `matrices`, `outcomes`; `domains`, `mechanisms` and `ladders`, one for each model (`domains-2` is the
-    second's)."""
+    second's). `left_out`: not all rows are drawn."""
 
     name: str
     drawing: Drawing
+    left_out: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """The same for a page: `svg` is an element that stands within HTML as it is."""
+    """The same for a page, as SVG for a broad one and for a slim one."""
 
     name: str
     title: str
     about: str
-    svg: str
+    broad: str
+    slim: str
+    left_out: bool = False
+
+    @property
+    def svg(self) -> str:
+        """Stands within HTML as it is; the page's style shows the element that fits."""
+        return self.broad + self.slim
 
 
-def plates(findings: Findings, *, endings: Sequence[Ended] = (), link: Link | None = None) -> Iterator[Plate]:
-    """Those of which there is something to draw; `endings` say how trials ended."""
-    simulated = findings.simulated
-    if findings.arms:
-        drawn = draw_scores(findings.arms, baseline=findings.baseline, simulated=simulated, link=link)
-        yield Plate("scores", drawn)
-    if comparisons := in_order(findings, findings.comparisons):
-        yield Plate("effects", draw_effects(comparisons, simulated=simulated, link=link))
-    if floors := in_order(findings, findings.floors):
-        yield Plate("flips", draw_flips(floors, simulated=simulated))
-    if flips := in_order(findings, findings.flips):
-        yield Plate("matrices", draw_matrices(flips, simulated=simulated, link=link))
-    if any(any(arm.endings.values()) for arm in endings):
-        yield Plate("outcomes", draw_outcomes(endings, simulated=simulated, link=link))
-    yield from _of_each_model(findings, link)
+def plates(
+    findings: Findings, *, endings: Sequence[Ended] = (), link: Link | None = None, form: Form = BROAD
+) -> Iterator[Plate]:
+    """Those of which there is something to draw; `endings` say how trials ended. Of very many rows those are drawn
+    that stand out (see `bounds`), and the figure says so."""
+    few = bounded(findings, endings)
+    shown, simulated = few.findings, findings.simulated
+
+    def plate(name: str, drawn: Drawing) -> Plate:
+        return _plate(name, drawn, few.said)
+
+    if shown.arms:
+        drawn = draw_scores(shown.arms, baseline=findings.baseline, simulated=simulated, link=link, form=form)
+        yield plate("scores", drawn)
+    if comparisons := in_order(findings, shown.comparisons):
+        yield plate("effects", draw_effects(comparisons, simulated=simulated, link=link, form=form))
+    if floors := in_order(findings, shown.floors):
+        yield plate("flips", draw_flips(floors, simulated=simulated, form=form))
+    if flips := in_order(findings, shown.flips):
+        yield plate("matrices", draw_matrices(flips, simulated=simulated, link=link, form=form))
+    if any(any(arm.endings.values()) for arm in few.endings):
+        yield plate("outcomes", draw_outcomes(few.endings, simulated=simulated, link=link, form=form))
+    yield from _of_each_model(findings, link, form)
+
+
+def _plate(name: str, drawing: Drawing, left_out: str) -> Plate:
+    if not left_out:
+        return Plate(name, drawing)
+    note(drawing, left_out)
+    about = f"{drawing.about} Drawn are {left_out}; the table has all."
+    return Plate(name, replace(drawing, about=about), left_out=True)
 
 
 def printed(findings: Findings, *, endings: Sequence[Ended] = (), link: Link | None = None) -> tuple[Printed, ...]:
@@ -75,9 +101,17 @@ def printed(findings: Findings, *, endings: Sequence[Ended] = (), link: Link | N
         for kept in _kept:
             if kept.link == link and kept.endings == counted and kept.findings == findings:
                 return kept.found
+        broad, slim = (plates(findings, endings=endings, link=link, form=form) for form in (BROAD, SLIM))
         found = tuple(
-            Printed(plate.name, plate.drawing.title, plate.drawing.about, as_svg(plate.drawing))
-            for plate in plates(findings, endings=endings, link=link)
+            Printed(
+                each.name,
+                each.drawing.title,
+                each.drawing.about,
+                as_svg(each.drawing),
+                as_svg(other.drawing),
+                left_out=each.left_out,
+            )
+            for each, other in zip(broad, slim, strict=True)
         )
         _kept.insert(0, _Kept(findings, counted, link, found))
         del _kept[KEPT:]
@@ -108,16 +142,19 @@ class _Kept:
 _kept: list[_Kept] = []
 
 
-def _of_each_model(findings: Findings, link: Link | None) -> Iterator[Plate]:
+def _of_each_model(findings: Findings, link: Link | None, form: Form) -> Iterator[Plate]:
     ledgers = ledgers_of(findings)
     put_down = () if findings.why is None else findings.why.put_down
     for number, model in enumerate(findings.models, start=1):
         ending = "" if number == 1 else f"-{number}"
         if own := [each for each in ledgers if each.model == model]:
-            yield Plate(
-                f"mechanisms{ending}", draw_mechanisms(own, simulated=findings.simulated, put_down=put_down, link=link)
-            )
+            own_ledgers, said = bounded_ledgers(own)
+            drawn = draw_mechanisms(own_ledgers, simulated=findings.simulated, put_down=put_down, link=link, form=form)
+            yield _plate(f"mechanisms{ending}", drawn, said)
         if waterfalls := [each for each in findings.waterfalls if each.model == model]:
-            yield Plate(f"ladders{ending}", draw_ladders(waterfalls, link=link))
+            ladders, said = bounded_ladders(waterfalls)
+            yield _plate(f"ladders{ending}", draw_ladders(ladders, link=link, form=form), said)
         if domains := [each for each in findings.by_domain if each.model == model]:
-            yield Plate(f"domains{ending}", draw_domains(domains, simulated=findings.simulated, link=link))
+            table, said = bounded_domains(domains)
+            drawn = draw_domains(table, simulated=findings.simulated, link=link, form=form)
+            yield _plate(f"domains{ending}", drawn, said)

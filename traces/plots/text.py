@@ -31,6 +31,11 @@ def fitted(text: str, inches: float, points: float) -> str:
     return f"{line[:front]}…{line[back:]}"
 
 
+def inches(text: str, points: float) -> float:
+    """About how much room it takes at a size of letters."""
+    return sum(map(_width, text)) * points / 72
+
+
 def _width(char: str) -> float:
     """In heights of letters, as fonts without serifs have it."""
     if unicodedata.combining(char):
@@ -57,9 +62,10 @@ def with_interval(points: float | None, ci95: tuple[float, float] | None) -> str
     return signed(points) if ci95 is None else f"{signed(points)} ({signed(ci95[0])} .. {signed(ci95[1])})"
 
 
-def titled(model: str, simulated: Collection[str]) -> str:
+def titled(model: str, simulated: Collection[str], *, short: bool = False) -> str:
     """A model's name as a heading, which says where it is no measurement."""
-    return f"{model} (simulated: no measurement)" if model in simulated else model
+    marked = "(simulated)" if short else "(simulated: no measurement)"
+    return f"{model} {marked}" if model in simulated else model
 
 
 def between(ci95: tuple[float, float] | None, *, sign: bool = False) -> str:

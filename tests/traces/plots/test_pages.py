@@ -62,30 +62,41 @@ def test_they_stand_within_a_page_that_allows_no_script_and_no_style() -> None:
     found = printed(FOUND, endings=endings(FOUND), link=questions_address)
     seen: list[str] = []
     for each in found:
-        assert each.svg.startswith("<svg ")
-        assert "<!" not in each.svg
-        root = parsed(each.svg)
-        tags = {etree.QName(element).localname for element in root.iter()}
-        assert tags <= {*("svg", "g", "a", "path", "text", "title", "desc", "use", "defs", "clipPath", "rect")}, (
-            each.name
-        )
-        assert not [name for element in root.iter() for name in element.attrib if name.startswith("on")]
-        ids = [value for element in root.iter() if (value := element.get("id"))]
-        assert len(ids) == len(set(ids))
-        pointed = set(re.findall(r'(?:url\(|"|:)#([\w-]+)[)"]', each.svg)) | {
-            use.get("href", "")[1:] for use in root.iter(f"{SVG}use")
-        }
-        described = (root.get("aria-describedby") or "").split()
-        assert pointed | set(described) == set(ids)
-        assert root.get("aria-label") == each.title
-        assert root.findtext(f"{SVG}desc") == each.about
-        seen += ids
+        seen += [value for svg in (each.broad, each.slim) for value in standing(svg, each)]
     assert len(seen) == len(set(seen)), "figures share a page"
+
+
+def standing(svg: str, each: Printed) -> list[str]:
+    """Its ids."""
+    assert svg.startswith("<svg ")
+    assert "<!" not in svg
+    root = parsed(svg)
+    tags = {etree.QName(element).localname for element in root.iter()}
+    assert tags <= {*("svg", "g", "a", "path", "text", "title", "desc", "use", "defs", "clipPath", "rect")}, each.name
+    assert not [name for element in root.iter() for name in element.attrib if name.startswith("on")]
+    ids = [value for element in root.iter() if (value := element.get("id"))]
+    assert len(ids) == len(set(ids))
+    pointed = set(re.findall(r'(?:url\(|"|:)#([\w-]+)[)"]', svg)) | {
+        use.get("href", "")[1:] for use in root.iter(f"{SVG}use")
+    }
+    described = (root.get("aria-describedby") or "").split()
+    assert pointed | set(described) == set(ids)
+    assert root.get("aria-label") == each.title
+    assert root.findtext(f"{SVG}desc") == each.about
+    return ids
+
+
+def test_a_page_can_tell_a_broad_figure_from_a_slim_one_and_both_say_the_same() -> None:
+    for each in printed(FOUND, endings=endings(FOUND), link=questions_address):
+        broad, slim = parsed(each.broad), parsed(each.slim)
+        assert (broad.get("class"), slim.get("class")) == ("plot broad", "plot slim")
+        assert each.svg == each.broad + each.slim
+        assert sorted(marked(broad)) == sorted(marked(slim)), each.name
 
 
 def test_colours_and_letters_are_those_of_the_page() -> None:
     for each in printed(FOUND, endings=endings(FOUND)):
-        for text in parsed(each.svg).iter(f"{SVG}text"):
+        for text in (*parsed(each.broad).iter(f"{SVG}text"), *parsed(each.slim).iter(f"{SVG}text")):
             assert "var(--" in text.get("style", "")
             assert "font-family" not in text.get("style", "")
         bare = re.sub(r"var\([^)]*\)", "", each.svg)
@@ -134,19 +145,19 @@ def test_parts_say_what_they_count_and_lead_there() -> None:
     assert told(unlisted, "m · python: format lost ")[1] is None, "no trial of this arm is"
     assert told(why, "m · python: effect ")[1] == "/questions?model=m&condition=python"
 
-    domains = parsed(next(each.svg for each in printed(FOUND, link=questions_address) if each.name == "domains"))
+    domains = parsed(next(each.broad for each in printed(FOUND, link=questions_address) if each.name == "domains"))
     assert told(domains, "m · search · law: ")[1] == "/questions?model=m&condition=search&domain=law"
     outcomes = next(
         each for each in printed(FOUND, endings=endings(FOUND), link=questions_address) if each.name == "outcomes"
     )
-    text, href = told(parsed(outcomes.svg), "n · python: 4 of 60 trials failed")
+    text, href = told(parsed(outcomes.broad), "n · python: 4 of 60 trials failed")
     assert text.endswith("(6.7 %)")
     assert href == "/questions?model=n&condition=python&ending=failed"
 
 
 def test_what_is_a_stand_in_is_marked_in_every_figure() -> None:
     for each in printed(FOUND, endings=endings(FOUND)):
-        shown = "".join(parsed(each.svg).itertext())
+        shown = "".join(parsed(each.slim).itertext())
         if each.name not in ("mechanisms", "ladders", "domains"):
             assert "simulated" in shown, each.name
 
@@ -155,25 +166,25 @@ def test_what_is_a_stand_in_is_marked_in_every_figure() -> None:
 def test_hostile_names_are_text(link: object) -> None:
     found = findings((HOSTILE, HOSTILE[::-1]), ("none", HOSTILE, f"{HOSTILE}2"))
     for each in printed(found, endings=endings(found), link=questions_address if link else None):
-        root = parsed(each.svg)
-        assert not list(root.iter(f"{SVG}script"))
-        shown = "".join(root.itertext())
-        assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", shown)
-        assert "m\ufffd]0;x\ufffd<script>" in shown
-        for part in root.iter(f"{SVG}a"):
-            assert (part.get("href") or "").startswith("/questions?model=")
+        for root in (parsed(each.broad), parsed(each.slim)):
+            assert not list(root.iter(f"{SVG}script"))
+            shown = "".join(root.itertext())
+            assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", shown)
+            assert "m\ufffd]0;x\ufffd<script>" in shown
+            for part in root.iter(f"{SVG}a"):
+                assert (part.get("href") or "").startswith("/questions?model=")
 
 
 def test_many_models_and_conditions_have_a_row_each() -> None:
-    models, arms = [f"model-{number}" for number in range(8)], [f"a-long-name-of-arm-{number}" for number in range(20)]
+    models, arms = [f"model-{number}" for number in range(8)], [f"a-long-name-of-arm-{number}" for number in range(12)]
     found = many(models, arms)
     by_name = {plate.name: plate.drawing for plate in plates(found)}
-    assert len(by_name["scores"].marks) == 8 * 20
-    assert len(by_name["effects"].marks) == 8 * 19
-    assert len(by_name["matrices"].marks) == 4 * 8 * 19
-    assert len(by_name["domains-8"].marks) == 3 * 19
+    assert len(by_name["scores"].marks) == 8 * 12
+    assert len(by_name["effects"].marks) == 8 * 11
+    assert len(by_name["matrices"].marks) == 4 * 8 * 11
+    assert len(by_name["domains-8"].marks) == 3 * 11
     high = by_name["scores"].figure.get_figheight()
-    assert high == pytest.approx(0.25 * 8 * 21, rel=0.05)
+    assert high == pytest.approx(0.25 * 8 * 13, rel=0.05)
 
 
 def test_threads_that_draw_at_once_draw_what_one_does() -> None:
@@ -206,7 +217,8 @@ def test_what_is_not_scored_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_printed_figure_says_what_it_is() -> None:
     first = printed(FOUND)[0]
-    assert first == Printed("scores", "Scores of models under each condition", first.about, first.svg)
+    assert (first.name, first.title) == ("scores", "Scores of models under each condition")
+    assert not first.left_out
 
 
 def test_a_mechanism_that_is_nothing_in_every_trial_has_no_bar() -> None:

@@ -11,11 +11,24 @@ from matplotlib.text import Text
 from tests.traces.attribution_views.samples import believed
 from tests.traces.plots.samples import endings, findings, many
 
-from toolablate.traces.plots import Drawing, draw_belief, draw_effects, draw_mechanisms, draw_scores, plates, printed
+from toolablate.traces.plots import (
+    Drawing,
+    as_svg,
+    draw_belief,
+    draw_effects,
+    draw_mechanisms,
+    draw_scores,
+    plates,
+    printed,
+)
 from toolablate.traces.plots.drawing.files import BEYOND_LATIN, as_text
+from toolablate.traces.plots.drawing.palette import INK
+from toolablate.traces.plots.drawing.rows import BROAD, SLIM, Form
 from toolablate.traces.plots.text import fitted, plain
 
 LEAST_PIXELS, FINE = 11.0, 600
+TELEPHONE = 302
+"""What a box of the overview leaves of 360 pixels."""
 LONG = ("m" * 200, "A model whose name goes on and on, " * 6)
 CHINESE = "在工具的帮助下回答问题的语言模型与它的名字"
 
@@ -35,20 +48,30 @@ def texts(drawing: Drawing) -> list[tuple[str, float, float]]:
 @pytest.mark.parametrize("conditions", [2, 18, 40])
 def test_no_letter_is_less_than_eleven_pixels_high(conditions: int) -> None:
     found = many(["m", "n"], [f"condition-{number}:placebo" for number in range(conditions)])
+    belief = as_svg(draw_belief(believed()))
+    assert least_width(belief) <= TELEPHONE
     for each in (*printed(found, endings=endings(found)), *printed(findings())):
-        sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", each.svg)]
-        least = re.search(r"min-width: (\d+)px", each.svg)
-        box = re.search(r'viewBox="0 0 ([\d.]+)', each.svg)
-        assert sizes
-        assert least is not None
-        assert box is not None
-        assert min(sizes) * float(least[1]) / float(box[1]) >= LEAST_PIXELS, each.name
+        assert least_width(each.slim) <= TELEPHONE
+        for svg in (each.broad, each.slim, belief):
+            sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", svg)]
+            box = re.search(r'viewBox="0 0 ([\d.]+)', svg)
+            assert sizes
+            assert box is not None
+            assert min(sizes) * least_width(svg) / float(box[1]) >= LEAST_PIXELS, each.name
 
 
+def least_width(svg: str) -> float:
+    """In pixels: a figure in less room scrolls."""
+    least = re.search(r"min-width: (\d+)px", svg)
+    assert least is not None
+    return float(least[1])
+
+
+@pytest.mark.parametrize("form", [BROAD, SLIM])
 @pytest.mark.parametrize("conditions", [("none", "x" * 200, "W" * 60), ("none", CHINESE, CHINESE[::-1])])
-def test_long_names_stay_in_the_figure_and_off_its_bars(conditions: tuple[str, ...]) -> None:
+def test_long_names_stay_in_the_figure_and_off_its_bars(conditions: tuple[str, ...], form: Form) -> None:
     found = findings((*LONG, CHINESE), conditions)
-    for plate in plates(found, endings=endings(found)):
+    for plate in plates(found, endings=endings(found), form=form):
         placed = texts(plate.drawing)
         wide = plate.drawing.figure.bbox.width
         assert [each for each in placed if each[1] < -1 or each[2] > wide + 1] == [], plate.name
@@ -95,9 +118,8 @@ def test_the_line_at_zero_leaves_headings_free() -> None:
         axes = drawing.figure.axes[0]
         headings = [text.get_position()[1] for text in axes.texts if text.get_fontweight() == "bold"]
         (first, *_) = [row for row in headings if row == 0]
-        crossed = [line.get_ydata() for line in axes.lines if list(line.get_xdata()) == [0, 0]]
-        assert crossed
-        assert not [ends for ends in crossed if min(ends) < first + 0.5]
+        (line,) = [line for line in axes.lines if set(line.get_xdata()) == {0.0} and line.get_color() == INK]
+        assert min(end for end in line.get_ydata() if end == end) >= first + 0.5
 
 
 def test_many_probes_have_no_more_ticks_than_there_is_room_for() -> None:
@@ -105,7 +127,7 @@ def test_many_probes_have_no_more_ticks_than_there_is_room_for() -> None:
     many_steps = replace(belief, beliefs=tuple(replace(belief.beliefs[step % 3], step=step) for step in range(40)))
     drawing = draw_belief(many_steps, events=range(0, 400, 10))
     assert [label.get_text() for label in drawing.figure.axes[0].get_xticklabels()] == [
-        str(event) for event in range(0, 400, 40)
+        str(event) for event in range(0, 400, 50)
     ]
     single = draw_belief(replace(belief, beliefs=belief.beliefs[:1]))
     assert [label.get_text() for label in single.figure.axes[0].get_xticklabels()] == ["0"]
@@ -117,3 +139,14 @@ def test_names_of_models_and_mechanisms_are_whole() -> None:
     shown = {text for text, _, _ in texts(draw_mechanisms(why.ledgers))}
     assert {"computational lock-in", "retrieval distraction"} & shown
     assert not [text for text in shown if "…" in text]
+
+
+def test_a_name_above_its_bar_ends_where_the_number_begins() -> None:
+    found = findings(("m",), ("none", "x" * 200, "W" * 60))
+    for drawing in (draw_scores(found.arms, baseline="none", form=SLIM), draw_effects(found.comparisons, form=SLIM)):
+        lines: dict[float, list[tuple[float, float]]] = {}
+        for text, (_, left, right) in zip(drawing.figure.axes[0].texts, texts(drawing), strict=False):
+            lines.setdefault(text.get_position()[1], []).append((left, right))
+        pairs = [line for line in lines.values() if len(line) == 2]
+        assert len(pairs) >= 2
+        assert [pair for pair in pairs if pair[0][1] > pair[1][0]] == []

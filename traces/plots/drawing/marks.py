@@ -20,9 +20,11 @@ class Mark:
 class Drawing:
     """title  what the figure shows, in a few words; `about` says how to read it
     marks  by the gid of the artists that they belong to
+    form   the name of what it was drawn for (see rows.Form); nothing of what is drawn in one form alone
     """
 
     figure: "Figure"
     title: str
     about: str
     marks: Mapping[str, Mark]
+    form: str = ""

@@ -132,7 +132,7 @@ def _headed(root: Element, drawing: Drawing, digest: str) -> None:
     for name in ("width", "height", "version"):
         root.attrib.pop(name, None)
     root.set("style", f"width: 100%; max-width: {WIDEST * width:.0f}px; min-width: {width:.0f}px; height: auto")
-    root.set("class", "plot")
+    root.set("class", f"plot {drawing.form}".rstrip())
     # A number that is written over a part would keep what is pointed at from it.
     root.set("pointer-events", "none")
     # An image has no parts for those who listen to it: with links in it, it is a group of them.

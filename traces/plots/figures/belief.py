@@ -2,19 +2,20 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from toolablate.traces.analysis.attribution.belief import Flip, Trajectory
 from toolablate.traces.plots.drawing.files import as_text
 from toolablate.traces.plots.drawing.marks import Drawing, Mark
 from toolablate.traces.plots.drawing.palette import GREY, INK, LINE, LOSS
-from toolablate.traces.plots.drawing.rows import SMALL, Sheet, blank
+from toolablate.traces.plots.drawing.rows import SLIM, SMALL, Sheet, blank
 
 ABOUT = (
     "How often the model gives the right answer if it has to answer at once, at each step that was probed; lines are"
     " 95 % intervals. The band is where it falls for good."
 )
-WIDE, HIGH, PANEL = 4.6, 2.0, (0.13, 0.25, 0.83, 0.67)
-MOST_TICKS = 12
+HIGH, PANEL = 1.9, (0.15, 0.26, 0.8, 0.66)
+MOST_TICKS = 9
 
 
 def draw_belief(
@@ -27,7 +28,7 @@ def draw_belief(
     """Step k was probed before the event `events[k]`, as evidence has it in its `steps`; without them steps are
     numbered as they are. `address` is that of an event, which a dot leads to."""
     with as_text():
-        on = blank(WIDE, HIGH)
+        on = blank(HIGH, SLIM)
         on.axes.set_position(PANEL)
         _frame(on)
         steps, shares = [each.step for each in found.beliefs], [each.right.mean for each in found.beliefs]
@@ -49,7 +50,7 @@ def draw_belief(
         on.axes.set_xlabel("Before event" if events else "Step", fontsize=SMALL, color=GREY, labelpad=3)
         room = 0.04 * (max(steps) - min(steps)) or 0.5
         on.axes.set_xlim(min(steps) - room, max(steps) + room)
-        return on.drawing(_title(flip, events), ABOUT)
+        return replace(on.drawing(_title(flip, events), ABOUT), form="")
 
 
 def _title(flip: Flip | None, events: Sequence[int]) -> str:

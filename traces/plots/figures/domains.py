@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from toolablate.traces.analysis.comparison import Comparison
@@ -9,7 +11,7 @@ from toolablate.traces.analysis.selection import Link, Selection
 from toolablate.traces.plots.drawing.files import as_text
 from toolablate.traces.plots.drawing.marks import Drawing, Mark
 from toolablate.traces.plots.drawing.palette import GAIN, GREY, INK, LOSS, PAPER
-from toolablate.traces.plots.drawing.rows import BOLDER, FONT, GAP, INDENT, SMALL, WIDTH, Sheet, blank
+from toolablate.traces.plots.drawing.rows import BOLDER, BROAD, FONT, GAP, INDENT, NAMES, SMALL, Form, Sheet, blank
 from toolablate.traces.plots.figures.effects import is_sure
 from toolablate.traces.plots.text import between, fitted, probability, signed, titled
 
@@ -19,7 +21,7 @@ ABOUT = (
     " Bold: p is below .05 after Holm's correction for all comparisons, and questions are not too few. Most differences"
     " within a domain are chance: look at the intervals."
 )
-NAMES, BASE, CELL, TALL, NAME, SLANTED = 1.8, 1.0, 0.54, 0.24, 1.1, 0.65
+BASE, CELL, TALL, NAME, SLANTED = 1.0, 0.54, 0.24, 1.1, 0.65
 """Inches; the last two are how long a slanted name may be, and how far it reaches beyond its column."""
 MOST = 10
 """Columns beside each other: of more conditions some stand below others."""
@@ -27,38 +29,67 @@ DEEPEST = 40.0
 """Points from which colours go no deeper."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where a table's columns begin, in inches; the lines of its head; whether names of conditions are slanted."""
+
+    form: Form
+    first: float
+    head: float
+    slant: bool
+
+    @property
+    def lines(self) -> int:
+        """Of a row."""
+        return 2 if self.form.above else 1
+
+    @property
+    def base(self) -> float:
+        """The right end of what is said of the baseline."""
+        return self.form.width if self.form.above else self.first - 0.12
+
+    def high(self, table: Sequence[Comparison]) -> float:
+        return self.lines * len(_domains(table)) + self.head + 1.5
+
+
 def draw_domains(
-    comparisons: Sequence[Comparison], *, simulated: Collection[str] = (), link: Link | None = None
+    comparisons: Sequence[Comparison],
+    *,
+    simulated: Collection[str] = (),
+    link: Link | None = None,
+    form: Form = BROAD,
 ) -> Drawing:
     """Tables for each model, of a row for each domain and a column for each condition; a cell leads to its trials."""
-    tables = list(_tables(comparisons))
+    first = INDENT if form.above else NAMES + BASE
+    tables = list(_tables(comparisons, int((form.width - first - SLANTED) / CELL) if form.above else MOST))
     slant = any(each != fitted(each, CELL, SMALL) for table in tables for each in _conditions(table))
-    head = 3.7 if slant else 0.8
-    rows = sum(len(_domains(table)) + head + 1.5 for table in tables)
+    layout = _Layout(form, first, 3.7 if slant else 0.8, slant)
+    lines = sum(map(layout.high, tables))
     columns = max(len(_conditions(table)) for table in tables)
-    width = max(WIDTH, NAMES + BASE + CELL * columns + (SLANTED if slant else 0.1))
+    width = max(form.width, first + CELL * columns + (SLANTED if slant else 0.1))
     with as_text():
-        on = blank(width, rows * TALL + 0.05)
+        on = blank(lines * TALL + 0.05, form, width=width)
         on.axes.set_xlim(0, width)
-        on.axes.set_ylim(rows + 0.05 / TALL, 0)
+        on.axes.set_ylim(lines + 0.05 / TALL, 0)
         top = 0.0
         for table in tables:
-            words = fitted(titled(table[0].model, simulated), width, BOLDER * FONT)
+            words = fitted(titled(table[0].model, simulated, short=form.above), width, BOLDER * FONT)
             on.axes.text(0, top + 0.6, words, fontsize=FONT, fontweight="bold", color=INK)
-            _head(on, top + 0.7 + head, table[0].baseline, _conditions(table), slant=slant)
-            _rows(on, top + 0.9 + head, table, _conditions(table), link)
-            top += len(_domains(table)) + head + 1.5
+            _head(on, top + 0.7 + layout.head, table[0].baseline, _conditions(table), layout)
+            _rows(on, top + 0.9 + layout.head, table, layout, link)
+            top += layout.high(table)
         return on.drawing("Effects within domains, in points", ABOUT)
 
 
-def _tables(comparisons: Sequence[Comparison]) -> Iterator[list[Comparison]]:
-    """Of each model, and of so many conditions as there is room for."""
+def _tables(comparisons: Sequence[Comparison], across: int) -> Iterator[list[Comparison]]:
+    """Of each model, and of at most so many conditions."""
     for model in dict.fromkeys(each.model for each in comparisons):
         own = [each for each in comparisons if each.model == model]
         conditions = _conditions(own)
-        most = math.ceil(len(conditions) / math.ceil(len(conditions) / MOST))
-        for first in range(0, len(conditions), most):
-            yield [each for each in own if each.condition in conditions[first : first + most]]
+        count = math.ceil(len(conditions) / across)
+        ends = [len(conditions) * place // count for place in range(count + 1)]
+        for first, end in pairwise(ends):
+            yield [each for each in own if each.condition in conditions[first:end]]
 
 
 def _conditions(table: Iterable[Comparison]) -> list[str]:
@@ -69,37 +100,42 @@ def _domains(table: Iterable[Comparison]) -> list[str]:
     return list(dict.fromkeys(each.group or "" for each in table))
 
 
-def _head(on: Sheet, bottom: float, baseline: str, conditions: Sequence[str], *, slant: bool) -> None:
-    on.axes.text(NAMES + BASE - 0.12, bottom, fitted(baseline, BASE, SMALL), ha="right", fontsize=SMALL, color=GREY)
+def _head(on: Sheet, bottom: float, baseline: str, conditions: Sequence[str], layout: _Layout) -> None:
+    words = fitted(baseline, BASE, SMALL)
+    on.axes.text(layout.base, bottom, words, ha="right", fontsize=SMALL, color=GREY)
     for place, condition in enumerate(conditions):
-        middle = NAMES + BASE + CELL * (place + 0.5)
+        middle = layout.first + CELL * (place + 0.5)
         on.axes.text(
-            *(middle - (0.12 if slant else 0), bottom),
+            *(middle - (0.12 if layout.slant else 0), bottom),
             fitted(condition, NAME, SMALL),
-            ha="left" if slant else "center",
-            va="bottom" if slant else "baseline",
-            rotation=40 if slant else 0,
+            ha="left" if layout.slant else "center",
+            va="bottom" if layout.slant else "baseline",
+            rotation=40 if layout.slant else 0,
             rotation_mode="anchor",
             fontsize=SMALL,
             color=GREY,
         )
 
 
-def _rows(on: Sheet, top: float, table: Sequence[Comparison], conditions: Sequence[str], link: Link | None) -> None:
+def _rows(on: Sheet, top: float, table: Sequence[Comparison], layout: _Layout, link: Link | None) -> None:
+    conditions = _conditions(table)
+    room = layout.form.width - BASE if layout.form.above else NAMES
     for row, domain in enumerate(_domains(table)):
+        line = top + layout.lines * row
         cells = [each for each in table if (each.group or "") == domain]
         on.axes.text(
-            *(INDENT, top + row + 0.5),
-            fitted(domain or "(none)", NAMES - INDENT - GAP, FONT),
+            *(INDENT, line + 0.5),
+            fitted(domain or "(none)", room - INDENT - GAP, FONT),
             va="center",
             fontsize=FONT,
             color=INK,
         )
         most = max(cells, key=lambda each: each.questions)
         score = "-" if most.baseline_score is None else f"{most.baseline_score:.0f} %"
-        _number(on, NAMES + BASE - 0.12, top + row, f"{score} · n {most.questions:,}", ha="right", color=GREY)
+        _number(on, layout.base, line, f"{score} · n {most.questions:,}", ha="right", color=GREY)
         for each in cells:
-            _cell(on, NAMES + BASE + CELL * conditions.index(each.condition), top + row, each, link)
+            left = layout.first + CELL * conditions.index(each.condition)
+            _cell(on, left, line + layout.lines - 1, each, link)
 
 
 def _cell(on: Sheet, left: float, top: float, each: Comparison, link: Link | None) -> None:
@@ -108,7 +144,7 @@ def _cell(on: Sheet, left: float, top: float, each: Comparison, link: Link | Non
     delta, href = each.delta_points or 0.0, None
     if link is not None:
         href = link(Selection(models=(each.model,), conditions=(each.condition,), domains=(each.group or "",)))
-    on.axes.add_patch(
+    on.axes.add_artist(
         Rectangle(
             *((left, top), CELL, 1.0),
             facecolor=GAIN if delta > 0 else LOSS,

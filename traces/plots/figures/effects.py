@@ -9,12 +9,13 @@ from toolablate.traces.plots.drawing.files import as_text
 from toolablate.traces.plots.drawing.marks import Drawing, Mark
 from toolablate.traces.plots.drawing.palette import GAIN, GREY, LINE, LOSS
 from toolablate.traces.plots.drawing.rows import (
+    BROAD,
+    Form,
     Sheet,
+    bar,
     dot,
     grouped,
-    heading,
-    name,
-    number,
+    labels,
     scale,
     sheet,
     whole_row,
@@ -31,20 +32,18 @@ NUMBERS = 2.2
 
 
 def draw_effects(
-    comparisons: Sequence[Comparison], *, simulated: Collection[str] = (), link: Link | None = None
+    comparisons: Sequence[Comparison], *, simulated: Collection[str] = (), link: Link | None = None, form: Form = BROAD
 ) -> Drawing:
     """A row for each condition, those of one model below each other; a row leads to its trials."""
-    placed = grouped(comparisons, lambda each: titled(each.model, simulated))
+    placed = grouped(comparisons, lambda each: titled(each.model, simulated, short=form.above), form)
     with as_text():
-        on = sheet(placed.count, numbers=NUMBERS)
-        for row, text in placed.headings:
-            heading(on, row, text)
+        on = sheet(placed, form, numbers=NUMBERS)
         for row, each in placed.rows:
             _row(on, row, each)
             href = None if link is None else link(Selection(models=(each.model,), conditions=(each.condition,)))
             whole_row(on, row, Mark(_told(each), href))
         zero(on, placed, zorder=1)
-        scale(on, *_limits(comparisons), "Points from the baseline")
+        scale(on, placed, *_limits(comparisons), "Points from the baseline")
         return on.drawing("Effects of conditions, against the baseline", ABOUT)
 
 
@@ -53,19 +52,19 @@ def is_sure(each: Comparison) -> bool:
 
 
 def _row(on: Sheet, row: int, each: Comparison) -> None:
-    name(on, row, each.condition)
     if each.delta_points is None:
-        number(on, row, "nothing scored on both sides")
+        labels(on, row, each.condition, "nothing scored on both sides")
         return
     if each.detectable_points is not None:
         band = each.detectable_points
-        on.axes.barh(row, 2 * band, left=-band, height=0.9, color=LINE, alpha=0.55, linewidth=0, zorder=0)
+        bar(on, row, -band, 2 * band, LINE, height=0.9, alpha=0.55, zorder=0)
     sure = is_sure(each)
     colour = (GAIN if each.delta_points > 0 else LOSS) if sure else GREY
     dot(on, row, each.delta_points, each.ci95, colour=colour, hollow=not sure)
     few = "*" if each.small else ""
-    tested = "" if each.p_holm is None else f" · p {probability(each.p_holm)}"
-    number(on, row, f"{signed(each.delta_points)}{between(each.ci95, sign=True)}{few}{tested}", bold=sure)
+    tested = "" if each.p_holm is None or on.form.above else f" · p {probability(each.p_holm)}"
+    points = f"{signed(each.delta_points)}{between(each.ci95, sign=True)}"
+    labels(on, row, each.condition, f"{points}{few}{tested}", bold=sure)
 
 
 def _told(each: Comparison) -> str:

@@ -3,11 +3,10 @@
 from collections.abc import Collection, Sequence
 
 from toolablate.traces.analysis.noise import Floor
-from toolablate.traces.plots.drawing.bars import THICK
 from toolablate.traces.plots.drawing.files import as_text
 from toolablate.traces.plots.drawing.marks import Drawing, Mark
 from toolablate.traces.plots.drawing.palette import GAIN, INK, LOSS
-from toolablate.traces.plots.drawing.rows import Sheet, grouped, heading, name, number, scale, sheet, zero
+from toolablate.traces.plots.drawing.rows import BROAD, Form, Sheet, bar, grouped, labels, scale, sheet, zero
 from toolablate.traces.plots.text import MINUS, titled
 
 ABOUT = (
@@ -19,21 +18,19 @@ NUMBERS = 1.95
 WAYS = ("right to wrong", "wrong to right")
 
 
-def draw_flips(floors: Sequence[Floor], *, simulated: Collection[str] = ()) -> Drawing:
+def draw_flips(floors: Sequence[Floor], *, simulated: Collection[str] = (), form: Form = BROAD) -> Drawing:
     """A row for each condition, those of one model below each other. A bar leads nowhere: it is a mean over pairs of
     runs, and no list of questions is as long."""
     from matplotlib.ticker import FuncFormatter
 
-    placed = grouped(floors, lambda each: titled(each.model, simulated))
+    placed = grouped(floors, lambda each: titled(each.model, simulated, short=form.above), form)
     with as_text():
-        on = sheet(placed.count, numbers=NUMBERS)
-        for row, text in placed.headings:
-            heading(on, row, text)
+        on = sheet(placed, form, numbers=NUMBERS)
         for row, each in placed.rows:
             _row(on, row, each)
         zero(on, placed, zorder=5)
         most = 1.06 * max((end for each in floors for end in (*_ways(each), each.chance.noise_flips or 0.0)), default=1)
-        scale(on, -(most or 1.0), most or 1.0, "Questions: right to wrong | wrong to right")
+        scale(on, placed, -(most or 1.0), most or 1.0, "Questions: right to wrong | wrong to right")
         on.axes.xaxis.set_major_formatter(FuncFormatter(lambda count, _: f"{abs(count):g}"))
         return on.drawing("Questions that flip, beside chance", ABOUT)
 
@@ -43,16 +40,14 @@ def _ways(each: Floor) -> tuple[float, float]:
 
 
 def _row(on: Sheet, row: int, each: Floor) -> None:
-    name(on, row, each.condition)
     noise = each.chance.noise_flips
     for said, count, side in zip(WAYS, _ways(each), (-1, 1), strict=True):
-        (bar,) = on.axes.barh(row, side * count, height=THICK, color=LOSS if side < 0 else GAIN, zorder=2)
-        bar.set_gid(on.mark(Mark(_told(each, said, count))))
+        bar(on, row, 0.0, side * count, LOSS if side < 0 else GAIN, mark=Mark(_told(each, said, count)))
         if noise is not None:
             on.axes.plot([side * noise] * 2, [row - 0.42, row + 0.42], color=INK, linewidth=1.6, zorder=4)
     harmed, helped = _ways(each)
-    chance = "" if noise is None else f" · chance {noise:.1f}"
-    number(on, row, f"{MINUS}{harmed:.1f} · +{helped:.1f}{chance}")
+    chance = "" if noise is None or on.form.above else f" · chance {noise:.1f}"
+    labels(on, row, each.condition, f"{MINUS}{harmed:.1f} · +{helped:.1f}{chance}")
 
 
 def _told(each: Floor, said: str, count: float) -> str:

@@ -8,7 +8,7 @@ from toolablate.traces.analysis.selection import Link, Selection, Turn
 from toolablate.traces.plots.drawing.files import as_text
 from toolablate.traces.plots.drawing.marks import Drawing, Mark
 from toolablate.traces.plots.drawing.palette import GAIN, GREY, INK, LOSS, PAPER, TOTAL
-from toolablate.traces.plots.drawing.rows import BOLDER, FONT, SMALL, WIDTH, Sheet, blank
+from toolablate.traces.plots.drawing.rows import BOLDER, BROAD, FONT, SMALL, Form, Sheet, blank
 from toolablate.traces.plots.text import fitted, titled
 
 ABOUT = (
@@ -22,32 +22,32 @@ CELLS: tuple[tuple[Turn, str, str, int, int, str], ...] = (
     ("wrong_to_right", "wrong to right", "W→R", 1, 0, GAIN),
     ("both_wrong", "wrong under both", "W→W", 1, 1, TOTAL),
 )
-ACROSS = 4
 WIDE, TALL, HEADING, TITLE, GAP = 0.66, 0.38, 0.27, 0.21, 0.14
-"""Matrices beside each other; a square, the lines above, and what is between two matrices, in inches."""
+"""A square, the lines above, and what is between two matrices, in inches."""
 
 
 def draw_matrices(
-    matrices: Sequence[FlipMatrix], *, simulated: Collection[str] = (), link: Link | None = None
+    matrices: Sequence[FlipMatrix], *, simulated: Collection[str] = (), link: Link | None = None, form: Form = BROAD
 ) -> Drawing:
     """One for each condition, those of one model below its name; a square leads to its questions."""
     models = list(dict.fromkeys(each.model for each in matrices))
     owned = [[each for each in matrices if each.model == model] for model in models]
+    across = int((form.width + GAP) / (2 * WIDE + GAP))
     high = TITLE + 2 * TALL + GAP
-    inches = sum(HEADING + math.ceil(len(own) / ACROSS) * high for own in owned)
+    inches = sum(HEADING + math.ceil(len(own) / across) * high for own in owned)
     with as_text():
-        on = blank(WIDTH, max(inches, HEADING))
-        on.axes.set_xlim(0, WIDTH)
+        on = blank(max(inches, HEADING), form)
+        on.axes.set_xlim(0, form.width)
         on.axes.set_ylim(max(inches, HEADING), 0)
         top = 0.0
         for model, own in zip(models, owned, strict=True):
-            words = fitted(titled(model, simulated), WIDTH, BOLDER * FONT)
+            words = fitted(titled(model, simulated, short=form.above), form.width, BOLDER * FONT)
             on.axes.text(0, top + 0.15, words, fontsize=FONT, fontweight="bold", color=INK)
             top += HEADING
             for place, each in enumerate(own):
-                down, across = divmod(place, ACROSS)
-                _matrix(on, across * (2 * WIDE + GAP), top + down * high, each, link)
-            top += math.ceil(len(own) / ACROSS) * high
+                down, right = divmod(place, across)
+                _matrix(on, right * (2 * WIDE + GAP), top + down * high, each, link)
+            top += math.ceil(len(own) / across) * high
         return on.drawing("Questions right and wrong under baseline and condition", ABOUT)
 
 
@@ -64,7 +64,7 @@ def _matrix(on: Sheet, left: float, top: float, each: FlipMatrix, link: Link | N
             href = link(Selection(models=(each.model,), conditions=(each.condition,), flips=(turn,)))
         told = f"{each.model} · {each.condition}: {questions:,} of {count:,} questions {said} ({each.baseline} first)"
         share = questions / count if count else 0.0
-        on.axes.add_patch(
+        on.axes.add_artist(
             Rectangle(
                 *(corner, WIDE, TALL),
                 facecolor=colour,

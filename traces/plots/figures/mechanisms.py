@@ -27,7 +27,7 @@ from toolablate.traces.plots.drawing.bars import (
 from toolablate.traces.plots.drawing.files import as_text, write_figure
 from toolablate.traces.plots.drawing.marks import Drawing, Mark
 from toolablate.traces.plots.drawing.palette import GAIN, GREY, LOSS, PALE, TOTAL
-from toolablate.traces.plots.drawing.rows import Sheet, grouped, heading, name, number, scale, sheet, whole_row, zero
+from toolablate.traces.plots.drawing.rows import BROAD, Form, Sheet, grouped, labels, scale, sheet, whole_row, zero
 from toolablate.traces.plots.text import between, plain, probability, signed, titled, with_interval
 
 if TYPE_CHECKING:
@@ -96,20 +96,21 @@ def draw_mechanisms(
     simulated: Collection[str] = (),
     put_down: Iterable[PutDown] = (),
     link: Link | None = None,
+    form: Form = BROAD,
 ) -> Drawing:
     """The same for pages: ledgers below each other on one scale. A bar leads to the trials that are put down to its
     mechanism, where there are some, and the effect to all."""
     listed = {(each.model, each.condition, each.mechanism) for each in put_down}
     rows = [(ledger, place) for ledger in ledgers for place, row in enumerate(_rows(ledger)) if _is_something(row)]
-    placed = grouped(rows, lambda row: f"{titled(row[0].model, simulated)} · {row[0].condition}")
+    placed = grouped(
+        rows, lambda row: f"{titled(row[0].model, simulated, short=form.above)} · {row[0].condition}", form
+    )
     with as_text():
-        on = sheet(placed.count, numbers=NUMBERS)
-        for at, text in placed.headings:
-            heading(on, at, text)
+        on = sheet(placed, form, numbers=NUMBERS)
         for at, (ledger, place) in placed.rows:
             _line(on, at, ledger, place, listed, link)
         zero(on, placed, zorder=1)
-        scale(on, *_limits(ledgers), "Points from no tools")
+        scale(on, placed, *_limits(ledgers), "Points from no tools")
         return on.drawing("What tools did to scores, by mechanism", ABOUT)
 
 
@@ -120,9 +121,9 @@ def _is_something(row: Account) -> bool:
 
 def _line(on: Sheet, at: int, ledger: Ledger, place: int, listed: Set[tuple[str, str, str]], link: Link | None) -> None:
     row, start = _rows(ledger)[place], _starts(ledger)[place]
-    name(on, at, account_name(row.name))
     _bar(on.axes, at, row, start)
-    number(on, at, f"{signed(row.points)}{between(row.ci95, sign=True)}", bold=row is ledger.effect)
+    numbers = f"{signed(row.points)}{between(row.ci95, sign=True)}"
+    labels(on, at, account_name(row.name), numbers, bold=row is ledger.effect)
     href, arm = None, Selection(models=(ledger.model,), conditions=(ledger.condition,))
     if link is not None and row is ledger.effect:
         href = link(arm)

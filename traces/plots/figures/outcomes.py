@@ -1,5 +1,6 @@
 """How trials end under each condition."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
@@ -8,7 +9,7 @@ from toolablate.traces.plots.drawing.bars import THICK
 from toolablate.traces.plots.drawing.files import as_text
 from toolablate.traces.plots.drawing.marks import Drawing, Mark
 from toolablate.traces.plots.drawing.palette import ENDINGS, GREY
-from toolablate.traces.plots.drawing.rows import SMALL, Sheet, grouped, heading, name, number, scale, sheet
+from toolablate.traces.plots.drawing.rows import BROAD, LEGEND, SMALL, Form, Sheet, bar, grouped, labels, scale, sheet
 from toolablate.traces.plots.text import titled
 
 ABOUT = (
@@ -30,24 +31,25 @@ class Ended(Protocol):
     def endings(self) -> Mapping[Ending, int]: ...
 
 
-def draw_outcomes(arms: Sequence[Ended], *, simulated: Collection[str] = (), link: Link | None = None) -> Drawing:
+def draw_outcomes(
+    arms: Sequence[Ended], *, simulated: Collection[str] = (), link: Link | None = None, form: Form = BROAD
+) -> Drawing:
     """A row for each condition, those of one model below each other; a piece leads to the trials that ended so."""
-    placed = grouped(arms, lambda arm: titled(arm.model, simulated))
+    placed = grouped(arms, lambda arm: titled(arm.model, simulated, short=form.above), form)
+    found = [ending for ending in ENDINGS if any(arm.endings.get(ending) for arm in arms)]
+    across = 4 if form.above else len(ENDINGS)
     with as_text():
-        on = sheet(placed.count, numbers=0.75, legend=True)
-        for row, text in placed.headings:
-            heading(on, row, text)
+        on = sheet(placed, form, numbers=0.75, legend=math.ceil(len(found) / across))
         for row, arm in placed.rows:
             _row(on, row, arm, link)
-        _legend(on, [ending for ending in ENDINGS if any(arm.endings.get(ending) for arm in arms)])
-        scale(on, 0.0, 100.0, "Percent of trials")
+        _legend(on, found, across)
+        scale(on, placed, 0.0, 100.0, "Percent of trials")
         return on.drawing("How trials end", ABOUT)
 
 
 def _row(on: Sheet, row: int, arm: Ended, link: Link | None) -> None:
-    name(on, row, arm.condition)
     trials, left = sum(arm.endings.values()), 0.0
-    number(on, row, f"n = {trials:,}")
+    labels(on, row, arm.condition, f"n = {trials:,}")
     for ending, colour in ENDINGS.items():
         count = arm.endings.get(ending, 0)
         if not count:
@@ -55,26 +57,26 @@ def _row(on: Sheet, row: int, arm: Ended, link: Link | None) -> None:
         share, href = 100 * count / trials, None
         if link is not None:
             href = link(Selection(models=(arm.model,), conditions=(arm.condition,), endings=(ending,)))
-        (bar,) = on.axes.barh(row, share, left=left, height=1.15 * THICK, color=colour, linewidth=0, zorder=2)
         told = f"{arm.model} · {arm.condition}: {count:,} of {trials:,} trials {ending} ({share:.1f} %)"
-        bar.set_gid(on.mark(Mark(told, href)))
+        bar(on, row, left, share, colour, height=1.15 * THICK, mark=Mark(told, href))
         left += share
 
 
-def _legend(on: Sheet, endings: Sequence[Ending]) -> None:
+def _legend(on: Sheet, endings: Sequence[Ending], across: int) -> None:
     from matplotlib.patches import Patch
 
     on.axes.legend(
         [Patch(facecolor=ENDINGS[ending]) for ending in endings],
         endings,
         loc="upper center",
-        bbox_to_anchor=(0.5, 0.25 / on.figure.get_figheight()),
+        bbox_to_anchor=(0.5, (0.05 + LEGEND * math.ceil(len(endings) / across)) / on.figure.get_figheight()),
         bbox_transform=on.figure.transFigure,
-        ncols=max(1, len(endings)),
+        ncols=max(1, min(across, len(endings))),
         frameon=False,
         fontsize=SMALL,
         labelcolor=GREY,
         handlelength=1.0,
         handleheight=1.0,
-        columnspacing=1.4,
+        columnspacing=0.7 if on.form.above else 1.4,
+        handletextpad=0.4 if on.form.above else 0.8,
     )

@@ -2,13 +2,25 @@
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from toolablate.traces.analysis.findings import ArmScore
 from toolablate.traces.analysis.selection import Link, Selection
 from toolablate.traces.plots.drawing.files import as_text
 from toolablate.traces.plots.drawing.marks import Drawing, Mark
 from toolablate.traces.plots.drawing.palette import GREY, INK
-from toolablate.traces.plots.drawing.rows import Sheet, dot, grouped, heading, name, number, scale, sheet, whole_row
+from toolablate.traces.plots.drawing.rows import (
+    BROAD,
+    Form,
+    Sheet,
+    dot,
+    grouped,
+    labels,
+    scale,
+    sheet,
+    upright,
+    whole_row,
+)
 from toolablate.traces.plots.text import between, titled
 
 ABOUT = (
@@ -18,35 +30,36 @@ ABOUT = (
 
 
 def draw_scores(
-    arms: Sequence[ArmScore], *, baseline: str, simulated: Collection[str] = (), link: Link | None = None
+    arms: Sequence[ArmScore],
+    *,
+    baseline: str,
+    simulated: Collection[str] = (),
+    link: Link | None = None,
+    form: Form = BROAD,
 ) -> Drawing:
     """A row for each condition, those of one model below each other; a row leads to its trials."""
-    placed = grouped(arms, lambda arm: titled(arm.model, simulated))
+    placed = grouped(arms, lambda arm: titled(arm.model, simulated, short=form.above), form)
     with as_text():
-        on = sheet(placed.count)
-        for row, text in placed.headings:
-            heading(on, row, text)
+        on = sheet(placed, form)
         for row, arm in placed.rows:
             _row(on, row, arm, hollow=arm.condition == baseline)
             href = None if link is None else link(Selection(models=(arm.model,), conditions=(arm.condition,)))
             whole_row(on, row, Mark(_told(arm), href))
         for arm in arms:
             if arm.condition == baseline and arm.accuracy.percent is not None:
-                rows = [row for row, other in placed.rows if other.model == arm.model]
-                ends = [min(rows) - 0.4, max(rows) + 0.4]
-                on.axes.plot([arm.accuracy.percent] * 2, ends, color=GREY, linewidth=1.3, linestyle=":", zorder=2)
-        scale(on, *_limits(arms), "Right, in percent")
+                own = replace(placed, rows=[each for each in placed.rows if each[1].model == arm.model])
+                upright(on, own, arm.accuracy.percent, color=GREY, linewidth=1.3, zorder=2, linestyle=":")
+        scale(on, placed, *_limits(arms), "Right, in percent")
         return on.drawing("Scores of models under each condition", ABOUT)
 
 
 def _row(on: Sheet, row: int, arm: ArmScore, *, hollow: bool) -> None:
     found = arm.accuracy
-    name(on, row, arm.condition)
     if found.percent is None:
-        number(on, row, "nothing scored")
+        labels(on, row, arm.condition, "nothing scored")
         return
     dot(on, row, found.percent, found.ci95, colour=INK, hollow=hollow)
-    number(on, row, f"{found.percent:.1f}{between(found.ci95)}")
+    labels(on, row, arm.condition, f"{found.percent:.1f}{between(found.ci95)}")
 
 
 def _told(arm: ArmScore) -> str:

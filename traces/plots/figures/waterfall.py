@@ -25,7 +25,7 @@ from toolablate.traces.plots.drawing.bars import (
 from toolablate.traces.plots.drawing.files import as_text, write_figure
 from toolablate.traces.plots.drawing.marks import Drawing, Mark
 from toolablate.traces.plots.drawing.palette import GAIN, GREY, LOSS, PALE, TOTAL
-from toolablate.traces.plots.drawing.rows import Sheet, grouped, heading, name, number, scale, sheet, whole_row, zero
+from toolablate.traces.plots.drawing.rows import BROAD, Form, Sheet, grouped, labels, scale, sheet, whole_row, zero
 from toolablate.traces.plots.text import between, plain, probability, signed, titled, with_interval, wrapped
 
 if TYPE_CHECKING:
@@ -69,30 +69,28 @@ def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> None:
         write_figure(figure, path)
 
 
-def draw_ladders(waterfalls: Sequence[Waterfall], *, link: Link | None = None) -> Drawing:
+def draw_ladders(waterfalls: Sequence[Waterfall], *, link: Link | None = None, form: Form = BROAD) -> Drawing:
     """The same for pages: ladders below each other on one scale. A rung leads to the trials of the arm that it leads
     to."""
     steps = [(each, step) for each in waterfalls for step in each.steps]
     simulated = {each.model for each in waterfalls if each.simulated}
-    placed = grouped(steps, lambda row: f"{titled(row[0].model, simulated)} · {row[0].ladder}")
+    placed = grouped(steps, lambda row: f"{titled(row[0].model, simulated, short=form.above)} · {row[0].ladder}", form)
     with as_text():
-        on = sheet(placed.count, numbers=NUMBERS)
-        for at, text in placed.headings:
-            heading(on, at, text)
+        on = sheet(placed, form, numbers=NUMBERS)
         for at, (each, step) in placed.rows:
             _line(on, at, each, step, link)
         zero(on, placed, zorder=1)
-        scale(on, *_limits(waterfalls), "Points from the first arm")
+        scale(on, placed, *_limits(waterfalls), "Points from the first arm")
         return on.drawing("What each factor of the tools is worth", ABOUT)
 
 
 def _line(on: Sheet, at: int, each: Waterfall, step: Step, link: Link | None) -> None:
-    name(on, at, f"bound: {step.name}" if step in each.bounds else step.name)
+    named = f"bound: {step.name}" if step in each.bounds else step.name
     if step.points is None:
-        number(on, at, "nothing scored in all arms")
+        labels(on, at, named, "nothing scored in all arms")
     else:
         _bar(on.axes, at, step, _start(each, step), _colour(each, step))
-        number(on, at, f"{signed(step.points)}{between(step.ci95, sign=True)}", bold=step is each.total)
+        labels(on, at, named, f"{signed(step.points)}{between(step.ci95, sign=True)}", bold=step is each.total)
     href = None if link is None else link(Selection(models=(each.model,), conditions=(step.after,)))
     points = f"{signed(step.points)} points{between(step.ci95, sign=True)}, p (Holm) {probability(step.p_holm)}"
     told = f"{each.model} · {step.before} to {step.after}: {step.name} {points}, n = {step.questions:,}"
