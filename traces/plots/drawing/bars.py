@@ -10,7 +10,7 @@ NAME_CHARS, ROW_CHARS, LINE_CHARS = 48, 120, 24
 THICK, MARGIN = 0.62, 0.04
 
 
-def whisker(axes: "Axes", row: int, start: float, interval: tuple[float, float] | None) -> None:
+def whisker(axes: "Axes", row: float, start: float, interval: tuple[float, float] | None) -> None:
     """Of the bar that begins at `start`; nothing where there is no interval."""
     if interval is None:
         return

@@ -21,8 +21,8 @@ LETTERS, NOTE_CHARS = 13, 300
 """Of a note, in an inch and in all."""
 BOLDER = 1.12
 """How much wider bold letters are."""
-ABOVE = 0.86
-"""Lines from what is drawn up to its name: nearer than what is drawn above."""
+ABOVE, APART = 0.86, 0.5
+"""Lines from what is drawn up to its name, which is nearer than what is drawn above; and between groups then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ Shown = TypeVar("Shown")
 class Placed(Generic[Shown]):
     """What is drawn on which lines, from the top down, under the headings of other lines; `count` are all lines."""
 
-    rows: Sequence[tuple[int, Shown]]
-    headings: Sequence[tuple[int, str]]
-    count: int
+    rows: Sequence[tuple[float, Shown]]
+    headings: Sequence[tuple[float, str]]
+    count: float
 
 
 def grouped(shown: Iterable[Shown], heading: Callable[[Shown], str], form: Form) -> Placed[Shown]:
@@ -60,10 +60,11 @@ def grouped(shown: Iterable[Shown], heading: Callable[[Shown], str], form: Form)
     groups: dict[str, list[Shown]] = {}
     for each in shown:
         groups.setdefault(heading(each), []).append(each)
-    rows: list[tuple[int, Shown]] = []
-    headings: list[tuple[int, str]] = []
-    lines = 0
+    rows: list[tuple[float, Shown]] = []
+    headings: list[tuple[float, str]] = []
+    lines = 0.0
     for name, members in groups.items():
+        lines += APART if form.above and lines else 0.0
         headings.append((lines, name))
         lines += 1
         for each in members:
@@ -164,7 +165,7 @@ def zero(on: Sheet, placed: Placed[Shown], *, zorder: float) -> None:
     upright(on, placed, 0.0, color=INK, linewidth=0.9, zorder=zorder)
 
 
-def _heading(on: Sheet, row: int, text: str) -> None:
+def _heading(on: Sheet, row: float, text: str) -> None:
     on.axes.text(
         *(0.0, row),
         fitted(text, on.form.width, BOLDER * FONT),
@@ -176,10 +177,10 @@ def _heading(on: Sheet, row: int, text: str) -> None:
     )
 
 
-def labels(on: Sheet, row: int, name: str, number: str, *, bold: bool = False) -> None:
+def labels(on: Sheet, row: float, name: str, number: str, *, bold: bool = False) -> None:
     """A row's name, cut to its room, and its number, which is `bold` where it is sure."""
     line = row - ABOVE if on.form.above else row
-    room = on.form.width - inches(number, BOLDER * SMALL) if on.form.above else NAMES
+    room = on.form.width - inches(number, BOLDER * SMALL if bold else SMALL) if on.form.above else NAMES
     on.axes.text(
         *(INDENT / on.form.width, line),
         fitted(name, room - INDENT - GAP, FONT),
@@ -200,7 +201,7 @@ def labels(on: Sheet, row: int, name: str, number: str, *, bold: bool = False) -
     )
 
 
-def whole_row(on: Sheet, row: int, mark: Mark) -> None:
+def whole_row(on: Sheet, row: float, mark: Mark) -> None:
     """Can be pointed at wherever one does."""
     from matplotlib.patches import Rectangle
 

@@ -51,7 +51,7 @@ def is_sure(each: Comparison) -> bool:
     return not each.small and each.p_holm is not None and each.p_holm < LEVEL
 
 
-def _row(on: Sheet, row: int, each: Comparison) -> None:
+def _row(on: Sheet, row: float, each: Comparison) -> None:
     if each.delta_points is None:
         labels(on, row, each.condition, "nothing scored on both sides")
         return

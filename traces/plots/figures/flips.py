@@ -39,7 +39,7 @@ def _ways(each: Floor) -> tuple[float, float]:
     return each.chance.flips_right_to_wrong, each.chance.flips_wrong_to_right
 
 
-def _row(on: Sheet, row: int, each: Floor) -> None:
+def _row(on: Sheet, row: float, each: Floor) -> None:
     noise = each.chance.noise_flips
     for said, count, side in zip(WAYS, _ways(each), (-1, 1), strict=True):
         bar(on, row, 0.0, side * count, LOSS if side < 0 else GAIN, mark=Mark(_told(each, said, count)))

@@ -119,7 +119,9 @@ def _is_something(row: Account) -> bool:
     return bool(row.points or row.ci95 or row.name in ("effect", "unresolved"))
 
 
-def _line(on: Sheet, at: int, ledger: Ledger, place: int, listed: Set[tuple[str, str, str]], link: Link | None) -> None:
+def _line(
+    on: Sheet, at: float, ledger: Ledger, place: int, listed: Set[tuple[str, str, str]], link: Link | None
+) -> None:
     row, start = _rows(ledger)[place], _starts(ledger)[place]
     _bar(on.axes, at, row, start)
     numbers = f"{signed(row.points)}{between(row.ci95, sign=True)}"
@@ -168,7 +170,7 @@ def _panel(axes: "Axes", ledger: Ledger, limits: tuple[float, float], *, simulat
     frame(axes, len(rows))
 
 
-def _bar(axes: "Axes", place: int, row: Account, start: float) -> None:
+def _bar(axes: "Axes", place: float, row: Account, start: float) -> None:
     if row.name == "unresolved":
         axes.barh(place, row.points, left=start, height=THICK, color=UNRESOLVED, edgecolor=GREY, zorder=2)
     else:

@@ -47,7 +47,7 @@ def draw_outcomes(
         return on.drawing("How trials end", ABOUT)
 
 
-def _row(on: Sheet, row: int, arm: Ended, link: Link | None) -> None:
+def _row(on: Sheet, row: float, arm: Ended, link: Link | None) -> None:
     trials, left = sum(arm.endings.values()), 0.0
     labels(on, row, arm.condition, f"n = {trials:,}")
     for ending, colour in ENDINGS.items():

@@ -53,7 +53,7 @@ def draw_scores(
         return on.drawing("Scores of models under each condition", ABOUT)
 
 
-def _row(on: Sheet, row: int, arm: ArmScore, *, hollow: bool) -> None:
+def _row(on: Sheet, row: float, arm: ArmScore, *, hollow: bool) -> None:
     found = arm.accuracy
     if found.percent is None:
         labels(on, row, arm.condition, "nothing scored")

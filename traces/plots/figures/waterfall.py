@@ -84,7 +84,7 @@ def draw_ladders(waterfalls: Sequence[Waterfall], *, link: Link | None = None, f
         return on.drawing("What each factor of the tools is worth", ABOUT)
 
 
-def _line(on: Sheet, at: int, each: Waterfall, step: Step, link: Link | None) -> None:
+def _line(on: Sheet, at: float, each: Waterfall, step: Step, link: Link | None) -> None:
     named = f"bound: {step.name}" if step in each.bounds else step.name
     if step.points is None:
         labels(on, at, named, "nothing scored in all arms")
@@ -151,7 +151,7 @@ def _colour(waterfall: Waterfall, step: Step) -> str:
     return TOTAL if step is waterfall.total else GAIN if (step.points or 0.0) > 0 else LOSS
 
 
-def _bar(axes: "Axes", row: int, step: Step, start: float, colour: str) -> None:
+def _bar(axes: "Axes", row: float, step: Step, start: float, colour: str) -> None:
     points = step.points or 0.0
     if colour:
         sure = not step.small and step.p_holm is not None and step.p_holm < LEVEL
