@@ -1,16 +1,16 @@
 """The trials of a store as a command's options choose them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import PydanticSerializationError
 from rich.console import Console
 from rich.progress import Progress
 
 from toolablate.experiments.attributing.choosing import scorers_of
+from toolablate.experiments.cli.export.interrupting import heeding_interrupts
 from toolablate.experiments.explaining import explained
 from toolablate.traces.errors import InputError
 from toolablate.traces.exports.choosing import Choice, Chosen, chosen
@@ -40,7 +40,7 @@ def exporting(path: Path, given: Mapping[str, Any]) -> Iterator[Export]:
         replays=given.get("replays", False),
     )
     try:
-        with Store(path) as store:
+        with heeding_interrupts() as heed, Store(path) as store:
             wanted = chosen(store, choice)
             if not wanted:
                 raise InputError(
@@ -49,12 +49,9 @@ def exporting(path: Path, given: Mapping[str, Any]) -> Iterator[Export]:
                     code="empty_store",
                 )
             scorers = _scorers(store, given)
-            known = _reasons(path, given, wanted) if given["attributions"] and scorers else {}
-            yield Export(_told(read_exported(store, wanted, known), len(wanted)), len(wanted), scorers)
-    except (KeyboardInterrupt, PydanticSerializationError) as error:
-        # What was raised while pydantic called a function of ours is told in its own error alone.
-        if isinstance(error, PydanticSerializationError) and KeyboardInterrupt.__name__ not in str(error):
-            raise
+            known = _reasons(path, given, wanted, heed) if given["attributions"] and scorers else {}
+            yield Export(_told(read_exported(store, wanted, known), len(wanted), heed), len(wanted), scorers)
+    except KeyboardInterrupt:
         Console(stderr=True).print("Stopped.")
         raise SystemExit(1) from None
 
@@ -74,7 +71,13 @@ def _scorers(store: Store, given: Mapping[str, Any]) -> Sequence[str]:
     return found
 
 
-def _reasons(path: Path, given: Mapping[str, Any], wanted: Sequence[Chosen]) -> Mapping[str, Reasons]:
+def _reasons(
+    path: Path, given: Mapping[str, Any], wanted: Sequence[Chosen], heed: Callable[[], None]
+) -> Mapping[str, Reasons]:
+    def told(done: int, total: int) -> None:
+        heed()
+        progress.update(task, completed=done, total=total)
+
     with _bar() as progress:
         task = progress.add_task("why trials went as they did", total=None)
         found = explained(
@@ -83,15 +86,18 @@ def _reasons(path: Path, given: Mapping[str, Any], wanted: Sequence[Chosen]) -> 
             models=tuple({each.called.model for each in wanted}),
             conditions=tuple({each.called.condition for each in wanted}),
             scorer=given["scorer"],
-            told=lambda done, total: progress.update(task, completed=done, total=total),
+            told=told,
         )
     return reasons(found.explained)
 
 
-def _told(trials: Iterable[Exported], total: int) -> Iterator[Exported]:
+def _told(trials: Iterable[Exported], total: int, heed: Callable[[], None]) -> Iterator[Exported]:
     """With a bar beside them."""
     with _bar() as progress:
-        yield from progress.track(trials, total=total, description="trials")
+        for each in progress.track(trials, total=total, description="trials"):
+            heed()
+            yield each
+            heed()
 
 
 def _bar() -> Progress:

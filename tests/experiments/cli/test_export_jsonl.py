@@ -104,7 +104,10 @@ def test_whoever_is_stopped_leaves_no_half_file(store: Path, tmp_path: Path, sto
         assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
 
 
-def test_ctrl_c_while_pydantic_calls_back_ends_it_as_well(store: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("swallowed", [False, True])
+def test_ctrl_c_while_pydantic_calls_back_ends_it_as_well(store: Path, tmp_path: Path, swallowed: bool) -> None:
+    """What is raised then, pydantic gives as an error of its own, or takes for a member of a union that does not fit."""
+    kept = "except KeyboardInterrupt: pass" if swallowed else "finally: pass"
     program = (
         "import signal\n"
         "from pydantic import model_serializer\n"
@@ -113,7 +116,8 @@ def test_ctrl_c_while_pydantic_calls_back_ends_it_as_well(store: Path, tmp_path:
         "class Interrupted(reading.Exported):\n"
         "    @model_serializer(mode='wrap')\n"
         "    def interrupt(self, handler):\n"
-        "        signal.raise_signal(signal.SIGINT)\n"
+        "        try: signal.raise_signal(signal.SIGINT)\n"
+        f"        {kept}\n"
         "        return handler(self)\n"
         "reading.Exported = Interrupted\n"
         "main()\n"
