@@ -17,7 +17,8 @@ class Selection:
     A trial is selected where it fits every field; a question where one of its trials is. `flips` are of a question
     under the trial's condition against the baseline, of the same model; `tools` were called in the trial; `labels` are
     mechanisms that people gave it. `text` is looked for in the question and in the answers that were read from replies,
-    whatever its case.
+    whatever its case. `unlabelled` names a person: of failures under another condition than the baseline those of whose
+    cause they hold nothing.
     """
 
     models: tuple[str, ...] = ()
@@ -30,6 +31,7 @@ class Selection:
     labels: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     text: str = ""
+    unlabelled: str = ""
 
 
 Link = Callable[[Selection], str]

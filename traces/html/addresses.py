@@ -16,13 +16,16 @@ PARAMETERS: Mapping[str, str] = {
     "labels": "label",
     "tools": "tool",
 }
-"""The fields of a Selection as a query names them, each as often as it has values; `text` stands for itself."""
+"""The fields of a Selection as a query names them, each as often as it has values."""
+
+TEXTS = ("text", "unlabelled")
+"""Those that are one text each, under their own names."""
 
 
 def questions_address(selection: Selection, **more: str | int) -> str:
     """Of the table of questions; `more` are its `sort` and `page`."""
     values = [(name, value) for field, name in PARAMETERS.items() for value in getattr(selection, field)]
-    values += [("text", selection.text)] if selection.text else []
+    values += [(name, getattr(selection, name)) for name in TEXTS if getattr(selection, name)]
     query = urlencode([*values, *more.items()])
     return f"/questions?{query}" if query else "/questions"
 

@@ -10,6 +10,7 @@ from toolablate.traces.html.highlighting import shown
 from toolablate.traces.html.images import image
 from toolablate.traces.html.inert import inert
 from toolablate.traces.html.marking import marked
+from toolablate.traces.html.stretches import beside
 from toolablate.traces.terminal.plain import one_line
 
 
@@ -26,6 +27,7 @@ def environment(*packages: str) -> Environment:
         "shown": shown,
         "image": image,
         "quoted": marked,
+        "beside": beside,
         "with_links": with_links,
         "duration": duration,
     }

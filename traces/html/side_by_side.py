@@ -33,7 +33,7 @@ ROOM_CHARS = 2_000_000
 LONGEST_WORD = 60
 """Characters by which a cut may come earlier, so that it is between two lines or words."""
 
-MOST_TEXTS = 5_000
+MOST_TEXTS = 3_000
 """On one page; steps beyond it are shown without their texts."""
 IMAGE_CHARS = 12_000_000
 """Of all images of one page, as text of base64; those beyond it stand on the trial's page alone."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolablate.traces.analysis.labelling import Attributed, Held, LabelReport, held, label_report
+from toolablate.traces.analysis.selection import Selection
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Label
 from toolablate.traces.store import Store
@@ -25,15 +26,16 @@ class LabelsRead:
     lines     every label that counts, the latest first; of a viewer that hides attributions, those of trials of which
               its own person has said something
     people    who gave them
-    labelled  of the `failures`, those of which the viewer's own person holds something
-    failures  trials to which something is attributed
+    labelled  trials of which the viewer's own person holds something
+    left      failures of which they hold nothing, and `following` the first of these, None where there is none
     """
 
     lines: tuple[Line, ...]
     report: LabelReport
     people: tuple[str, ...]
     labelled: int
-    failures: int
+    left: int
+    following: str | None
 
 
 @lru_cache(maxsize=4)
@@ -44,12 +46,14 @@ def read_labels(view: View, version: int) -> LabelsRead:  # noqa: ARG001 - what 
         rows = {trial: _row(view, trial) for trial in dict.fromkeys(label.trial for label in labels)}
         about = {trial: _about(store, trial, row) for trial, row in rows.items()}
     found = held(labels, about.__getitem__)
+    still = Selection(unlabelled=view.person)
     return LabelsRead(
         lines=tuple(Line(each, rows[each.label.trial]) for each in reversed(found)),
         report=label_report(found),
         people=tuple(sorted({each.label.person for each in found})),
         labelled=sum(each.label.person == view.person and each.mechanism is not None for each in found),
-        failures=sum(view.index.facets().mechanisms.values()),
+        left=view.index.questions(still, size=1).trials,
+        following=view.index.first(still),
     )
 
 

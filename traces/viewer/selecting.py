@@ -9,7 +9,7 @@ from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 
 from toolablate.traces.analysis.selection import Ending, Selection, Turn
-from toolablate.traces.html.addresses import PARAMETERS, questions_address
+from toolablate.traces.html.addresses import PARAMETERS, TEXTS, questions_address
 from toolablate.traces.plots.text import plain
 from toolablate.traces.records import Mechanism
 from toolablate.traces.viewer.index import Facets, Sort
@@ -43,15 +43,17 @@ class Asked:
         return questions_address(asked.selection, **more)
 
 
-def asked(query: QueryParams, facets: Facets, *, blind: bool = False) -> Asked:
-    """Raises HTTPException (400) where the query names a value that is not among the facets, or no such page; of who is
-    blind also where trials are chosen by what they are put down to, which would tell it."""
-    if blind and any(name in query for name in HIDDEN):
+def asked(query: QueryParams, facets: Facets, *, blind: str = "") -> Asked:
+    """`blind` is the name of a person from whom it is hidden what trials are put down to, "" for nobody. Raises
+    HTTPException (400) where the query names a value that is not among the facets, or no such page; of who is blind
+    also where trials are chosen by what they are put down to, or by whether others labelled them."""
+    if blind and (any(name in query for name in HIDDEN) or query.get("unlabelled", blind) not in ("", blind)):
         raise HTTPException(400, "What trials are put down to is hidden here, so none are chosen by it.")
     given: dict[str, Any] = {known: tuple(dict.fromkeys(query.getlist(name))) for known, name in PARAMETERS.items()}
     for known, values in given.items():
         _known(PARAMETERS[known], values, values_of(facets, known))
-    return Asked(Selection(**given, text=_text(query)), *_sort(query), _page(query))
+    given |= {name: _text(query, name) for name in TEXTS}
+    return Asked(Selection(**given), *_sort(query), _page(query))
 
 
 def values_of(facets: Facets, known: str) -> Collection[str]:
@@ -69,7 +71,7 @@ def values_of(facets: Facets, known: str) -> Collection[str]:
 def carried(query: QueryParams) -> str:
     """What of a page's query asks for trials and their order, as a query: pages of one trial hand it on, so that the
     table and the next trial are those that were chosen."""
-    names = {*PARAMETERS.values(), "text", "sort"}
+    names = {*PARAMETERS.values(), *TEXTS, "sort"}
     kept = urlencode([pair for pair in query.multi_items() if pair[0] in names])
     return f"?{kept}" if kept else ""
 
@@ -78,14 +80,16 @@ def narrowed(selection: Selection) -> Sequence[tuple[str, str, Selection]]:
     """Each value that narrows it: the parameter, the value, and the selection without it."""
     found = []
     for each in fields(selection):
-        if each.name == "text":
+        if each.name in TEXTS:
             continue
         values: tuple[str, ...] = getattr(selection, each.name)
         for value in values:
             rest: dict[str, Any] = {each.name: tuple(other for other in values if other != value)}
             found.append((PARAMETERS[each.name], value, replace(selection, **rest)))
-    if selection.text:
-        found.append(("text", selection.text, replace(selection, text="")))
+    for name in TEXTS:
+        if text := getattr(selection, name):
+            nothing: dict[str, Any] = {name: ""}
+            found.append((name, text, replace(selection, **nothing)))
     return found
 
 
@@ -98,8 +102,8 @@ def _known(name: str, values: Sequence[str], allowed: Collection[str]) -> None:
             raise HTTPException(400, f"No {name} here is called “{plain(value, 60)}”. {there}")
 
 
-def _text(query: QueryParams) -> str:
-    text = query.get("text", "").strip()
+def _text(query: QueryParams, name: str) -> str:
+    text = query.get(name, "").strip()
     if len(text) > LONGEST_TEXT:
         raise HTTPException(400, f"The text to look for has {len(text):,} characters; at most {LONGEST_TEXT:,} are.")
     return text

@@ -9,14 +9,12 @@ from toolablate.traces.analysis.attribution.explanation import Explanation
 from toolablate.traces.errors import InputError
 from toolablate.traces.html.cards import Card
 from toolablate.traces.html.events import event_cards
-from toolablate.traces.records import Condition, Event, Model, Question, Resumption, Score, Trace
+from toolablate.traces.records import Condition, Event, ImportedModel, Model, Question, Resumption, Score, Trace
 from toolablate.traces.store import Counterfactual, Store
 from toolablate.traces.viewer.index import TrialRow
 from toolablate.traces.viewer.view import View
 
 REMEMBERED = 8
-IMPORTED = "imported"
-"""The provider of models of which only others' logs tell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class Reading:
 
     @property
     def imported(self) -> bool:
-        return self.model.provider == IMPORTED
+        return isinstance(self.model, ImportedModel)
 
     @property
     def seconds(self) -> float:
@@ -59,19 +57,29 @@ def read(view: View, trial: str, attempt: int | None) -> Reading:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _read(path: Path, trial: str, attempt: int | None, _version: int) -> Reading:
-    """`_version` is of the index: where it rose, the store may hold something else."""
+def recorded(path: Path, trial: str, attempt: int | None, _version: int) -> tuple[Trace, Condition, tuple[Event, ...]]:
+    """A trace, its condition, and the events of the trace after those of its parents that it goes on from: what takes
+    longest to read, and pages of one trial and of two have in common. Raises InputError, StoreError."""
     with Store(path) as store, store.at_one_moment():
         trace = store.trace(trial, attempt=attempt)
         condition = store.condition(trace.trial.condition)
-        conversation = trace.events if condition.resumed is None else store.conversation(trial, attempt=attempt)
+        # A trial of a plan is the whole of its conversation, and large ones take long to read.
+        whole = trace.events if condition.resumed is None else store.conversation(trial, attempt=attempt)
+    return trace, condition, whole
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _read(path: Path, trial: str, attempt: int | None, _version: int) -> Reading:
+    """`_version` is of the index: where it rose, the store may hold something else."""
+    with Store(path) as store, store.at_one_moment():
+        trace, condition, conversation = recorded(path, trial, attempt, _version)
         model = store.model(trace.trial.model)
         current = trace if attempt is None else store.trace(trial)
         return Reading(
             trace=trace,
             conversation=conversation,
             own=len(conversation) - len(trace.events),
-            cards=event_cards(conversation, imported=model.provider == IMPORTED),
+            cards=event_cards(conversation, imported=isinstance(model, ImportedModel)),
             question=store.question(trace.trial.question),
             model=model,
             condition=condition,

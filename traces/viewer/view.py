@@ -22,3 +22,8 @@ class View:
     explain: Callable[[str], Explanation | None]
     person: str
     blind: bool = False
+
+    @property
+    def hidden_from(self) -> str:
+        """The name of the person that labels blind, "" where nothing is hidden."""
+        return self.person if self.blind else ""

@@ -1,6 +1,7 @@
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -102,11 +103,21 @@ class Index:
         self, trial: str, selection: Selection, *, sort: Sort = "order", descending: bool = False
     ) -> tuple[str | None, str | None]:
         """The trials before and after this one among those selected, in the order of the table; None at its ends, and
-        twice where its question is not selected."""
+        twice where its question is not selected, unless it is because its last trial was labelled."""
 
         def read(connection: sqlite3.Connection) -> tuple[str | None, str | None]:
             selected = self._remembered.selected(connection, selection, sort, descending)
-            return reading.neighbours(connection, trial, selected.questions, selection)
+            wider = self._remembered.selected(connection, replace(selection, unlabelled=""), sort, descending)
+            return reading.neighbours(connection, trial, selected.questions, selection, wider.questions)
+
+        return self._read(read)
+
+    def first(self, selection: Selection) -> str | None:
+        """The id of the first trial selected, in the order of the benchmark; None where there is none."""
+
+        def read(connection: sqlite3.Connection) -> str | None:
+            selected = self._remembered.selected(connection, selection, "order", False)
+            return reading.first(connection, selected.questions, selection)
 
         return self._read(read)
 

@@ -67,22 +67,33 @@ def trials_that_begin(connection: sqlite3.Connection, prefix: str) -> list[Trial
 
 
 def neighbours(
-    connection: sqlite3.Connection, trial: str, questions: Sequence[int], selection: Selection
+    connection: sqlite3.Connection,
+    trial: str,
+    questions: Sequence[int],
+    selection: Selection,
+    order: Sequence[int],
 ) -> tuple[str | None, str | None]:
-    """Among the selected trials of these questions, which are in order."""
+    """Among the selected trials of these questions; `order` has these in their order, and maybe others between them."""
     found = connection.execute("SELECT question FROM trials WHERE id = ?", (trial,)).fetchone()
-    if found is None or found[0] not in questions:
+    if found is None or found[0] not in order:
         return None, None
-    here = questions.index(found[0])
+    here, chosen = order.index(found[0]), frozenset(questions)
     (this,) = connection.execute(f"{_PLACES} WHERE trials.id = ?", (trial,))
-    beside = _selected(connection, questions[here], selection)
+    beside = _selected(connection, order[here], selection)
     before = [row[0] for row in beside if row[1:] < this[1:]]
     after = [row[0] for row in beside if row[1:] > this[1:]]
-    if not before and here > 0:
-        before = [row[0] for row in _selected(connection, questions[here - 1], selection)]
-    if not after and here + 1 < len(questions):
-        after = [row[0] for row in _selected(connection, questions[here + 1], selection)]
+    if not before:
+        earlier = next((key for key in reversed(order[:here]) if key in chosen), None)
+        before = [] if earlier is None else [row[0] for row in _selected(connection, earlier, selection)]
+    if not after:
+        later = next((key for key in order[here + 1 :] if key in chosen), None)
+        after = [] if later is None else [row[0] for row in _selected(connection, later, selection)]
     return (before[-1] if before else None), (after[0] if after else None)
+
+
+def first(connection: sqlite3.Connection, questions: Sequence[int], selection: Selection) -> str | None:
+    """The id of the first selected trial of these questions, which are those selected, in order."""
+    return _selected(connection, questions[0], selection)[0][0] if questions else None
 
 
 def place(

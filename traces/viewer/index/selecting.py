@@ -5,6 +5,14 @@ from typing import Any
 
 from toolablate.traces.analysis.selection import Selection
 
+_UNLABELLED = """value < 0.5 AND condition NOT IN (
+    SELECT key FROM conditions WHERE name = (SELECT value FROM facts WHERE name = 'baseline')
+) AND trials.key NOT IN (
+    SELECT labelled.key FROM labels JOIN trials AS labelled ON labelled.id = labels.trial
+    WHERE labels.person = ? AND labels.mechanism NOT NULL
+)"""
+"""Failures as attributions have them: scored below one half, and not of the baseline."""
+
 
 def shown(selection: Selection, baseline: str) -> Selection:
     """The arms that a table of what is selected shows: its models and conditions, these beside the baseline."""
@@ -38,6 +46,8 @@ def _clauses(selection: Selection) -> Iterator[tuple[str, Sequence[str]]]:
     for column, wanted in (("domain", selection.domains), ("difficulty", selection.difficulties)):
         if wanted:
             yield f"question IN (SELECT key FROM questions WHERE {column} IN ({_marks(wanted)}))", wanted  # noqa: S608
+    if selection.unlabelled:
+        yield _UNLABELLED, (selection.unlabelled,)
     if selection.tools:
         called = f"SELECT 1 FROM json_each(names) WHERE json_each.value IN ({_marks(selection.tools)})"  # noqa: S608
         yield f"toolset IN (SELECT key FROM toolsets WHERE EXISTS ({called}))", selection.tools  # noqa: S608

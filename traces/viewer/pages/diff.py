@@ -23,6 +23,7 @@ from toolablate.traces.viewer.glances import ENDINGS
 from toolablate.traces.viewer.index import QuestionRow, TrialRow
 from toolablate.traces.viewer.rendering import page, view_of
 from toolablate.traces.viewer.selecting import carried
+from toolablate.traces.viewer.trial_reading import recorded
 from toolablate.traces.viewer.view import View
 
 
@@ -153,15 +154,13 @@ def _partner(own: TrialRow, row: QuestionRow, baseline: str) -> _Partner:
 
 
 def _side(view: View, store: Store, trial: str) -> Side:
-    trace = store.trace(trial)
-    condition = store.condition(trace.trial.condition)
+    trace, condition, conversation = recorded(view.store, trial, None, view.index.version())
     return Side(
         trace=trace,
         model=store.model(trace.trial.model),
         condition=condition,
         scores=tuple(sorted(store.scores(trial), key=lambda score: (score.scorer, score.scorer_version))),
-        # A trial of a plan is the whole of its conversation, and large ones take long to read.
-        conversation=trace.events if condition.resumed is None else store.conversation(trial),
+        conversation=conversation,
         fell=_fell(view, trial),
     )
 

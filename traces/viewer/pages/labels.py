@@ -20,6 +20,7 @@ from toolablate.traces.records import Label, clean_text
 from toolablate.traces.store import Recorder, Store
 from toolablate.traces.terminal.attribution.wording import mechanism_name
 from toolablate.traces.terminal.labels import agreement_words
+from toolablate.traces.viewer.glances import sequel
 from toolablate.traces.viewer.label_panel import refused, said
 from toolablate.traces.viewer.label_reading import read_labels
 from toolablate.traces.viewer.rendering import page, view_of
@@ -35,6 +36,7 @@ Form = dict[str, str]
 def labels(request: Request) -> Response:
     """Who said what of which trial, and how far they agree."""
     view, query = view_of(request), request.query_params
+    still = Selection(unlabelled=view.person)
     read = read_labels(view, view.index.version())
     person, which = query.get("person", ""), query.get("which", "all")
     shown = [
@@ -53,7 +55,8 @@ def labels(request: Request) -> Response:
         total=len(shown),
         number=number,
         pages=pages,
-        wrong=questions_address(Selection(endings=("wrong", "unparsed", "budget"))),
+        still=questions_address(still),
+        following=trial_address(read.following) + sequel(questions_address(still)) if read.following else "",
         address=lambda to: f"/labels?{urlencode({'person': person, 'which': which, 'page': to})}",
         words=agreement_words,
         name=mechanism_name,

@@ -41,6 +41,8 @@ TITLES = {
     "mechanisms": "Mechanism",
     "labels": "Label",
     "tools": "Tool used",
+    "text": "Text",
+    "unlabelled": "Still to be labelled by",
 }
 LONGEST_PROMPT = 50_000
 """Characters of a question beyond which its middle is left out."""
@@ -85,7 +87,7 @@ def questions(request: Request) -> Response:
     view = view_of(request)
     index = view.index
     facets = _shown(index.facets(), blind=view.blind)
-    query = asked(request.query_params, facets, blind=view.blind)
+    query = asked(request.query_params, facets, blind=view.hidden_from)
     across = columns(facets, query.selection)
     size = max(LEAST_ROWS, min(ROWS, CELLS // max(1, len(across))))
     found = index.questions(query.selection, sort=query.sort, descending=query.descending, page=query.page, size=size)
@@ -118,7 +120,7 @@ def question(request: Request) -> Response:
     with Store(view.store) as store:
         found = store.question(row.question)
     facets = view.index.facets()
-    query = asked(request.query_params, facets, blind=view.blind)
+    query = asked(request.query_params, facets, blind=view.hidden_from)
     baseline = facets.baseline
     base = {glance.model: glance for glance in row.glances if glance.condition == baseline}
     onward = sequel(query.address(page=1))
@@ -182,7 +184,7 @@ def _chips(index: Index, query: Asked, *, count: bool) -> Sequence[Chip]:
     fields = {parameter: field for field, parameter in PARAMETERS.items()}
     return [
         Chip(
-            title=TITLES[fields[name]] if name in fields else "Text",
+            title=TITLES[fields.get(name, name)],
             name=value_name(fields.get(name, ""), value),
             without=query.address(selection=rest),
             total=index.questions(rest, size=1).total if count else None,

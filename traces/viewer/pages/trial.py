@@ -202,7 +202,7 @@ class Among:
 
 def _among(request: Request, identity: str) -> Among:
     view = view_of(request)
-    query = asked(request.query_params, view.index.facets(), blind=view.blind)
+    query = asked(request.query_params, view.index.facets(), blind=view.hidden_from)
     before, after = view.index.neighbours(identity, query.selection, sort=query.sort, descending=query.descending)
     place = view.index.place(identity, query.selection, sort=query.sort, descending=query.descending)
     return Among(place, before, after)

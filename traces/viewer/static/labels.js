@@ -1,12 +1,13 @@
-/* Labels by keyboard: y confirms, c opens the choice, n goes to the note, Enter saves, Esc leaves. */
+/* Labels by keyboard: y confirms, c opens the choice, n goes to the note, w withdraws, Enter saves, Esc leaves. */
 
 const form = document.querySelector("[data-label-panel]");
 if (form) begin(form);
 
 function begin(form) {
   const choice = form.querySelector("[data-choice]");
-  const [open, close] = ["[data-open-choice]", "[data-close-choice]"].map((each) => form.querySelector(each));
-  const confirm = form.querySelector("[data-confirm]");
+  const [open, close, confirm, withdraw] = ["open-choice", "close-choice", "confirm", "withdraw"].map((each) =>
+    form.querySelector(`[data-${each}]`),
+  );
   const save = form.querySelector('button.primary[value="save"]');
   const note = form.querySelector("textarea[name=note]");
   const distractions = form.querySelector("[data-distractions]");
@@ -60,6 +61,7 @@ function begin(form) {
     if (key === "Enter" && inside && event.target.matches("input")) return save.click(), true;
     if (writing || event.shiftKey) return false;
     if (key === "y" && confirm) return confirm.click(), true;
+    if (key === "w" && withdraw) return withdraw.click(), true;
     if (key === "c") return show(true), true;
     if (key === "n") return show(true), note.focus(), true;
     const chosen = choice.hidden ? undefined : keys.get(key);

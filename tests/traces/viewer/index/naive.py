@@ -11,12 +11,16 @@ from .stores import Made
 def selected(made: Made, selection: Selection, baseline: str) -> set[str]:
     with Store(made.path) as store:
         seen = store.observations()
-        labels = _labels(store)
+        labels, said = _labels(store), _said(store)
         asked = {question.id: "\n".join((question.prompt, *question.choices)) for question in store.questions()}
         tools = {trace.trial.id: called(trace) for trace in store.traces()}
         answers = {each.trial: _answer(store, each) for each in seen}
     mechanisms = {each.trial: each.mechanism for each in made.attributions}
     turns = _turns(seen, baseline)
+
+    def to_label(each: Observation) -> bool:
+        wrong = each.value is not None and each.value < 0.5 and each.condition != baseline
+        return wrong and said[each.trial].get(selection.unlabelled) is None
 
     def fits(each: Observation) -> bool:
         ending = each.verdict or "unscored"
@@ -32,6 +36,7 @@ def selected(made: Made, selection: Selection, baseline: str) -> set[str]:
             and _among(selection.flips, turns.get((each.model, each.condition, each.question)))
             and _among(selection.mechanisms, mechanisms.get(each.trial))
             and _among(selection.labels, labels.get(each.trial))
+            and (not selection.unlabelled or to_label(each))
             and (not selection.tools or bool(set(selection.tools) & tools[each.trial]))
             and (text in asked[each.question].casefold() or text in answers[each.trial].casefold())
         )
@@ -47,11 +52,16 @@ def _among(wanted, value) -> bool:
     return not wanted or value in wanted
 
 
-def _labels(store: Store) -> dict[str, str]:
+def _said(store: Store) -> dict[str, dict[str, str | None]]:
     said: dict[str, dict[str, str | None]] = defaultdict(dict)
     for each in store.labels():
         said[each.trial].pop(each.person, None)
         said[each.trial][each.person] = each.mechanism
+    return said
+
+
+def _labels(store: Store) -> dict[str, str]:
+    said = _said(store)
     return {trial: kept[-1] for trial, people in said.items() if (kept := [each for each in people.values() if each])}
 
 

@@ -1,6 +1,7 @@
 import asyncio
 import statistics
 from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -13,7 +14,7 @@ from toolablate.traces.viewer.index import Index, QuestionRow, Sort
 from toolablate.traces.viewer.index.ordering import level, natural
 
 from . import naive
-from .stores import CONDITIONS, LONG_NAME, MODELS, Made, make, observations, refreshed
+from .stores import CONDITIONS, LONG_NAME, MODELS, Made, label, make, observations, refreshed
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,7 @@ _SELECTIONS = st.builds(
     flips=_some(*get_args(Turn)),
     mechanisms=_some("luck", "budget"),
     labels=_some("luck", "lock_in"),
+    unlabelled=st.sampled_from(["", "", "", "Ann", "Bo", "nobody's"]),
     tools=_some("python", "web_search", LONG_NAME, "pyth"),
     text=st.sampled_from(
         [
@@ -91,6 +93,22 @@ def test_a_filter_counts_the_questions_that_each_value_would_show(index: Index, 
         for value in getattr(facets, field):
             with_it = index.questions(replace(selection, **{field: (value,)}), size=1).total
             assert numbers.get(value, 0) == with_it, (field, value)
+
+
+def test_who_labels_goes_on_from_a_trial_that_is_labelled_meanwhile(made: Made, tmp_path: Path) -> None:
+    index = refreshed(Index.open(tmp_path / "i.db"), made.path)
+    selection = Selection(unlabelled="Cy")
+    left = _walk(index, selection, index.questions(selection).rows[0].question)
+    assert index.first(selection) == left[0]
+    for number, trial in enumerate(left):
+        assert index.questions(selection).trials == len(left) - number
+        index.put_label(label(trial, "luck", "Cy"))
+        assert index.neighbours(trial, selection) == (None, left[number + 1] if trial != left[-1] else None)
+    assert index.first(selection) is None
+    index.put_label(label(left[3], None, "Cy"))
+    assert index.first(selection) == left[3], "what was withdrawn is to be labelled again"
+    assert index.neighbours(left[1], selection) == (None, left[3])
+    assert index.neighbours(left[-1], selection) == (left[3], None)
 
 
 def test_trials_that_fit_are_those_selected(index: Index) -> None:
