@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from toolablate.traces.analysis.attribution.explanation import Explanation
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.plots.figures.outcomes import Ended
-from toolablate.traces.records import Condition, Event, Model, Question, Score, Trace
+from toolablate.traces.records import Condition, Event, ImportedModel, Model, Question, Score, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Told:
     @property
     def imported(self) -> bool:
         """Only a log of others tells of it, which may tell no times."""
-        return self.model.provider == "imported"
+        return isinstance(self.model, ImportedModel)
 
 
 @dataclass(frozen=True, slots=True)
