@@ -1,15 +1,19 @@
-"""The tables of a report in LaTeX, to be put into a paper: they want the packages booktabs and longtable."""
+"""The tables of a report in LaTeX, to be put into a paper: they want the packages array, booktabs and longtable."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from toolablate.traces.plots.text import plain
+from toolablate.traces.report.latex_columns import Layout, ems, layout
 from toolablate.traces.report.notes import simulated_note
 from toolablate.traces.report.records import Report
 from toolablate.traces.report.tables import Table, blocks, caption, small_note, tables
 from toolablate.traces.terminal.plain import one_line
 
-HEAD_CHARS, CELL_CHARS, SENTENCE_CHARS = 200, 40, 2_000
+HEAD_CHARS, CELL_CHARS, NAME_CHARS, SENTENCE_CHARS = 200, 40, 120, 2_000
+LONG_EMS = 8.0
+_PIECE = re.compile(r"[a-z0-9]{7,12}(?![^\W_])[\W_]{0,3}|[^\W_]{1,6}[\W_]{0,3}|[\W_]{1,3}")
 _SPECIAL: Mapping[str, str] = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -41,6 +45,10 @@ _BEYOND = r"\providecommand{\beyondlatin}[1]{\ifdefined\Umathchar #1\else\textbf
 others, which would stop."""
 
 
+_STACKED = r"\providecommand{\stacked}[1]{\begin{tabular}[b]{@{}r@{}}#1\end{tabular}}"
+"""A column's title on several lines."""
+
+
 def as_latex(report: Report) -> str:
     """Of every table a `longtable` with its caption; the first lines say what a document needs for them. Any engine
     sets it; letters beyond Latin ones are set by LuaLaTeX and XeLaTeX, and are a bold question mark to pdfLaTeX."""
@@ -56,13 +64,24 @@ def escaped(text: str, most: int = CELL_CHARS) -> str:
     )
 
 
+def breaking(text: str, most: int = NAME_CHARS) -> str:
+    """The same, of more characters, and with places where a line may end in words that are long: after signs, and
+    anywhere in a part that is long itself."""
+    words = plain(one_line(text, max_chars=SENTENCE_CHARS), most).split(" ")
+    return " ".join(escaped(word, most) if ems(word) <= LONG_EMS else _broken(word, most) for word in words)
+
+
+def _broken(word: str, most: int) -> str:
+    return r"\allowbreak{}".join(escaped(piece, most) for piece in _PIECE.findall(word))
+
+
 def _is_beyond_latin(char: str) -> bool:
     return not (char in _SPECIAL or char.isascii() or (char.isalpha() and ord(char) < 0x180))
 
 
 def _lines(report: Report) -> Iterator[str]:
     yield f"% {one_line(report.title, max_chars=HEAD_CHARS)}"
-    yield r"% \usepackage[T1]{fontenc} \usepackage{textcomp} \usepackage{booktabs} \usepackage{longtable}"
+    yield r"% \usepackage[T1]{fontenc} \usepackage{textcomp,array,booktabs,longtable}"
     for name, value in report.setup.facts:
         yield f"% {one_line(name)}: {one_line(value, max_chars=HEAD_CHARS)}"
     note = simulated_note(report.findings)
@@ -72,28 +91,41 @@ def _lines(report: Report) -> Iterator[str]:
         yield "% Letters beyond Latin ones want LuaLaTeX or XeLaTeX, and a font that has them, such as:"
         yield r"% \usepackage{fontspec} \setmainfont{Noto Serif CJK SC}"
         yield _BEYOND
+    yield _STACKED
     yield from lines
 
 
 def _table(table: Table, note: str) -> Iterator[str]:
-    yield r"\begingroup\footnotesize\setlength{\tabcolsep}{3pt}"
     columns, found = blocks(table)
-    yield rf"\begin{{longtable}}{{{''.join('r' if column.figures else 'l' for column in columns)}}}"
+    laid = layout(columns, [row for block in found for row in block.rows])
+    lengths = rf"\setlength{{\tabcolsep}}{{{laid.size.columns_apart}}}\setlength{{\LTcapwidth}}{{\linewidth}}"
+    yield rf"\begingroup\{laid.size.name}{lengths}"
+    yield rf"\begin{{longtable}}{{{laid.columns}}}"
     said = " ".join(each for each in (f"{caption(table)}.", note, small_note(table)) if each)
-    yield rf"\caption{{{escaped(said, SENTENCE_CHARS)}}}\label{{tab:{table.name}}}\\"
+    yield rf"\caption{{{breaking(said, SENTENCE_CHARS)}}}\label{{tab:{table.name}}}\\"
     yield r"\toprule"
-    yield _row(column.title for column in columns)
+    yield rf"{' & '.join(map(_title, laid.titles))} \\"
     yield r"\midrule"
     yield r"\endhead"
     for place, block in enumerate(found):
         if block.heading:
-            heading = rf"\multicolumn{{{len(columns)}}}{{l}}{{\textbf{{{escaped(block.heading)}}}}} \\*"
-            yield rf"\addlinespace {heading}" if place else heading
-        yield from map(_row, block.rows)
+            yield rf"\addlinespace {_heading(block.heading, laid)}" if place else _heading(block.heading, laid)
+        yield from (_row(row, laid) for row in block.rows)
     yield r"\bottomrule"
     yield r"\end{longtable}"
     yield r"\endgroup"
 
 
-def _row(cells: Iterable[str]) -> str:
-    return rf"{' & '.join(map(escaped, cells))} \\"
+def _title(lines: Sequence[str]) -> str:
+    one = r" \\ ".join(map(escaped, lines))
+    return rf"\stacked{{{one}}}" if len(lines) > 1 else one
+
+
+def _heading(text: str, laid: Layout) -> str:
+    kind = "l" if ems(text) < laid.ems else r"p{0.95\linewidth}"
+    return rf"\multicolumn{{{len(laid.titles)}}}{{{kind}}}{{\textbf{{{breaking(text)}}}}} \\*"
+
+
+def _row(cells: Sequence[str], laid: Layout) -> str:
+    found = (breaking(cell) if wraps else escaped(cell) for cell, wraps in zip(cells, laid.broken, strict=True))
+    return rf"{' & '.join(found)} \\"

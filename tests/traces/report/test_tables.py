@@ -14,11 +14,12 @@ from tests.traces.report.samples import LATEX, report
 from toolablate.traces.analysis.findings import PutDown, Why
 from toolablate.traces.plots import plates
 from toolablate.traces.report.html import as_html
-from toolablate.traces.report.latex import as_latex
+from toolablate.traces.report.latex import as_latex, breaking
 from toolablate.traces.report.latex import escaped as in_latex
+from toolablate.traces.report.latex_columns import layout
 from toolablate.traces.report.markdown import as_markdown
 from toolablate.traces.report.markdown import escaped as in_markdown
-from toolablate.traces.report.tables import blocks, caption, tables
+from toolablate.traces.report.tables import Column, blocks, caption, tables
 
 FOUND = findings()
 
@@ -124,7 +125,7 @@ def test_names_in_latex_are_text() -> None:
     assert in_latex("é 漢字 x\u202e") == "é \\beyondlatin{漢字} x\\textbf{?}"
     assert len(in_latex("x" * 200)) < 50
     text = as_latex(report((LATEX, HOSTILE), ("none", "]$x$[--")))
-    body = [line for line in text.splitlines() if not line.startswith("%")]
+    body = [line for line in text.splitlines() if not line.startswith(("%", r"\providecommand"))]
     assert not [line for line in body if re.search(r"(?<!\\)[%$#_^~]", line)]
 
 
@@ -133,15 +134,49 @@ def test_latex_compiles(tmp_path: Path, engine: str) -> None:
     if shutil.which(engine) is None or not _installed("booktabs.sty", "longtable.sty"):
         pytest.skip("no LaTeX with booktabs (apt-get install texlive-latex-recommended)")
     found = as_latex(report((LATEX, HOSTILE), ("none", "[1]*", "é漢\u202e")))
-    packages = "\n".join(rf"\usepackage{{{name}}}" for name in ("textcomp", "booktabs", "longtable"))
-    document = "\n".join(
-        (r"\documentclass{article}\usepackage[T1]{fontenc}", packages, r"\begin{document}", found, r"\end{document}")
-    )
-    (tmp_path / "r.tex").write_text(document, encoding="utf-8")
+    compiled(engine, found, tmp_path)
+
+
+@pytest.mark.parametrize("engine", ["pdflatex", "lualatex"])
+def test_no_table_is_wider_than_its_page(tmp_path: Path, engine: str) -> None:
+    if shutil.which(engine) is None or not _installed("booktabs.sty", "longtable.sty", "array.sty"):
+        pytest.skip("no LaTeX with booktabs (apt-get install texlive-latex-recommended)")
+    conditions = ("none", "search_with_a_long_name:placebo:of-others", "x" * 200, "W" * 90, HOSTILE)
+    found = as_latex(report(("a-model-with-quite-a-long-name/instruct-v3.2", "W" * 130), conditions))
+    told = compiled(engine, found, tmp_path)
+    beyond = map(float, re.findall(r"Overfull .hbox \(([\d.]+)pt", told))
+    assert [points for points in beyond if points > 3] == []
+
+
+def compiled(engine: str, tables: str, folder: Path) -> str:
+    """What the engine tells."""
+    packages = r"\usepackage[T1]{fontenc}\usepackage{textcomp,array,booktabs,longtable}"
+    document = "\n".join((r"\documentclass{article}", packages, r"\begin{document}", tables, r"\end{document}"))
+    (folder / "r.tex").write_text(document, encoding="utf-8")
     command = [engine, "-no-shell-escape", "-interaction=nonstopmode", "-halt-on-error", "r.tex"]
-    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", timeout=100)
+    told = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=300)
     assert told.returncode == 0, told.stdout[-2000:]
-    assert (tmp_path / "r.pdf").exists()
+    assert (folder / "r.pdf").exists()
+    return told.stdout
+
+
+def test_text_wraps_where_a_table_would_be_too_wide_and_titles_of_figures_do() -> None:
+    columns = (Column("Condition", figures=False), Column("Effect, points"), Column("n"))
+    short = layout(columns, [("none", "+1.0", "5")])
+    assert (short.columns, short.titles[1], short.broken) == ("lrr", ("Effect,", "points"), (False, False, False))
+    long = layout(columns, [("x" * 100, "+1.0", "5")])
+    assert re.sub(r"[\d.]+em", "_", long.columns) == (
+        r">{\raggedright\arraybackslash}p{1.000\dimexpr\linewidth-_\relax}rr"
+    )
+    assert long.broken == (True, False, False)
+    many = (*columns, *(Column("Detectable") for _ in range(6)))
+    assert (long.size.name, layout(many, [("x" * 50, *"12345678")]).size.name) == ("footnotesize", "scriptsize")
+
+
+def test_a_line_may_end_after_signs_and_within_what_is_long() -> None:
+    assert breaking("search_of:placebos (a)") == r"search\_\allowbreak{}of:\allowbreak{}placebos (a)"
+    assert breaking("computation") == "computation"
+    assert breaking("x" * 20) == r"xxxxxx\allowbreak{}xxxxxx\allowbreak{}xxxxxxxx"
 
 
 @pytest.mark.parametrize("engine", ["pdflatex", "lualatex"])
@@ -149,7 +184,7 @@ def test_names_in_other_scripts_are_whole_where_the_engine_reads_them(tmp_path: 
     if shutil.which(engine) is None:
         pytest.skip(f"no {engine} (apt-get install texlive-latex-recommended)")
     found = as_latex(report(("通义千问",), ("无工具", "搜索")))
-    (command,) = [line for line in found.splitlines() if line.startswith(r"\providecommand")]
+    (command,) = [line for line in found.splitlines() if line.startswith(r"\providecommand{\beyondlatin}")]
     assert "LuaLaTeX or XeLaTeX" in found
     assert "beyondlatin" not in as_latex(report(("é",), ("none", "search")))
     shown = r"\setbox0\hbox{\beyondlatin{通}}\setbox2\hbox{\textbf{?}}\message{\ifdim\wd0=\wd2 mark\else name\fi}"
