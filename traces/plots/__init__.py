@@ -1,6 +1,6 @@
 """Figures of an analysis, for pages and files; matplotlib is an extra (`toolablate[plots]`), imported to draw."""
 
-from toolablate.traces.plots.drawing.files import require_matplotlib, require_plots, write_figure
+from toolablate.traces.plots.drawing.files import boxes_note, require_matplotlib, require_plots, write_figure
 from toolablate.traces.plots.drawing.marks import Drawing, Mark
 from toolablate.traces.plots.drawing.svg import as_svg
 from toolablate.traces.plots.figures.belief import draw_belief
@@ -20,6 +20,7 @@ __all__ = [
     "Plate",
     "Printed",
     "as_svg",
+    "boxes_note",
     "draw_belief",
     "draw_domains",
     "draw_effects",

@@ -3,10 +3,11 @@
 import re
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.font_manager import fontManager
 from matplotlib.text import Text
 from tests.traces.attribution_views.samples import believed
 from tests.traces.plots.samples import endings, findings, many
@@ -21,7 +22,15 @@ from toolablate.traces.plots import (
     plates,
     printed,
 )
-from toolablate.traces.plots.drawing.files import BEYOND_LATIN, as_text
+from toolablate.traces.plots.drawing.files import (
+    BEYOND_LATIN,
+    _families,
+    _installed_since,
+    _known,
+    as_text,
+    boxes_note,
+    write_figure,
+)
 from toolablate.traces.plots.drawing.palette import INK
 from toolablate.traces.plots.drawing.rows import BROAD, SLIM, Form
 from toolablate.traces.plots.text import fitted, plain
@@ -85,9 +94,8 @@ def test_long_names_stay_in_the_figure_and_off_its_bars(conditions: tuple[str, .
 
 
 def test_a_picture_takes_the_letters_that_its_font_lacks_from_another() -> None:
-    families = {font.name for font in fontManager.ttflist} & set(BEYOND_LATIN)
-    if not families:
-        pytest.skip("no font with Chinese letters is known to matplotlib")
+    if len(_families()) == 1:
+        pytest.skip("no font with Chinese letters is on this machine")
     with as_text(), warnings.catch_warnings():
         warnings.simplefilter("error")
         drawing = draw_scores(findings((CHINESE,)).arms, baseline="none")
@@ -150,3 +158,26 @@ def test_a_name_above_its_bar_ends_where_the_number_begins() -> None:
         pairs = [line for line in lines.values() if len(line) == 2]
         assert len(pairs) >= 2
         assert [pair for pair in pairs if pair[0][1] > pair[1][0]] == []
+
+
+def test_letters_that_no_font_has_are_told(tmp_path: Path) -> None:
+    drawing = draw_scores(findings(("m\U000f0000\U000f0001",)).arms, baseline="none")
+    drawing.figure.text(0, 0, "\U000f0000\U000f0001")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        missing = write_figure(drawing.figure, tmp_path / "a.png")
+        assert write_figure(drawing.figure, tmp_path / "a.svg") == frozenset()
+        whole = draw_scores(findings(("m",)).arms, baseline="none")
+        assert write_figure(whole.figure, tmp_path / "b.png") == frozenset()
+    assert missing == {"\U000f0000", "\U000f0001"}
+    assert boxes_note(missing).startswith("no font of this machine has 2 letters of the names ")
+    assert boxes_note(frozenset()) == ""
+
+
+def test_a_font_that_was_installed_later_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    if len(_families()) == 1:
+        pytest.skip("no font with Chinese letters is on this machine")
+    without = [font for font in font_manager.fontManager.ttflist if font.name not in BEYOND_LATIN]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", without)
+    assert not _known()
+    assert _installed_since() == _known() != []

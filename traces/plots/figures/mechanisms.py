@@ -57,12 +57,12 @@ ABOUT = (
 )
 
 
-def draw_ledgers(ledgers: Sequence[Ledger], path: Path, *, simulated: Collection[str] = ()) -> None:
+def draw_ledgers(ledgers: Sequence[Ledger], path: Path, *, simulated: Collection[str] = ()) -> frozenset[str]:
     """A panel for each ledger: models below each other, conditions side by side. `path` ends in .svg, .png or .pdf.
 
     Whiskers are 95 % intervals of each mechanism, whose bar is pale where its Holm-corrected p-value is not below .05,
     or it has none, or questions are too few to say; what is unresolved is an outline. Raises InputError where there is
-    nothing to draw or the file cannot be written.
+    nothing to draw or the file cannot be written. Returns the letters that no font has.
     """
     if not ledgers:
         raise InputError("--plot: there is no effect to draw", code="no_ledger")
@@ -87,7 +87,7 @@ def draw_ledgers(ledgers: Sequence[Ledger], path: Path, *, simulated: Collection
             fontsize="small",
             color=GREY,
         )
-        write_figure(figure, path)
+        return write_figure(figure, path)
 
 
 def draw_mechanisms(

@@ -39,11 +39,12 @@ ABOUT = (
 )
 
 
-def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> None:
+def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> frozenset[str]:
     """A panel for each waterfall: models below each other, ladders side by side. `path` ends in .svg, .png or .pdf.
 
     Whiskers are 95 % intervals; bars are pale where the Holm-corrected p-value is not below .05, or questions are too
-    few to say. Raises InputError where there is nothing to draw or the file cannot be written.
+    few to say. Raises InputError where there is nothing to draw or the file cannot be written. Returns the letters that
+    no font has.
     """
     if not waterfalls:
         raise InputError("--plot: there is no ladder to draw", code="no_ladder")
@@ -66,7 +67,7 @@ def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> None:
             fontsize="small",
             color=GREY,
         )
-        write_figure(figure, path)
+        return write_figure(figure, path)
 
 
 def draw_ladders(waterfalls: Sequence[Waterfall], *, link: Link | None = None, form: Form = BROAD) -> Drawing:
