@@ -240,7 +240,8 @@ def _write(report: "AttributionReport", csv: Path | None, plot: Path | None) -> 
     if csv is not None:
         export(ledgers_csv(report.ledgers, report.simulated), csv, "--csv")
     if plot is not None:
-        from toolablate.traces.plots import draw_ledgers
+        from toolablate.experiments.cli.telling import warn
+        from toolablate.traces.plots import boxes_note, draw_ledgers
 
         make_folder(plot, "--plot")
-        draw_ledgers(report.ledgers, plot, simulated=report.simulated)
+        warn(boxes_note(draw_ledgers(report.ledgers, plot, simulated=report.simulated)))

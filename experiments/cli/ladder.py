@@ -64,10 +64,10 @@ def command(
     if csv is not None:
         export(waterfalls_csv(found), csv, "--csv")
     if plot is not None:
-        from toolablate.traces.plots import draw_waterfalls
+        from toolablate.traces.plots import boxes_note, draw_waterfalls
 
         make_folder(plot, "--plot")
-        draw_waterfalls(found, plot)
+        warn(boxes_note(draw_waterfalls(found, plot)))
     if as_json:
         click.echo(waterfalls_json(found))
         return

@@ -65,10 +65,11 @@ def command(
     mechanism those that are surest. An HTML report needs no other file and runs nothing. The same store gives the same
     bytes.
     """
+    from toolablate.experiments.cli.telling import warn
     from toolablate.experiments.reporting.reading import read_for_report
     from toolablate.experiments.reporting.writing import refuse_output, write_figures, write_report
     from toolablate.traces.errors import InputError
-    from toolablate.traces.plots import require_matplotlib
+    from toolablate.traces.plots import boxes_note, require_matplotlib
 
     if output is None and figures is None:
         raise InputError("--output: where to?", hint="-o report.html, .md or .tex; or --figures FOLDER", code="usage")
@@ -82,7 +83,9 @@ def command(
     report = read_for_report(store, wanted, title=title, run=run, scorer=scorer, baseline=baseline, seed=seed)
     written = [] if output is None else write_report(report, output)
     if figures is not None:
-        written += write_figures(report, figures)
+        drawn, missing = write_figures(report, figures)
+        written += drawn
+        warn(boxes_note(missing))
     for path in written:
         click.echo(f"{path} ({path.stat().st_size:,} bytes)")
 

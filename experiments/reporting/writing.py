@@ -34,7 +34,7 @@ def write_report(report: Report, path: Path) -> list[Path]:
         case ".md":
             folder = path.with_name(f"{path.stem}_files")
             drawn = {plate.name: plate for plate in plates(report.findings, endings=report.endings)}
-            written = [_write(plate, folder, ".svg", "--output") for plate in drawn.values()]
+            written = [_write(plate, folder, ".svg", "--output")[0] for plate in drawn.values()]
             text = as_markdown(report, {name: f"{folder.name}/{name}.svg" for name in drawn})
         case ".tex":
             written, text = [], as_latex(report)
@@ -46,13 +46,16 @@ def write_report(report: Report, path: Path) -> list[Path]:
     return [path, *written]
 
 
-def write_figures(report: Report, folder: Path) -> list[Path]:
-    """Every figure as SVG and PNG. Raises InputError where one cannot be written."""
-    return [
-        _write(plate, folder, suffix, "--figures")
-        for plate in plates(report.findings, endings=report.endings)
-        for suffix in FIGURES
-    ]
+def write_figures(report: Report, folder: Path) -> tuple[list[Path], frozenset[str]]:
+    """Every figure as SVG and PNG, and the letters that no font of this machine has. Raises InputError where one cannot
+    be written."""
+    written, missing = [], frozenset[str]()
+    for plate in plates(report.findings, endings=report.endings):
+        for suffix in FIGURES:
+            path, lacking = _write(plate, folder, suffix, "--figures")
+            written.append(path)
+            missing |= lacking
+    return written, missing
 
 
 def _require_pages() -> None:
@@ -66,9 +69,8 @@ def _require_pages() -> None:
         ) from None
 
 
-def _write(plate: Plate, folder: Path, suffix: str, option: str) -> Path:
+def _write(plate: Plate, folder: Path, suffix: str, option: str) -> tuple[Path, frozenset[str]]:
     path = folder / f"{plate.name}{suffix}"
     refuse_store(path, option)
     make_folder(path, option)
-    write_figure(plate.drawing.figure, path, option=option)
-    return path
+    return path, write_figure(plate.drawing.figure, path, option=option)

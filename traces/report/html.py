@@ -86,7 +86,13 @@ def _styles() -> Iterator[str]:
 
 def _figure(found: Printed) -> dict[str, object]:
     # Drawn by us, with every name in it escaped: see toolablate.traces.plots.drawing.svg.
-    return {"name": found.name, "title": found.title, "about": found.about, "svg": Markup(found.svg)}  # noqa: S704
+    return {
+        "name": found.name,
+        "title": found.title,
+        "about": found.about,
+        "left_out": found.left_out,
+        "svg": Markup(found.svg),  # noqa: S704
+    }
 
 
 def _traces(report: Report) -> Iterator[ShownTrace]:
