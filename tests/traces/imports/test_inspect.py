@@ -87,6 +87,40 @@ def test_a_model_reads_why_a_call_went_wrong(inspect_logs: Path, store: Path, tm
     assert read == {"no such tool"}
 
 
+@pytest.mark.parametrize(
+    ("result", "kind", "message", "found"),
+    [
+        ("", "parsing", "no such tool", ("no such tool", "invalid", "parsing")),
+        ("", "timeout", "too long", ("too long", "error", "timeout")),
+        ("", "unknown", "division by zero", ("division by zero", "error", "")),
+        ("3", "limit", "cut off", ("3", "error", "cut off")),
+    ],
+)
+def test_what_went_wrong_is_said_once(
+    inspect_logs: Path, store: Path, tmp_path: Path, result: str, kind: str, message: str, found: tuple[str, str, str]
+) -> None:
+    from inspect_ai.log import read_eval_log, write_eval_log
+    from inspect_ai.tool import ToolCallError
+
+    log = read_eval_log(str(inspect_logs / "tools.eval"), resolve_attachments=True)
+    for bare in (False, True):
+        for sample in log.samples:
+            for event in sample.events:
+                if event.event == "tool":
+                    event.result, event.error = result, ToolCallError(kind, message)
+            for each in sample.messages:
+                if each.role == "tool":
+                    each.content, each.error = result, ToolCallError(kind, message)
+            sample.events = [] if bare else sample.events
+        log.eval.eval_id = f"bare {bare}"
+        write_eval_log(log, str(tmp_path / f"{bare}.eval"))
+        import_logs([read_log(tmp_path / f"{bare}.eval")], store)
+    with Store(store) as opened:
+        calls = [event for trace in opened.traces() for event in trace.events if event.kind == "tool_call"]
+    assert len(calls) == 16
+    assert {(call.output, call.status, call.error) for call in calls} == {found}
+
+
 def test_a_choice_has_letters_and_a_grader_is_no_part_of_a_trial(inspect_logs: Path, store: Path) -> None:
     imported(store, inspect_logs / "choices.eval", inspect_logs / "graded.eval")
     with Store(store) as opened:

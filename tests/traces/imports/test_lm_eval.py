@@ -188,6 +188,59 @@ def test_a_letter_is_told_by_what_was_asked_for(store: Path, tmp_path: Path) -> 
     assert read == {("B",)}
 
 
+def test_a_document_of_two_tasks_is_two_questions(store: Path, tmp_path: Path) -> None:
+    """As of arc_easy and a task that asks for its letters: they are no repeats of each other."""
+    letters = tmp_path / samples("letters", NO_SHOT).name
+    shutil.copy(samples("capitals", NO_SHOT), letters)
+    shutil.copy(FILES / f"results_{NO_SHOT}.json", tmp_path)
+    imported(store, samples("capitals", NO_SHOT), letters)
+    with Store(store) as opened:
+        assert {(each.question.partition("/")[0], each.repeat) for each in opened.observations(scorers=["acc"])} == {
+            ("capitals", 0),
+            ("letters", 0),
+        }
+
+
+def test_a_file_of_another_name_is_told_by_its_documents(store: Path, tmp_path: Path) -> None:
+    for name in ("first.jsonl", "second.jsonl"):
+        shutil.copy(samples("capitals", NO_SHOT), tmp_path / name)
+    (tmp_path / "second.jsonl").write_bytes((tmp_path / "second.jsonl").read_bytes() + b"\n")
+    imported(store, tmp_path / "first.jsonl", tmp_path / "second.jsonl", model="m")
+    with Store(store) as opened:
+        assert {each.repeat for each in opened.observations(scorers=["acc"])} == {0, 1}
+
+
+@pytest.mark.parametrize(("greedy", "reply"), [("True", "Lyon"), (True, "Lyon"), ("False", ""), (False, "")])
+def test_of_a_single_continuation_the_reply_is_what_the_model_would_write(
+    store: Path, tmp_path: Path, greedy: str | bool, reply: str
+) -> None:
+    """As of lambada, where `acc` says whether the model would."""
+
+    def single(row: dict[str, Any]) -> None:
+        row["arguments"] = {"gen_args_0": {"arg_0": "The city is", "arg_1": " Lyon"}}
+        row["resps"], row["filtered_resps"] = [[["-1.5", greedy]]], [["-1.5", greedy]]
+        row.update(target=" Lyon", acc=float(str(greedy) == "True"), acc_norm=None)
+
+    imported(store, changed(samples("capitals", NO_SHOT), tmp_path, single))
+    with Store(store) as opened:
+        for trace in opened.traces():
+            assert trace.answer == reply
+            assert trace.events[0].reply.logprobs == [{"continuation": " Lyon", "loglikelihood": -1.5}]
+
+
+def test_of_the_likelihood_of_a_whole_text_there_is_no_reply(store: Path, tmp_path: Path) -> None:
+    def rolling(row: dict[str, Any]) -> None:
+        row["arguments"] = {"gen_args_0": {"arg_0": "A cat sat."}}
+        row["resps"], row["filtered_resps"] = [["-0.25"]], ["-0.25"]
+        row.update(acc=[-0.25, 3])
+
+    (told,) = imported(store, changed(samples("capitals", NO_SHOT), tmp_path, rolling))
+    assert told.left_out[0].startswith("acc: no number")
+    with Store(store) as opened:
+        trace = next(opened.traces())
+    assert (trace.answer, trace.events[0].reply.logprobs) == ("", [{"loglikelihood": -0.25}])
+
+
 def test_a_time_that_no_calendar_has_and_a_number_beyond_all(store: Path, tmp_path: Path) -> None:
     whole = samples("sums", NO_SHOT).read_bytes()
     path = tmp_path / "samples_sums_2026-13-45T99-99-99.jsonl"

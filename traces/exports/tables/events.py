@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from toolablate.traces.exports.exported import Exported
-from toolablate.traces.exports.tables.table import Row, Table, columns, json_text
+from toolablate.traces.exports.tables.table import OF_TRIAL, USAGE, Row, Table, columns, json_text
 from toolablate.traces.records import Event, Failure, Message, ModelCall, Rebuilt, ToolCall
 
 EVENTS = Table(
     "events",
     "one event of a trial",
     columns(
-        ("trial", "text", "the trial"),
+        OF_TRIAL,
         ("seq", "int", "its place among the trial's events, from 0; what attributions point to"),
         ("kind", "name", "`model_call`, `tool_call`, `failure`, `answer`; of replays also `rebuilt`"),
         ("at", "float", "seconds from the trial's beginning to the event's"),
@@ -26,12 +26,7 @@ EVENTS = Table(
         ("messages", "json", "those that follow: role, content, reasoning, tool calls"),
         ("tools_offered", "names", "the tools that the model could call"),
         ("requested", "json", "the calls that the reply asks for: id, name, arguments as the model wrote them"),
-        ("input_tokens", "int", "as of a trial, here and below"),
-        ("output_tokens", "int", ""),
-        ("cached_tokens", "int", ""),
-        ("cache_write_tokens", "int", ""),
-        ("reasoning_tokens", "int", ""),
-        ("cost_usd", "float", ""),
+        *USAGE,
         ("tool", "name", "of a tool call: its name, as the model wrote it"),
         ("call", "text", "its id, by which the model's next request refers to it"),
         ("arguments", "text", "as the model wrote them, JSON or not"),

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from toolablate.traces.exports.exported import Exported
-from toolablate.traces.exports.tables.table import Row, Table, columns
+from toolablate.traces.exports.tables.table import OF_TRIAL, Row, Table, columns
 from toolablate.traces.records import Record, Score
 
 SCORES = Table(
     "scores",
     "what one scorer made of a trial; `trials` has those that count",
     columns(
-        ("trial", "text", "the trial"),
+        OF_TRIAL,
         ("scorer", "name", "the scorer's name, a judge's with its options"),
         ("scorer_version", "int", "a newer version takes the place of an older one"),
         ("value", "float", "in [0, 1]; null where it could not be scored, which is not 0"),
@@ -28,7 +28,7 @@ ATTRIBUTIONS = Table(
     "attributions",
     "what one method holds for the cause of a trial",
     columns(
-        ("trial", "text", "the trial"),
+        OF_TRIAL,
         ("standing", "name", "`attribution`, the one to go by, or `hypothesis`"),
         ("mechanism", "name", "`retrieval_distraction`, `lock_in`, `luck` ...: see attribution.md"),
         ("method", "name", "`trace` (by rules), `replay` (by counterfactuals) or `judge`"),
@@ -43,7 +43,7 @@ DIAGNOSES = Table(
     "diagnoses",
     "what a judge that read a wrong trial holds for its cause: a hypothesis",
     columns(
-        ("trial", "text", "the trial"),
+        OF_TRIAL,
         ("judge", "name", "the judge's name, with the beginning of its identity"),
         ("wording", "int", "version of what it is asked"),
         ("error_type", "name", "one of the seven of the LPFQA paper; null where no reply has any"),
@@ -58,7 +58,7 @@ LABELS = Table(
     "labels",
     "what a person said of a trial, in the order in which they did; the last of a person counts",
     columns(
-        ("trial", "text", "the trial"),
+        OF_TRIAL,
         ("person", "name", "the name that they go by"),
         ("at", "time", "when they said so"),
         ("mechanism", "name", "what they hold for the cause; null where they withdraw what they had said"),

@@ -28,6 +28,18 @@ class Table:
     columns: tuple[Column, ...]
 
 
+OF_TRIAL: tuple[str, Kind, str] = ("trial", "text", "the trial")
+USAGE: tuple[tuple[str, Kind, str], ...] = (
+    ("input_tokens", "int", "all tokens read; null where the endpoint did not say"),
+    ("output_tokens", "int", "all tokens written, reasoning among them"),
+    ("cached_tokens", "int", "of those read, what came from the endpoint's cache"),
+    ("cache_write_tokens", "int", "of those read, what was written to it"),
+    ("reasoning_tokens", "int", "of those written"),
+    ("cost_usd", "float", "US dollars; null where the price is unknown"),
+)
+"""Columns of several tables."""
+
+
 def columns(*given: tuple[str, Kind, str]) -> tuple[Column, ...]:
     return tuple(Column(*each) for each in given)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from toolablate.traces.exports.exported import Exported
-from toolablate.traces.exports.tables.table import Row, Table, columns
+from toolablate.traces.exports.tables.table import USAGE, Row, Table, columns
 from toolablate.traces.records import MarkerKind, Score, ToolCall, Trace
 
 TRIALS = Table(
@@ -27,12 +27,7 @@ TRIALS = Table(
         ("limit", "name", "what ran out"),
         ("started_at", "time", "when it began"),
         ("seconds", "float", "how long it took"),
-        ("input_tokens", "int", "all tokens read; null where the endpoint did not say"),
-        ("output_tokens", "int", "all tokens written, reasoning among them"),
-        ("cached_tokens", "int", "of those read, what came from the endpoint's cache"),
-        ("cache_write_tokens", "int", "of those read, what was written to it"),
-        ("reasoning_tokens", "int", "of those written"),
-        ("cost_usd", "float", "US dollars; null where the price is unknown"),
+        *USAGE,
         ("answer", "text", "the final reply"),
         ("scorer", "name", "the scorer whose score counts: the run's, or `--scorer`"),
         ("value", "float", "its score, in [0, 1]; null where it could not be scored, which is not 0"),

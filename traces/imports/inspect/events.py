@@ -39,6 +39,7 @@ _FINISHED: dict[str, FinishReason] = {
     "content_filter": "content_filter",
 }
 _SCORING = ("scorer", "scorers")
+_NO_KIND = "unknown"
 
 
 def events_of(sample: "EvalSample", began: datetime) -> Iterator[Event]:
@@ -125,7 +126,7 @@ def choice_of(choice: "ToolChoice") -> str:
 
 
 def _tool_call(event: "ToolEvent", at: float) -> ToolCall:
-    kept, (status, said) = ours(event.metadata), _status(event.error)
+    kept = ours(event.metadata)
     written = kept.get("arguments")
     return ToolCall.model_validate(
         {
@@ -136,9 +137,7 @@ def _tool_call(event: "ToolEvent", at: float) -> ToolCall:
                 name=clean_text(event.function),
                 arguments=written if isinstance(written, str) else clean_text(_json(event.arguments)),
             ),
-            "output": result_of(event.result) or said,
-            "status": status,
-            "error": said,
+            **_given(result_of(event.result), event.error),
             "truncated": event.truncated is not None,
             "artifacts": artifacts_of(event.result),
             **({"at": 0.0, "seconds": 0.0} if kept else {}),
@@ -147,10 +146,15 @@ def _tool_call(event: "ToolEvent", at: float) -> ToolCall:
     )
 
 
-def _status(error: "ToolCallError | None") -> tuple[str, str]:
+def _given(result: str, error: "ToolCallError | None") -> dict[str, str]:
+    """Output, status and error of a call. Of one that went wrong without a result the model reads the message, and the
+    kind of error, where it is one, tells the rest."""
     if error is None:
-        return "ok", ""
-    return "invalid" if error.type == "parsing" else "error", clean_text(error.message)
+        return {"output": result}
+    said = clean_text(error.message)
+    kind = "" if error.type == _NO_KIND else error.type
+    status = "invalid" if error.type == "parsing" else "error"
+    return {"output": result or said, "status": status, "error": said if result not in ("", said) else kind}
 
 
 def _seconds(event: "ModelEvent | ToolEvent") -> float:
@@ -174,16 +178,13 @@ def from_messages(sample: "EvalSample") -> Iterator[Event]:
             )
             called |= {call.id: call for call in ours_now.tool_calls}
         elif message.role == "tool":
-            status, said = _status(message.error)
             named = clean_text(message.function or "tool")
             request = called.get(ours_now.tool_call_id)
             yield ToolCall.model_validate(
                 {
                     "at": 0.0,
                     "call": request or ToolRequest(id=ours_now.tool_call_id, name=named, arguments="{}"),
-                    "output": ours_now.content or said,
-                    "status": status,
-                    "error": said,
+                    **_given(ours_now.content, message.error),
                     "artifacts": artifacts_of(message.content),
                 }
             )

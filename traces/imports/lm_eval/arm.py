@@ -25,11 +25,13 @@ _MOST_BYTES = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A file of results, empty where there is none; `task` and `began` are those of the file of samples."""
+    """A file of results, empty where there is none; `task` and `began` are those of the file of samples, and `named`
+    tells that its name has the task."""
 
     task: str
     began: datetime
     content: dict[str, Any]
+    named: bool = True
 
     @property
     def higher_is_better(self) -> dict[str, bool]:
@@ -41,9 +43,9 @@ class Results:
 def read_results(samples: Path) -> Results:
     """What stands beside a file of samples, by the time in its name. Raises InputError where it cannot be read."""
     named = _NAME.fullmatch(samples.name)
-    began = _time(named["time"]) if named else None
-    if named is None or began is None:
-        return Results(samples.stem.removeprefix("samples_"), _changed(samples), {})
+    if named is None:
+        return Results(samples.stem.removeprefix("samples_"), _changed(samples), {}, named=False)
+    began = _time(named["time"]) or _changed(samples)
     path = samples.with_name(f"results_{named['time']}.json")
     if not path.exists():
         return Results(named["task"], began, {})

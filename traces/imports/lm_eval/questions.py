@@ -15,10 +15,12 @@ _DOMAIN = ("subject", "category", "domain", "topic")
 _DIFFICULTY = ("difficulty", "level")
 
 
-def question_of(row: dict[str, Any], task: str, asked: Sequence[str]) -> Question:
-    """`asked` are the continuations whose likelihood was asked for, none where a reply was generated.
+def question_of(row: dict[str, Any], task: str, asked: Sequence[str], *, named: bool = True) -> Question:
+    """`asked` are the continuations whose likelihood was asked for, none where a reply was generated. `named` tells
+    that the file has the task's name, and not one that somebody gave it.
 
-    The document makes the question, not the prompt: that differs with the number of examples.
+    The document makes the question, not the prompt: that differs with the number of examples. In another task, which
+    asks for letters in place of words, say, the same document is another question.
     """
     doc = row["doc"] if isinstance(row["doc"], dict) else {"text": row["doc"]}
     choices = choices_of(doc, asked)
@@ -31,7 +33,10 @@ def question_of(row: dict[str, Any], task: str, asked: Sequence[str]) -> Questio
         domain=_named(doc, _DOMAIN),
         difficulty=_named(doc, _DIFFICULTY),
         source=name_of(task, ""),
-        metadata={"doc_hash": clean_text(str(row.get("doc_hash") or canonical_json(plain(doc))))},
+        metadata={
+            "doc_hash": clean_text(str(row.get("doc_hash") or canonical_json(plain(doc)))),
+            **({"task": clean_text(task)} if named else {}),
+        },
     )
 
 

@@ -36,7 +36,7 @@ def sample_of(rows: Sequence[Row], results: Results, where: str) -> Sample:
     asked = _arguments(first["arguments"])
     likelihoods = _likelihoods(first["resps"], asked)
     continuations = [each[1] for each in asked] if likelihoods else []
-    question = question_of(first, results.task, _distinct(asked) if likelihoods else ())
+    question = question_of(first, results.task, _distinct(asked) if likelihoods else (), named=results.named)
     options = question.choices or tuple(each.strip() for each in continuations)
     likelihoods = likelihoods[: max(1, len(options))]
     call = _call(asked, first["resps"], likelihoods, options)
@@ -91,14 +91,18 @@ def _call(
     asked: Sequence[tuple[Any, Any]], resps: Any, likelihoods: Sequence[float], options: Sequence[str]
 ) -> ModelCall:
     """One call for all requests of a document. Of likelihoods the reply is the likeliest continuation, though the
-    model wrote none."""
+    model wrote none; a single one only where the model would have written it. Of a text whose likelihood as a whole was
+    asked for there is none."""
     logprobs: Any = None
     if likelihoods:
-        said = [options[_best(likelihoods)]]
+        said = [options[_best(likelihoods)] if len(likelihoods) > 1 or _is_greedy(resps) else ""]
         logprobs = [
             {"continuation": clean_text(str(each[1])), "loglikelihood": value if math.isfinite(value) else None}
             for each, value in zip(asked, likelihoods, strict=False)
         ]
+    elif asked and all(continuation is None for _, continuation in asked):
+        said = [""]
+        logprobs = [{"loglikelihood": float(each)} for each in _flat(resps)]
     else:
         said = [clean_text(str(each)) for each in _flat(resps)] or [""]
     reply, *others = (Message(role="assistant", content=each) for each in said)
@@ -107,6 +111,11 @@ def _call(
         request=ModelRequest(messages=tuple(_messages(asked[0][0] if asked else ""))),
         reply=ModelReply(message=reply, finish_reason="other", alternatives=tuple(others), logprobs=logprobs),
     )
+
+
+def _is_greedy(resps: Any) -> bool:
+    """Whether the continuation is what the model writes where it always takes the likeliest token."""
+    return str(resps[0][0][1]) == "True"
 
 
 def _flat(resps: Any) -> Iterator[Any]:
