@@ -23,6 +23,7 @@ class Figure:
     title: str
     about: str
     svg: Markup
+    left_out: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,4 +66,7 @@ class Figures:
 
 def _figures(drawn: Sequence[Printed]) -> tuple[Figure, ...]:
     # Ours, with every name in it escaped: see toolablate.traces.plots.drawing.svg.
-    return tuple(Figure(each.name, each.title, each.about, Markup(each.svg)) for each in drawn)  # noqa: S704
+    return tuple(
+        Figure(each.name, each.title, each.about, Markup(each.svg), each.left_out)  # noqa: S704
+        for each in drawn
+    )
