@@ -88,8 +88,24 @@ def test_keys_jump_between_differences_and_swap(
     assert _row(page) == rows[0]
     page.keyboard.press("a")
     assert "Answers part" in page.locator(f"#{_row(page)}").inner_text()
+    kept = page.url
+    assert kept.endswith(f"#{_row(page)}")
+    assert _row(browse(site, kept.removeprefix(site.base))) == _row(page), "the address leads back to the row"
     page.keyboard.press("s")
     page.wait_for_url(f"**/diff/{flipped[1].trial}/{flipped[0].trial}")
+
+
+def test_what_is_folded_is_unfolded_and_folded_again(
+    site: Site, browse: Browse, flipped: tuple[Observation, Observation]
+) -> None:
+    page = browse(site, f"/diff/{flipped[1].trial}/{flipped[1].trial}")
+    equal = page.locator(".diff-equal")
+    page.keyboard.press("x")
+    expect(equal).to_have_attribute("open", "")
+    page.get_by_role("button", name="Unfold all").click()
+    expect(equal).not_to_have_attribute("open", "")
+    kept = browse(site, f"/diff/{flipped[1].trial}/{flipped[1].trial}#row-2")
+    expect(kept.locator("#row-2")).to_be_focused()
 
 
 def test_what_was_chosen_is_handed_on(site: Site, browse: Browse, flipped: tuple[Observation, Observation]) -> None:
@@ -105,8 +121,8 @@ def test_what_was_chosen_is_handed_on(site: Site, browse: Browse, flipped: tuple
     page.wait_for_url(f"**/diff/{tool.trial}/*{chosen}")
     page.get_by_role("button", name="Show").click()
     page.wait_for_url(f"**/diff/{tool.trial}/*{chosen}")
-    for link in page.locator(".diff-top-name a, .diff-question a").all():
-        assert (link.get_attribute("href") or "").endswith(chosen)
+    for link in page.locator(".diff-top-name a, .diff-question a, .diff-head a").all():
+        assert (link.get_attribute("href") or "").partition("#")[0].endswith(chosen)
     page.locator(".diff-top-name a").first.click()
     page.wait_for_url(f"**/trial/{tool.trial}{chosen}")
     page.keyboard.press("g")

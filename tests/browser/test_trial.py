@@ -330,3 +330,48 @@ def _quoted(store: Path) -> tuple[str, Explanation]:
             if attribution and attribution.evidence[:1] == (adopted.event,):
                 return trial, found
     pytest.fail("no wrong trial of the store has its answer from its evidence")
+
+
+def test_texts_are_copied_and_folds_opened(replays: Site, browse: Browse) -> None:
+    trial, _ = _wrong(replays.view.store)
+    page = browse(replays, f"/trial/{trial}")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    text = page.locator("#event-0 pre.said").last
+    sides = "each => [each.offsetTop, each.offsetWidth, each.offsetHeight]"
+    before = text.evaluate(sides)
+    text.hover()
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == text.text_content()
+    assert text.evaluate(sides) == before, "the button takes no room"
+    folded = page.locator(".events details:not([open])")
+    count = folded.count()
+    page.keyboard.press("x")
+    expect(folded).to_have_count(0)
+    page.keyboard.press("x")
+    expect(folded).to_have_count(page.locator(".events details").count())
+    assert count
+
+
+def test_a_text_is_found_in_the_events_of_a_trial(replays: Site, browse: Browse) -> None:
+    trial, told = _wrong(replays.view.store)
+    page = browse(replays, f"/trial/{trial}")
+    result = next(at for at, each in enumerate(told.conversation) if each.kind == "tool_call")
+    output = told.conversation[result].output  # type: ignore[union-attr]
+    line = max((each for each in output.splitlines() if "\x1b" not in each), key=len)[:40]
+    with_it = [
+        int(card.get_attribute("data-event") or -1)
+        for card in page.locator(".event").all()
+        if line.casefold() in "\n".join(card.locator("pre.said").all_text_contents()).casefold()
+    ]
+    page.keyboard.press("/")
+    page.keyboard.type(line.upper())
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-found]")).to_have_text(f"1 of {len(with_it)} events")
+    assert _here(page) == f"event-{with_it[0]}"
+    page.keyboard.type("no such words")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-found]")).to_have_text("nowhere")
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    assert _here(page) == f"event-{with_it[0] + 1}"

@@ -159,8 +159,9 @@ class _Page:
         return Heading(number + 1, step.first, ", ".join(self.answers[side][number]), falls, tuple(remarks(step)))
 
     def _texts(self, left: Step | None, right: Step | None) -> Iterator[Beside]:
-        ours, theirs = ({} if step is None else dict(parts_of(step)) for step in (left, right))
-        places = sorted({*ours, *theirs}) if self.told < MOST_TEXTS else []
+        room = self.told < MOST_TEXTS
+        ours, theirs = (dict(parts_of(step)) if step is not None and room else {} for step in (left, right))
+        places = sorted({*ours, *theirs})
         self.told += len(places)
         more = max(0 if step is None else parts_in(step) for step in (left, right)) - len(places)
         for place in places:

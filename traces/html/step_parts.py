@@ -69,7 +69,7 @@ def _arguments(text: str) -> tuple[Form, str]:
     if isinstance(parsed, dict) and len(parsed) == 1:
         ((name, value),) = parsed.items()
         if name in _ONE_TEXT and isinstance(value, str):
-            return "code", value
+            return "code" if name == "code" else "output", value
     try:
         return "json", json.dumps(parsed, ensure_ascii=False, indent=2)
     except RecursionError:

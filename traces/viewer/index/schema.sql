@@ -95,7 +95,7 @@ CREATE TABLE IF NOT EXISTS trials (
 
 -- All that a selection asks for, so that no row of `trials` is read to find which questions fit.
 CREATE INDEX IF NOT EXISTS trials_selected
-    ON trials (question, model, condition, ending, flip, mechanism, label, toolset, answer);
+    ON trials (question, model, condition, ending, flip, mechanism, label, toolset, answer, value);
 CREATE INDEX IF NOT EXISTS trials_unread ON trials (key) WHERE toolset IS NULL;
 
 -- The last that each person said of a trial, in the order in which it was said.

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from toolablate.traces.analysis.attribution.explanation import Explanation
@@ -28,7 +28,7 @@ from toolablate.traces.terminal.trace import resumption_facts
 from toolablate.traces.viewer import trial_head
 from toolablate.traces.viewer.label_panel import panel_of
 from toolablate.traces.viewer.rendering import page, view_of
-from toolablate.traces.viewer.selecting import asked, carried
+from toolablate.traces.viewer.selecting import LONGEST_TEXT, asked, carried
 from toolablate.traces.viewer.trial_reading import Reading, explained, read, row_of, whole_id
 from toolablate.traces.viewer.view import View
 
@@ -113,6 +113,13 @@ def more_events(request: Request) -> Response:
         marks={} if told is None else marks_of(told),
         attempt=attempt,
     )
+
+
+def find(request: Request) -> Response:
+    """The numbers of the events in which a text stands, whatever its case, as far as their texts are shown."""
+    reading = read(view_of(request), request.path_params["trial"], _number(request, "attempt"))
+    text = request.query_params.get("text", "")[:LONGEST_TEXT].casefold()
+    return JSONResponse([card.number for card in reading.cards if text and card.holds(text)])
 
 
 def whole_text(request: Request) -> Response:
@@ -220,5 +227,6 @@ def _number(request: Request, name: str) -> int | None:
 ROUTES = (
     Route("/trial/{trial}", trial, name="trial"),
     Route("/trial/{trial}/events", more_events, name="events"),
+    Route("/trial/{trial}/find", find, name="find"),
     Route("/trial/{trial}/event/{event:int}/raw", whole_text, name="whole_text"),
 )

@@ -1,15 +1,17 @@
 /* Jumps between differences: f to the first divergence, a to where answers part, n and p to the next and the last one;
-   s swaps the sides. */
+   s swaps the sides, x unfolds all. The address names the row that was jumped to, so that it can be kept. */
+import { reveal, unfolding } from "./folds.js";
 
 const rows = [...document.querySelectorAll("[data-difference]")];
 let at = -1;
 
 function to(row) {
   if (!row) return;
-  for (let fold = row.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  reveal(row);
   at = rows.indexOf(row);
   row.focus({ preventScroll: true });
   row.scrollIntoView({ block: "start" });
+  history.replaceState(null, "", `#${row.id}`);
 }
 
 /* From where the reader is: the row that was jumped to, else the first that is below the top of the window. */
@@ -23,9 +25,10 @@ function step(by) {
 }
 
 const target = (link) => link && document.getElementById(link.hash.slice(1));
-const [first, parting, next, previous, swap] = ["first", "parting", "next", "previous", "swap"].map((name) =>
-  document.querySelector(`[data-${name}]`),
+const [first, parting, next, previous, swap, unfold] = ["first", "parting", "next", "previous", "swap", "unfold"].map(
+  (name) => document.querySelector(`[data-${name}]`),
 );
+const toggle = unfolding(document.querySelector(".diff-rows"), unfold);
 for (const link of [first, parting]) {
   link?.addEventListener("click", (event) => (event.preventDefault(), to(target(link))));
 }
@@ -43,6 +46,7 @@ document.addEventListener("keydown", (event) => {
     a: parting && (() => to(target(parting))),
     n: () => step(1),
     p: () => step(-1),
+    x: toggle,
     s: swap && (() => swap.click()),
   }[event.key];
   if (!act) return;
@@ -52,3 +56,7 @@ document.addEventListener("keydown", (event) => {
 
 const choose = document.querySelector("[data-choose]");
 choose?.addEventListener("change", () => choose.requestSubmit());
+
+const arrive = () => /^#row-\d+$/.test(location.hash) && to(target(location));
+addEventListener("hashchange", arrive);
+arrive();

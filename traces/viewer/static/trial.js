@@ -1,4 +1,7 @@
-/* Events that are not here yet come when one scrolls or jumps to them; keys: j k e f [ ] d. */
+/* Events that are not here yet come when one scrolls or jumps to them; keys: j k e f x [ ] d. */
+import { copying } from "./copying.js";
+import { finding } from "./finding.js";
+import { unfolding } from "./folds.js";
 
 const trial = document.querySelector("[data-trial]");
 const box = trial.querySelector("[data-events-box]");
@@ -95,6 +98,7 @@ const keys = {
     if (anchor) go(numberOf(anchor), anchor);
   },
   f: () => go(numbers("fall")[0]),
+  x: unfolding(box, trial.querySelector("[data-unfold]")),
 };
 
 document.addEventListener("keydown", (event) => {
@@ -133,5 +137,7 @@ addEventListener("hashchange", () => arrive());
 function arrive() {
   go(numberOf(location.hash), location.hash.slice(1));
 }
+copying(box);
+finding(trial.querySelector("[data-find]"), { here: () => here, go, eventAt });
 watch();
 arrive();

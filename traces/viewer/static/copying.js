@@ -1,0 +1,30 @@
+// A button at each code, result and reply copies it as it stands there. It comes where the mouse or the focus is, so that
+// a page of a thousand events has one button.
+
+export function copying(box) {
+  if (!navigator.clipboard) return;
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "copy";
+  button.textContent = "Copy";
+  let text = null;
+
+  const come = (event) => {
+    const near = event.target.closest?.("pre.said");
+    if (!near || near === text) return;
+    text = near;
+    button.textContent = "Copy";
+    text.before(button);
+  };
+  box.addEventListener("pointerover", come);
+  box.addEventListener("focusin", come);
+  button.addEventListener("click", async () => {
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Not allowed here";
+    }
+    document.getElementById("said").textContent = button.textContent;
+  });
+}

@@ -1,0 +1,64 @@
+// Finds a text in the events of a trial: the server says in which, since not all of them are on the page yet. Enter goes
+// to the next one, with Shift to the one before; where it stands is marked.
+import { reveal } from "./folds.js";
+
+export function finding(box, { here, go, eventAt }) {
+  const [field, told] = [box.querySelector("input"), box.querySelector("[data-found]")];
+  let [asked, numbers] = ["", []];
+  box.hidden = false;
+
+  async function look() {
+    const address = new URL(box.dataset.find, location);
+    address.searchParams.set("text", field.value);
+    const reply = await fetch(address, { credentials: "same-origin" });
+    [asked, numbers] = [field.value, reply.ok ? await reply.json() : []];
+  }
+
+  async function next(back) {
+    if (!field.value) return void mark(null);
+    if (field.value !== asked) await look();
+    const beyond = back ? numbers.findLast((each) => each < here()) : numbers.find((each) => each > here());
+    const number = beyond ?? numbers.at(back ? -1 : 0);
+    told.textContent = numbers.length ? `${numbers.indexOf(number) + 1} of ${numbers.length} events` : "nowhere";
+    if (number === undefined) return void mark(null);
+    await go(number);
+    mark(eventAt(number));
+    field.focus({ preventScroll: true });
+  }
+
+  function mark(event) {
+    if (!CSS.highlights) return;
+    const found = event ? ranges(event, asked.toLowerCase()) : [];
+    CSS.highlights.set("found", new Highlight(...found));
+    const element = found[0]?.startContainer.parentElement;
+    if (!element) return;
+    reveal(element);
+    element.scrollIntoView({ block: "center" });
+  }
+
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") return field.blur();
+    if (event.key !== "Enter" || event.isComposing) return;
+    event.preventDefault();
+    next(event.shiftKey);
+  });
+  field.addEventListener("input", () => (told.textContent = ""));
+}
+
+const MOST = 500;
+
+function ranges(event, text) {
+  const found = [];
+  const texts = document.createTreeWalker(event, NodeFilter.SHOW_TEXT);
+  for (let node = texts.nextNode(); node && found.length < MOST; node = texts.nextNode()) {
+    const within = node.data.toLowerCase();
+    for (let at = within.indexOf(text); at >= 0 && found.length < MOST; at = within.indexOf(text, at + text.length)) {
+      if (at + text.length > node.length) break;
+      const range = new Range();
+      range.setStart(node, at);
+      range.setEnd(node, at + text.length);
+      found.push(range);
+    }
+  }
+  return found;
+}
