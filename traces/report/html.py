@@ -17,6 +17,7 @@ from toolablate.traces.html.side_by_side import SideBySide, side_by_side
 from toolablate.traces.plots import Printed, as_svg, draw_belief, printed
 from toolablate.traces.report.notes import how_to_read, notes_of, simulated_note
 from toolablate.traces.report.records import Beside, Report, Told
+from toolablate.traces.report.summary import in_short
 from toolablate.traces.report.tables import Table, blocks, small_note, tables
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.sentences import right_answer, summed, why, without_tools
@@ -66,6 +67,7 @@ def as_html(report: Report) -> str:
         blocks=blocks,
         figures_of=lambda table: [_figure(figures.pop(name)) for name in table.figures if name in figures],
         simulated=simulated_note(report.findings),
+        short=list(in_short(report.findings)),
         reading=list(how_to_read(report.findings)),
         notes=list(notes_of(report.findings)),
         traces=[_rendered(each) for each in _traces(report)],

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from toolablate.traces.report.notes import how_to_read, notes_of, simulated_note
 from toolablate.traces.report.records import Report
+from toolablate.traces.report.summary import in_short
 from toolablate.traces.report.tables import Table, caption, small_note, tables
 from toolablate.traces.terminal.plain import one_line
 
@@ -32,6 +33,9 @@ def _lines(report: Report, figures: Mapping[str, str]) -> Iterator[str]:
         yield ""
     for name, value in report.setup.facts:
         yield f"- {escaped(name)}: {escaped(value)}"
+    if short := tuple(in_short(report.findings)):
+        yield from ("", "## In short", "")
+        yield from (f"- {escaped(each)}" for each in short)
     shown: set[str] = set()
     for table in tables(report.findings, report.endings):
         yield from _table(table)

@@ -106,7 +106,7 @@ def _interval(ci95: tuple[float, float] | None, *, small: bool, sign: bool = Tru
     return f"{low} to {high}{SMALL if small else ''}"
 
 
-def _model(name: str, findings: Findings) -> str:
+def model_name(name: str, findings: Findings) -> str:
     return f"{name} (simulated)" if name in findings.simulated else name
 
 
@@ -125,7 +125,7 @@ def _scores(findings: Findings) -> Table:
 def _score(arm: ArmScore, findings: Findings) -> tuple[str, ...]:
     found, baseline = arm.accuracy, " (baseline)" if arm.condition == findings.baseline else ""
     interval = _interval(found.ci95, small=found.small, sign=False)
-    model = _model(arm.model, findings)
+    model = model_name(arm.model, findings)
     return (model, f"{arm.condition}{baseline}", f"{found.questions:,}", numbers.percent(found.percent), interval)
 
 
@@ -137,7 +137,7 @@ def _effects(findings: Findings) -> Table:
         "Effects against the baseline",
         "",
         _columns(MODEL, "Condition", figures=figures),
-        tuple((_model(row.model, findings), row.condition, *_effect(row)) for row in rows),
+        tuple((model_name(row.model, findings), row.condition, *_effect(row)) for row in rows),
         tuple(_of_effects(rows)),
         figures=("effects",),
     )
@@ -170,7 +170,7 @@ def _effect(row: Comparison) -> tuple[str, ...]:
 def _flips(findings: Findings) -> Table:
     chances = {(each.model, each.condition): each.chance for each in findings.floors}
     rows = (
-        (_model(each.model, findings), each.condition, *_flip(each, chances.get((each.model, each.condition))))
+        (model_name(each.model, findings), each.condition, *_flip(each, chances.get((each.model, each.condition))))
         for each in in_order(findings, findings.flips)
     )
     figures = ("R→R", "R→W", "W→R", "W→W", "R→W, one run", "W→R, one run", "Chance, one run")
@@ -206,7 +206,7 @@ def _outcomes(findings: Findings, endings: Sequence[Ended]) -> Table:
         _columns(MODEL, "Condition", figures=("Trials", *(ending.capitalize() for ending in ENDINGS))),
         tuple(
             (
-                _model(arm.model, findings),
+                model_name(arm.model, findings),
                 arm.condition,
                 f"{sum(arm.endings.values()):,}",
                 *(f"{arm.endings.get(ending, 0):,}" for ending in ENDINGS),
@@ -225,7 +225,7 @@ def _mechanisms(findings: Findings) -> Iterator[Table]:
         yield Table(
             f"why-{number}",
             "Why",
-            f"{_model(ledger.model, findings)}, {ledger.condition}",
+            f"{model_name(ledger.model, findings)}, {ledger.condition}",
             (
                 Column("Mechanism", figures=False),
                 *map(Column, ("Points", "95 % interval", "p Holm")),
@@ -266,7 +266,7 @@ def _put_down(findings: Findings) -> Table:
         _columns(MODEL, "Condition", "Mechanism", figures=("Wrong trials", *(METHODS[each] for each in several))),
         tuple(
             (
-                *(_model(row.model, findings), row.condition, row.name, f"{row.trials:,}"),
+                *(model_name(row.model, findings), row.condition, row.name, f"{row.trials:,}"),
                 *(f"{row.by.get(method, 0):,}" for method in several),
             )
             for row in rows
@@ -280,7 +280,7 @@ def _ladders(findings: Findings) -> Iterator[Table]:
         yield Table(
             f"ladder-{number}",
             "Ladders",
-            f"{_model(each.model, findings)}, {each.ladder}",
+            f"{model_name(each.model, findings)}, {each.ladder}",
             _columns("Factor", "From", "To", figures=("n", "Points", "95 % interval", "p Holm")),
             tuple(
                 (
@@ -313,7 +313,7 @@ def _domains(findings: Findings) -> Table:
         _columns(MODEL, "Domain", "Condition", figures=figures),
         tuple(
             (
-                *(_model(row.model, findings), row.group or "(none)", row.condition, f"{row.questions:,}"),
+                *(model_name(row.model, findings), row.group or "(none)", row.condition, f"{row.questions:,}"),
                 *(numbers.percent(row.baseline_score), numbers.percent(row.score), numbers.signed(row.delta_points)),
                 *(_interval(row.ci95, small=row.small), numbers.p_value(row.p_holm)),
             )

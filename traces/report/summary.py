@@ -1,0 +1,79 @@
+"""What a reader should know first: the scores without tools, and the effects and mechanisms that are no chance."""
+
+from collections.abc import Iterator, Sequence
+
+from toolablate.traces.analysis.attribution.ledger import Account, Ledger
+from toolablate.traces.analysis.attribution.naming import account_name
+from toolablate.traces.analysis.comparison import Comparison
+from toolablate.traces.analysis.findings import Findings
+from toolablate.traces.plots.figures.effects import is_sure
+from toolablate.traces.plots.plates import in_order, ledgers_of
+from toolablate.traces.report.tables import model_name
+from toolablate.traces.terminal import numbers
+
+MOST_MODELS, MOST_NAMED = 8, 3
+
+
+def in_short(findings: Findings) -> Iterator[str]:
+    """A sentence or more for each model; none where nothing can be compared."""
+    rows = in_order(findings, findings.comparisons)
+    models = list(dict.fromkeys(each.model for each in rows))
+    for model in models[:MOST_MODELS]:
+        yield _of_model(model, [each for each in rows if each.model == model], findings)
+    for ledger in ledgers_of(findings):
+        if ledger.model in models[:MOST_MODELS] and (sure := _sure_mechanisms(ledger)):
+            yield _of_ledger(ledger, sure, findings)
+    if len(models) > MOST_MODELS:
+        yield f"{numbers.counted(len(models) - MOST_MODELS, 'more model')}: see the effects below."
+
+
+def _of_model(model: str, rows: Sequence[Comparison], findings: Findings) -> str:
+    scores = {(arm.model, arm.condition): arm.accuracy.percent for arm in findings.arms}
+    base = scores.get((model, findings.baseline))
+    score = "" if base is None else f" {base:.1f} % right under {findings.baseline}."
+    told = [each for each in rows if each.delta_points is not None]
+    sure = sorted((each for each in told if is_sure(each)), key=lambda each: each.delta_points or 0.0)
+    worse, better = ([each for each in sure if ((each.delta_points or 0.0) < 0) is way] for way in (True, False))
+    open_ = len(told) - len(sure)
+    parts = [
+        f"{numbers.counted(len(found), 'condition')} {'changes' if len(found) == 1 else 'change'} it for the {word}"
+        f" ({_named(found)})"
+        for found, word in ((worse, "worse"), (better[::-1], "better"))
+        if found
+    ]
+    if open_:
+        differ = "differs" if open_ == 1 else "differ"
+        parts.append(f"{numbers.counted(open_, 'condition')} {differ} from it by no more than chance may")
+    return f"{model_name(model, findings)}:{score} {_sentence('; '.join(parts))}".rstrip()
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _named(found: Sequence[Comparison]) -> str:
+    named = [f"{each.condition} {_points(each.delta_points or 0.0, each.ci95)}" for each in found[:MOST_NAMED]]
+    return ", ".join([*named, *([f"and {len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else [])])
+
+
+def _sure_mechanisms(ledger: Ledger) -> list[Account]:
+    found = [
+        each
+        for each in ledger.mechanisms
+        if each.name != "unresolved"
+        and not each.small
+        and each.p_holm is not None
+        and each.p_holm < numbers.SIGNIFICANT
+    ]
+    return sorted(found, key=lambda each: -abs(each.points))[:MOST_NAMED]
+
+
+def _of_ledger(ledger: Ledger, sure: Sequence[Account], findings: Findings) -> str:
+    whole = _points(ledger.effect.points, ledger.effect.ci95)
+    parts = ", ".join(f"{account_name(each.name)} {_points(each.points, each.ci95)}" for each in sure)
+    return f"{model_name(ledger.model, findings)}, {ledger.condition}: of {whole} points against no tools, {parts}."
+
+
+def _points(points: float, ci95: tuple[float, float] | None) -> str:
+    between = "" if ci95 is None else f" ({numbers.signed(ci95[0])} to {numbers.signed(ci95[1])})"
+    return f"{numbers.signed(points)}{between}"
