@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -61,3 +63,11 @@ def test_every_example_runs_in_its_order(
             ran += 1
     assert ran == 6
     assert {each.get("api-key") for each in collector.headers} == {None, "$KEY"}
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+def test_the_filter_of_jq_reads_what_is_written(store: Path) -> None:
+    (wanted,) = re.findall(r"^```jq\n(.*?)\n```", GUIDE, re.DOTALL | re.MULTILINE)
+    lines = CliRunner().invoke(group, ["export", "jsonl", str(store), "-o", "-", "--no-attributions"]).stdout_bytes
+    read = subprocess.run(["jq", "-r", wanted], input=lines, capture_output=True, check=True, timeout=60).stdout
+    assert sorted(read.decode().splitlines()) == ["none\t0\t1", "python\t0\t1"]

@@ -151,6 +151,19 @@ def test_a_round_trip_gives_the_same_traces(store: Path, logs: dict[str, Path], 
     assert len(again["q0", "python"].labels) == 2
 
 
+def test_a_score_that_was_edited_in_inspect_counts_as_edited(logs: dict[str, Path], tmp_path: Path) -> None:
+    from inspect_ai.log import ProvenanceData, edit_score, write_eval_log
+    from inspect_ai.scorer import ScoreEdit
+
+    log = read_eval_log(str(logs["none"]))
+    edit_score(log, "q0", "choice", ScoreEdit(value="I", provenance=ProvenanceData(author="Ada", reason="wrong key")))
+    write_eval_log(log, str(tmp_path / "edited.eval"))
+    back = tmp_path / "back.sqlite"
+    import_logs([read_log(tmp_path / "edited.eval")], back)
+    found = {each.called.question: each.scores for each in exported(back)}
+    assert [(score.scorer, score.value, score.verdict) for score in found["q0"]] == [("choice", 0.0, "wrong")]
+
+
 def test_conditions_and_models_come_back_in_the_order_of_the_study(store: Path, tmp_path: Path) -> None:
     trials, known = exported(store), []
     for name in ("z", "a", "m"):

@@ -42,7 +42,8 @@ def _values(scorer: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _score(name: str, value: Any, score: "InspectScore") -> Score | str:
     """Or why it is none."""
-    if kept := ours(score.metadata).get("score"):
+    # What somebody has edited since in Inspect, counts as it is now.
+    if (kept := ours(score.metadata).get("score")) and not score.history:
         own = kept.get("scorer") if name == COUNTED and isinstance(kept, Mapping) else name
         try:
             return Score.model_validate({**kept, "scorer": own, "trial": "", "target": ""})
