@@ -50,6 +50,10 @@ class Ladders:
         """The conditions that can be explained."""
         return tuple(self._arms)
 
+    def pair(self, condition: str) -> tuple[Condition, Condition]:
+        """The condition without tools that one is set against, and the one itself."""
+        return self._conditions[self._arms[condition]["none"]], self._conditions[condition]
+
     def without_tools(self, seen: Observation) -> list[Observation]:
         """The question's trials without tools that count."""
         return [each for each in self._of(seen, "none") if counts(each)]

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from toolablate.experiments.attributing.case import case_of
 from toolablate.experiments.attributing.choosing import scorers_of
-from toolablate.experiments.comparing.paired import observe
+from toolablate.experiments.comparing.paired import chosen_run, observe
 from toolablate.experiments.explaining.arms import Ladders
 from toolablate.experiments.explaining.gathered import Gathered
 from toolablate.experiments.explaining.mending import Mending
+from toolablate.experiments.explaining.pools import Pools
 from toolablate.experiments.explaining.repeats import beside_repeats
 from toolablate.experiments.explaining.replays import Replays, replays_of
 from toolablate.traces.analysis.attribution.evidence import Evidence, Explained
@@ -64,7 +65,8 @@ def explained(
                 told(done, len(wanted))
             if (each := _evidence(seen, reading)) is not None:
                 known.append(each)
-        found = [_explained(each) for each in beside_repeats(known) if trial in (None, each.chain.trial)]
+        evidence = [each for each in beside_repeats(known) if trial in (None, each.chain.trial)]
+        found = [_explained(each, reading) for each in evidence]
     chains = [each.evidence.chain for each in found]
     unreplayed = sum(reading.chosen(chain.trial) and chain.replay is None for chain in chains)
     return Gathered(
@@ -90,6 +92,7 @@ class _Reading:
     design: ReplayDesign | None
     lots: Mapping[str, float]
     known: "_Known"
+    pools: Pools
 
     def probability(self, trial: str) -> float:
         return probability(self.design, self.lots[trial]) if self.design and trial in self.lots else 0.0
@@ -155,6 +158,7 @@ def _read(store: Store, run: str, scorer: str | None, design: ReplayDesign | Non
         design=design,
         lots={each.trial: each.value or 0.0 for each in lots if counts(each)},
         known=_Known(store, scorers),
+        pools=Pools(store, scorers, None if run == "all" else chosen_run(store, run).id),
     )
 
 
@@ -164,8 +168,9 @@ def _of_one_start(seen: Sequence[Observation], trial: str) -> list[Observation]:
     return [each for each in seen if (each.model, each.question, each.condition) in own]
 
 
-def _explained(evidence: Evidence) -> Explained:
-    by_trace = layer_one(evidence.signals, evidence.score, evidence.bare, evidence.repeats)
+def _explained(evidence: Evidence, reading: _Reading) -> Explained:
+    pool = reading.pools.of(evidence, reading.ladders.pair(evidence.condition))
+    by_trace = layer_one(evidence.signals, evidence.score, evidence.bare, evidence.repeats, pool)
     by_replay = layer_two(evidence)
     if by_replay is None:
         return Explained(evidence, by_trace)

@@ -30,6 +30,20 @@ WHERE (:run IS NULL OR trials.key IN (SELECT trial FROM run_trials WHERE run = :
 ORDER BY trials.key
 """
 
+# As above, the value is that of the newest version. A question's text is not read.
+_VALUES = """
+SELECT questions.id, scores.value, max(scores.version)
+FROM trials
+JOIN questions ON questions.key = trials.question
+JOIN scores ON scores.trial = trials.key AND scores.trace = trials.current
+WHERE trials.model = (SELECT model FROM trials WHERE id = :trial)
+    AND trials.condition = (SELECT key FROM conditions WHERE id = :condition)
+    AND trials.outcome <> 'failed'
+    AND (:scorers = '[]' OR scores.scorer IN (SELECT value FROM json_each(:scorers)))
+    AND (:run IS NULL OR trials.key IN (SELECT trial FROM run_trials WHERE run = :run))
+GROUP BY trials.key ORDER BY trials.key
+"""
+
 # By an index, so that of a large store only a few rows are looked at.
 _BESIDE = (
     "IN (SELECT key FROM trials WHERE (question, model) = (SELECT question, model FROM trials WHERE id = :beside))"
@@ -191,3 +205,16 @@ def run_key(connection: sqlite3.Connection, run: str) -> int:
             code="unknown_run",
         )
     return int(row[0])
+
+
+def values_beside(
+    connection: sqlite3.Connection, trial: str, condition: str, *, scorers: Sequence[str], run: str | None
+) -> dict[str, list[float]]:
+    """Raises InputError for a run that is not there or not clear, sqlite3.Error."""
+    key = None if run is None else run_key(connection, run)
+    values: dict[str, list[float]] = {}
+    named = {"trial": trial, "condition": condition, "scorers": json.dumps(list(scorers)), "run": key}
+    for question, value, _ in connection.execute(_VALUES, named):
+        if value is not None:
+            values.setdefault(question, []).append(value)
+    return values

@@ -34,7 +34,7 @@ from toolablate.traces.store._errors import reading
 from toolablate.traces.store._failures import read_failures
 from toolablate.traces.store._human_labels import read_labels
 from toolablate.traces.store._jobs import PLANNED, read_finished, read_unscored
-from toolablate.traces.store._observe import read_observations, read_scorers, seen_conditions
+from toolablate.traces.store._observe import read_observations, read_scorers, seen_conditions, values_beside
 from toolablate.traces.store._open import open_reader
 from toolablate.traces.store._resumptions import read_latest_run, read_resumptions
 from toolablate.traces.store._standing import TrialCounts, at_one_moment, read_standing
@@ -110,6 +110,15 @@ class Store:
         """
         with reading(self.path):
             return read_observations(self._connection, scorers=scorers, run=run, beside=beside)
+
+    def values_beside(
+        self, trial: str, condition: str, *, scorers: Sequence[str] = (), run: str | None = None
+    ) -> dict[str, list[float]]:
+        """What the trials of a trial's model score under a condition, both by their whole ids: by the question's id,
+        in the order of the trials. Those that failed, or have no value, are left out; `scorers` and `run` as for
+        `observations`."""
+        with reading(self.path):
+            return values_beside(self._connection, trial, condition, scorers=scorers, run=run)
 
     def require_same_world(self, world: Mapping[str, str]) -> None:
         """Refuses a run of another world than that of trials that are done or that a living recorder is at: raises

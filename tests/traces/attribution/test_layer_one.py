@@ -18,8 +18,8 @@ from tests.traces.attribution.stories import (
     wrong,
 )
 
+from toolablate.traces.analysis.attribution.expected import Pool, Tally
 from toolablate.traces.analysis.attribution.layer_one import Bare, layer_one
-from toolablate.traces.analysis.attribution.necessity import necessity
 from toolablate.traces.analysis.attribution.signals import Signals
 from toolablate.traces.records import Attribution, Change, ChoiceTarget, Condition, Event, Question, Score, SpansTarget
 
@@ -168,20 +168,52 @@ def test_tools_offered_and_not_called_are_availability_and_words_alone_the_promp
 ADOPTED = (*searched("gas", DISTRACTOR), *ended("Answer: B"))
 
 
-def test_luck_needs_trials_without_tools_that_differ() -> None:
+def test_what_is_mostly_wrong_without_tools_is_no_tools_doing() -> None:
     churning = [bare("Answer: C", is_right=False)] * 3 + [bare("Answer: A", is_right=True)]
-    found = label(read(*ADOPTED), bare=churning)
-    assert (found.mechanism, found.confidence) == ("luck", 0.75)
+    assert label(read(*ADOPTED), bare=churning).mechanism == "own_error"
     steady = [bare("Answer: A", is_right=True)] * 4
     assert label(read(*ADOPTED), bare=steady).mechanism == "retrieval_distraction"
-    assert label(read(*ADOPTED), bare=steady).confidence == pytest.approx(0.6)
+    assert label(read(*ADOPTED), bare=steady).confidence > 0.5
+
+
+SILENT = read(*searched("gas", "1. Trees\n   Trees are tall."), *ended("Answer: C"))
+
+
+def pooled(*questions: tuple[Tally, int]) -> Pool:
+    return Pool(tally for tally, times in questions for _ in range(times))
 
 
 def test_where_nothing_speaks_for_a_tool_and_nothing_for_chance_nobody_knows() -> None:
-    signals = read(*searched("gas", "1. Trees\n   Trees are tall."), *ended("Answer: C"))
+    """A third of the questions is right without tools and wrong with them, and none is wrong without: no chance."""
     steady = bare("Answer: A", is_right=True)
-    assert label(signals, bare=[steady] * 2).mechanism == "unknown"
-    assert label(signals, bare=[steady, bare("Answer: C", is_right=False)]).mechanism == "luck"
+    harmed = pooled((Tally(1, 1, 0, 1), 15), (Tally(1, 1, 1, 1), 31))
+    found = layer_one(SILENT, wrong(), [steady], pool=harmed)
+    assert found is not None
+    assert (found.mechanism, found.evidence) == ("unknown", ())
+    assert found.confidence > 0.85
+    assert "about 7 of 100 such failures are expected without tools as well" in found.note
+
+
+def test_a_question_is_taken_for_one_like_the_others_where_it_has_few_trials() -> None:
+    """The same trial where as many questions are wrong without tools as with them."""
+    steady = bare("Answer: A", is_right=True)
+    even = ((Tally(1, 1, 0, 1), 8), (Tally(0, 1, 1, 1), 8), (Tally(1, 1, 1, 1), 28), (Tally(0, 1, 0, 1), 2))
+    found = layer_one(SILENT, wrong(), [steady], pool=pooled(*even))
+    assert found is not None
+    assert found.mechanism == "luck"
+
+
+def test_luck_is_never_surer_than_what_chance_alone_makes_wrong() -> None:
+    for without, right_with, trials in ((3, 0, 3), (3, 2, 3), (2, 1, 3), (9, 4, 10), (8, 7, 10), (1, 0, 1)):
+        questions = pooled((Tally(without, trials, right_with, trials), 20))
+        bares = [bare("Answer: A", is_right=place < without) for place in range(trials)]
+        repeats = [float(place < right_with) for place in range(trials - 1)]
+        found = layer_one(SILENT, wrong(), bares, repeats, questions)
+        expected = questions.expected(Tally(without, trials, right_with, trials))
+        assert found is not None
+        share = {"luck": expected.luck, "own_error": expected.own_error, "unknown": expected.beyond}
+        assert found.confidence == pytest.approx(share[found.mechanism], abs=1e-4)
+        assert found.confidence == pytest.approx(max(share.values()), abs=1e-4)
 
 
 def test_retrieval_is_told_with_how_it_drew_the_model_away() -> None:
@@ -196,19 +228,18 @@ def test_what_is_never_right_without_tools_is_the_models_own_error() -> None:
     assert "0 of 4" in found.note
 
 
-def test_an_answer_that_comes_without_tools_too_is_half_as_surely_a_tools() -> None:
+def test_an_answer_that_comes_without_tools_too_is_less_surely_a_tools() -> None:
     mostly = [bare("Answer: A", is_right=True)] * 3
     other = label(read(*ADOPTED), bare=[*mostly, bare("Answer: C", is_right=False)])
     same = label(read(*ADOPTED), bare=[*mostly, bare("Answer: B", is_right=False)])
-    assert (other.mechanism, other.confidence) == ("retrieval_distraction", pytest.approx(0.45))
-    assert (same.mechanism, same.confidence) == ("luck", 0.25)
+    assert (other.mechanism, same.mechanism) == ("retrieval_distraction", "luck")
 
 
 def test_trials_without_a_score_are_left_out() -> None:
     unscored = Bare(
         read(*ended("", specs=()), condition=NO_TOOLS), Score(trial="t", scorer="choice", verdict="unscored")
     )
-    assert label(read(*ADOPTED), bare=[unscored]).confidence == pytest.approx(0.6)
+    assert label(read(*ADOPTED), bare=[unscored]) == label(read(*ADOPTED))
 
 
 def test_notes_hold_no_words_of_models_or_tools() -> None:
@@ -224,7 +255,7 @@ def test_notes_hold_no_words_of_models_or_tools() -> None:
 
 
 def test_other_repeats_tell_what_the_condition_does_from_chance() -> None:
-    churning = [bare("Answer: A", is_right=True)] * 2 + [bare("Answer: C", is_right=False)]
+    churning = [bare("Answer: A", is_right=True)] * 3 + [bare("Answer: C", is_right=False)]
     signals = read(*ended("Answer: C"))
 
     def beside(*repeats: float) -> tuple[str, float]:
@@ -233,21 +264,11 @@ def test_other_repeats_tell_what_the_condition_does_from_chance() -> None:
         return found.mechanism, found.confidence
 
     assert beside(0.0, 0.0)[0] == beside(0.0, 0.0, 0.0, 0.0)[0] == "availability"
-    assert beside(0.0, 0.0)[1] < beside(0.0, 0.0, 0.0, 0.0)[1] < 0.8
-    assert beside(1.0, 0.0)[0] == beside(1.0, 1.0)[0] == "luck"
-    assert 0.6 < beside(1.0, 0.0)[1] < beside(1.0, 1.0)[1] < 1
+    assert beside(0.0, 0.0)[1] < beside(0.0, 0.0, 0.0, 0.0)[1]
+    assert beside(1.0, 1.0, 0.0)[0] == beside(1.0, 1.0, 1.0)[0] == "luck"
+    assert beside(1.0, 1.0, 0.0)[1] < beside(1.0, 1.0, 1.0)[1] < 1
 
 
-def test_own_errors_and_answers_that_stand_without_tools_are_told_beside_repeats_too() -> None:
+def test_what_is_never_right_without_tools_is_an_own_error_beside_repeats_too() -> None:
     none_right = [bare("Answer: C", is_right=False)] * 3
     assert getattr(layer_one(read(*ADOPTED), wrong(), none_right, (0.0, 0.0)), "mechanism", None) == "own_error"
-    alike = [bare("Answer: A", is_right=True)] * 3 + [bare("Answer: B", is_right=False)]
-    other = [bare("Answer: A", is_right=True)] * 3 + [bare("Answer: C", is_right=False)]
-    found = [layer_one(read(*ADOPTED), wrong(), each, (0.0, 0.0)) for each in (alike, other)]
-    assert [each and each.mechanism for each in found] == ["luck", "retrieval_distraction"]
-
-
-def test_necessity_is_that_of_the_chances_where_there_are_many_trials() -> None:
-    assert necessity([1.0] * 800 + [0.0] * 200, [1.0] * 200 + [0.0] * 800) == pytest.approx(0.75, abs=0.01)
-    assert necessity([1.0] * 200 + [0.0] * 800, [1.0] * 800 + [0.0] * 200) == 0
-    assert 0 < necessity([1.0], [1.0]) < 0.5 < necessity([1.0] * 3, [0.0] * 3) < 1

@@ -15,27 +15,27 @@ calling               tools were called and gave nothing of their own
 availability          tools were offered and none was called
 prompt                no tools at all, and the condition has words of its own
 
-What trials without tools show comes on top. Where some of them are wrong as well, this one may be wrong by the same
-chance: `luck` is as sure as the share of them that is wrong, and every other confidence is lowered to what is left. It
-is never said without such trials that differ from each other. An answer that one of them gave as well is half as surely
-a tool's. Where none of them is right, no tool need have done it: `own_error`.
+What trials without tools show comes on top: `expected` says of the trials of the question and of all questions how
+likely the trial would have been wrong without tools as well. That is `luck` where the question is right without them
+more often than not, else `own_error`; never more is put down to chance, whatever the trace lacks. What is beyond it the
+condition has done, and a rule's mechanism has of that as much as the rule is sure; a rule that is surer than even makes
+chance less likely by its odds. An answer that a trial without tools gave as well is half as surely a tool's. What no
+rule has is not known: `unknown` is named where there is no sign and chance has the smaller part.
 
-Where there are other repeats of the trial, they say how much the condition does at all: the probability that it was
-necessary for the error (`necessity`), as odds, times those of the rule. What is left is `luck`.
-
-The confidences are set by hand, in the order of how directly the evidence speaks. They are hypotheses: only
-counterfactuals show what would have been.
+How sure the rules are is set by hand, in the order of how directly the evidence speaks, on the planted benchmark's half
+for tuning. The confidence that comes of
+it is the probability that the label is right. It is a hypothesis: only counterfactuals show what would have been.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.traces.analysis.attribution.distraction import distraction
-from toolablate.traces.analysis.attribution.necessity import necessity
+from toolablate.traces.analysis.attribution.expected import Expected, Pool, tally
 from toolablate.traces.analysis.attribution.signals import CallSeen, MisstatedKind, Signals, Trouble
 from toolablate.traces.analysis.attribution.signals.steps import Form
 from toolablate.traces.analysis.attribution.spoiling import NO_FAULTS
-from toolablate.traces.analysis.pairing import RIGHT, mean
+from toolablate.traces.analysis.pairing import RIGHT
 from toolablate.traces.records import Attribution, Mechanism, Score
 
 REFORMULATED = 0.4
@@ -76,15 +76,21 @@ class Bare:
 
 
 _NOTHING = _Finding("unknown", 0.2, (), "no signal of the trace points to a mechanism")
+_CHANCE = "it may be wrong by the same chance"
 
 
 def layer_one(
-    signals: Signals, score: Score, bare: Sequence[Bare] = (), repeats: Sequence[float] = ()
+    signals: Signals,
+    score: Score,
+    bare: Sequence[Bare] = (),
+    repeats: Sequence[float] = (),
+    pool: Pool | None = None,
 ) -> Attribution | None:
     """The likeliest mechanism of a trial that was scored wrong (below one half), None for any other trial.
 
     `bare` are trials of the same question and model without tools; those that have no value are left out.
-    `repeats` are scores of the question's other trials under the condition.
+    `repeats` are scores of the question's other trials under the condition; `pool` are the questions of the model and
+    condition, by default this one alone.
     """
     if score.value is None or score.value >= RIGHT:
         return None
@@ -93,7 +99,9 @@ def layer_one(
     finding = max((each for each in found if each), key=lambda each: each.confidence, default=_NOTHING)
     scored = [each for each in bare if each.score.value is not None]
     if scored:
-        finding = _beside_bare(finding, signals, scored, repeats)
+        own = tally([each.score.value or 0.0 for each in scored], (score.value, *repeats))
+        expected = (pool or Pool([own])).expected(own)
+        finding = _beside_bare(finding, signals, scored, repeats, expected)
     return Attribution(
         trial=signals.trial,
         mechanism=finding.mechanism,
@@ -107,28 +115,37 @@ def layer_one(
     )
 
 
-def _beside_bare(finding: _Finding, signals: Signals, bare: Sequence[Bare], repeats: Sequence[float]) -> _Finding:
-    """The same once it is known what the question's trials without tools say."""
-    scores = [each.score.value or 0.0 for each in bare]
-    right = mean([float(score >= RIGHT) for score in scores])
-    counted = f"{right * len(bare):.0f} of {len(bare)} trials without tools are right"
-    if right == 0:
-        return _Finding("own_error", 0.5, (), f"{counted}: no tool need have done it")
-    confidence, note = finding.confidence, f"{finding.note}; {counted}"
+def _beside_bare(
+    finding: _Finding, signals: Signals, bare: Sequence[Bare], repeats: Sequence[float], expected: Expected
+) -> _Finding:
+    """The same once it is known how many such trials are wrong without tools as well."""
     wrong = {each.signals.answer for each in bare if (each.score.value or 0.0) < RIGHT}
+    sure, note = finding.confidence, finding.note
     if finding.mechanism in ("lock_in", *_READ) and signals.answer and signals.answer in wrong:
-        confidence, note = confidence / 2, f"{note}, and one of the others has this answer, too"
-    if repeats:
-        needed = necessity(scores, repeats)
-        confidence = confidence * needed / (confidence * needed + (1 - confidence) * (1 - needed))
-        by_chance = 1 - confidence
-        counted = f"{counted}, and {sum(score >= RIGHT for score in repeats)} of {len(repeats)} other repeats"
+        sure, note = sure / 2, f"{note}, and a trial without tools has this answer, too"
+    if finding is _NOTHING:
+        named, left, chance = expected.beyond, 0.0, 1.0
     else:
-        confidence, by_chance = confidence * right, 1 - right
-    if by_chance > confidence:
-        said = finding.note if finding is _NOTHING else "it may be wrong by the same chance"
-        return _Finding("luck", by_chance, (), f"{counted}: {said}")
-    return _Finding(finding.mechanism, confidence, finding.evidence, note)
+        named, left, chance = expected.beyond * sure, expected.beyond * (1 - sure), min(1.0, (1 - sure) / sure)
+    luck, own = expected.luck * chance, expected.own_error * chance
+    whole = named + left + luck + own
+    counted = f"{_counted(bare, repeats)}; {_anyway(expected)}"
+    if named >= max(luck, own):
+        return _Finding(finding.mechanism, named / whole, finding.evidence, f"{note}; {counted}")
+    if luck >= own:
+        return _Finding("luck", luck / whole, (), f"{counted}: {note if finding is _NOTHING else _CHANCE}")
+    return _Finding("own_error", own / whole, (), f"{counted}: no tool need have done it")
+
+
+def _counted(bare: Sequence[Bare], repeats: Sequence[float]) -> str:
+    right = sum((each.score.value or 0.0) >= RIGHT for each in bare)
+    told = f"{right} of {len(bare)} trials without tools are right"
+    beside = f", and {sum(score >= RIGHT for score in repeats)} of {len(repeats)} other repeats" if repeats else ""
+    return told + beside
+
+
+def _anyway(expected: Expected) -> str:
+    return f"about {100 * (1 - expected.beyond):.0f} of 100 such failures are expected without tools as well"
 
 
 def _budget(signals: Signals, score: Score) -> _Finding | None:
@@ -182,7 +199,7 @@ def _read(signals: Signals, mechanism: Mechanism) -> _Finding | None:
     forms = _READ[mechanism]
     read = [call.event for call in signals.calls if call.form in forms and call.gave]
     if taken := _taken(signals, forms, read):
-        return _Finding(mechanism, taken.confidence, taken.evidence, taken.note)
+        return _Finding(mechanism, taken.confidence + 0.1, taken.evidence, taken.note)
     echoed = sum(share for event, share in signals.echo.by_event.items() if event in read)
     if min(echoed, signals.echo.from_tools_alone) < ECHOED:
         return None
@@ -193,14 +210,14 @@ def _read(signals: Signals, mechanism: Mechanism) -> _Finding | None:
 def _calling(signals: Signals) -> _Finding | None:
     if not signals.calls or any(call.gave for call in signals.calls):
         return None
-    return _Finding("calling", 0.5, tuple(call.event for call in signals.calls), "no call gave anything to go by")
+    return _Finding("calling", 0.7, tuple(call.event for call in signals.calls), "no call gave anything to go by")
 
 
 def _availability(signals: Signals) -> _Finding | None:
     if signals.calls or not signals.unused:
         return None
     evidence = tuple(tool.event for tool in signals.unused)
-    return _Finding("availability", 0.5, evidence, "tools were offered and none was called")
+    return _Finding("availability", 0.7, evidence, "tools were offered and none was called")
 
 
 def _prompt(signals: Signals) -> _Finding | None:

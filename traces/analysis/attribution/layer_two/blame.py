@@ -8,10 +8,9 @@ import numpy as np
 from toolablate.traces.analysis.attribution.evidence import Evidence
 from toolablate.traces.analysis.attribution.fall import fall_at
 from toolablate.traces.analysis.attribution.gains import computes_an_answer, is_locked_in
-from toolablate.traces.analysis.attribution.layer_two.chances import drawn_chances
+from toolablate.traces.analysis.attribution.layer_two.chances import PRIOR, drawn_chances
 from toolablate.traces.analysis.attribution.layer_two.levels import Level, Part, chains
 from toolablate.traces.analysis.attribution.ledger import ToolKind
-from toolablate.traces.analysis.attribution.necessity import PRIOR
 from toolablate.traces.analysis.pairing import RIGHT, mean
 from toolablate.traces.analysis.statistics.numerals import Floats
 from toolablate.traces.records import Mechanism

@@ -9,8 +9,10 @@ from itertools import combinations, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from toolablate.traces.analysis.attribution.necessity import PRIOR
 from toolablate.traces.analysis.statistics.numerals import Floats
+
+PRIOR = 0.5
+"""Both parameters of the beta distribution that a chance has before anything is seen (Jeffreys)."""
 
 DRAWS = 400
 
