@@ -1,6 +1,7 @@
 """Plans with scripted models, run by the real command line in a process of its own."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -8,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.experiments.commands import Commands
 from tests.experiments.library import Library
-from tests.experiments.plan_files import answered, call
+from tests.experiments.plan_files import KERNELS, answered, call
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
 WritePlan = Callable[..., Path]
@@ -28,8 +30,27 @@ def library() -> Iterator[Library]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def commands() -> Iterator[Commands]:
+    opened = Commands()
+    yield opened
+    opened.close()
+
+
 @pytest.fixture
-def cli(tmp_path: Path) -> Cli:
+def cli(commands: Commands, tmp_path: Path) -> Cli:
+    """The command line, in a process of its own that need not import everything first."""
+
+    def run(*arguments: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        return commands.run([*map(str, arguments)], tmp_path, dict(os.environ) if env is None else env)
+
+    return run
+
+
+@pytest.fixture
+def cold_cli(tmp_path: Path) -> Cli:
+    """The command line as a user starts it, from nothing."""
+
     def run(*arguments: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "toolablate", *map(str, arguments)],
@@ -53,6 +74,7 @@ def write_plan(tmp_path: Path) -> Callable[..., Path]:
         conditions: str = '["none", "python"]',
         questions: Sequence[dict[str, Any]] | None = None,
         extra: str = "",
+        sandbox: str = KERNELS,
     ) -> Path:
         asked = questions or [
             {"id": f"q{n}", "prompt": f"What is {n} + {n}?", "target": {"kind": "number", "value": 2 * n}}
@@ -68,7 +90,7 @@ def write_plan(tmp_path: Path) -> Callable[..., Path]:
         )
         plan = tmp_path / "plan.toml"
         plan.write_text(
-            f"conditions = {conditions}\n{extra}\n[questions]\nfile = 'questions.jsonl'\n"
+            f"conditions = {conditions}\n{sandbox}\n{extra}\n[questions]\nfile = 'questions.jsonl'\n"
             "[[models]]\nprovider = 'scripted'\nname = 'recorded'\nscript = 'script.jsonl'\n",
             encoding="utf-8",
         )
@@ -86,13 +108,20 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "runs/plan.sqlite"
 
 
+GOOD = {
+    ("q1", "none"): answered("Answer: 3"),
+    ("q2", "none"): answered("Answer: 4"),
+    ("q1", "python"): [call("x = 1"), call("print(x + 1)"), {"content": "Answer: {{last_tool_output}}"}],
+    ("q2", "python"): [call("print(5)"), {"content": "Answer: {{last_tool_output}}"}],
+}
+
+
 @pytest.fixture
 def good_plan(write_plan: WritePlan) -> Path:
-    return write_plan(
-        {
-            ("q1", "none"): answered("Answer: 3"),
-            ("q2", "none"): answered("Answer: 4"),
-            ("q1", "python"): [call("x = 1"), call("print(x + 1)"), {"content": "Answer: {{last_tool_output}}"}],
-            ("q2", "python"): [call("print(5)"), {"content": "Answer: {{last_tool_output}}"}],
-        }
-    )
+    return write_plan(GOOD)
+
+
+@pytest.fixture
+def usual_plan(write_plan: WritePlan) -> Path:
+    """As most write it, who say nothing of the sandbox."""
+    return write_plan(GOOD, sandbox="")

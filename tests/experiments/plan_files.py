@@ -10,6 +10,9 @@ from tests.servers.chat_server import reply
 
 from toolablate.traces.store import Store
 
+KERNELS = "sandbox = { backend = 'bubblewrap', pool = 0 }"
+"""A line of plans that start few kernels: a fork server takes as long to start as ten of these."""
+
 
 def call(code: str) -> dict[str, Any]:
     return {"tool_calls": [{"name": "python", "arguments": {"code": code}}]}

@@ -9,7 +9,7 @@ import pytest
 from tests.experiments.attributing.scenes import Heard, chosen_of, replays_of
 from tests.experiments.conftest import WritePlan
 from tests.experiments.counterfactual.scenes import PRICED, code, run
-from tests.experiments.plan_files import answered
+from tests.experiments.plan_files import KERNELS, answered
 from tests.servers.chat_server import ChatServer, Step, reply
 
 from toolablate.experiments.attributing.running import attribute
@@ -34,7 +34,7 @@ def scored(chat_server: ChatServer, tmp_path: Path) -> Path:
     (tmp_path / "questions.jsonl").write_text("\n".join(map(json.dumps, asked)), encoding="utf-8")
     plan = tmp_path / "plan.toml"
     plan.write_text(
-        f"conditions = {CONDITIONS}\n[questions]\nfile = 'questions.jsonl'\n"
+        f"conditions = {CONDITIONS}\n{KERNELS}\n[questions]\nfile = 'questions.jsonl'\n"
         f"[[models]]\nprovider = 'openai'\nname = 'm'\nendpoint = '{chat_server.url}'\n{PRICED}\n",
         encoding="utf-8",
     )

@@ -47,7 +47,7 @@ def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_kno
     chat_server: ChatServer, tmp_path: Path, backend: str
 ) -> None:
     chat_server.answers(MISLED)
-    store = run(endpoint_plan(tmp_path, chat_server, conditions="['none', 'python']", extra=f"sandbox = '{backend}'"))
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['none', 'python']", sandbox=f"sandbox = '{backend}'"))
     done = attribute(store, ALL)
     assert (done.chosen, done.missing, done.refused, done.stopped) == (1, 0, (), False)
     assert purposes_in(store) == {

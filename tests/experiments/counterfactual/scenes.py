@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.experiments.plan_files import KERNELS
 from tests.servers.chat_server import ChatServer, Step, reply
 
 from toolablate.experiments.plans.plan import find_modules_beside, load_plan
@@ -50,13 +51,15 @@ def model_calls(events: Sequence[Event]) -> list[ModelCall]:
     return [event for event in events if isinstance(event, ModelCall)]
 
 
-def endpoint_plan(folder: Path, server: ChatServer, *, conditions: str = "['python']", extra: str = "") -> Path:
+def endpoint_plan(
+    folder: Path, server: ChatServer, *, conditions: str = "['python']", extra: str = "", sandbox: str = KERNELS
+) -> Path:
     """One question for a model behind the server, which has a price."""
     question = {"id": "q1", "prompt": "What is 2 + 2?", "target": {"kind": "number", "value": 4}}
     (folder / "questions.jsonl").write_text(json.dumps(question) + "\n", encoding="utf-8")
     plan = folder / "plan.toml"
     plan.write_text(
-        f"conditions = {conditions}\n{extra}\n[questions]\nfile = 'questions.jsonl'\n"
+        f"conditions = {conditions}\n{sandbox}\n{extra}\n[questions]\nfile = 'questions.jsonl'\n"
         f"[[models]]\nprovider = 'openai'\nname = 'm'\nendpoint = '{server.url}'\n{PRICED}\n",
         encoding="utf-8",
     )

@@ -81,7 +81,7 @@ def test_the_state_of_the_kernel_is_there_for_a_cell_that_was_never_recorded(
     chat_server: ChatServer, tmp_path: Path, backend: str
 ) -> None:
     chat_server.answers(by_turn(code("x = 41"), code("print(x)"), reply("Answer: 41")))
-    store = run(endpoint_plan(tmp_path, chat_server, extra=f"sandbox = '{backend}'"))
+    store = run(endpoint_plan(tmp_path, chat_server, sandbox=f"sandbox = '{backend}'"))
     chat_server.answers(by_turn(code("-"), code("print(x + 1)"), reply("Answer: 42")))
     (again,) = replay(store, trial_of(store), 2).trials
     trace = trace_of(store, again)

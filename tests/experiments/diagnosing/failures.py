@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.experiments.counterfactual.scenes import run
 from tests.experiments.judged import judge_at
-from tests.experiments.plan_files import call
+from tests.experiments.plan_files import KERNELS, call
 from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.traces.records import Diagnosis
@@ -47,7 +47,7 @@ def failing_plan(folder: Path, server: ChatServer, *, count: int = 4, judges: st
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     plan = folder / "plan.toml"
     plan.write_text(
-        "conditions = ['none', 'python']\n[questions]\nfile = 'questions.jsonl'\n[[models]]\nprovider = 'scripted'\n"
+        f"conditions = ['none', 'python']\n{KERNELS}\n[questions]\nfile = 'questions.jsonl'\n[[models]]\nprovider = 'scripted'\n"
         f"name = 'm'\nscript = 'script.jsonl'\n{judge_at(server.url, more=PRICED) if judges is None else judges}\n",
         encoding="utf-8",
     )

@@ -52,14 +52,14 @@ def test_a_mended_answer_key_scores_again_and_runs_nothing(
     assert json.loads(cli("compare", store, "--json", "--run", "all").stdout)["comparisons"][0]["questions"] == 2
 
 
-def test_a_refused_run_leaves_nothing_behind(good_plan: Path, cli: Cli, store: Path) -> None:
-    refused = cli("run", good_plan, env={"PATH": "/nonexistent"})
+def test_a_refused_run_leaves_nothing_behind(usual_plan: Path, cli: Cli, store: Path) -> None:
+    refused = cli("run", usual_plan, env={"PATH": "/nonexistent"})
     assert refused.returncode == 2
     assert "bubblewrap" in refused.stderr
     assert not store.exists()
-    text = good_plan.read_text(encoding="utf-8")
-    good_plan.write_text(text + "[sandbox]\nbackend = 'none'\n", encoding="utf-8")
-    assert cli("run", good_plan).returncode == 0
+    text = usual_plan.read_text(encoding="utf-8")
+    usual_plan.write_text(text + "[sandbox]\nbackend = 'none'\n", encoding="utf-8")
+    assert cli("run", usual_plan).returncode == 0
 
 
 def test_a_scorer_that_fits_no_question_is_refused(good_plan: Path, cli: Cli, store: Path) -> None:
@@ -74,11 +74,11 @@ def test_a_scorer_that_fits_no_question_is_refused(good_plan: Path, cli: Cli, st
 @pytest.mark.parametrize(
     "change", ["[sandbox]\nbackend = 'none'\n", "[sandbox]\nlimits = { memory_mb = 512 }\n"], ids=["backend", "limits"]
 )
-def test_a_store_holds_one_world_only(good_plan: Path, cli: Cli, change: str) -> None:
-    assert cli("run", good_plan).returncode == 0
-    text = good_plan.read_text(encoding="utf-8")
-    good_plan.write_text(text + change, encoding="utf-8")
-    refused = cli("run", good_plan)
+def test_a_store_holds_one_world_only(usual_plan: Path, cli: Cli, change: str) -> None:
+    assert cli("run", usual_plan).returncode == 0
+    text = usual_plan.read_text(encoding="utf-8")
+    usual_plan.write_text(text + change, encoding="utf-8")
+    refused = cli("run", usual_plan)
     assert refused.returncode == 2
     assert repr(BACKENDS[0]) in refused.stderr
     assert "--store" in refused.stderr

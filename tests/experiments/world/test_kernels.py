@@ -30,13 +30,13 @@ def _ran_on(**versions: str) -> Environment:
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_a_backend_can_be_named_in_one_line(good_plan: Path, name: str) -> None:
-    plan, _ = load_plan(_with(good_plan, f"sandbox = '{name}'"))
-    assert plan.sandbox == load_plan(good_plan)[0].sandbox.model_copy(update={"backend": name})
+def test_a_backend_can_be_named_in_one_line(usual_plan: Path, name: str) -> None:
+    plan, _ = load_plan(_with(usual_plan, f"sandbox = '{name}'"))
+    assert plan.sandbox == load_plan(usual_plan)[0].sandbox.model_copy(update={"backend": name})
 
 
-def test_the_default_is_the_first_backend_wherever_the_plan_is_read(good_plan: Path) -> None:
-    assert load_plan(good_plan)[0].sandbox.backend == BACKENDS[0]
+def test_the_default_is_the_first_backend_wherever_the_plan_is_read(usual_plan: Path) -> None:
+    assert load_plan(usual_plan)[0].sandbox.backend == BACKENDS[0]
     assert BACKENDS[0] != "none"
 
 
@@ -54,14 +54,14 @@ def test_the_default_is_the_first_backend_wherever_the_plan_is_read(good_plan: P
         ("sandbox = ['none']", "sandbox: "),
     ],
 )
-def test_a_wrong_sandbox_is_named(good_plan: Path, line: str, told: str) -> None:
+def test_a_wrong_sandbox_is_named(usual_plan: Path, line: str, told: str) -> None:
     with pytest.raises(InputError) as caught:
-        load_plan(_with(good_plan, line))
+        load_plan(_with(usual_plan, line))
     assert told in str(caught.value)
 
 
-def test_without_its_backend_a_run_is_refused_and_told_what_would_work(good_plan: Path, cli: Cli, store: Path) -> None:
-    refused = cli("run", good_plan, env={"PATH": "/nonexistent"})
+def test_without_its_backend_a_run_is_refused_and_told_what_would_work(usual_plan: Path, cli: Cli, store: Path) -> None:
+    refused = cli("run", usual_plan, env={"PATH": "/nonexistent"})
     assert refused.returncode == 2
     assert f"the sandbox {BACKENDS[0]!r} does not work here" in refused.stderr
     assert "apt-get install bubblewrap" in refused.stderr
@@ -69,11 +69,11 @@ def test_without_its_backend_a_run_is_refused_and_told_what_would_work(good_plan
     assert 'unprotected unless the plan says so: sandbox = "none"' in refused.stderr
     assert "Traceback" not in refused.stderr
     assert not store.exists()
-    assert cli("run", _with(good_plan, "sandbox = 'none'"), env={"PATH": "/nonexistent"}).returncode == 0
+    assert cli("run", _with(usual_plan, "sandbox = 'none'"), env={"PATH": "/nonexistent"}).returncode == 0
 
 
-def test_every_trace_tells_what_is_inside(good_plan: Path, cli: Cli, store: Path) -> None:
-    assert cli("run", good_plan).returncode == 0
+def test_every_trace_tells_what_is_inside(usual_plan: Path, cli: Cli, store: Path) -> None:
+    assert cli("run", usual_plan).returncode == 0
     with Store(store) as opened:
         traces = list(opened.traces())
         (environment,) = opened.environments()
@@ -88,12 +88,12 @@ def test_every_trace_tells_what_is_inside(good_plan: Path, cli: Cli, store: Path
     assert "packages more (see --json)" in shown
 
 
-def test_another_kernel_is_told_by_run_and_by_compare(good_plan: Path, cli: Cli, store: Path) -> None:
-    first = cli("run", good_plan, "--limit", "1")
+def test_another_kernel_is_told_by_run_and_by_compare(usual_plan: Path, cli: Cli, store: Path) -> None:
+    first = cli("run", usual_plan, "--limit", "1")
     assert "Warning" not in first.stderr
     assert "Warning" not in cli("compare", store).stderr
     asyncio.run(again(store, numpy="1.0"))
-    second = cli("run", good_plan)
+    second = cli("run", usual_plan)
     assert second.returncode == 0
     (told,) = (part for part in " ".join(second.stderr.split()).split("Warning: ") if "same kernel" in part)
     assert f": numpy {version('numpy')} / 1.0. To keep" in told
@@ -137,9 +137,9 @@ def test_what_differs_between_kernels(ran_on: list[Environment], told: str) -> N
     ],
 )
 def test_doctor_judges_by_the_backend_of_the_plan(
-    good_plan: Path, name: str, states: dict[str, str], fits: bool
+    usual_plan: Path, name: str, states: dict[str, str], fits: bool
 ) -> None:
-    plan, _ = load_plan(_with(good_plan, f"sandbox = '{name}'"))
+    plan, _ = load_plan(_with(usual_plan, f"sandbox = '{name}'"))
     findings = [Finding("sandbox", backend, state, "") for backend, state in states.items()]  # type: ignore[arg-type]
     assert fit_to_run(findings, plan) is fits
 

@@ -121,7 +121,7 @@ def test_files_that_no_kernel_can_hold_are_refused_before_anything_runs(
     for name in ("a", "b"):
         (tmp_path / name).write_bytes(b"x" * 1_500_000)
     replies = {("q1", name): answered() for name in ("none", "python")}
-    plan = write_plan(replies, questions=[_question("q1", 2, "a", "b")])
+    plan = write_plan(replies, questions=[_question("q1", 2, "a", "b")], sandbox="")
     text = plan.read_text(encoding="utf-8")
     plan.write_text(f"{text}[sandbox]\nlimits = {{ {limits} }}\n", encoding="utf-8")
     refused = cli("run", plan)
