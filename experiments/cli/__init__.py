@@ -6,6 +6,7 @@ import sys
 import click
 
 from toolablate.experiments.cli.lazy import LazyGroup
+from toolablate.experiments.cli.streams import take_any_text
 
 COMMANDS = {
     "run": "Run a plan; what the store already holds is not run again.",
@@ -53,6 +54,7 @@ def main() -> None:
     from toolablate.traces.errors import ToolablateError
 
     gc.set_threshold(*_COLLECTED_AFTER)
+    take_any_text()
     try:
         group.main(standalone_mode=True)
     except ToolablateError as error:

@@ -2,21 +2,17 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("agreement")
-@click.argument("store", type=click.Path(path_type=Path))
-@click.option(
-    "--run",
-    metavar="ID",
-    default="latest",
-    show_default=True,
-    help='The trials that one run called for: its id, "latest", or "all" that the store holds.',
-)
+@click.argument("store", type=options.FilePath())
+@options.run("latest")
 @click.option(
     "--scorer", "scorers", metavar="NAME", multiple=True, help="Only this scorer; given twice or more. By default all."
 )
 @click.option("--disagreements", "as_list", is_flag=True, help="List the trials that two scorers differ on, instead.")
-@click.option("--json", "as_json", is_flag=True, help="Print the figures, or the trials, as JSON.")
+@options.as_json("the figures, or the trials,")
 def command(store: Path, run: str, scorers: tuple[str, ...], as_list: bool, as_json: bool) -> None:
     """Say how far the scorers of STORE agree on the same trials, and how sure a judge is of its grades.
 
@@ -28,9 +24,10 @@ def command(store: Path, run: str, scorers: tuple[str, ...], as_list: bool, as_j
     from rich.console import Console
     from rich.text import Text
 
+    from toolablate.experiments.cli.telling import tell_left_out
     from toolablate.experiments.comparing.agreement import read_graded
     from toolablate.traces.analysis.agreement import agreement_json, disagreements_json
-    from toolablate.traces.terminal import agreement_view, counted, disagreements_table
+    from toolablate.traces.terminal import agreement_view, disagreements_table
 
     graded = read_graded(store, run=run, scorers=scorers, with_answers=not as_list)
     console = Console()
@@ -47,6 +44,4 @@ def command(store: Path, run: str, scorers: tuple[str, ...], as_list: bool, as_j
         return
     else:
         console.print(agreement_view(graded.report()))
-    if graded.left_out:
-        more = counted(graded.left_out, "more trial")
-        console.print(f"The store holds {more}, which this run did not call for: see --run", soft_wrap=True)
+    tell_left_out(console, graded.left_out)

@@ -3,6 +3,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from toolablate.experiments.cli import options
 from toolablate.experiments.cli.finite import finite
 
 if TYPE_CHECKING:
@@ -13,21 +14,16 @@ if TYPE_CHECKING:
 
 
 @click.command("attribute")
-@click.argument("store", type=click.Path(path_type=Path))
-@click.option(
-    "--run",
-    metavar="ID",
-    default="latest",
-    show_default=True,
-    help='The trials that one run called for: its id, "latest", or "all" that the store holds.',
-)
-@click.option("--model", "models", metavar="NAME", multiple=True, help="Only this model. May be given several times.")
-@click.option("--condition", "conditions", metavar="NAME", multiple=True, help="Only this condition; likewise.")
-@click.option("--scorer", metavar="NAME", help="Use the scores of this scorer; by default the latest run's.")
+@click.argument("store", type=options.FilePath())
+@options.run("latest")
+@options.models
+@options.conditions
+@options.scorer
 @click.option("--replay", is_flag=True, help="First replay what the options below ask for and is not there yet.")
 @click.option(
     "--failures",
     type=click.FloatRange(0, 1),
+    metavar="SHARE",
     callback=finite,
     default=1.0,
     show_default=True,
@@ -36,16 +32,27 @@ if TYPE_CHECKING:
 @click.option(
     "--successes",
     type=click.FloatRange(0, 1),
+    metavar="SHARE",
     callback=finite,
     default=0.3,
     show_default=True,
     help="Share of right trials to replay; without some, gains stay unresolved.",
 )
 @click.option(
-    "--samples", type=click.IntRange(1), default=8, show_default=True, help="Answers asked for after each step."
+    "--samples",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=8,
+    show_default=True,
+    help="Answers asked for after each step.",
 )
 @click.option(
-    "--rollouts", type=click.IntRange(1), default=4, show_default=True, help="Runs of everything else that is replayed."
+    "--rollouts",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=4,
+    show_default=True,
+    help="Runs of everything else that is replayed.",
 )
 @click.option(
     "--steps",
@@ -54,32 +61,22 @@ if TYPE_CHECKING:
     show_default=True,
     help="Ask after every step, or only where a bisection wants to know.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the lot.")
-@click.option("--plan", type=click.Path(path_type=Path), help="The plan of the trials, where its paths have moved.")
-@click.option(
-    "--max-cost",
-    type=click.FloatRange(min=0),
-    callback=finite,
-    metavar="USD",
-    help="Refuse what would cost more.",
-)
+@options.seed("the lot")
+@options.plan
+@options.max_cost
 @click.option("--live", is_flag=True, help="Let replays ask the web and other programs for what was not recorded.")
 @click.option(
     "--judge", "judges", metavar="NAME", multiple=True, help="Have this judge of the plan read wrong trials first."
 )
 @click.option(
     "--judge-matrix",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.FilePath(dir_okay=False),
     help="Correct judges' shares by their errors on planted trials, as `planted score --judges` wrote them.",
 )
 @click.option("--list", "all_trials", is_flag=True, help="List all wrong trials, not only the first.")
-@click.option("--json", "as_json", is_flag=True, help="Print ledgers and trials as JSON.")
-@click.option("--csv", type=click.Path(path_type=Path, dir_okay=False), help="Also write the ledgers to a CSV file.")
-@click.option(
-    "--plot",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Also draw the ledgers into a file: .svg, .png or .pdf.",
-)
+@options.as_json("ledgers and trials")
+@options.csv("the ledgers")
+@options.plot("the ledgers")
 @click.pass_context
 def command(context: click.Context, /, store: Path, **given: Any) -> None:
     """Say why the tools in STORE changed scores: by which mechanisms, trial by trial and in sum.
@@ -91,6 +88,11 @@ def command(context: click.Context, /, store: Path, **given: Any) -> None:
     Reads what is there and asks nobody. With --replay, trials that are chosen by lot are replayed with one thing
     changed at a time; what that will cost is told first. With --judge, a judge reads the wrong trials. Exits with 1 if
     replays or judgements are left undone.
+
+    \b
+      toolablate attribute STORE --condition search --list
+      toolablate attribute STORE --replay --failures 0.5 --max-cost 20
+      toolablate attribute STORE --judge gpt-5 --plan plan.toml
     """
     from rich.console import Console
 
@@ -123,22 +125,19 @@ def command(context: click.Context, /, store: Path, **given: Any) -> None:
 
 def _refuse_unused(context: click.Context) -> None:
     """An option of replays says nothing without --replay, and would be taken for done."""
-    from click.core import ParameterSource
-
     from toolablate.traces.errors import InputError
 
     asked, judged = context.params["replay"], bool(context.params["judges"])
     replays = ["failures", "successes", "samples", "rollouts", "steps", "seed", "live"]
     spending = ["plan", "max_cost"]
     unused = [*([] if asked else replays), *([] if asked or judged else spending)]
-    for name in unused:
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(
-                f"{option} says how trials are replayed, and nothing is replayed",
-                hint=f"add --replay, or leave {option} out",
-                code="usage",
-            )
+    option = options.first_given(context, unused)
+    if option is not None:
+        raise InputError(
+            f"{option} says how trials are replayed, and nothing is replayed",
+            hint=f"add --replay, or leave {option} out",
+            code="usage",
+        )
 
 
 def _require_plot(plot: Path) -> None:
@@ -160,12 +159,13 @@ def _asked(store: Path, given: dict[str, Any]) -> bool:
     """Replays and judges, where they are wanted. Returns whether something is left undone."""
     from rich.console import Console
 
+    from toolablate.experiments.cli.telling import stopped_cleanly
     from toolablate.experiments.explaining.view import refuse_alone, refuse_imported, refuse_scripted
 
     told = Console(stderr=True)
     left: float | None = given["max_cost"]
     undone = False
-    try:
+    with stopped_cleanly():
         if given["replay"]:
             refuse_imported(store)
             refuse_scripted(store, given["models"])
@@ -176,9 +176,6 @@ def _asked(store: Path, given: dict[str, Any]) -> bool:
             left = None if left is None else max(0.0, left - spent)
         if given["replay"]:
             undone = _replayed(store, given, left, told) or undone
-    except KeyboardInterrupt:
-        told.print("Stopped; what was finished is kept, and the same command goes on from there.")
-        raise SystemExit(1) from None
     return undone
 
 

@@ -2,10 +2,12 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("audit-table")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@click.argument("file", type=options.FilePath())
+@options.as_json("it")
 def command(file: Path, as_json: bool) -> None:
     """Recompute the changes and averages of the published tables in FILE.
 

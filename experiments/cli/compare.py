@@ -3,13 +3,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolablate.experiments.cli import options
+
 if TYPE_CHECKING:
     from toolablate.traces.analysis import GroupBy
 
 
 @click.command("compare")
-@click.argument("store", type=click.Path(path_type=Path))
-@click.option("--baseline", metavar="NAME", help="The condition to compare with; by default that of the latest run.")
+@click.argument("store", type=options.FilePath())
+@options.baseline
 @click.option(
     "--by",
     type=click.Choice(["domain", "difficulty", "language", "kind"]),
@@ -17,22 +19,12 @@ if TYPE_CHECKING:
     help="Also compare within each of these; kind is how a question is answered. May be given several times.",
 )
 @click.option("--flips", "as_flips", is_flag=True, help="List the questions that flipped, with their trials, instead.")
-@click.option(
-    "--run",
-    metavar="ID",
-    default="latest",
-    show_default=True,
-    help='The trials that one run called for: its id, "latest", or "all" that the store holds.',
-)
-@click.option("--scorer", metavar="NAME", help="Compare by the scores of this scorer; by default the latest run's.")
+@options.run("latest")
+@options.scorer
 @click.option("--harm", is_flag=True, help="Also show whom conditions harm and help, as far as repeats tell.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the bootstrap and permutations."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the comparisons, or the flips, as JSON.")
-@click.option(
-    "--csv", type=click.Path(path_type=Path, dir_okay=False), help="Also write the comparisons to a CSV file."
-)
+@options.seed("the bootstrap and permutations")
+@options.as_json("the comparisons, or the flips,")
+@options.csv("the comparisons")
 def command(
     store: Path,
     baseline: str | None,
@@ -53,20 +45,24 @@ def command(
     gives, the smallest effect that could have been seen, tokens and cost. With repeats and --harm (JSON and CSV
     always), also bounds to the share of trials that a condition harms and helps.
     Where a replayed web had gaps, or gave answers away, also how often, and whether the conditions differ in that.
+
+    \b
+      toolablate compare STORE --by domain --csv effects.csv
+      toolablate compare STORE --flips
     """
     from rich.console import Console
 
+    from toolablate.experiments.cli.telling import tell_left_out, warn
     from toolablate.experiments.comparing.paired import read_paired
     from toolablate.experiments.exporting import export
     from toolablate.traces.analysis import comparisons_csv, comparisons_json, flips_json
     from toolablate.traces.errors import InputError
-    from toolablate.traces.terminal import comparison_table, counted, flips_table, misses_view
+    from toolablate.traces.terminal import comparison_table, flips_table, misses_view
 
     if as_flips and (by or csv or harm):
         raise InputError("--flips goes without --by, --harm and --csv", code="usage")
     paired = read_paired(store, baseline=baseline, run=run, scorer=scorer)
-    if paired.warning:
-        Console(stderr=True).print(f"Warning: {paired.warning}", style="yellow", markup=False, soft_wrap=True)
+    warn(paired.warning)
     if as_flips:
         flips = paired.flips()
         if as_json:
@@ -85,7 +81,4 @@ def command(
     console.print(comparison_table(comparisons, show_harm=harm))
     if (misses := misses_view(rates, differences)) is not None:
         console.print(misses)
-    if paired.left_out:
-        more = counted(paired.left_out, "more trial")
-        note = f"The store holds {more}, which this run did not call for: see --run"
-        console.print(note, soft_wrap=True)
+    tell_left_out(console, paired.left_out)

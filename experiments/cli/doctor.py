@@ -2,10 +2,12 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("doctor")
-@click.argument("plan", required=False, type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.argument("plan", required=False, type=options.FilePath())
+@options.as_json("the findings")
 def command(plan: Path | None, as_json: bool) -> None:
     """Say what works on this machine, and how to get the rest; with PLAN, what that plan needs.
 

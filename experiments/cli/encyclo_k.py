@@ -1,22 +1,13 @@
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
+from toolablate.experiments.cli import options
+
 Range = tuple[int, int]
-F = TypeVar("F", bound=Callable[..., Any])
-
-_OUTPUT = click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    help="The question file to write, for a plan to name.",
-)
 
 
-def _range(*names: str, default: Range, help: str) -> Callable[[F], F]:
+def _range(*names: str, default: Range, help: str) -> options.Option:
     said = f"{help} Uniform from the least to the most."
     return click.option(*names, type=(int, int), metavar="LEAST MOST", default=default, show_default=True, help=said)
 
@@ -27,12 +18,13 @@ def command() -> None:
 
 
 @command.command("compose", short_help="Compose questions of statements, from a seed.")
-@click.argument("statements", type=click.Path(path_type=Path))
-@_OUTPUT
-@click.option("--seed", type=int, default=0, show_default=True, help="What all choices are drawn from.")
+@click.argument("statements", type=options.FilePath())
+@options.question_file
+@options.seed("all choices")
 @click.option(
     "--questions",
-    type=int,
+    type=click.IntRange(min=1),
+    metavar="N",
     default=5000,
     show_default=True,
     help="How many to share out; each subfield's part is rounded up.",
@@ -42,7 +34,7 @@ def command() -> None:
 @_range("--combination", default=(2, 4), help="Statements in an option.")
 @click.option(
     "--single",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.FilePath(dir_okay=False),
     help="Also write a file that asks of each of their statements whether it holds true.",
 )
 def compose(
@@ -78,8 +70,8 @@ def compose(
 
 
 @command.command("import", short_help="Bring in published questions.")
-@click.argument("published", type=click.Path(path_type=Path))
-@_OUTPUT
+@click.argument("published", type=options.FilePath())
+@options.question_file
 def import_published(published: Path, output: Path) -> None:
     """Bring in published questions from PUBLISHED, a JSONL or another source that `lpfqa import` takes.
 
@@ -96,17 +88,11 @@ def import_published(published: Path, output: Path) -> None:
 
 
 @command.command("tables", short_help="Analyse the trials of a store.")
-@click.argument("store", type=click.Path(path_type=Path))
-@click.option(
-    "--run",
-    metavar="ID",
-    default="all",
-    show_default=True,
-    help='The trials that one run called for: its id, "latest", or "all" that the store holds.',
-)
-@click.option("--scorer", metavar="NAME", help="Use the scores of this scorer; by default the latest run's.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
-@click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON, fields and subfields among them.")
+@click.argument("store", type=options.FilePath())
+@options.run("all")
+@options.scorer
+@options.seed("the bootstrap")
+@options.as_json("all figures, fields and subfields among them,")
 def tables(store: Path, run: str, scorer: str | None, seed: int, as_json: bool) -> None:
     """Analyse the trials in STORE that are of Encyclo-K, by model and condition.
 

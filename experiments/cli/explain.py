@@ -2,11 +2,13 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("explain")
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("store", type=options.FilePath())
 @click.argument("trial")
-@click.option("--json", "as_json", is_flag=True, help="Print all evidence as JSON.")
+@options.as_json("all evidence")
 def command(store: Path, trial: str, as_json: bool) -> None:
     """Say on one page why TRIAL of STORE went as it did, with tools.
 

@@ -2,17 +2,20 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("exposure")
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("plan", type=options.FilePath())
 @click.option(
     "--questions",
     type=click.IntRange(min=0),
+    metavar="N",
     default=5,
     show_default=True,
     help="How many of the questions of which most came back to list.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON, those of each question among them.")
+@options.as_json("all figures, those of each question among them,")
 def command(plan: Path, questions: int, as_json: bool) -> None:
     """Let models continue the prompts of benchmarks, and measure how much of these comes back.
 
@@ -39,6 +42,7 @@ def command(plan: Path, questions: int, as_json: bool) -> None:
     """
     from rich.console import Console
 
+    from toolablate.experiments.cli.telling import stopped_cleanly
     from toolablate.experiments.exposure import continue_prompts, load_exposure_plan
     from toolablate.experiments.exposure.progress import ExposureProgress
     from toolablate.traces.analysis.exposure import exposures, exposures_json
@@ -47,12 +51,8 @@ def command(plan: Path, questions: int, as_json: bool) -> None:
 
     loaded = load_exposure_plan(plan)
     console = Console(stderr=True)
-    try:
-        with ExposureProgress(console) as progress:
-            ran = continue_prompts(loaded, progress)
-    except KeyboardInterrupt:
-        console.print("Stopped; what came is kept, and the same command goes on from there.")
-        raise SystemExit(1) from None
+    with stopped_cleanly(), ExposureProgress(console) as progress:
+        ran = continue_prompts(loaded, progress)
     for note in ran.notes:
         console.print(plain_text(note), style="yellow", markup=False)
     found = exposures(ran.parts, loaded.share, seed=loaded.seed)

@@ -2,19 +2,15 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("labels")
-@click.argument("store", type=click.Path(path_type=Path))
-@click.option("--person", "people", metavar="NAME", multiple=True, help="Only theirs; may be given several times.")
-@click.option(
-    "--scorer",
-    metavar="NAME",
-    help="The scorer whose scores say what is wrong, where trials have several. By default that of the store's run.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print labels and agreement as JSON.")
-@click.option(
-    "--csv", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the labels to FILE as CSV."
-)
+@click.argument("store", type=options.FilePath())
+@click.option("--person", "people", metavar="NAME", multiple=True, help="Only theirs. May be given several times.")
+@options.scorer
+@options.as_json("labels and agreement")
+@options.csv("the labels")
 def command(store: Path, people: tuple[str, ...], scorer: str | None, as_json: bool, csv: Path | None) -> None:
     """Say what people hold for the causes of STORE's failures, and how far they agree.
 

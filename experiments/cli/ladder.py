@@ -2,31 +2,21 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("ladder")
-@click.argument("store", type=click.Path(path_type=Path))
-@click.option(
-    "--run",
-    metavar="ID",
-    default="latest",
-    show_default=True,
-    help='The trials that one run called for: its id, "latest", or "all" that the store holds.',
-)
-@click.option("--model", "models", metavar="NAME", multiple=True, help="Only this model. May be given several times.")
+@click.argument("store", type=options.FilePath())
+@options.run("latest")
+@options.models
 @click.option(
     "--toolset", "toolsets", metavar="NAME", multiple=True, help="Only the ladder of this condition; likewise."
 )
-@click.option("--scorer", metavar="NAME", help="Use the scores of this scorer; by default the latest run's.")
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the bootstrap and permutations."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the waterfalls as JSON.")
-@click.option("--csv", type=click.Path(path_type=Path, dir_okay=False), help="Also write the steps to a CSV file.")
-@click.option(
-    "--plot",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Also draw the waterfalls into a file: .svg, .png or .pdf.",
-)
+@options.scorer
+@options.seed("the bootstrap and permutations")
+@options.as_json("the waterfalls")
+@options.csv("the steps")
+@options.plot("the waterfalls")
 def command(
     store: Path,
     run: str,
@@ -47,10 +37,11 @@ def command(
     """
     from rich.console import Console
 
+    from toolablate.experiments.cli.telling import tell_left_out, warn
     from toolablate.experiments.comparing.ladders import read_ladders
     from toolablate.experiments.exporting import export, make_folder, refuse_store
     from toolablate.traces.analysis.ladder import waterfalls_csv, waterfalls_json
-    from toolablate.traces.terminal import counted, waterfalls_view
+    from toolablate.traces.terminal import waterfalls_view
 
     if plot is not None:
         from toolablate.traces.plots import require_plots
@@ -58,8 +49,7 @@ def command(
         require_plots(plot)
         refuse_store(plot, "--plot")
     climbed = read_ladders(store, run=run, scorer=scorer, models=models, toolsets=toolsets)
-    if climbed.warning:
-        Console(stderr=True).print(f"Warning: {climbed.warning}", style="yellow", markup=False, soft_wrap=True)
+    warn(climbed.warning)
     found = climbed.waterfalls(seed=seed)
     if csv is not None:
         export(waterfalls_csv(found), csv, "--csv")
@@ -73,6 +63,4 @@ def command(
         return
     console = Console()
     console.print(waterfalls_view(found))
-    if climbed.left_out:
-        more = counted(climbed.left_out, "more trial")
-        console.print(f"The store holds {more}, which this run did not call for: see --run", soft_wrap=True)
+    tell_left_out(console, climbed.left_out)

@@ -2,18 +2,18 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("power")
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("plan", type=options.FilePath())
 @click.option("--effect", type=float, metavar="POINTS", help="Also say what it takes to see an effect of this size.")
 @click.option("--power", type=float, default=0.8, show_default=True, help="The chance to find an effect that is there.")
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="The level of the two-sided test.")
-@click.option(
-    "--from", "earlier", metavar="STORE", type=click.Path(path_type=Path), help="Estimate variances from this store."
-)
+@click.option("--from", "earlier", metavar="STORE", type=options.FilePath(), help="Estimate variances from this store.")
 @click.option("--between", type=float, help="Variance of the true difference over questions; by default 0.02.")
 @click.option("--within", type=float, help="Variance of a trial's score within a question; by default 0.075.")
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@options.as_json("it")
 def command(
     plan: Path,
     effect: float | None,

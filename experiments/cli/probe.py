@@ -2,11 +2,13 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("probe")
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("plan", type=options.FilePath())
 @click.option("--model", "name", help="Ask only the model or judge of this name.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was found out as JSON.")
+@options.as_json("what was found out")
 def command(plan: Path, name: str | None, as_json: bool) -> None:
     """Ask the endpoints of PLAN what they can do, with a handful of small requests to each model and judge.
 

@@ -3,7 +3,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolablate.experiments.cli.finite import finite
+from toolablate.experiments.cli import options
 
 if TYPE_CHECKING:
     from toolablate.experiments.counterfactual import Replayed
@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
 
 @click.command("replay")
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("store", type=options.FilePath())
 @click.argument("trial")
 @click.option(
     "--from",
     "event",
     type=click.IntRange(min=0),
+    metavar="N",
     required=True,
     help="The first event that is not taken from the record, by the number that `show TRIAL` gives it.",
 )
@@ -36,18 +37,17 @@ if TYPE_CHECKING:
 @click.option("--extend", metavar="LIMIT=N,...", help="Go on with a larger budget, as in turns=20,seconds=900.")
 @click.option("--repair", is_flag=True, help="Make the tool call at that event, which went wrong, anew.")
 @click.option(
-    "--repeats", type=click.IntRange(min=1), default=1, show_default=True, help="How often to go on from there."
+    "--repeats",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="How often to go on from there.",
 )
-@click.option("--plan", type=click.Path(path_type=Path), help="The plan of the trial, where its paths have moved.")
-@click.option(
-    "--max-cost",
-    type=click.FloatRange(min=0),
-    callback=finite,
-    metavar="USD",
-    help="Refuse what would cost more.",
-)
+@options.plan
+@options.max_cost
 @click.option("--live", is_flag=True, help="Ask the web and other programs for what was not recorded.")
-@click.option("--json", "as_json", is_flag=True, help="Print the new trials as JSON.")
+@options.as_json("the new trials")
 def command(
     store: Path,
     trial: str,
@@ -72,9 +72,15 @@ def command(
     the recorded results. The new trials are stored beside the old one, and no table counts them. The plan is run that
     the store has kept: take up only what you would run the plan of. Exits with 1 if trials are left undone or failed,
     with 2 if nothing could be run.
+
+    \b
+      toolablate replay STORE 3f2a91 --from 6 --swap null --repeats 8
+      toolablate replay STORE 3f2a91 --from 4 --answer-now
+      toolablate replay STORE 3f2a91 --from 4 --say "Check the units."
     """
     from rich.console import Console
 
+    from toolablate.experiments.cli.telling import stopped_cleanly
     from toolablate.experiments.counterfactual import replay
     from toolablate.experiments.running.progress import RunProgress
     from toolablate.traces.records import AnswerNow, Drop, Repair, SetAside
@@ -88,22 +94,18 @@ def command(
         _extended(store, trial, extend) if extend is not None else None,
         Repair() if repair else None,
     ]
-    try:
-        with RunProgress(Console(stderr=True)) as progress:
-            replayed = replay(
-                store,
-                trial,
-                event,
-                _only(changes),
-                repeats=repeats,
-                plan=plan,
-                max_cost=max_cost,
-                live=live,
-                watcher=progress,
-            )
-    except KeyboardInterrupt:
-        Console(stderr=True).print("Stopped; what was finished is kept, and the same command goes on from there.")
-        raise SystemExit(1) from None
+    with stopped_cleanly(), RunProgress(Console(stderr=True)) as progress:
+        replayed = replay(
+            store,
+            trial,
+            event,
+            _only(changes),
+            repeats=repeats,
+            plan=plan,
+            max_cost=max_cost,
+            live=live,
+            watcher=progress,
+        )
     _print(replayed, store, as_json=as_json)
     raise SystemExit(1 if replayed.launched.missing or replayed.launched.ungraded else 0)
 
@@ -122,6 +124,7 @@ def _only(changes: "list[Wanted | None]") -> "Wanted | None":
 
 
 def _swap(content: str | None) -> "Wanted | None":
+    from toolablate.experiments.plans.errors import why_unreadable
     from toolablate.traces.errors import InputError
     from toolablate.traces.records import Swap, clean_text
 
@@ -132,7 +135,7 @@ def _swap(content: str | None) -> "Wanted | None":
         return Swap(content="text", text=clean_text(Path(content).read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(
-            f"--swap: cannot read {content}: {error}",
+            f"--swap: cannot read {content}: {why_unreadable(error)}",
             hint="name a file, or one of null, placebo, gold, adversarial",
             code="unreadable_text",
         ) from None
@@ -151,6 +154,7 @@ def _extended(store: Path, trial: str, given: str) -> "Extend":
     """The parent's budget with other limits. Raises InputError for what is no limit."""
     from pydantic import ValidationError
 
+    from toolablate.experiments.plans.errors import explain
     from toolablate.traces.errors import InputError
     from toolablate.traces.records import Budget, Extend
     from toolablate.traces.store import Store
@@ -161,10 +165,9 @@ def _extended(store: Path, trial: str, given: str) -> "Extend":
     try:
         return Extend(budget=Budget.model_validate({**budget.model_dump(), **named}))
     except ValidationError as error:
-        problem = error.errors(include_url=False)[0]
         raise InputError(
-            f"--extend: {'.'.join(map(str, problem['loc']))}: {problem['msg']}; found {given!r}",
-            hint=f"as in turns=20,seconds=900; the limits are {', '.join(Budget.model_fields)}",
+            f"--extend: {explain(error, Budget)}",
+            hint="as in turns=20,seconds=900",
             code="bad_budget",
         ) from None
 

@@ -3,6 +3,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolablate.experiments.cli import options
+
 if TYPE_CHECKING:
     from toolablate.experiments.reporting.reading import Wanted
 
@@ -10,25 +12,17 @@ TELLING = 4
 
 
 @click.command("report")
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("store", type=options.FilePath())
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.FilePath(dir_okay=False),
     help="Where the report goes: .html (one file), .md (with its figures in a folder beside it) or .tex (tables).",
 )
-@click.option(
-    "--figures", type=click.Path(path_type=Path, file_okay=False), help="Also put every figure there, as SVG and PNG."
-)
-@click.option(
-    "--run",
-    metavar="ID",
-    default="latest",
-    show_default=True,
-    help='The trials that one run called for: its id, "latest", or "all" that the store holds.',
-)
-@click.option("--baseline", metavar="NAME", help="The condition to compare with; by default that of the latest run.")
-@click.option("--scorer", metavar="NAME", help="Use the scores of this scorer; by default the latest run's.")
+@click.option("--figures", type=options.FilePath(file_okay=False), help="Also put every figure there, as SVG and PNG.")
+@options.run("latest")
+@options.baseline
+@options.scorer
 @click.option("--title", metavar="TEXT", default="", help="By default the name of the store.")
 @click.option("--trial", "trials", metavar="ID", multiple=True, help="Show this trace. May be given several times.")
 @click.option(
@@ -37,13 +31,12 @@ TELLING = 4
 @click.option(
     "--traces",
     type=click.IntRange(min=0),
+    metavar="N",
     help=f"Show so many telling flips, each also beside a trial of the baseline.  [default: {TELLING}, or 0 with"
     " --trial or --diff]",
 )
 @click.option("--no-traces", is_flag=True, help="Show no trace but those that are named.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the bootstrap and permutations."
-)
+@options.seed("the bootstrap and permutations")
 def command(
     store: Path,
     output: Path | None,
@@ -64,6 +57,11 @@ def command(
     traces, and pairs of them side by side: by default questions that tools turned from right to wrong, of each
     mechanism those that are surest. An HTML report needs no other file and runs nothing. The same store gives the same
     bytes.
+
+    \b
+      toolablate report STORE -o report.html
+      toolablate report STORE -o report.html --trial 3f2a91 --diff 3f2a91,77c0de
+      toolablate report STORE -o report.md --figures figures
     """
     from toolablate.experiments.cli.telling import warn
     from toolablate.experiments.reporting.reading import read_for_report

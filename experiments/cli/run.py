@@ -2,12 +2,14 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("run")
-@click.argument("plan", type=click.Path(path_type=Path))
-@click.option("--store", type=click.Path(path_type=Path), help="Write to this store instead of the plan's.")
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first N questions.")
-@click.option("--json", "as_json", is_flag=True, help="Print how it went as JSON instead of tables.")
+@click.argument("plan", type=options.FilePath())
+@click.option("--store", type=options.FilePath(), help="Write to this store instead of the plan's.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions.")
+@options.as_json("how it went")
 def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) -> None:
     """Run PLAN, a TOML file; what the store already holds is not run again.
 
@@ -16,6 +18,7 @@ def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) ->
     """
     from rich.console import Console
 
+    from toolablate.experiments.cli.telling import stopped_cleanly
     from toolablate.experiments.plans.plan import find_modules_beside, load_plan
     from toolablate.experiments.running.launch import launch
     from toolablate.experiments.running.progress import RunProgress
@@ -27,13 +30,9 @@ def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) ->
     console = Console(stderr=True)
     if loaded.sandbox.backend == "none":
         console.print('Warning: sandbox = "none": code that models write runs unprotected.', style="bold red")
-    try:
-        with RunProgress(console) as progress:
-            launched = launch(loaded, text, progress)
-    except KeyboardInterrupt:
-        # While trials run, Ctrl-C is the run's own matter; this is before them or after.
-        console.print("Stopped; what was finished is kept, and the same command goes on from there.")
-        raise SystemExit(1) from None
+    # While trials run, Ctrl-C is the run's own matter; this is before them or after.
+    with stopped_cleanly(), RunProgress(console) as progress:
+        launched = launch(loaded, text, progress)
     if as_json:
         click.echo(summary_json(launched))
     else:

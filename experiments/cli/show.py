@@ -3,6 +3,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolablate.experiments.cli import options
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -10,12 +12,19 @@ if TYPE_CHECKING:
     from toolablate.traces.store import Store
 
 SHOWN_RESUMPTIONS = 20
+OF_TRACES = ("attempt", "full", "whole")
+OF_LISTS = ("question", "model", "condition", "verdict", "limit")
 
 
 @click.command("show")
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("store", type=options.FilePath())
 @click.argument("trial", required=False)
-@click.option("--attempt", type=click.IntRange(min=1), help="An earlier attempt at TRIAL instead of its current trace.")
+@click.option(
+    "--attempt",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="An earlier attempt at TRIAL instead of its current trace.",
+)
 @click.option("--full", is_flag=True, help="Show long texts of TRIAL whole.")
 @click.option("--whole", is_flag=True, help="Of a replay, show what came before it was taken up as well.")
 @click.option("--question", metavar="ID", help="List only trials of this question.")
@@ -26,9 +35,14 @@ SHOWN_RESUMPTIONS = 20
     type=click.Choice(["correct", "partial", "wrong", "unparsed", "unscored", "failed"]),
     help="List only trials that ended so.",
 )
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="List at most so many.")
-@click.option("--json", "as_json", is_flag=True, help="Print the list, or the trace with its scores, as JSON.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", default=50, show_default=True, help="List at most so many."
+)
+@options.as_json("the list, or the trace with its scores,")
+@click.pass_context
 def command(
+    context: click.Context,
+    /,
     store: Path,
     trial: str | None,
     attempt: int | None,
@@ -44,18 +58,33 @@ def command(
     """List the trials in STORE, or show the trace of TRIAL, named by the beginning of its id.
 
     Text of models and pages is shown as inert text: control characters and terminal escapes are made visible.
+
+    \b
+      toolablate show STORE --condition search --verdict wrong
+      toolablate show STORE 3f2a91 --full
     """
-    from toolablate.traces.errors import InputError
     from toolablate.traces.store import Store
 
+    _refuse_unused(context, named=trial is not None)
     with Store(store) as opened:
+        wanted = {"question": question, "model": model, "condition": condition}
         if trial is not None:
             _show_trace(opened, trial, attempt, full=full, whole=whole, as_json=as_json)
             return
-        if attempt is not None:
-            raise InputError("--attempt needs a TRIAL", code="usage")
-        wanted = {"question": question, "model": model, "condition": condition}
         _list_trials(opened, {key: value for key, value in wanted.items() if value}, verdict, limit, as_json)
+
+
+def _refuse_unused(context: click.Context, *, named: bool) -> None:
+    """An option that is passed over would be taken for done."""
+    from toolablate.traces.errors import InputError
+
+    option = options.first_given(context, OF_LISTS if named else OF_TRACES)
+    if option is not None:
+        raise InputError(
+            f"{option} chooses what is listed, and a TRIAL was named" if named else f"{option} needs a TRIAL",
+            hint=f"leave out {option}, or the TRIAL" if named else "name one by the beginning of its id",
+            code="usage",
+        )
 
 
 def _show_trace(store: "Store", trial: str, attempt: int | None, *, full: bool, whole: bool, as_json: bool) -> None:

@@ -2,10 +2,12 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("status")
-@click.argument("store", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@click.argument("store", type=options.FilePath())
+@options.as_json("it")
 def command(store: Path, as_json: bool) -> None:
     """Say how far the trials in STORE are, and who runs them.
 

@@ -2,9 +2,11 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("upgrade")
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("store", type=options.FilePath())
 def command(store: Path) -> None:
     """Bring STORE up to date, where an older toolablate wrote it.
 

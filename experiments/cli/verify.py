@@ -2,20 +2,22 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("verify")
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("store", type=options.FilePath())
 @click.option(
     "--same-as",
     "other",
-    type=click.Path(path_type=Path),
+    type=options.FilePath(),
     metavar="STORE",
     help="Compare with the store of the run that this one replays.",
 )
 @click.option(
     "--partial", is_flag=True, help="With --same-as: a trial that has ended in one store alone is no difference."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@options.as_json("the report")
 def command(store: Path, other: Path | None, partial: bool, as_json: bool) -> None:
     """Check the digests, references and completeness of STORE.
 
@@ -24,6 +26,9 @@ def command(store: Path, other: Path | None, partial: bool, as_json: bool) -> No
     With --same-as, the trials that have ended in both stores are compared as well, in all but times, software and
     failures that were retried; one that differs is listed with its first difference, and the command exits with 1.
     It does so as well where a trial has ended in one store alone, and where no trial is the same.
+
+    \b
+      toolablate verify runs/replayed.sqlite --same-as runs/recorded.sqlite
     """
     import json
     from dataclasses import asdict

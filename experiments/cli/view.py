@@ -2,18 +2,14 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("view")
-@click.argument("store", type=click.Path(path_type=Path))
-@click.option(
-    "--run",
-    metavar="ID",
-    default="latest",
-    show_default=True,
-    help='The trials that one run called for: its id, "latest", or "all" that the store holds.',
-)
-@click.option("--scorer", metavar="NAME", help="Show the scores of this scorer; by default the latest run's.")
-@click.option("--baseline", metavar="NAME", help="The condition to compare with; by default that of the latest run.")
+@click.argument("store", type=options.FilePath())
+@options.run("latest")
+@options.scorer
+@options.baseline
 @click.option("--port", type=click.IntRange(1, 65_535), metavar="N", help="Serve there; by default where it is free.")
 @click.option("--no-open", is_flag=True, help="Open no browser.")
 @click.option(

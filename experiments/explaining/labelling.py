@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
+from toolablate.experiments.comparing.paired import observe
 from toolablate.experiments.explaining import explained
 from toolablate.traces.analysis.labelling import Attributed, LabelReport, held, label_report
 from toolablate.traces.errors import InputError
@@ -26,6 +27,8 @@ def read_labels(path: str | PathLike[str], *, people: Sequence[str] = (), scorer
                 )
         labels = tuple(label for label in labels if not people or label.person in people)
         about = {trial: _question(store, trial) for trial in dict.fromkeys(label.trial for label in labels)}
+        if not labels and scorer is not None:
+            observe(store, scorer=scorer)  # refuses one that is not there, as `explained` does
     if labels:
         for each in explained(path, scorer=scorer).explained:
             if each.attribution is not None and each.attribution.trial in about:

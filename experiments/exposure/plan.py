@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from toolablate.experiments.plans.errors import explain
+from toolablate.experiments.plans.errors import explain, why_unreadable
 from toolablate.experiments.plans.web import Section
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import OpenAIModel
@@ -61,7 +61,7 @@ def load_exposure_plan(path: Path) -> ExposurePlan:
     except FileNotFoundError:
         raise InputError(f"there is no plan at {path}", code="no_plan") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the plan {path}: {error}", code="unreadable_plan") from None
+        raise InputError(f"cannot read the plan {path}: {why_unreadable(error)}", code="unreadable_plan") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not valid TOML: {error}", code="bad_toml") from None
     content.setdefault("file", f"runs/{path.stem}.jsonl")

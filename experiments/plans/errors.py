@@ -12,6 +12,13 @@ from pydantic import BaseModel, ValidationError
 _FILLED_IN = frozenset({"version", "source", "script_digest", "playbook_digest"})
 
 
+def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
+    """What keeps a text file from being read, in words."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is no UTF-8 text: byte 0x{error.object[error.start]:02x} at position {error.start + 1}"
+    return error.strerror or str(error)
+
+
 def explain(error: ValidationError, root: type[BaseModel]) -> str:
     """All findings, one a line: the key, what was found, what is allowed."""
     found = error.errors(include_url=False)

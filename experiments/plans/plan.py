@@ -12,7 +12,7 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator, m
 from toolablate.benchmarks import BUILTIN_PLAYBOOK
 from toolablate.experiments.plans.conditions import ConditionEntry, LadderEntry, expanded, named
 from toolablate.experiments.plans.donors import DonorsSection
-from toolablate.experiments.plans.errors import explain
+from toolablate.experiments.plans.errors import explain, why_unreadable
 from toolablate.experiments.plans.judges import JudgeModel, JudgingSection
 from toolablate.experiments.plans.prices import names_a_file, open_prices, require_prices, with_prices
 from toolablate.experiments.plans.replies import RepliesSection
@@ -170,7 +170,7 @@ def load_plan(path: Path) -> tuple[Plan, str]:
     except FileNotFoundError:
         raise InputError(f"there is no plan at {path}", code="no_plan") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the plan {path}: {error}", code="unreadable_plan") from None
+        raise InputError(f"cannot read the plan {path}: {why_unreadable(error)}", code="unreadable_plan") from None
     return read_plan(text, path), text
 
 
@@ -262,4 +262,4 @@ def file_digest(path: Path, key: str) -> str:
     try:
         return digest_text(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{key}: cannot read {path}: {error}", code="unreadable_source") from None
+        raise InputError(f"{key}: cannot read {path}: {why_unreadable(error)}", code="unreadable_source") from None

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from toolablate.experiments.plans.errors import why_unreadable
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Distraction
 
@@ -16,7 +17,7 @@ def read_distractions(path: Path) -> Mapping[str, Distraction]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}: {error}", hint=_HINT, code="no_labels") from None
+        raise InputError(f"cannot read {path}: {why_unreadable(error)}", hint=_HINT, code="no_labels") from None
     for number, line in enumerate(lines, 1):
         try:
             row = json.loads(line)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from toolablate.experiments.plans.errors import why_unreadable
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.world.web import OpenedWeb, open_web
 from toolablate.tools import PageUnreadableError, SearchQuery
@@ -63,7 +64,7 @@ def read_list(path: Path, option: str) -> list[str]:
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{option}: cannot read {path}: {error}", code="unreadable_list") from None
+        raise InputError(f"{option}: cannot read {path}: {why_unreadable(error)}", code="unreadable_list") from None
     return [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
+from toolablate.traces.errors import StoreError
 from toolablate.traces.store._checks import CHECKS
 from toolablate.traces.store._checks.records import Check
 from toolablate.traces.store._errors import reading
@@ -63,7 +64,12 @@ MAX_PROBLEMS = 1_000
 def verify(path: str | PathLike[str]) -> VerifyReport:
     """Checks the whole store, reading only. Raises StoreError where it is no store that could be opened."""
     store = Path(path)
-    connection = open_reader(store)
+    try:
+        connection = open_reader(store)
+    except StoreError as error:
+        if error.code != "corrupt":
+            raise
+        return VerifyReport(str(store), {}, (Problem("file", "is damaged so far that it cannot be opened as a store"),))
     found = _Findings()
     try:
         # One moment of the store, whatever a recorder adds meanwhile.

@@ -4,19 +4,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolablate.experiments.cli import options
+
 if TYPE_CHECKING:
     from toolablate.traces.records import Question
 
 
 @click.command("import")
-@click.argument("source", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    help="The question file to write, for a plan to name.",
-)
+@click.argument("source", type=options.FilePath())
+@options.question_file
 @click.option("--list", "as_list", is_flag=True, help="Also say of each question what it was taken for.")
 def command(source: Path, output: Path, as_list: bool) -> None:
     """Bring in published questions from SOURCE: a JSONL, a JSON file that is one array of rows (.json), a Parquet file

@@ -2,31 +2,23 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("tables")
-@click.argument("store", type=click.Path(path_type=Path))
-@click.option("--baseline", metavar="NAME", help="The condition without tools; by default that of the run.")
-@click.option(
-    "--run",
-    metavar="ID",
-    default="all",
-    show_default=True,
-    help='The trials that one run called for: its id, "latest", or "all" that the store holds.',
-)
-@click.option("--scorer", metavar="NAME", help="Use the scores of this scorer; by default the latest run's.")
+@click.argument("store", type=options.FilePath())
+@click.option("--baseline", metavar="NAME", help="The condition without tools; by default the run's.")
+@options.run("all")
+@options.scorer
 @click.option(
     "--beside",
     metavar="FILE",
-    type=click.Path(path_type=Path),
+    type=options.FilePath(),
     help="Also compare ranks with scores of other benchmarks, from a TOML or CSV file.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the bootstrap and permutations."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON, each question's tier among them.")
-@click.option(
-    "--csv", type=click.Path(path_type=Path, dir_okay=False), help="Also write the domain table to a CSV file."
-)
+@options.seed("the bootstrap and permutations")
+@options.as_json("all figures, each question's tier among them,")
+@options.csv("the domain table")
 def command(
     store: Path,
     baseline: str | None,
@@ -53,14 +45,14 @@ def command(
     from rich.console import Console
 
     from toolablate.experiments.benchmarking.lpfqa import read_others, read_tables
+    from toolablate.experiments.cli.telling import tell_left_out, warn
     from toolablate.experiments.exporting import export
     from toolablate.traces.analysis.scoreboard import domains_csv, scoreboard_json
-    from toolablate.traces.terminal import counted, scoreboard_view
+    from toolablate.traces.terminal import scoreboard_view
 
     others = [] if beside is None else read_others(beside)
     found = read_tables(store, baseline=baseline, run=run, scorer=scorer, others=others, seed=seed)
-    if found.warning:
-        Console(stderr=True).print(f"Warning: {found.warning}", style="yellow", markup=False, soft_wrap=True)
+    warn(found.warning)
     if csv is not None:
         export(domains_csv(found.scoreboard), csv, "--csv")
     if as_json:
@@ -68,6 +60,4 @@ def command(
         return
     console = Console()
     console.print(scoreboard_view(found.scoreboard))
-    if found.left_out:
-        more = counted(found.left_out, "more trial")
-        console.print(f"The store holds {more}, which this run did not call for: see --run", soft_wrap=True)
+    tell_left_out(console, found.left_out)

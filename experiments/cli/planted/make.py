@@ -3,13 +3,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolablate.experiments.cli import options
+
 if TYPE_CHECKING:
     from toolablate.benchmarks.planted import Half
 
 
 @click.command("make")
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--questions", type=click.IntRange(1), default=50, show_default=True, help="How many questions.")
+@click.argument("folder", type=options.FilePath(file_okay=False))
+@click.option(
+    "--questions", type=click.IntRange(min=1), metavar="N", default=50, show_default=True, help="How many questions."
+)
 @click.option(
     "--half",
     type=click.Choice(["dev", "test"]),
@@ -17,9 +21,14 @@ if TYPE_CHECKING:
     show_default=True,
     help="Whose templates: rules are tuned on dev and judged on test.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="What all choices are drawn from.")
+@options.seed("all choices")
 @click.option(
-    "--repeats", type=click.IntRange(1), default=3, show_default=True, help="Trials of each question and condition."
+    "--repeats",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=3,
+    show_default=True,
+    help="Trials of each question and condition.",
 )
 def command(folder: Path, questions: int, half: "Half", seed: int, repeats: int) -> None:
     """Write questions, scenes, pages and a plan into FOLDER, for `toolablate run FOLDER/plan.toml`.

@@ -3,35 +3,42 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolablate.experiments.cli import options
+
 if TYPE_CHECKING:
     from toolablate.experiments.planted.scoring import PlantedScore
     from toolablate.traces.records import Method
 
 
 @click.command("score")
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("store", type=options.FilePath())
 @click.option(
     "--method",
     type=click.Choice(["replay", "trace"]),
     default="replay",
     show_default=True,
-    help="Whose attributions: by counterfactuals, or by the rules over traces alone.",
+    help="Whose attributions: by replays, or by the rules over traces alone.",
 )
 @click.option(
     "--folder",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=options.FilePath(file_okay=False),
     help="What `planted make` wrote, where it is not where it was.",
 )
 @click.option(
-    "--samples", type=click.IntRange(0), default=60, show_default=True, help="Samples of questions, for the coverage."
+    "--samples",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=60,
+    show_default=True,
+    help="Samples of questions, for the coverage.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of these samples and of guesses.")
+@options.seed("these samples and of guesses")
 @click.option(
     "--judges",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=options.FilePath(dir_okay=False),
     help="Also write what judges of failures are worth, for `attribute --judge-matrix`.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
+@options.as_json("all figures")
 def command(
     store: Path, method: "Method", folder: Path | None, samples: int, seed: int, judges: Path | None, as_json: bool
 ) -> None:

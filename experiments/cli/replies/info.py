@@ -4,13 +4,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from toolablate.experiments.cli import options
+
 if TYPE_CHECKING:
     from toolablate.agents.replies import RepliesInfo
 
 
 @click.command("info")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print what is in it as JSON.")
+@click.argument("file", type=options.FilePath())
+@options.as_json("what is in it")
 def command(file: Path, as_json: bool) -> None:
     """Say what is recorded in FILE: how many replies of which models, when, and the digest of them all."""
     import json

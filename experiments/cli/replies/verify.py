@@ -2,10 +2,12 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("verify")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.argument("file", type=options.FilePath())
+@options.as_json("the report")
 def command(file: Path, as_json: bool) -> None:
     """Check every text and every reply in FILE against its digest, and each key against what was asked.
 

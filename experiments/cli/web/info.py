@@ -2,10 +2,12 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("info")
-@click.argument("archive", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print what is in it as JSON.")
+@click.argument("archive", type=options.FilePath())
+@options.as_json("what is in it")
 def command(archive: Path, as_json: bool) -> None:
     """Say what is in ARCHIVE: how many of what, from which hosts, captured when, and whether it is sealed."""
     from toolablate.experiments.cli.web.shown import print_info, print_json

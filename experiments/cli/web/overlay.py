@@ -2,11 +2,13 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("overlay")
-@click.argument("archive", type=click.Path(path_type=Path))
-@click.argument("base", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print what was made as JSON.")
+@click.argument("archive", type=options.FilePath())
+@click.argument("base", type=options.FilePath())
+@options.as_json("what was made")
 def command(archive: Path, base: Path, as_json: bool) -> None:
     """Begin ARCHIVE, a new one that holds what is in BASE, a sealed one, and whatever is recorded into it besides.
 

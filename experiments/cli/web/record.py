@@ -2,22 +2,32 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("record")
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("plan", type=options.FilePath())
 @click.argument("urls", metavar="[URL]...", nargs=-1)
-@click.option("--urls", "urls_file", type=click.Path(path_type=Path), help="Record also these pages, one URL a line.")
-@click.option("--queries", type=click.Path(path_type=Path), help="Record searches for these, one query a line.")
+@click.option("--urls", "urls_file", type=options.FilePath(), help="Record also these pages, one URL a line.")
+@click.option("--queries", type=options.FilePath(), help="Record searches for these, one query a line.")
 @click.option(
     "--max-results",
     type=click.IntRange(1, 50),
+    metavar="N",
     default=10,
     show_default=True,
     help="Results to ask for a query: 10, 20 or 50, whichever is enough.",
 )
-@click.option("--open", "opened", type=click.IntRange(0, 50), default=0, help="Record the first N results' pages too.")
+@click.option(
+    "--open",
+    "opened",
+    type=click.IntRange(0, 50),
+    metavar="N",
+    default=0,
+    help="Record the first N results' pages too.",
+)
 @click.option("--refresh", is_flag=True, help="Capture again what is there; the newest then counts.")
-@click.option("--json", "as_json", is_flag=True, help="Print what came of each as JSON.")
+@options.as_json("what came of each")
 def command(
     plan: Path,
     urls: tuple[str, ...],
@@ -32,12 +42,17 @@ def command(
 
     What the archive holds already is not asked for again, so that after Ctrl-C the same command goes on. Exits with 1
     if some could not be had, and says why.
+
+    \b
+      toolablate web record plan.toml https://example.org/a https://example.org/b
+      toolablate web record plan.toml --queries queries.txt --open 5
     """
     import json
     from dataclasses import asdict
 
     from rich.console import Console
 
+    from toolablate.experiments.cli.telling import STOPPED
     from toolablate.experiments.plans.plan import load_plan
     from toolablate.experiments.world.recording import Wanted, read_list, record, shown_progress
 
@@ -63,5 +78,5 @@ def command(
             click.echo(plain_text(f"{each.kind} {said}"))
         click.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} recorded into {loaded.web.archive}")
     if recorded.stopped:
-        click.echo("Stopped; what was recorded is kept, and the same command goes on from there.", err=True)
+        click.echo(STOPPED, err=True)
     raise SystemExit(1 if failed or recorded.stopped else 0)

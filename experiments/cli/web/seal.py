@@ -2,10 +2,12 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("seal")
-@click.argument("archive", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print the seal as JSON.")
+@click.argument("archive", type=options.FilePath())
+@options.as_json("the seal")
 def command(archive: Path, as_json: bool) -> None:
     """Close ARCHIVE for good, and print the root digest by which every run that uses it names it.
 

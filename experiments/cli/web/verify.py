@@ -2,10 +2,12 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("verify")
-@click.argument("archive", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@click.argument("archive", type=options.FilePath())
+@options.as_json("the report")
 def command(archive: Path, as_json: bool) -> None:
     """Check every record of ARCHIVE, its index and, if it is sealed, its root against their digests.
 

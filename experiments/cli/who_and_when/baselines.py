@@ -2,11 +2,13 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("baselines")
-@click.argument("data", type=click.Path(path_type=Path))
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
-@click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
+@click.argument("data", type=options.FilePath())
+@options.seed("the bootstrap")
+@options.as_json("all figures")
 def command(data: Path, seed: int, as_json: bool) -> None:
     """Say what constants, random guesses and the like are right for in the runs of DATA, a file of Who&When or the
     folder of its files. Each constant is the best of its kind on the very runs that it is scored on.

@@ -2,12 +2,14 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("score")
-@click.argument("data", type=click.Path(path_type=Path))
-@click.argument("predictions", type=click.Path(path_type=Path))
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap.")
-@click.option("--json", "as_json", is_flag=True, help="Print all figures as JSON.")
+@click.argument("data", type=options.FilePath())
+@click.argument("predictions", type=options.FilePath())
+@options.seed("the bootstrap")
+@options.as_json("all figures")
 def command(data: Path, predictions: Path, seed: int, as_json: bool) -> None:
     """Score PREDICTIONS of who failed when in the runs of DATA, a file of Who&When or the folder of its files.
 
