@@ -67,14 +67,14 @@ def test_without_replays_it_is_counted_what_traces_tell() -> None:
         "Wrong trials",
     )
     assert table.rows == (
-        ("m", "search", "luck, or no sign in the trace", "7"),
+        ("m", "search", "luck, as without tools", "7"),
         ("m", "search", "computational lock-in", "2"),
-        ("n (simulated)", "python", "luck, or no sign in the trace", "1"),
+        ("n (simulated)", "python", "luck, as without tools", "1"),
     )
     assert "toolablate attribute STORE --replay" in table.notes[-1]
     mine = replace(report(), findings=found)
     for text in (as_markdown(mine), as_latex(mine), as_html(mine)):
-        assert "no sign in the trace" in text
+        assert "luck, as without tools" in text
         assert "by trace (first guesses)" in text
         assert "unresolved</bdi>" not in text
 
@@ -83,7 +83,7 @@ def test_without_replays_it_is_counted_what_traces_tell() -> None:
     assert [each.title for each in tables(both) if each.section == "Why"][-1] == "what wrong trials are put down to"
     table = [each for each in tables(both) if each.section == "Why"][-1]
     assert [each.title for each in table.columns[3:]] == ["Wrong trials", "By replay", "By trace"]
-    assert table.rows[0] == ("m", "search", "luck, or no sign in the trace", "11", "4", "7")
+    assert table.rows[0] == ("m", "search", "luck, as without tools", "11", "4", "7")
     assert table.rows[2] == ("m", "search", "tool fault", "1", "1", "0")
 
     table = [each for each in tables(replace(found, imported=True)) if each.section == "Why"][-1]

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from toolablate.traces.analysis.findings import Findings, PutDown
 from toolablate.traces.records import Mechanism, Method
-from toolablate.traces.terminal.attribution.wording import NO_SIGN, mechanism_name
+from toolablate.traces.terminal.attribution.wording import AS_WITHOUT, mechanism_name
 
 METHODS: Mapping[Method, str] = {"replay": "By replay", "trace": "By trace", "judge": "By judge"}
 BY_TRACE = (
-    "By trace is a first guess, by rules over what a trial did: a hypothesis, which nothing has measured. Luck, or no"
-    " sign: no rule says more than chance does."
+    "By trace is a first guess, by rules over what a trial did: a hypothesis, which nothing has measured. Luck: no more"
+    " than would have been wrong without tools as well. Not known: what is beyond it and shows no sign in the trace."
 )
 MEASURED_BY = "toolablate attribute STORE --replay"
 
@@ -75,5 +75,5 @@ def _counted(own: list[PutDown]) -> Counted:
     first, by = own[0], {each.method: each.trials for each in own}
     name = mechanism_name(first.mechanism)
     if first.mechanism == "luck" and "trace" in by:
-        name = NO_SIGN
+        name = AS_WITHOUT
     return Counted(first.model, first.condition, first.mechanism, name, sum(by.values()), by)

@@ -68,7 +68,7 @@ def why(told: Explanation) -> Iterator[str]:
         yield "This trial is right: there is nothing to blame." if right else "Nothing was made of this trial."
         yield from _gains(explained.evidence)
     else:
-        yield f"It is put down to {_sentence(explained.attribution)}."
+        yield _put_down(explained.attribution)
         yield from _grounds(explained.attribution, tried=explained.evidence.trajectory is not None)
     for other in (each for each in explained.hypotheses if each.mechanism != "unknown"):
         yield _besides(other, explained.attribution)
@@ -96,6 +96,13 @@ def _read_by(diagnosis: Diagnosis) -> Iterator[str]:
         at = f" ({_events(diagnosis.distraction_evidence)})" if diagnosis.distraction_evidence else ""
         reason = one_line(diagnosis.distraction_reason)
         yield f"It reads {distraction_name(diagnosis.distraction)}{at}, a hypothesis: {reason}"
+
+
+def _put_down(attribution: Attribution) -> str:
+    if attribution.mechanism == "unknown":
+        beyond = chance(attribution.confidence)
+        return f"It is not known what did it. That it was not chance has a probability of {beyond}."
+    return f"It is put down to {_sentence(attribution)}."
 
 
 def _sentence(attribution: Attribution) -> str:

@@ -30,7 +30,7 @@ _DISTRACTIONS: Mapping[Distraction, str] = {
 }
 _METHODS = {"trace": "by trace", "replay": "by replay", "judge": "by judge"}
 
-NO_SIGN = "luck, or no sign in the trace"
+AS_WITHOUT = "luck, as without tools"
 
 
 def mechanism_name(mechanism: Mechanism) -> str:
@@ -49,9 +49,10 @@ def attributed(attribution: Attribution) -> str:
 
 
 def put_down_to(attribution: Attribution) -> str:
-    """The same where it is said of a trial: luck by its trace is what is left where no rule applies, and no finding."""
-    by_default = attribution.mechanism == "luck" and attribution.method == "trace"
-    return NO_SIGN if by_default else attributed(attribution)
+    """The same where it is said of a trial: luck by its trace is what trials without tools would have had wrong, too,
+    and nothing that was tried."""
+    expected = attribution.mechanism == "luck" and attribution.method == "trace"
+    return AS_WITHOUT if expected else attributed(attribution)
 
 
 def method_name(attribution: Attribution) -> str:
