@@ -37,13 +37,13 @@ def _of_model(model: str, rows: Sequence[Comparison], findings: Findings) -> str
     open_ = len(told) - len(sure)
     parts = [
         f"{numbers.counted(len(found), 'condition')} {'changes' if len(found) == 1 else 'change'} it for the {word}"
-        f" ({_named(found)})"
+        f" (in points: {_named(found)})"
         for found, word in ((worse, "worse"), (better[::-1], "better"))
         if found
     ]
     if open_:
-        differ = "differs" if open_ == 1 else "differ"
-        parts.append(f"{numbers.counted(open_, 'condition')} {differ} from it by no more than chance may")
+        asked = numbers.counted(max(each.questions for each in told), "question")
+        parts.append(f"of {numbers.counted(open_, 'condition')} {asked} cannot tell a difference from chance")
     return f"{model_name(model, findings)}:{score} {_sentence('; '.join(parts))}".rstrip()
 
 

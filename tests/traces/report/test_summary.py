@@ -22,9 +22,9 @@ def test_sure_effects_are_named_the_largest_first_and_the_rest_counted() -> None
     percent = next(arm.accuracy.percent for arm in FOUND.arms if (arm.model, arm.condition) == ("m", "none"))
     (said,) = in_short(replace(FOUND, comparisons=tuple(rows), why=None))
     assert said == (
-        f"m: {percent:.1f} % right under none. 4 conditions change it for the worse (d \u221240.0 (\u22121.0 to +1.0), b"
+        f"m: {percent:.1f} % right under none. 4 conditions change it for the worse (in points: d \u221240.0 (\u22121.0 to +1.0), b"
         " \u221230.0 (\u22121.0 to +1.0), c \u221220.0 (\u22121.0 to +1.0), and 1 more); 1 condition changes it for the better"
-        " (e +5.0 (\u22121.0 to +1.0))."
+        " (in points: e +5.0 (\u22121.0 to +1.0))."
     )
 
 
@@ -35,7 +35,9 @@ def test_what_is_not_sure_is_no_finding() -> None:
         if each.condition in ("a", "b")
     )
     said = list(in_short(replace(FOUND, comparisons=rows, why=None)))
-    assert [each.partition(". ")[2] for each in said] == ["2 conditions differ from it by no more than chance may."] * 2
+    assert [each.partition(". ")[2] for each in said] == [
+        "Of 2 conditions 60 questions cannot tell a difference from chance."
+    ] * 2
     assert said[1].startswith("n (simulated): ")
     assert list(in_short(replace(FOUND, comparisons=(), why=None))) == []
 
