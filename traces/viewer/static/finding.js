@@ -4,26 +4,32 @@ import { reveal } from "./folds.js";
 
 export function finding(box, { here, go, eventAt }) {
   const [field, told] = [box.querySelector("input"), box.querySelector("[data-found]")];
-  let [asked, numbers] = ["", []];
+  let [asked, numbers, last] = ["", [], null];
   box.hidden = false;
 
   async function look() {
-    const address = new URL(box.dataset.find, location);
-    address.searchParams.set("text", field.value);
+    const [address, text] = [new URL(box.dataset.find, location), field.value];
+    address.searchParams.set("text", text);
     const reply = await fetch(address, { credentials: "same-origin" });
-    [asked, numbers] = [field.value, reply.ok ? await reply.json() : []];
+    [asked, numbers, last] = [text, reply.ok ? await reply.json() : [], null];
   }
 
   async function next(back) {
     if (!field.value) return void mark(null);
     if (field.value !== asked) await look();
-    const beyond = back ? numbers.findLast((each) => each < here()) : numbers.find((each) => each > here());
+    // Not from where one reads: what was found last may stand further down.
+    const from = last ?? here();
+    const beyond = back ? numbers.findLast((each) => each < from) : numbers.find((each) => each > from);
     const number = beyond ?? numbers.at(back ? -1 : 0);
+    if (number === undefined) {
+      mark(null);
+    } else {
+      last = number;
+      await go(number);
+      mark(eventAt(number));
+      field.focus({ preventScroll: true });
+    }
     told.textContent = numbers.length ? `${numbers.indexOf(number) + 1} of ${numbers.length} events` : "nowhere";
-    if (number === undefined) return void mark(null);
-    await go(number);
-    mark(eventAt(number));
-    field.focus({ preventScroll: true });
   }
 
   function mark(event) {
