@@ -40,7 +40,7 @@ def test_a_test_that_is_stopped_goes_on_where_it_stopped(
     assert "Traceback" not in errors
     if sign == signal.SIGINT:
         assert running.returncode == 1
-        assert "Stopped; what came is kept, and the same command goes on from there." in errors
+        assert "Stopped; what was finished is kept, and the same command goes on from there." in errors
     before, asked = kept(plan), len(chat_server.requests)
     assert 2 <= len(before) < 20
     done = ran(plan, "--json")

@@ -10,7 +10,7 @@ from tests.experiments.conftest import Cli, WritePlan
 from tests.experiments.library import Library
 from tests.experiments.plan_files import call, endpoint_plan, outcomes, right, wait_for
 from tests.experiments.scripted import write_scripted
-from tests.servers.chat_server import ChatServer, Slow
+from tests.servers.chat_server import ChatServer, Hang, Until
 
 from toolablate.tools.archive import info
 
@@ -19,12 +19,16 @@ from toolablate.tools.archive import info
 def test_a_run_that_is_stopped_goes_on_where_it_stopped(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path, sign: signal.Signals
 ) -> None:
-    chat_server.answers(lambda request: Slow(0.3, right(request)))
+    stopped = list[signal.Signals]()
+    chat_server.answers(
+        lambda request: Until(lambda: stopped, right(request)) if len(chat_server.requests) > 4 else right(request)
+    )
     plan = endpoint_plan(tmp_path, chat_server.url, count=12)
     command = [sys.executable, "-m", "toolablate", "run", str(plan)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         wait_for(lambda: len(chat_server.requests) >= 5)
         running.send_signal(sign)
+        stopped.append(sign)
         output, errors = running.communicate(timeout=60)
     assert "Traceback" not in errors
     if sign == signal.SIGINT:
@@ -43,13 +47,13 @@ def test_a_run_that_is_stopped_goes_on_where_it_stopped(
 def test_a_run_that_is_cancelled_before_anything_ended_says_so(
     chat_server: ChatServer, tmp_path: Path, store: Path
 ) -> None:
-    chat_server.answers(lambda request: Slow(30, right(request)))
+    chat_server.answers(lambda request: Hang())
     plan = endpoint_plan(tmp_path, chat_server.url, count=3)
     command = [sys.executable, "-m", "toolablate", "run", str(plan)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         wait_for(lambda: len(chat_server.requests) >= 2)
         running.send_signal(signal.SIGTERM)
-        output, errors = running.communicate(timeout=20)
+        output, errors = running.communicate(timeout=60)
     assert running.returncode == 1, errors
     assert "3 of 3 trials are missing (you stopped the run)" in output
     assert store.name in output.replace("\n", "")
@@ -85,7 +89,7 @@ def test_a_recording_that_is_stopped_keeps_what_it_has_and_goes_on(tmp_path: Pat
             running.send_signal(signal.SIGINT)
             output, errors = running.communicate(timeout=60)
         assert running.returncode == 1
-        assert errors.strip() == "Stopped; what was recorded is kept, and the same command goes on from there."
+        assert errors.strip() == "Stopped; what was finished is kept, and the same command goes on from there."
         kept = int(output.split()[0])
         assert 1 <= kept < 30
         plan.write_text(plan.read_text(encoding="utf-8").replace("1.0", "0"), encoding="utf-8")
@@ -102,6 +106,6 @@ def test_a_run_that_is_stopped_before_its_trials_says_so(tmp_path: Path) -> None
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         wait_for((tmp_path / "started").exists)
         running.send_signal(signal.SIGINT)
-        _, errors = running.communicate(timeout=30)
+        _, errors = running.communicate(timeout=60)
     assert running.returncode == 1
     assert errors == "Stopped; what was finished is kept, and the same command goes on from there.\n"
