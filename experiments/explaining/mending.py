@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from toolablate.traces.analysis.attribution.ledger import Scores
 from toolablate.traces.analysis.pairing import counts, mean
-from toolablate.traces.records import Answer, AnswerNow
+from toolablate.traces.records import AnswerNow
 from toolablate.traces.store import Counterfactual, Observation, Store
 
 Children = Callable[[str], Sequence[Counterfactual]]
@@ -27,30 +27,34 @@ class Mending:
         """Of those that count; None where some lost their format and none was asked for again: what they would score
         is not known."""
         known = [each for each in trials if counts(each)]
-        scores = tuple(self._mended(each.trial, each.value or 0.0, each.verdict) for each in known)
+        scores = tuple(self._mended(each.trial, each.value or 0.0, each.verdict, 0) for each in known)
         return None if any(self._known.get(each.trial, 0.0) is None for each in known) else scores
 
     def of_replays(self, replays: Iterable[Counterfactual]) -> Scores:
         """Of those that have a score."""
-        return tuple(self._mended(each.trial, each.value, each.verdict) for each in replays if each.value is not None)
+        return tuple(
+            self._mended(each.trial, each.value, each.verdict, each.resumption.event)
+            for each in replays
+            if each.value is not None
+        )
 
-    def _mended(self, trial: str, value: float, verdict: str | None) -> float:
+    def _mended(self, trial: str, value: float, verdict: str | None, before: int) -> float:
+        """`before` its own events its conversation has as many of its parents."""
         if verdict != "unparsed":
             return value
         if trial not in self._known:
-            closings = self._closings(trial)
+            closings = self._closings(trial, before)
             self._known[trial] = mean(closings) if closings else None
         mended = self._known[trial]
         return value if mended is None else mended
 
-    def _closings(self, trial: str) -> Scores:
+    def _closings(self, trial: str, before: int) -> Scores:
         """Scores of what was asked for just before the trial's answer: after its final reply."""
         asked = [each for each in self._children(trial) if isinstance(each.resumption.change, AnswerNow)]
-        if not asked:
+        answered = self._store.answered_at(trial) if asked else None
+        if answered is None:
             return ()
-        conversation = self._store.conversation(trial)
-        ending = next((place for place, event in enumerate(conversation) if isinstance(event, Answer)), None)
-        return values(each for each in asked if each.resumption.event == ending)
+        return values(each for each in asked if each.resumption.event == before + answered)
 
 
 def values(replays: Iterable[Counterfactual]) -> Scores:

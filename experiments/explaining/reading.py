@@ -3,29 +3,32 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 
-from toolablate.experiments.attributing.case import case_of
 from toolablate.experiments.attributing.choosing import scorers_of
 from toolablate.experiments.comparing.paired import chosen_run, observe
 from toolablate.experiments.explaining.arms import Ladders
 from toolablate.experiments.explaining.gathered import Gathered
+from toolablate.experiments.explaining.kept import KeptReadings
+from toolablate.experiments.explaining.known import Known
 from toolablate.experiments.explaining.mending import Mending
 from toolablate.experiments.explaining.pools import Pools
 from toolablate.experiments.explaining.repeats import beside_repeats
 from toolablate.experiments.explaining.replays import Replays, replays_of
 from toolablate.traces.analysis.attribution.evidence import Evidence, Explained
 from toolablate.traces.analysis.attribution.gains import ledger_signals
-from toolablate.traces.analysis.attribution.layer_one import Bare, layer_one
+from toolablate.traces.analysis.attribution.layer_one import layer_one
 from toolablate.traces.analysis.attribution.layer_two import layer_two
 from toolablate.traces.analysis.attribution.ledger import Chain, Replay, ledgers
 from toolablate.traces.analysis.attribution.lot import is_chosen, probability
-from toolablate.traces.analysis.attribution.signals import Signals, signals_of
+from toolablate.traces.analysis.attribution.signals import Signals
 from toolablate.traces.analysis.pairing import counts, unit
-from toolablate.traces.records import Diagnosis, ReplayDesign, Score, Trace
+from toolablate.traces.records import Diagnosis, ReplayDesign
 from toolablate.traces.store import Counterfactual, Observation, Store
+
+_CHUNK = 200
+"""Trials whose traces are looked up, and kept, at once."""
 
 
 def explained(
@@ -38,18 +41,19 @@ def explained(
     trial: str | None = None,
     design: ReplayDesign | None = None,
     told: Callable[[int, int], None] | None = None,
+    kept: Path | None = None,
 ) -> Gathered:
     """Of the trials that one run called for (the beginning of its id, or `latest`), or `all` that the store holds; of
     all models and all conditions with tools, or of those of these names; or of one trial, by its id.
 
     `design` is by default the one that was kept last. `told` is called with how many trials of how many are read, which
-    takes most of the time. Raises InputError for a run or a scorer that is not there, and
-    StoreError.
+    takes most of the time. `kept` is a file of one's own for what is read of traces, which is made where it is not
+    there, so that none is read twice. Raises InputError for a run or a scorer that is not there, and StoreError.
     """
-    with Store(Path(path)) as store:
-        kept = store.replay_designs()
-        design = design or (kept[-1] if kept else None)
-        reading = _read(store, run, scorer, design, trial)
+    with Store(Path(path)) as store, KeptReadings(kept) as readings:
+        designs = store.replay_designs()
+        design = design or (designs[-1] if designs else None)
+        reading = _read(store, run, scorer, design, trial, readings)
         wanted = [
             each
             for each in reading.seen
@@ -59,14 +63,9 @@ def explained(
         ]
         if trial is not None:
             wanted = _of_one_start(wanted, trial)
-        known = []
-        for done, seen in enumerate(wanted):
-            if told is not None:
-                told(done, len(wanted))
-            if (each := _evidence(seen, reading)) is not None:
-                known.append(each)
-        evidence = [each for each in beside_repeats(known) if trial in (None, each.chain.trial)]
-        found = [_explained(each, reading) for each in evidence]
+        found = _found(wanted, reading, told or _nobody)
+    lonely = len(wanted) - len(found)
+    found = [each for each in found if trial in (None, each.evidence.chain.trial)]
     chains = [each.evidence.chain for each in found]
     unreplayed = sum(reading.chosen(chain.trial) and chain.replay is None for chain in chains)
     return Gathered(
@@ -74,7 +73,7 @@ def explained(
         design=design,
         ledgers=tuple(ledgers(chains)) if chains and trial is None else (),
         unreplayed=unreplayed,
-        notes=tuple(_notes(len(wanted) - len(known), unreplayed, reading)),
+        notes=tuple(_notes(lonely, unreplayed, reading)),
     )
 
 
@@ -91,7 +90,7 @@ class _Reading:
     diagnoses: Mapping[str, Sequence[Diagnosis]]
     design: ReplayDesign | None
     lots: Mapping[str, float]
-    known: "_Known"
+    known: Known
     pools: Pools
 
     def probability(self, trial: str) -> float:
@@ -113,27 +112,14 @@ class _Counterfactuals:
         return found.get(trial, ())
 
 
-class _Known:
-    """Traces, signals and scores of planned trials."""
-
-    def __init__(self, store: Store, scorers: Sequence[str]) -> None:
-        self._store, self._scorers = store, scorers
-        self._question = lru_cache(maxsize=None)(store.question)
-        self.condition = lru_cache(maxsize=None)(store.condition)
-        self.bare = lru_cache(maxsize=None)(self._bare)
-
-    def signals(self, trace: Trace) -> Signals:
-        return signals_of(trace, self._question(trace.trial.question), self.condition(trace.trial.condition))
-
-    def score(self, trial: str) -> Score:
-        of_them = [each for each in self._store.scores(trial) if each.scorer in self._scorers]
-        return max(of_them, key=lambda each: each.scorer_version)
-
-    def _bare(self, trial: str) -> Bare:
-        return Bare(self.signals(self._store.trace(trial)), self.score(trial))
-
-
-def _read(store: Store, run: str, scorer: str | None, design: ReplayDesign | None, trial: str | None) -> _Reading:
+def _read(
+    store: Store,
+    run: str,
+    scorer: str | None,
+    design: ReplayDesign | None,
+    trial: str | None,
+    readings: KeptReadings,
+) -> _Reading:
     named = scorer or (design.scorer if design else "")
     with store.at_one_moment():
         # Of a single trial nothing is asked but what bears on it: a store may hold a hundred thousand.
@@ -157,7 +143,7 @@ def _read(store: Store, run: str, scorer: str | None, design: ReplayDesign | Non
         diagnoses=diagnoses,
         design=design,
         lots={each.trial: each.value or 0.0 for each in lots if counts(each)},
-        known=_Known(store, scorers),
+        known=Known(store, scorers, readings),
         pools=Pools(store, scorers, None if run == "all" else chosen_run(store, run).id),
     )
 
@@ -166,6 +152,43 @@ def _of_one_start(seen: Sequence[Observation], trial: str) -> list[Observation]:
     """A trial and the others of its model, question and condition."""
     own = {(each.model, each.question, each.condition) for each in seen if each.trial == trial}
     return [each for each in seen if (each.model, each.question, each.condition) in own]
+
+
+def _found(wanted: Sequence[Observation], reading: _Reading, told: Callable[[int, int], None]) -> list[Explained]:
+    """Of those with trials without tools to set them against, in their order."""
+    done, found = 0, []
+    for chunk in _chunks(wanted):
+        bare = (each.trial for seen in chunk for each in reading.ladders.without_tools(seen))
+        reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in chunk), *bare)))
+        evidence = []
+        for seen in chunk:
+            told(done, len(wanted))
+            done += 1
+            if (each := _evidence(seen, reading)) is not None:
+                evidence.append(each)
+        reading.known.keep()
+        found += [_explained(each, reading) for each in beside_repeats(evidence)]
+    order = {seen.trial: place for place, seen in enumerate(wanted)}
+    return sorted(found, key=lambda each: order[each.evidence.chain.trial])
+
+
+def _chunks(wanted: Sequence[Observation]) -> Iterator[list[Observation]]:
+    """Whole questions, whose trials are set against each other."""
+    questions: dict[str, list[Observation]] = defaultdict(list)
+    for seen in wanted:
+        questions[seen.question].append(seen)
+    chunk: list[Observation] = []
+    for of_question in questions.values():
+        chunk += of_question
+        if len(chunk) >= _CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _nobody(done: int, of: int) -> None:
+    """Told where nobody asks how far it is."""
 
 
 def _explained(evidence: Evidence, reading: _Reading) -> Explained:
@@ -183,9 +206,8 @@ def _evidence(seen: Observation, reading: _Reading) -> Evidence | None:
     if arms is None:
         return None
     known = reading.known
-    trace = reading.store.trace(seen.trial)
-    signals, score = known.signals(trace), known.score(seen.trial)
-    case = case_of(trace, known.condition(trace.trial.condition), signals)
+    read, score = known.reading(seen.trial), known.score(seen.trial)
+    signals, case = read.signals, read.case
     value = seen.value or 0.0
     own = () if score.verdict == "unparsed" else (value,)
     found = replays_of(case, own, reading.replays.of(seen.trial), reading.mending)

@@ -48,18 +48,21 @@ def read_report(
     scorer: str | None = None,
     matrices: Sequence[JudgeMatrix] = (),
     told: Callable[[int, int], None] | None = None,
+    kept: Path | None = None,
 ) -> AttributionReport:
     """Of the trials that one run called for (`latest`, or the beginning of its id), or of `all` that the store holds.
-    Judges' shares are corrected by what is known of them from `matrices`. Nobody is asked anything; `told` is called as
-    by `explained`. Raises InputError for a run, scorer or name that is not there, and for matrices of other judges
-    alone; StoreError."""
+    Judges' shares are corrected by what is known of them from `matrices`. Nobody is asked anything; `told` is called,
+    and `kept` used, as by `explained`. Raises InputError for a run, scorer or name that is not there, and for matrices
+    of other judges alone; StoreError."""
     with Store(store) as opened, opened.at_one_moment():
         trials = paired(opened, run=run, scorer=scorer)
         labelled = opened.conditions_of(trials.observations)
         baseline = opened.runs()[-1].baseline
     _require_known("--model", models, {seen.model for seen in trials.observations})
     _require_known("--condition", conditions, {name for name, each in labelled.items() if has_ladder(each)})
-    gathered = explained(store, run=run, models=tuple(models), conditions=tuple(conditions), scorer=scorer, told=told)
+    gathered = explained(
+        store, run=run, models=tuple(models), conditions=tuple(conditions), scorer=scorer, told=told, kept=kept
+    )
     warned = (f"{trials.warning[:1].upper()}{trials.warning[1:]}.",) if trials.warning else ()
     diagnoses = [each for trial in gathered.explained for each in trial.evidence.diagnoses]
     if matrices:

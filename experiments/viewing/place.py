@@ -30,6 +30,11 @@ def index_place(scope: Scope) -> Iterator[Path]:
         yield place
 
 
+def readings_beside(index: Path) -> Path:
+    """Where what is read of traces is kept, which goes with the index."""
+    return index.with_name(f"{index.name}-readings")
+
+
 def _kept_folder() -> Path | None:
     try:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "toolablate" / "view"

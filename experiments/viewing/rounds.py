@@ -9,6 +9,7 @@ from toolablate.experiments.explaining.view import read_report
 from toolablate.experiments.viewing.changes import made_of, reasons_of, stamp_of
 from toolablate.experiments.viewing.findings import attributions_of, findings_of, with_why
 from toolablate.experiments.viewing.pace import Pace
+from toolablate.experiments.viewing.place import readings_beside
 from toolablate.experiments.viewing.scope import Scope
 from toolablate.experiments.viewing.trials import Trials, read_trials
 from toolablate.traces.analysis.findings import Findings
@@ -146,7 +147,12 @@ class Rounds:
         progress = _Progress(self._index, self._clock)
         try:
             report = read_report(
-                self._scope.store, run=self._scope.run, scorer=self._trials.scorer, told=progress.attributed
+                self._scope.store,
+                run=self._scope.run,
+                scorer=self._trials.scorer,
+                told=progress.attributed,
+                # While a run goes on only new traces are read.
+                kept=readings_beside(self._index.path),
             )
             self._findings = with_why(self._findings, report)
             self._index.put_attributions(attributions_of(report), made_of=known)

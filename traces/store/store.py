@@ -29,6 +29,7 @@ from toolablate.traces.records import (
     Verdict,
 )
 from toolablate.traces.store._counterfactuals import read_counterfactuals
+from toolablate.traces.store._current import read_answered_at, read_attempts, read_bodies_of_scores
 from toolablate.traces.store._diagnoses import read_designs, read_diagnosed, read_diagnoses
 from toolablate.traces.store._errors import reading
 from toolablate.traces.store._failures import read_failures
@@ -219,6 +220,22 @@ class Store:
             (self.find_trial(trial),),
         )
         return tuple(self._record(Score, row[0]) for row in rows)
+
+    def scores_of(self, trials: Iterable[str]) -> dict[str, tuple[Score, ...]]:
+        """The same of many trials, by their whole ids; those without a score are left out."""
+        with reading(self.path):
+            found = read_bodies_of_scores(self._connection, trials)
+        return {trial: tuple(self._record(Score, body) for body in bodies) for trial, bodies in found.items()}
+
+    def current_attempts(self, trials: Iterable[str]) -> dict[str, tuple[int, str]]:
+        """Of trials, by their whole ids, which attempt their current trace is, with the digest of its content."""
+        with reading(self.path):
+            return read_attempts(self._connection, trials)
+
+    def answered_at(self, trial: str) -> int | None:
+        """The index of the answer among the events of a trial's current trace, by its whole id; None without any."""
+        with reading(self.path):
+            return read_answered_at(self._connection, trial)
 
     def unscored_trials(self, *, scorer: str | None = None, version: int | None = None) -> frozenset[str]:
         """Ids of finished trials whose trace has no score yet; of that scorer, in that version, where one is named."""

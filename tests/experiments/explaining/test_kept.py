@@ -1,0 +1,152 @@
+"""What is read of traces is kept: nothing comes out otherwise than if all were read again, and none is read twice."""
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.experiments.attributing.scenes import ALL
+from tests.experiments.explaining.test_explained import MISLED, store_of
+from tests.servers.chat_server import ChatServer
+from tests.traces.samples import begun, conversation, filled, plan, score, trials
+
+from toolablate.experiments.attributing.running import attribute
+from toolablate.experiments.explaining import explained, kept, reading
+from toolablate.experiments.explaining.kept import KeptReadings
+from toolablate.experiments.explaining.known import Known
+from toolablate.traces.records import Diagnosis, Trial, Usage
+from toolablate.traces.store import Recorder, Store
+
+PLANNED = trials(repeats=2)
+
+changes = st.lists(
+    st.tuples(st.sampled_from(["answered", "failed", "scored", "diagnosed"]), st.sampled_from(PLANNED), st.booleans()),
+    max_size=8,
+)
+
+
+async def changed(store: Path, named: Sequence[tuple[str, Trial, bool]]) -> None:
+    with Recorder(store) as recorder:
+        plan(recorder, PLANNED, identity=uuid4().hex)
+        for what, trial, right in named:
+            done = trial.id in recorder.finished_trials()
+            if what in ("answered", "failed") and not done:
+                session = await begun(recorder, trial)
+                for event in conversation(int(right), salt=f"{what}{trial.id}"):
+                    session.record(event)
+                await session.finish("failed" if what == "failed" else "answered", 12.5, Usage(), 0.0)
+            if what == "answered" and not done:
+                await recorder.score([score(trial, float(right))])
+            if what == "scored" and done:
+                await recorder.score([score(trial, float(right), version=2)])
+            if what == "diagnosed" and done:
+                await recorder.diagnose([Diagnosis(trial=trial.id, judge="j@1", error_type=None, distraction=None)])
+
+
+@settings(max_examples=10, deadline=None)
+@given(grown=st.lists(changes, min_size=1, max_size=3), chunk=st.integers(1, 5))
+def test_a_store_that_grows_is_explained_as_if_all_were_read_again(
+    grown: list[list[tuple[str, Trial, bool]]], chunk: int
+) -> None:
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "_CHUNK", chunk)
+        store, place = Path(folder) / "s.sqlite", Path(folder) / "kept"
+        # Each once, so that something can be explained.
+        first = [("answered", trial, number % 3 == 0) for number, trial in enumerate(PLANNED[:6])]
+        for named in (first, *grown):
+            asyncio.run(changed(store, named))
+            assert explained(store, kept=place) == explained(store)
+            assert explained(store, kept=place) == explained(store)
+
+
+def test_replays_are_told_though_the_trace_is_not_read_again(chat_server: ChatServer, tmp_path: Path) -> None:
+    store, place = store_of(chat_server, tmp_path, MISLED), tmp_path / "kept"
+    assert explained(store, kept=place) == explained(store)
+    attribute(store, ALL)
+    found = explained(store, kept=place)
+    assert found == explained(store)
+    assert found.explained[0].evidence.trajectory is not None
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The trials whose traces are read, as they are."""
+    of_trials: list[str] = []
+    original = Store.trace
+
+    def trace(self: Store, trial: str, *, attempt: int | None = None) -> object:
+        of_trials.append(trial)
+        return original(self, trial, attempt=attempt)
+
+    monkeypatch.setattr(Store, "trace", trace)
+    return of_trials
+
+
+async def test_a_trace_is_read_once(tmp_path: Path, read: list[str]) -> None:
+    store, place = tmp_path / "s.sqlite", tmp_path / "kept"
+    await filled(store, 7)
+    explained(store, kept=place)
+    assert len(read) == len(set(read)) == 6
+    read.clear()
+    explained(store, kept=place)
+    assert read == []
+    # With the trial without tools that it is set against, which nobody has read yet.
+    await changed(store, [("answered", PLANNED[-1], False)])
+    explained(store, kept=place)
+    assert sorted(read) == sorted([PLANNED[-1].id, PLANNED[-4].id])
+
+
+@pytest.mark.parametrize("damage", ["no database", "a body", "another version"])
+async def test_a_file_that_cannot_be_used_is_made_anew(damage: str, tmp_path: Path, read: list[str]) -> None:
+    store, place = tmp_path / "s.sqlite", tmp_path / "kept"
+    await filled(store)
+    whole = explained(store, kept=place)
+    if damage == "no database":
+        place.write_bytes(b"not a database, and longer than its header is, so that it is looked at. " * 10)
+    else:
+        with sqlite3.connect(place) as connection:
+            connection.execute("UPDATE readings SET body = x'00'" if damage == "a body" else "PRAGMA user_version = 1")
+        connection.close()
+    read.clear()
+    assert explained(store, kept=place) == whole
+    assert len(read) == 8
+    explained(store, kept=place)
+    explained(store, kept=place)
+    assert len(read) in (8, 16)
+
+
+async def test_where_nothing_can_be_kept_all_is_read_again(tmp_path: Path, read: list[str]) -> None:
+    await filled(tmp_path / "s.sqlite")
+    whole = explained(tmp_path / "s.sqlite")
+    assert explained(tmp_path / "s.sqlite", kept=tmp_path / "no such folder" / "kept") == whole
+    assert len(read) == 16
+
+
+@pytest.mark.parametrize("answer", [("4",), ("half a character: \ud83d",)])
+async def test_what_would_not_come_back_as_it_is_is_not_kept(answer: tuple[str, ...], tmp_path: Path) -> None:
+    """Models write halves of characters in the JSON of a call."""
+    await filled(tmp_path / "s.sqlite", 2)
+    with Store(tmp_path / "s.sqlite") as store, KeptReadings(tmp_path / "kept") as readings:
+        (trial,) = [found.evidence.chain.trial for found in explained(store.path).explained]
+        known = Known(store, store.scorers(), readings)
+        known.turn_to([trial])
+        found = known.reading(trial)
+        found = replace(found, signals=replace(found.signals, answer=answer))
+        readings.put({"a": found})
+        assert readings.of(["a", "b"]) == ({"a": found} if answer == ("4",) else {})
+
+
+def test_another_reader_of_traces_reads_them_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "version", lambda _: "0.0.1")
+    kept._reader.cache_clear()
+    other = kept._reader()
+    monkeypatch.undo()
+    kept._reader.cache_clear()
+    assert 0 <= other < 2**31
+    assert kept._reader() != other
