@@ -1,7 +1,7 @@
 """An OpenAI-compatible server on 127.0.0.1, for Chat Completions, text completions and Responses, that fails the way real ones do.
 
 It plays steps in the order of the requests. A step is what happens to one request: `reply(...)`, `Status(...)`,
-`Raw(...)`, `Hang()`, `Slow(...)`, `Drop()`, `Endless(...)`. A request beyond the last step is answered 418, which no test can overlook.
+`Raw(...)`, `Hang()`, `Slow(...)`, `Until(...)`, `Drop()`, `Endless(...)`. A request beyond the last step is answered 418, which no test can overlook.
 """
 
 import asyncio
@@ -63,6 +63,14 @@ class Slow:
 
 
 @dataclass(frozen=True)
+class Until:
+    """The step that follows it, when something has happened."""
+
+    happened: Callable[[], object]
+    then: "Step"
+
+
+@dataclass(frozen=True)
 class Drop:
     """The connection breaks in the middle of the body."""
 
@@ -82,7 +90,7 @@ class Echo:
     status: int = 400
 
 
-Step = Status | Raw | Json | Hang | Slow | Drop | Endless | Echo
+Step = Status | Raw | Json | Hang | Slow | Until | Drop | Endless | Echo
 
 
 def reply(
@@ -168,8 +176,8 @@ class ChatServer:
             case Json(value):
                 # Escaped, so that a lone surrogate can be served as well.
                 return Response(json.dumps(value), 200, media_type="application/json")
-            case Slow(seconds, then):
-                await asyncio.sleep(seconds)
+            case Slow(_, then) | Until(_, then):
+                await self._wait(step)
                 return await self._play(then, request)
             case Echo(status):
                 said = f"no such thing for {request.headers.get('authorization')}"
@@ -180,6 +188,13 @@ class ChatServer:
                 return StreamingResponse(self._blanks(), status, dict(headers))
             case Hang(after_headers):
                 return await self._hang(after_headers)
+
+    async def _wait(self, step: Slow | Until) -> None:
+        if isinstance(step, Slow):
+            await asyncio.sleep(step.seconds)
+            return
+        while not (step.happened() or self._closing.is_set()):  # noqa: ASYNC110 - nobody tells this loop
+            await asyncio.sleep(0.02)
 
     async def _hang(self, after_headers: bool) -> Response:
         if after_headers:

@@ -16,8 +16,8 @@ import pytest
 from tests.experiments.conftest import Cli
 from tests.experiments.judged import GRADE, all_scores, asked_about, grades, judge_at, judged_plan, let_judge, verdicts
 from tests.experiments.nursery import Nursery, nursery
-from tests.experiments.plan_files import endpoint_plan, wait_for
-from tests.servers.chat_server import ChatServer, ChatServers, Hang, Slow, Status, reply
+from tests.experiments.plan_files import endpoint_plan, outcomes, wait_for
+from tests.servers.chat_server import ChatServer, ChatServers, Hang, Slow, Status, Until, reply
 
 from toolablate.traces.store import Store, verify
 
@@ -63,13 +63,16 @@ def test_trials_that_are_stopped_leave_the_judge_alone(
 ) -> None:
     with chat_servers.server() as judge:
         judge.answers(grades)
-        chat_server.answers(lambda request: Slow(0.2, reply("Answer: 1")))
+        stopped = list[bool]()
+        answer = reply("Answer: 1")
+        chat_server.answers(lambda request: Until(lambda: stopped, answer) if len(chat_server.requests) > 3 else answer)
         plan = endpoint_plan(tmp_path, chat_server.url, count=20)
         let_judge(plan, judge_at(judge.url))
         command = [sys.executable, "-m", "toolablate", "run", str(plan)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
             wait_for(lambda: len(chat_server.requests) >= 4)
             running.send_signal(signal.SIGINT)
+            stopped.append(True)
             output, errors = running.communicate(timeout=60)
         assert running.returncode == 1, errors
         assert "not graded yet (you stopped the run)" in output
@@ -136,7 +139,7 @@ def test_status_tells_how_far_the_judges_are(chat_server: ChatServer, tmp_path: 
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         wait_for(lambda: store.exists() and "judge j: 6 of 8 answers graded" in cli("status", store).stdout)
         running.terminate()
-        _, errors = running.communicate(timeout=30)
+        _, errors = running.communicate(timeout=60)
     assert running.returncode == 1, errors
     with Store(store) as opened:
         assert len(opened.scorers()) == 1
@@ -146,8 +149,12 @@ def test_what_another_process_ends_meanwhile_is_graded_too(
     chat_servers: ChatServers, chat_server: ChatServer, tmp_path: Path, store: Path, runs: Nursery
 ) -> None:
     with chat_servers.server() as slow, chat_servers.server() as quick:
-        chat_server.answers(lambda request: Slow(2.5 if len(chat_server.requests) == 1 else 0, reply("ALPHA")))
-        slow.answers(lambda request: Slow(3, reply(GRADE % 1)))
+        # The first run's trial ends while the second grades its own.
+        said = reply("ALPHA")
+        chat_server.answers(
+            lambda request: Until(lambda: slow.requests, said) if len(chat_server.requests) == 1 else said
+        )
+        slow.answers(lambda request: Until(lambda: len(outcomes(store)) == 2, reply(GRADE % 1)))
         quick.answers(grades)
         plan = endpoint_plan(tmp_path, chat_server.url, count=2, concurrency=1)
         text = plan.read_text(encoding="utf-8")

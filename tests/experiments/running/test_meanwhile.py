@@ -3,10 +3,11 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 from tests.experiments.nursery import nursery
 from tests.experiments.plan_files import endpoint_plan, right, wait_for
-from tests.servers.chat_server import ChatServer, Slow
+from tests.servers.chat_server import ChatServer, Step, Until
 from tests.traces.samples import attempt, begun, plan
 
 from toolablate.experiments.comparing.paired import read_paired
@@ -17,14 +18,24 @@ def _ended(store: Path) -> int:
     return sum(each.ended for each in standing(store).recorders) if store.exists() else 0
 
 
+def _finished(store: Path) -> int:
+    with Store(store) as opened:
+        return len(opened.finished_trials())
+
+
 def test_an_answer_key_that_is_mended_while_a_run_goes_on_scores_what_that_run_does(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
-    # What the first run is at when the second comes ends last of all.
-    chat_server.answers(lambda request: Slow(1.5 if len(chat_server.requests) in (3, 4) else 0.02, right(request)))
     store, wrong, mended = tmp_path / "store.sqlite", tmp_path / "wrong", tmp_path / "mended"
     for folder in (wrong, mended):
         folder.mkdir()
+
+    def decide(request: dict[str, Any]) -> Step:
+        # What the first run is at when the second comes ends last of all.
+        at_once = len(chat_server.requests) not in (3, 4)
+        return right(request) if at_once else Until(lambda: _finished(store) == 10, right(request))
+
+    chat_server.answers(decide)
     questions = endpoint_plan(wrong, chat_server.url, count=12).parent / "questions.jsonl"
     lines = [json.loads(line) for line in questions.read_text(encoding="utf-8").splitlines()]
     keyed = [line | {"target": {"kind": "number", "value": 999}} for line in lines]

@@ -175,9 +175,9 @@ def test_an_endpoint_that_is_only_slow_is_not_given_up(
         return reply("half", finish_reason="length") if len(request["messages"]) == 1 else Hang()
 
     chat_server.answers(decide)
-    plan = endpoint_plan(tmp_path, chat_server.url, count=24, concurrency=8, extra="runner.trial_seconds = 0.5")
+    plan = endpoint_plan(tmp_path, chat_server.url, count=12, concurrency=12, extra="runner.trial_seconds = 4")
     assert cli("run", plan).returncode == 1
-    assert failures(store) == {("cut_off", False): 24, ("deadline", False): 24}
+    assert failures(store) == {("cut_off", False): 12, ("deadline", False): 12}
 
 
 def test_an_endpoint_whose_line_outlasts_the_deadlines_is_not_taken_for_dead(
@@ -203,7 +203,7 @@ def test_a_trial_past_its_deadline_is_run_again_and_keeps_what_it_cost(
 ) -> None:
     chat_server.plays(reply("half", finish_reason="length")).answers(lambda request: Hang())
     price = "price = { input = 1e3, output = 1e3 }"
-    plan = endpoint_plan(tmp_path, chat_server.url, count=1, extra="runner.trial_seconds = 1.5", model=price)
+    plan = endpoint_plan(tmp_path, chat_server.url, count=1, extra="runner.trial_seconds = 4", model=price)
     assert cli("run", plan).returncode == 1
     with Store(store) as opened:
         (trace,) = opened.traces()

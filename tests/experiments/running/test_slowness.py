@@ -39,7 +39,7 @@ def test_an_endpoint_that_asks_to_be_left_alone_is_told_of_and_ctrl_c_does_not_w
         assert re.search(r"waiting for http\S+ until \d\d:\d\d:\d\d \(it asked for 120 s\)", told(cli, store)[0])
         assert "it asked for 120 s" in " ".join(cli("status", store).stdout.split())
         running.send_signal(signal.SIGINT)
-        output, errors = running.communicate(timeout=30)
+        output, errors = running.communicate(timeout=60)
     assert running.returncode == 1, errors
     assert "of 3 trials in flight" in " ".join(errors.split())
     assert re.search(r"refused 3 requests \(429\); it was left alone for \S+ s in all", " ".join(output.split()))

@@ -92,7 +92,7 @@ def test_what_another_process_runs_is_told_and_not_waited_for(
         assert "1 of 3 trials are being run by another process" in " ".join(other.stdout.split())
         assert "are missing" not in other.stdout
         running.terminate()
-        running.communicate(timeout=30)
+        running.communicate(timeout=60)
     chat_server.answers(right)
     assert json.loads(cli("run", plan, "--json").stdout)["missing"] == 0
 

@@ -80,7 +80,7 @@ def viewing(store: Path, *options: str | Path, env: dict[str, str] | None = None
         yield Viewer(process, json.loads(line)["url"])
     finally:
         process.terminate()
-        said = process.communicate(timeout=20)
+        said = process.communicate(timeout=60)
     assert unexpected(*said) == ""
 
 
