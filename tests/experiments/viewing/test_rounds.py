@@ -21,8 +21,8 @@ from toolablate.experiments.viewing.rounds import Rounds
 from toolablate.experiments.viewing.scope import Scope
 from toolablate.traces.analysis.attribution.report import AttributionReport
 from toolablate.traces.analysis.selection import Selection
-from toolablate.traces.records import Label
-from toolablate.traces.store import Recorder
+from toolablate.traces.records import Label, Trace
+from toolablate.traces.store import Recorder, Store
 from toolablate.traces.viewer.index import Index
 
 
@@ -97,6 +97,25 @@ def test_what_is_attributed_already_is_not_attributed_again(own: Path, monkeypat
     _to_the_end(kept)
     assert asked == [own]
     assert index.facets().mechanisms
+
+
+def test_no_trace_is_read_twice_for_why(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+
+    def trace(store: Store, trial: str, *, attempt: int | None = None) -> Trace:
+        read.append(trial)
+        return original(store, trial, attempt=attempt)
+
+    original = Store.trace
+    monkeypatch.setattr(Store, "trace", trace)
+    _to_the_end(_rounds(own)[0])
+    assert len(read) == len(set(read)) > 0
+    read.clear()
+    kept, index = _rounds(own)
+    index.put_attributions((), made_of="of another store")
+    _to_the_end(kept)
+    assert read == []
+    assert index.findings() == read_findings(own)
 
 
 def test_a_label_changes_the_tables_alone(own: Path) -> None:
