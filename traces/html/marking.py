@@ -16,6 +16,8 @@ LONGEST = 400
 """Characters of a quote that are looked for."""
 WHOLE = 100
 """Longer quotes may be cut within a word; shorter ones are looked for as whole words."""
+_SIGNS, _BOLD = re.compile(r"^[\W_]+|[\W_]+$"), re.compile("[*`]")
+"""What is left out of a quote: signs around its words, and marks of bold type and code."""
 
 
 def marked(card: Card, quotes: Sequence[Quote]) -> Card:
@@ -85,9 +87,10 @@ def _spans(text: str, quotes: Sequence[Quote]) -> list[Span]:
 
 
 def _places(text: str, quote: Quote) -> list[tuple[int, int]]:
-    if not quote.text.strip() or not text:
+    pattern = _pattern(quote)
+    if pattern is None:
         return []
-    found = (match.span() for match in _pattern(quote).finditer(text) if _is_it(match[0], quote))
+    found = (match.span() for match in pattern.finditer(text) if _is_it(match[0], quote))
     return list(found)[-1:] if quote.last else list(islice(found, MOST_PLACES))
 
 
@@ -95,18 +98,26 @@ def _is_it(text: str, quote: Quote) -> bool:
     return quote.kind != "number" or has_number([float(normal_number(text))], quote.text)
 
 
-def _pattern(quote: Quote) -> re.Pattern[str]:
-    """Every piece of it is bounded by a letter of the quote's own, so that looking takes linear time."""
+def _pattern(quote: Quote) -> re.Pattern[str] | None:
+    """None where nothing of a quote can be looked for.
+
+    No letter of it can stand for what may be between two of them, so that there is one way at most to read a text from
+    a place on, and looking takes linear time.
+    """
     if quote.kind == "number":
         return NUMBER
-    words = quote.text[:LONGEST].split()
-    if quote.kind == "words":
-        pattern = r"[\W_]*".join(map(re.escape, words))
-    else:
-        pattern = r"[\s*`]+".join("[*`]*".join(map(re.escape, word)) for word in words)
+    between, signs = (r"[\W_]*", _SIGNS) if quote.kind == "words" else (r"[\s*`]+", _BOLD)
+    words = [bare for word in quote.text[:LONGEST].split() if (bare := signs.sub("", word))]
+    if not words:
+        return None
+    pattern = between.join(map(re.escape, words) if quote.kind == "words" else map(_letters, words))
     if len(quote.text) < WHOLE:
         pattern = f"{_bound(words[0][0], '(?<!')}{pattern}{_bound(words[-1][-1], '(?!')}"
     return re.compile(pattern, re.IGNORECASE)
+
+
+def _letters(word: str) -> str:
+    return "[*`]*".join(map(re.escape, word))
 
 
 def _bound(letter: str, way: str) -> str:

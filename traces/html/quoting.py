@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from string import ascii_uppercase
 
 from toolablate.traces.analysis.attribution.explanation import Explanation
@@ -15,6 +16,8 @@ Quoted = tuple[int, Quote]
 
 _QUOTED = re.compile(r"[“\"「『]([^“”\"「」『』\n]{12,300})[”\"」』]")
 """Shorter ones are names and words."""
+MOST_QUOTED = 12
+"""Of one reason of a judge."""
 
 
 def quotes_of(told: Explanation) -> Iterator[Quoted]:
@@ -102,7 +105,8 @@ def _of_judge(diagnosis: Diagnosis) -> Iterator[tuple[int, str]]:
         (diagnosis.reason, diagnosis.evidence),
         (diagnosis.distraction_reason, diagnosis.distraction_evidence),
     ):
-        yield from ((event, found[1]) for found in _QUOTED.finditer(reason) for event in events)
+        quoted = islice(_QUOTED.finditer(reason), MOST_QUOTED)
+        yield from ((event, found[1]) for found in quoted for event in events)
 
 
 def _said(told: Explanation, number: int, quote: Quote) -> Iterator[Quoted]:

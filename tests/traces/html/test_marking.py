@@ -18,6 +18,7 @@ from toolablate.traces.html.environment import environment
 from toolablate.traces.html.events import event_cards
 from toolablate.traces.html.highlighting import as_shown, shown
 from toolablate.traces.html.marking import MOST_PLACES, marked, places_of, target
+from toolablate.traces.html.quoting import MOST_QUOTED, quotes_of
 from toolablate.traces.records import Diagnosis
 
 LINKS = Links(event=lambda number: f"#event-{number}", whole=lambda number, part: "")
@@ -68,6 +69,21 @@ def _page(card: Card, quotes: Sequence[Quote]) -> str:
 )
 def test_a_quote_is_marked_where_it_stands(text: str, quote: Quote, found: list[str]) -> None:
     assert _places(text, quote) == found
+
+
+@pytest.mark.parametrize(
+    ("sign", "kind"), [("*", "text"), ("`", "text"), ("*` ", "text"), ("- ", "words"), ("*_", "words")]
+)
+def test_signs_are_looked_for_in_one_way_alone(sign: str, kind: str) -> None:
+    # Where a sign of a quote could also stand between two of its letters, this would outlast the world.
+    for text in (f"{sign * 60}x", f"{'a' + sign}" * 60 + "x", sign * 60):
+        wanted = Quote("output", text, "", kind)  # type: ignore[arg-type]
+        assert _places(sign * 4000, wanted) == _places(f"a{sign}" * 4000, wanted) == []
+
+
+def test_signs_around_words_are_left_out() -> None:
+    assert _places("so **it `fails`** now", Quote("output", "**it** `fails`", "")) == ["it `fails"]
+    assert _places("a -- _b_", Quote("output", "a - _ b_", "", "words")) == ["a -- _b"]
 
 
 def test_what_overlaps_is_one_mark_that_says_both() -> None:
@@ -157,3 +173,6 @@ def test_what_a_judge_quotes_is_marked_where_it_points_to() -> None:
     card = marked(event_cards(EVENTS)[1], marks[1].quotes)
     assert [span.says for span in _body(card).marks] == ["quoted by a judge; the answer that was given in the end"]
     assert set(places_of(event_cards(EVENTS), marks)) == {1}
+    endless = said.model_copy(update={"reason": "".join(f'"a sentence that nobody wrote {n}"' for n in range(5000))})
+    found = list(quotes_of(explanation(explained(evidence(diagnoses=(endless,))))))
+    assert sum(quote.says == "quoted by a judge" for _, quote in found) == MOST_QUOTED
