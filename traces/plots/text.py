@@ -8,6 +8,7 @@ from itertools import accumulate
 
 MINUS = "\u2212"
 MOST_CHARS = 200
+SIMULATED, SIMULATED_SHORT = " (simulated: no measurement)", " (simulated)"
 NARROW, BROAD = frozenset(" !'()*,-./:;I[]`fijlrt|"), frozenset("%&+<=>@MWmw~\u2026\ufffd")
 
 
@@ -62,10 +63,16 @@ def with_interval(points: float | None, ci95: tuple[float, float] | None) -> str
     return signed(points) if ci95 is None else f"{signed(points)} ({signed(ci95[0])} .. {signed(ci95[1])})"
 
 
-def titled(model: str, simulated: Collection[str], *, short: bool = False) -> str:
-    """A model's name as a heading, which says where it is no measurement."""
-    marked = "(simulated)" if short else "(simulated: no measurement)"
-    return f"{model} {marked}" if model in simulated else model
+def titled(model: str, simulated: Collection[str], *, under: str = "", short: bool = False) -> str:
+    """A model's name, with what it ran `under`, as a heading, which says where it is no measurement."""
+    named = f"{model} · {under}" if under else model
+    return f"{named}{SIMULATED_SHORT if short else SIMULATED}" if model in simulated else named
+
+
+def fitted_title(title: str, room: float, points: float) -> str:
+    """The same as `fitted`, of a heading: of a long name all is cut but that it is no measurement."""
+    mark = next((each for each in (SIMULATED, SIMULATED_SHORT) if title.endswith(each)), "")
+    return fitted(title.removesuffix(mark), room - inches(mark, points), points) + mark
 
 
 def between(ci95: tuple[float, float] | None, *, sign: bool = False) -> str:

@@ -33,7 +33,7 @@ from toolablate.traces.plots.drawing.files import (
 )
 from toolablate.traces.plots.drawing.palette import INK
 from toolablate.traces.plots.drawing.rows import BROAD, SLIM, Form
-from toolablate.traces.plots.text import fitted, plain
+from toolablate.traces.plots.text import SIMULATED, SIMULATED_SHORT, fitted, plain
 
 LEAST_PIXELS, FINE = 11.0, 600
 TELEPHONE = 302
@@ -147,6 +147,16 @@ def test_names_of_models_and_mechanisms_are_whole() -> None:
     shown = {text for text, _, _ in texts(draw_mechanisms(why.ledgers))}
     assert {"computational lock-in", "retrieval distraction"} & shown
     assert not [text for text in shown if "…" in text]
+
+
+@pytest.mark.parametrize("form", [BROAD, SLIM])
+def test_of_a_long_name_all_is_cut_but_that_it_is_no_measurement(form: Form) -> None:
+    found = findings(("m", LONG[0]), ("none", LONG[1]))
+    mark = SIMULATED_SHORT if form.above else SIMULATED
+    for each in plates(found, endings=endings(found), form=form):
+        headings = [text for text, _, _ in texts(each.drawing) if text.startswith("mmm")]
+        assert all(heading.endswith(mark) for heading in headings), each.name
+        assert headings or each.name in ("mechanisms", "domains", "ladders"), each.name
 
 
 def test_a_name_above_its_bar_ends_where_the_number_begins() -> None:

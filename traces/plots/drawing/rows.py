@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from toolablate.traces.plots.drawing.bars import THICK
 from toolablate.traces.plots.drawing.marks import Drawing, Mark
 from toolablate.traces.plots.drawing.palette import GREY, INK, LINE
-from toolablate.traces.plots.text import fitted, inches, plain, wrapped
+from toolablate.traces.plots.text import fitted, fitted_title, inches, plain, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -168,7 +168,7 @@ def zero(on: Sheet, placed: Placed[Shown], *, zorder: float) -> None:
 def _heading(on: Sheet, row: float, text: str) -> None:
     on.axes.text(
         *(0.0, row),
-        fitted(text, on.form.width, BOLDER * FONT),
+        fitted_title(text, on.form.width, BOLDER * FONT),
         transform=_across(on),
         va="center",
         fontsize=FONT,

@@ -13,7 +13,7 @@ from toolablate.traces.plots.drawing.marks import Drawing, Mark
 from toolablate.traces.plots.drawing.palette import GAIN, GREY, INK, LOSS, PAPER
 from toolablate.traces.plots.drawing.rows import BOLDER, BROAD, FONT, GAP, INDENT, NAMES, SMALL, Form, Sheet, blank
 from toolablate.traces.plots.figures.effects import is_sure
-from toolablate.traces.plots.text import between, fitted, probability, signed, titled
+from toolablate.traces.plots.text import between, fitted, fitted_title, probability, signed, titled
 
 ABOUT = (
     "Each cell is a condition's difference from the baseline in points within one domain; the first column has the"
@@ -73,7 +73,7 @@ def draw_domains(
         on.axes.set_ylim(lines + 0.05 / TALL, 0)
         top = 0.0
         for table in tables:
-            words = fitted(titled(table[0].model, simulated, short=form.above), width, BOLDER * FONT)
+            words = fitted_title(titled(table[0].model, simulated, short=form.above), width, BOLDER * FONT)
             on.axes.text(0, top + 0.6, words, fontsize=FONT, fontweight="bold", color=INK)
             _head(on, top + 0.7 + layout.head, table[0].baseline, _conditions(table), layout)
             _rows(on, top + 0.9 + layout.head, table, layout, link)

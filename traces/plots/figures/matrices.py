@@ -9,7 +9,7 @@ from toolablate.traces.plots.drawing.files import as_text
 from toolablate.traces.plots.drawing.marks import Drawing, Mark
 from toolablate.traces.plots.drawing.palette import GAIN, GREY, INK, LOSS, PAPER, TOTAL
 from toolablate.traces.plots.drawing.rows import BOLDER, BROAD, FONT, SMALL, Form, Sheet, blank
-from toolablate.traces.plots.text import fitted, titled
+from toolablate.traces.plots.text import fitted, fitted_title, titled
 
 ABOUT = (
     "Each square counts questions. R→R: right under the baseline and under the condition; R→W: right under the"
@@ -41,7 +41,7 @@ def draw_matrices(
         on.axes.set_ylim(max(inches, HEADING), 0)
         top = 0.0
         for model, own in zip(models, owned, strict=True):
-            words = fitted(titled(model, simulated, short=form.above), form.width, BOLDER * FONT)
+            words = fitted_title(titled(model, simulated, short=form.above), form.width, BOLDER * FONT)
             on.axes.text(0, top + 0.15, words, fontsize=FONT, fontweight="bold", color=INK)
             top += HEADING
             for place, each in enumerate(own):

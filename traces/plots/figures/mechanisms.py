@@ -102,9 +102,7 @@ def draw_mechanisms(
     mechanism, where there are some, and the effect to all."""
     listed = {(each.model, each.condition, each.mechanism) for each in put_down}
     rows = [(ledger, place) for ledger in ledgers for place, row in enumerate(_rows(ledger)) if _is_something(row)]
-    placed = grouped(
-        rows, lambda row: f"{titled(row[0].model, simulated, short=form.above)} · {row[0].condition}", form
-    )
+    placed = grouped(rows, lambda row: titled(row[0].model, simulated, under=row[0].condition, short=form.above), form)
     with as_text():
         on = sheet(placed, form, numbers=NUMBERS)
         for at, (ledger, place) in placed.rows:

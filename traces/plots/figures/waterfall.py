@@ -75,7 +75,7 @@ def draw_ladders(waterfalls: Sequence[Waterfall], *, link: Link | None = None, f
     to."""
     steps = [(each, step) for each in waterfalls for step in each.steps]
     simulated = {each.model for each in waterfalls if each.simulated}
-    placed = grouped(steps, lambda row: f"{titled(row[0].model, simulated, short=form.above)} · {row[0].ladder}", form)
+    placed = grouped(steps, lambda row: titled(row[0].model, simulated, under=row[0].ladder, short=form.above), form)
     with as_text():
         on = sheet(placed, form, numbers=NUMBERS)
         for at, (each, step) in placed.rows:
