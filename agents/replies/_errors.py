@@ -51,19 +51,21 @@ def failed(path: Path, doing: str, error: sqlite3.Error) -> StoreError:
     return StoreError(f"Cannot {doing} the recorded replies {path}: {error}", hint=hint, code="replies_damaged")
 
 
-def cannot_open(path: Path, error: sqlite3.Error | OSError) -> InputError:
+def cannot_open(path: Path, error: sqlite3.Error | OSError, *, new: bool = False) -> InputError:
+    """`new` says that a file which is not there yet would do."""
     if isinstance(error, sqlite3.Error):
         if getattr(error, "sqlite_errorname", "").startswith("SQLITE_NOTADB"):
-            return not_a_library(path)
+            return not_a_library(path, new=new)
         told = failed(path, "open", error)
         return InputError(told.message, hint=told.hint, code=told.code)
     reason = error.strerror or str(error)
     return InputError(f"Cannot open the recorded replies {path}: {reason}", code="cannot_open")
 
 
-def not_a_library(path: Path) -> InputError:
+def not_a_library(path: Path, *, new: bool = False) -> InputError:
+    """`new` as in `cannot_open`."""
     return InputError(
         f"{path} does not hold recorded replies",
-        hint='Name a file that a run with replies.mode = "record" wrote, or a new one.',
+        hint='Name a file that a run with replies.mode = "record" wrote' + (", or a new one." if new else "."),
         code="not_replies",
     )

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from toolablate.agents.replies._errors import cannot_open, not_a_library
-from toolablate.agents.replies._schema import create_schema, is_empty, is_library, is_newer
+from toolablate.agents.replies._schema import create_schema, is_empty, is_library, is_newer, is_ours
 from toolablate.traces.database import connect, patiently
 from toolablate.traces.errors import InputError
 
@@ -26,7 +26,7 @@ def open_recording(path: Path) -> sqlite3.Connection:
         if patiently(lambda: is_empty(connection)):
             patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
             patiently(lambda: create_schema(connection))
-        _require_library(path, connection)
+        _require_library(path, connection, new=True)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
         # Refuses a read-only file now, and not after the first reply was paid for.
@@ -34,7 +34,7 @@ def open_recording(path: Path) -> sqlite3.Connection:
         connection.execute("ROLLBACK")
     except sqlite3.Error as error:
         connection.close()
-        raise cannot_open(path, error) from error
+        raise cannot_open(path, error, new=True) from error
     except InputError:
         connection.close()
         raise
@@ -44,7 +44,7 @@ def open_recording(path: Path) -> sqlite3.Connection:
 def open_reading(path: Path, *, damaged: bool = False) -> sqlite3.Connection:
     """For reading, at one moment of the file, whatever others add to it meanwhile; on a read-only disk too.
 
-    `damaged` lets through what is no library any more, for who looks for damage. Raises InputError.
+    `damaged` lets through what was a library once, for who looks for damage. Raises InputError.
     """
     if not path.is_file():
         raise _none_there(path)
@@ -101,8 +101,7 @@ def _opened(path: Path, options: str, *, damaged: bool) -> sqlite3.Connection:
         if is_empty(connection):
             # Whoever was to record into it was killed before it could.
             raise _none_there(path)
-        if not damaged:
-            _require_library(path, connection)
+        _require_library(path, connection, damaged=damaged)
         connection.execute("BEGIN")
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except BaseException:
@@ -128,15 +127,15 @@ def _none_there(path: Path) -> InputError:
     )
 
 
-def _require_library(path: Path, connection: sqlite3.Connection) -> None:
+def _require_library(path: Path, connection: sqlite3.Connection, *, damaged: bool = False, new: bool = False) -> None:
     if is_newer(connection):
         raise InputError(
             f"The replies in {path} were recorded by a newer toolablate",
             hint="Upgrade toolablate (pip install -U toolablate); the file was left as it was.",
             code="newer_version",
         )
-    if not is_library(connection):
-        raise not_a_library(path)
+    if not (is_ours(connection) if damaged else is_library(connection)):
+        raise not_a_library(path, new=new)
 
 
 def _connect(path: Path, options: str) -> sqlite3.Connection:

@@ -58,6 +58,12 @@ def is_library(connection: sqlite3.Connection) -> bool:
     return _numbers(connection) == (APPLICATION_ID, SCHEMA_VERSION) and _layout(connection) == _expected_layout()
 
 
+def is_ours(connection: sqlite3.Connection) -> bool:
+    """Whether it is a library, or was one before it was damaged: by its number, or by a table of ours."""
+    statements = {statement for *_, statement in _expected_layout() if statement is not None}
+    return _numbers(connection)[0] == APPLICATION_ID or any(row[-1] in statements for row in _layout(connection))
+
+
 def is_newer(connection: sqlite3.Connection) -> bool:
     application, version = _numbers(connection)
     return application == APPLICATION_ID and version > SCHEMA_VERSION

@@ -103,6 +103,29 @@ async def test_a_schema_that_was_made_to_act_does_not(path: Path) -> None:
         ReplyLibrary(path)
 
 
+@pytest.mark.parametrize("statement", ["CREATE TABLE texts (id UNIQUE)", "PRAGMA application_id = 7"])
+def test_a_database_of_something_else_is_not_damaged(tmp_path: Path, statement: str) -> None:
+    file = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(file)) as other:
+        other.execute(statement)
+    with pytest.raises(InputError, match="does not hold recorded replies") as refused:
+        verify(file)
+    assert refused.value.hint == 'Name a file that a run with replies.mode = "record" wrote.'
+
+
+def test_what_a_newer_toolablate_recorded_is_not_damaged(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(InputError, match="recorded by a newer toolablate"):
+        verify(path)
+
+
+def test_without_its_number_it_is_damaged(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA application_id = 0")
+    assert [problem.what for problem in verify(path).problems] == ["its tables are not those of recorded replies"]
+
+
 def test_a_file_that_is_cut_off_is_damaged(path: Path) -> None:
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])

@@ -136,6 +136,7 @@ def refuses(path: Path, code: str, *, write: bool) -> None:
     with pytest.raises(InputError) as caught:
         ReplyLibrary(path, write=write)
     assert caught.value.code == code
+    assert caught.value.hint.endswith("or a new one.") == (write and code == "not_replies")
     assert path.read_bytes() == before
 
 
