@@ -140,37 +140,22 @@ def _scores(store: "Store", trial: str) -> list["Score"]:
     return sorted(store.scores(trial), key=lambda score: (score.scorer not in counting, score.scorer))
 
 
-def _means(name: str, label: str) -> bool:
-    """Whether a name that was typed stands for a label; records that share a name are labelled `name@digest`."""
-    return label == name or label.rpartition("@")[0] == name
-
-
-def _require_known(key: str, name: str, labels: set[str]) -> None:
-    from difflib import get_close_matches
-
-    from toolablate.traces.errors import InputError
-
-    if not any(_means(name, label) for label in labels):
-        near = get_close_matches(name, labels, n=1)
-        known = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(labels)[:10])}"
-        raise InputError(f"--{key}: no ended trial has the {key} {name!r}", hint=known, code=f"unknown_{key}")
-
-
 def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, limit: int, as_json: bool) -> None:
     from itertools import islice
 
+    from toolablate.experiments.comparing.names import means, require_ended
     from toolablate.experiments.comparing.paired import observe
     from toolablate.traces.store import Observation
 
     def fits(seen: Observation) -> bool:
         ended = "failed" if seen.outcome == "failed" else seen.verdict
         return (verdict is None or ended == verdict) and all(
-            _means(value, getattr(seen, key)) for key, value in wanted.items()
+            means(value, getattr(seen, key)) for key, value in wanted.items()
         )
 
     observations = observe(store)
     for key, value in wanted.items():
-        _require_known(key, value, {getattr(seen, key) for seen in observations})
+        require_ended(f"--{key}", key, value, {getattr(seen, key) for seen in observations})
     found = [seen for seen in observations if fits(seen)]
     shown = list(islice(found, limit))
     if as_json:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import RenderableType
 
+from toolablate.experiments.comparing.names import require_ended
 from toolablate.experiments.comparing.paired import paired
 from toolablate.tools.plain import one_line
 from toolablate.traces.analysis import Observation
@@ -49,6 +50,7 @@ def read_ladders(
     found = ladders(conditions)
     climbed = _climbed(trials.observations, found)
     if not climbed:
+        _refuse_mistyped(trials.observations, models, toolsets)
         raise _without_ladder(path, found, conditions)
     _require_named("--model", models, climbed)
     kept = [seen for seen in trials.observations if not models or seen.model in models]
@@ -91,6 +93,15 @@ def _require_named(option: str, names: Sequence[str], there: Iterable[str]) -> N
             hint=f"Those that are there: {', '.join(map(_shown, known))}.",
             code="no_ladder",
         )
+
+
+def _refuse_mistyped(seen: Sequence[Observation], models: Sequence[str], toolsets: Sequence[str]) -> None:
+    """A name that is none is no ladder that is missing, unless no trial has ended at all."""
+    if seen:
+        for name in models:
+            require_ended("--model", "model", name, {each.model for each in seen})
+        for name in toolsets:
+            require_ended("--toolset", "condition", name, {each.condition for each in seen})
 
 
 def _without_ladder(path: Path, found: Sequence[Ladder], conditions: Mapping[str, Condition]) -> InputError:

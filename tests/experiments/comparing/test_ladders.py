@@ -148,6 +148,20 @@ def test_a_store_without_a_ladder_says_what_to_write_into_the_plan(
     assert "Traceback" not in found.stderr
 
 
+def test_a_name_that_is_none_is_told_where_there_is_no_ladder(cli: Cli, tmp_path: Path) -> None:
+    store = ran(cli, tmp_path, 'conditions = ["none", "python"]')
+    for option, typed, what, known in (
+        ("--toolset", "pyhton", "condition", "did you mean 'python'?"),
+        ("--toolset", "gpt-9", "condition", "there are none, python"),
+        ("--model", "trustign", "model", "did you mean 'trusting'?"),
+    ):
+        refused = cli("ladder", store, option, typed)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert f"{option}: no ended trial has the {what} {typed!r}" in refused.stderr
+        assert known in refused.stderr
+    assert "There is no ladder of python" in cli("ladder", store, "--toolset", "python").stderr
+
+
 def test_ends_of_a_ladder_that_no_model_has_both_of_are_named(cli: Cli, tmp_path: Path) -> None:
     ran(cli, tmp_path, 'conditions = ["none"]')
     other = PLAN.format(conditions='conditions = ["python:sham", "python"]').replace('"trusting"', '"another"')
