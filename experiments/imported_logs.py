@@ -34,14 +34,10 @@ def import_and_tell(
         raise InputError("there is nothing to import", hint="Name the files of samples.", code="no_files")
     if condition is not None and name_of(condition, "") != condition:
         raise InputError(f"--condition: {one_line(condition)!r} is no name", code="bad_name")
-    bring_up_to_date(store)
-    try:
-        logs = [_named(read(path), condition) for path in dict.fromkeys(files)]
-        with _advancing() as advance:
-            imported = import_logs(logs, store, scorer=scorer, advance=advance)
-    except KeyboardInterrupt:
-        Console(stderr=True).print("Stopped; what was imported is kept, and the same command goes on from there.")
-        raise SystemExit(1) from None
+    bring_up_to_date(store, new=True)
+    logs = [_named(read(path), condition) for path in dict.fromkeys(files)]
+    with _advancing() as advance:
+        imported = import_logs(logs, store, scorer=scorer, advance=advance)
     return _json(imported) if as_json else "\n".join(_lines(imported, store))
 
 

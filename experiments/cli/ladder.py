@@ -10,7 +10,11 @@ from toolablate.experiments.cli import options
 @options.run("latest")
 @options.models
 @click.option(
-    "--toolset", "toolsets", metavar="NAME", multiple=True, help="Only the ladder of this condition; likewise."
+    "--toolset",
+    "toolsets",
+    metavar="NAME",
+    multiple=True,
+    help="Only the ladder of this condition. May be given several times.",
 )
 @options.scorer
 @options.seed("the bootstrap and permutations")

@@ -89,6 +89,14 @@ def question_file(command: F) -> F:
     return click.option("-o", "--output", type=FilePath(dir_okay=False), required=True, help=told)(command)
 
 
+def imported(command: F) -> F:
+    """`files`, `store` and `condition`: what others measured, and where it goes."""
+    of_imports, called = "A store of imports; made where there is none.", "What to call the condition of FILES."
+    command = click.option("--condition", metavar="NAME", help=called)(command)
+    command = click.option("--store", type=FilePath(dir_okay=False), required=True, help=of_imports)(command)
+    return click.argument("files", type=FilePath(), nargs=-1, required=True)(command)
+
+
 def first_given(context: click.Context, names: Iterable[str]) -> str | None:
     """The first of these options that the command line names, as it names it."""
     for name in names:

@@ -26,7 +26,11 @@ TELLING = 4
 @click.option("--title", metavar="TEXT", default="", help="By default the name of the store.")
 @click.option("--trial", "trials", metavar="ID", multiple=True, help="Show this trace. May be given several times.")
 @click.option(
-    "--diff", "diffs", metavar="LEFT,RIGHT", multiple=True, help="Show these two trials side by side; likewise."
+    "--diff",
+    "diffs",
+    metavar="LEFT,RIGHT",
+    multiple=True,
+    help="Show these two trials side by side. May be given several times.",
 )
 @click.option(
     "--traces",

@@ -81,7 +81,7 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
         scorers=scorers.names(planned.questions),
         world=world_of(plan, planned.conditions),
     )
-    bring_up_to_date(store)
+    bring_up_to_date(store, new=True)
     require_same_world(store, run.world)
     refuse_too_large(plan, planned)
     for told in (idle_judges(plan, planned.questions), judges_of_their_own(plan, planned.questions)):

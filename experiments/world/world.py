@@ -111,14 +111,16 @@ def finished_trials(store: Path) -> frozenset[str]:
         return opened.finished_trials()
 
 
-def bring_up_to_date(store: Path) -> bool:
+def bring_up_to_date(store: Path, *, new: bool = False) -> bool:
     """Whether there was a store of an older toolablate to rewrite; any other, and none, is left as it is. Raises
-    StoreError."""
+    StoreError, whose hint says so where a `new` store would do."""
     if not store.exists():
         return False
     try:
         Store(store).close()
     except StoreError as error:
+        if new and error.code == "not_a_store":
+            error.hint = f"{error.hint.removesuffix('.')}, or a new file."
         if error.code != "older_version":
             raise
         with Recorder(store):

@@ -10,6 +10,7 @@ from pathlib import Path
 from toolablate.traces.errors import StoreError
 
 _MANY_FILES = "EMFILE"
+NAME_A_STORE = "Name the store that `toolablate run` wrote."
 _OUT_OF_FILES = (errno.EMFILE, errno.ENFILE)
 
 _KNOWN: dict[str, tuple[str, str, str]] = {
@@ -17,7 +18,7 @@ _KNOWN: dict[str, tuple[str, str, str]] = {
     "SQLITE_READONLY": ("read_only", "it is read-only", "Make the file and its folder writable, or copy the store."),
     "SQLITE_BUSY": ("locked", "another program holds it", "Wait until it is done, or stop it, and run again."),
     "SQLITE_LOCKED": ("locked", "another program holds it", "Wait until it is done, or stop it, and run again."),
-    "SQLITE_NOTADB": ("not_a_store", "it is not a toolablate store", "Name the store that `toolablate run` wrote."),
+    "SQLITE_NOTADB": ("not_a_store", "it is not a toolablate store", NAME_A_STORE),
     "SQLITE_CORRUPT": ("corrupt", "the file is damaged", "Run `toolablate verify` on it to see what is lost."),
     _MANY_FILES: (
         "too_many_files",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from toolablate.traces.database import connect
 from toolablate.traces.errors import StoreError
-from toolablate.traces.store._errors import explain, reading, unwritable
+from toolablate.traces.store._errors import NAME_A_STORE, explain, reading, unwritable
 from toolablate.traces.store._locks import beside, lives
 from toolablate.traces.store._schema import FIRST_SHARED_VERSION, SCHEMA_VERSION, check_version, migrate, migrations
 
@@ -232,7 +232,7 @@ def require_store(path: Path) -> None:
     if kind:
         raise StoreError(
             f"{path} is not a toolablate store: it is {kind}",
-            hint="Name the store that `toolablate run` wrote, or a new file.",
+            hint=NAME_A_STORE,
             code="not_a_store",
         )
     connection = _connect(path, "mode=ro&immutable=1")

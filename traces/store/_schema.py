@@ -3,6 +3,7 @@
 import sqlite3
 
 from toolablate.traces.errors import StoreError
+from toolablate.traces.store._errors import NAME_A_STORE
 
 APPLICATION_ID = 0x746C6162
 """`tlab`: in the file's header, so that no other SQLite database is taken for a store."""
@@ -48,7 +49,7 @@ def check_version(connection: sqlite3.Connection, path: object, *, newest: int =
     if application != APPLICATION_ID:
         raise StoreError(
             f"{path} is not a toolablate store: it is an SQLite database of something else, or empty",
-            hint="Name the store that `toolablate run` wrote, or a new file.",
+            hint=NAME_A_STORE,
             code="not_a_store",
         )
     version = schema_version(connection)

@@ -5,22 +5,16 @@ from typing import Any
 
 import click
 
+from toolablate.experiments.cli import options
+
 _REPLAYS = click.option("--replays", is_flag=True, help="Also the replays of these trials.")
-_OPTIONS = (
-    click.option(
-        "--run",
-        metavar="ID",
-        default="all",
-        show_default=True,
-        help='Only the trials that one run called for: its id, or "latest".',
-    ),
-    click.option(
-        "--model", "models", metavar="NAME", multiple=True, help="Only this model. May be given several times."
-    ),
-    click.option("--condition", "conditions", metavar="NAME", multiple=True, help="Only this condition; likewise."),
+_OPTIONS: tuple[options.Option, ...] = (
+    options.run("all"),
+    options.models,
+    options.conditions,
     _REPLAYS,
     click.option(
-        "--scorer", metavar="NAME", help="Attribute by the scores of this scorer; by default the latest run's."
+        "--scorer", metavar="NAME", help="Let the scores of this scorer count; by default the run's. All are exported."
     ),
     click.option(
         "--attributions/--no-attributions",
@@ -41,7 +35,13 @@ def choosing_planned(command: Callable[..., None]) -> Callable[..., None]:
     return _with([option for option in _OPTIONS if option is not _REPLAYS], command)
 
 
-def _with(options: Sequence[Callable[..., Any]], command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(options):
+def output_folder(command: Callable[..., None]) -> Callable[..., None]:
+    """`output`: of exports that are several files."""
+    told = "The folder to write."
+    return click.option("-o", "--output", type=options.FilePath(), required=True, help=told)(command)
+
+
+def _with(chosen: Sequence[Callable[..., Any]], command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(chosen):
         command = option(command)
     return command

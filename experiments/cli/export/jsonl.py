@@ -4,15 +4,16 @@ from typing import Any
 
 import click
 
+from toolablate.experiments.cli import options
 from toolablate.experiments.cli.export.choosing import choosing
 
 
 @click.command("jsonl")
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("store", type=options.FilePath())
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path, allow_dash=True),
+    type=options.FilePath(allow_dash=True),
     required=True,
     help='The file to write, or "-" for standard output.',
 )

@@ -3,22 +3,24 @@ from typing import Any
 
 import click
 
+from toolablate.experiments.cli import options
 from toolablate.experiments.cli.export.choosing import choosing
 
 
 @click.command("otlp")
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("store", type=options.FilePath())
 @click.option("--endpoint", metavar="URL", required=True, help="Where the collector takes spans over HTTP.")
 @click.option("--header", "headers", metavar="NAME=VALUE", multiple=True, help="Send this header, such as a key.")
 @choosing
 def command(store: Path, endpoint: str, headers: tuple[str, ...], **given: Any) -> None:
-    """Send the trials of STORE as spans of OpenInference to a collector, such as Phoenix:
-
-    toolablate export otlp STORE --endpoint http://127.0.0.1:6006/v1/traces
+    """Send the trials of STORE as spans of OpenInference to a collector, such as Phoenix.
 
     Each trial is a trace of its own: an agent, and its calls of the model and of tools in their real times, with scores
     and attributions as annotations. Sent twice, a trial gives the same spans. Long texts are cut.
     Headers may stand in the variable OTEL_EXPORTER_OTLP_HEADERS as well, where no list of processes shows them.
+
+    \b
+      toolablate export otlp STORE --endpoint http://127.0.0.1:6006/v1/traces
     """
     import os
     from importlib.metadata import version

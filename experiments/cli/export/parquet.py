@@ -3,12 +3,13 @@ from typing import Any
 
 import click
 
-from toolablate.experiments.cli.export.choosing import choosing
+from toolablate.experiments.cli import options
+from toolablate.experiments.cli.export.choosing import choosing, output_folder
 
 
 @click.command("parquet")
-@click.argument("store", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="The folder to write.")
+@click.argument("store", type=options.FilePath())
+@output_folder
 @choosing
 def command(store: Path, output: Path, **given: Any) -> None:
     """Write the trials of STORE as tables: trials, events, scores, attributions, diagnoses, labels, questions, models

@@ -3,28 +3,23 @@ from pathlib import Path
 
 import click
 
+from toolablate.experiments.cli import options
+
 
 @click.command("lm-eval")
-@click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option(
-    "--store",
-    type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    help="A store of imports; made where there is none.",
-)
+@options.imported
 @click.option("--model", metavar="NAME", help="What to call the model; by default what the results beside a file say.")
-@click.option("--condition", metavar="NAME", help="What to call the condition of these files.")
 @click.option(
     "--metric",
     metavar="NAME",
     help="Show this metric in tables, as METRIC,FILTER where a task has filters; by default the file's first.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print what was imported as JSON.")
+@options.as_json("what was imported")
 def command(
     files: tuple[Path, ...],
     store: Path,
-    model: str | None,
     condition: str | None,
+    model: str | None,
     metric: str | None,
     as_json: bool,
 ) -> None:
@@ -33,9 +28,11 @@ def command(
     What the results_TIME.json beside a file say of model and condition is read along. A document of a task is one
     question, whatever prompt it was put into. What is there already is not imported twice.
     """
+    from toolablate.experiments.cli.telling import stopped_cleanly
     from toolablate.experiments.imported_logs import import_and_tell
     from toolablate.traces.imports.lm_eval import is_results, read_log
 
     samples = [path for path in files if not is_results(path)]
     read = partial(read_log, model=model)
-    click.echo(import_and_tell(read, samples, store, condition=condition, scorer=metric, as_json=as_json))
+    with stopped_cleanly():
+        click.echo(import_and_tell(read, samples, store, condition=condition, scorer=metric, as_json=as_json))

@@ -14,6 +14,7 @@ from tests.traces.samples import CODE, NONE, SIMULATED, WHEN, attempt, question,
 pytest.importorskip("inspect_ai")
 
 from toolablate.experiments.cli import group
+from toolablate.experiments.cli.telling import STOPPED
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Label
 from toolablate.traces.store import Recorder, Store
@@ -198,3 +199,13 @@ def test_an_extra_that_is_not_installed_is_named(store: Path, tmp_path: Path, mo
     log = tmp_path / "a.eval"
     assert "pip install 'toolablate[inspect]'" in refused("import", "inspect", log, "--store", tmp_path / "s.sqlite")
     assert "pip install 'toolablate[inspect]'" in refused("export", "inspect", store, "-o", tmp_path / "logs")
+
+
+def test_stopped_it_says_what_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("toolablate.experiments.imported_logs.import_logs", stop)
+    stopped = called("import", "lm-eval", samples("sums", NO_SHOT), "--store", tmp_path / "s.sqlite")
+    assert (stopped.exit_code, stopped.stdout) == (1, "")
+    assert " ".join(stopped.stderr.split()) == STOPPED

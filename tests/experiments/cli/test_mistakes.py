@@ -79,13 +79,24 @@ def test_what_is_no_store_is_refused_in_a_sentence(name: str, cli: Cli, no_store
         assert said in done.stderr
         assert str(store) in done.stderr
         assert "Traceback" not in done.stderr
+        assert "new file" not in done.stderr
+
+
+def test_who_writes_a_store_hears_that_a_new_one_would_do(
+    cli: Cli, good_plan: Path, no_stores: dict[str, Path]
+) -> None:
+    for said in ("it is an empty file", "it is not a toolablate store"):
+        for command in (("run", good_plan), ("import", "lm-eval", good_plan)):
+            done = cli(*command, "--store", no_stores[said])
+            assert (done.returncode, done.stdout) == (2, "")
+            assert "Name the store that `toolablate run` wrote, or a new file." in done.stderr
 
 
 def test_every_command_refuses_an_empty_name(cli: Cli, tmp_path: Path) -> None:
     """As of a variable that is not set: it would stand for the folder that one is in."""
     for name, command in COMMANDS.items():
         paths = [each for each in command.params if isinstance(each.type, click.Path)]
-        if not paths or name.startswith(("export", "import")):
+        if not paths:
             continue
         arguments = [each for each in command.params if isinstance(each, click.Argument) and _is_wanted(each)]
         done = cli(*name.split(), *[""] * len(arguments), *MORE.get(name, []))
@@ -96,9 +107,15 @@ def test_every_command_refuses_an_empty_name(cli: Cli, tmp_path: Path) -> None:
 
 def test_an_empty_name_of_a_file_to_write_is_refused(cli: Cli, good_plan: Path, store: Path) -> None:
     cli("run", good_plan)
-    done = cli("compare", store, "--csv", "")
-    assert done.returncode == 2
-    assert "Invalid value for '--csv': The name is empty." in done.stderr
+    for option, command in (
+        ("--csv", ("compare", store)),
+        ("--output", ("export", "jsonl", store)),
+        ("--output", ("export", "parquet", store)),
+        ("--store", ("import", "lm-eval", good_plan)),
+    ):
+        done = cli(*command, option, "")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "The name is empty." in done.stderr
 
 
 def test_the_command_that_was_meant_is_named(cli: Cli) -> None:
