@@ -27,6 +27,7 @@ def test_json_has_ledgers_that_sum_and_a_line_for_every_trial() -> None:
     (only,) = found["ledgers"]
     assert only["simulated"] is True
     assert sum(each["points"] for each in only["mechanisms"]) == pytest.approx(only["effect"]["points"])
+    assert {each["name"]: each["put_down_as"] for each in only["mechanisms"]}["luck"] == "luck"
     assert found["design"]["successes"] == 0.3
     first, second = found["trials"]
     assert (first["trial"], first["replayed"], second["replayed"]) == (IDENTITY, True, False)

@@ -185,3 +185,13 @@ def test_trials_of_other_ledgers_or_mechanisms_are_not_shared_out() -> None:
     assert judged_distractions(ledger(), (explained(read_so),)) == ()
     mine = ledger(model="m", condition="search")
     assert judged_distractions(mine, (explained(read_so, mechanism="luck", distraction=None),)) == ()
+
+
+def test_points_of_lock_in_under_another_name_are_told() -> None:
+    found = ledger()
+    other = tuple(
+        replace(each, name="other_results") if each.name == "computation_misled" else each for each in found.mechanisms
+    )
+    told = "what trials put down to computational lock-in lost"
+    assert told in page(attribution_view(report(found)), 200)
+    assert told not in page(attribution_view(report(replace(found, mechanisms=other))), 200)

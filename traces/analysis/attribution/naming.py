@@ -10,6 +10,22 @@ _ACCOUNTS: Mapping[str, str] = {
     "use": "tools' use",
 }
 
+PUT_DOWN_AS: Mapping[str, str] = {
+    "retrieval_distraction": "retrieval_distraction",
+    "computational_lock_in": "lock_in",
+    "computation_misled": "lock_in",
+    "other_results": "other_results",
+    "tool_fault": "tool_fault",
+    "budget": "budget",
+    "format_loss": "format",
+    "availability": "availability",
+    "calling": "calling",
+    "prompt": "prompt",
+    "luck": "luck",
+}
+"""Of the mechanisms of an effect, what single trials are put down to; gains, and what is shared by all, have none. A
+trial that code led astray is put down to one cause, whose points stand under two names."""
+
 
 def account_name(name: str) -> str:
     """Of a term or mechanism of a ledger."""

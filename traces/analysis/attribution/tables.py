@@ -1,12 +1,13 @@
 """Attributions and ledgers as JSON and CSV."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
 from toolablate.traces.analysis.attribution.evidence import Evidence, Explained
 from toolablate.traces.analysis.attribution.ledger import Account, Ledger, Replay, points
+from toolablate.traces.analysis.attribution.naming import PUT_DOWN_AS
 from toolablate.traces.analysis.attribution.report import AttributionReport
 from toolablate.traces.analysis.tables import csv_text, ends
 from toolablate.traces.records import Attribution, Record
@@ -21,7 +22,7 @@ def attribution_json(report: AttributionReport) -> str:
     """
     content = {
         "design": _plain(report.design),
-        "ledgers": [asdict(ledger) | {"simulated": ledger.model in report.simulated} for ledger in report.ledgers],
+        "ledgers": [_ledger(ledger, report.simulated) for ledger in report.ledgers],
         "floors": [asdict(floor) for floor in report.floors],
         "trials": [_trial(each) for each in report.explained],
         "judged": [asdict(each) for each in report.judged],
@@ -45,6 +46,13 @@ def ledgers_csv(ledgers: Iterable[Ledger], simulated: Iterable[str] = ()) -> str
     unknown is empty."""
     stand_ins = frozenset(simulated)
     return csv_text(_COLUMNS, (line for ledger in ledgers for line in _lines(ledger, stand_ins)))
+
+
+def _ledger(ledger: Ledger, simulated: Collection[str]) -> dict[str, Any]:
+    told = asdict(ledger) | {"simulated": ledger.model in simulated}
+    for each in told["mechanisms"]:
+        each["put_down_as"] = PUT_DOWN_AS.get(each["name"])
+    return told
 
 
 _COLUMNS = (

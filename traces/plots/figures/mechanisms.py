@@ -1,13 +1,13 @@
 """Ledgers as waterfalls: each mechanism a bar from where the last one ended, in points from no tools."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.traces.analysis.attribution.ledger import Account, Ledger
-from toolablate.traces.analysis.attribution.naming import account_name
+from toolablate.traces.analysis.attribution.naming import PUT_DOWN_AS, account_name
 from toolablate.traces.analysis.effect import LEVEL
 from toolablate.traces.analysis.findings import PutDown
 from toolablate.traces.analysis.selection import Link, Selection
@@ -34,19 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 UNRESOLVED = "white"
-BLAMED: Mapping[str, str] = {
-    "retrieval_distraction": "retrieval_distraction",
-    "computational_lock_in": "lock_in",
-    "other_results": "other_results",
-    "tool_fault": "tool_fault",
-    "budget": "budget",
-    "format_loss": "format",
-    "availability": "availability",
-    "calling": "calling",
-    "prompt": "prompt",
-    "luck": "luck",
-}
-"""Of the mechanisms of an effect, what single trials are put down to; gains, and what is shared by all, have none."""
 NUMBERS = 1.65
 ABOUT = (
     "Each bar is what one mechanism does to the score, in points, from where the one above it ended; together they are"
@@ -127,7 +114,7 @@ def _line(
     href, arm = None, Selection(models=(ledger.model,), conditions=(ledger.condition,))
     if link is not None and row is ledger.effect:
         href = link(arm)
-    elif link is not None and (ledger.model, ledger.condition, blamed := BLAMED.get(row.name, "")) in listed:
+    elif link is not None and (ledger.model, ledger.condition, blamed := PUT_DOWN_AS.get(row.name, "")) in listed:
         href = link(replace(arm, mechanisms=(blamed,)))
     tested = "" if row.p_holm is None else f", p (Holm) {probability(row.p_holm)}"
     points = f"{signed(row.points)} points{between(row.ci95, sign=True)}{tested}"

@@ -78,6 +78,11 @@ def _of_ledgers(ledgers: Sequence[Ledger]) -> Iterator[str]:
     yield "points: percentage points of score. Luck and the unresolved have no test: they are no mechanism."
     if any(each.points > 0 and each.name in HARMS for ledger in ledgers for each in ledger.mechanisms):
         yield "A harm's name with points above 0: gains of which there is no sign outweigh it."
+    if any(each.points and each.name == "computation_misled" for ledger in ledgers for each in ledger.mechanisms):
+        yield (
+            "Misled by computation: what trials put down to computational lock-in lost where telling the model to set"
+            " the computation aside did not bring the right answer back."
+        )
     if any(each.small and each.ci95 for ledger in ledgers for each in _all(ledger)):
         few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} in which it is not 0"
         yield f"{SMALL}: {few}; do not rely on their intervals."

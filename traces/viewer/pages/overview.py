@@ -8,11 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from toolablate.traces.analysis.attribution.naming import account_name
+from toolablate.traces.analysis.attribution.naming import PUT_DOWN_AS, account_name
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.analysis.selection import Ending, Selection
 from toolablate.traces.html.addresses import questions_address
-from toolablate.traces.plots.figures.mechanisms import BLAMED
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.ledgers import accounts_of, rests_on
 from toolablate.traces.terminal.attribution.put_down import (
@@ -75,7 +74,7 @@ def overview(request: Request) -> Response:
         measured_by=measured_by,
         methods_of=methods_of,
         METHODS=METHODS,
-        blamed=BLAMED,
+        blamed=PUT_DOWN_AS,
         listed={(row.model, row.condition, row.mechanism) for row in put_down},
         notes=list(_notes(found)),
         footnotes=list(grounds_of(found.comparisons)) if found is not None else [],
