@@ -95,11 +95,6 @@ class Card:
     sign: Sign = ""
     notes: tuple[str, ...] = ()
 
-    def holds(self, folded: str) -> bool:
-        """Whether a text, of one case as `casefold` has it, stands in what is shown of it."""
-        bodies = [body for panel in self.panels for body in panel.bodies if isinstance(body, Text)]
-        return any(folded in text.casefold() for body in bodies for text in (body.head, body.tail))
-
     @property
     def chars(self) -> int:
         """About how much of a page it takes."""

@@ -58,10 +58,21 @@ def _png(data: bytes) -> tuple[int, int]:
 
 
 def _gif(data: bytes) -> tuple[int, int]:
-    """By the logical screen descriptor (GIF89a, 18)."""
+    """By the logical screen descriptor (GIF89a, 18), or the first image where that is larger (20): browsers are as
+    large then."""
     if data[:6] not in (b"GIF87a", b"GIF89a"):
         raise ValueError("no GIF")
-    return struct.unpack("<HH", data[6:10])
+    sides, packed = struct.unpack("<HH", data[6:10]), data[10]
+    place = 13 + (3 << (packed & 7) + 1 if packed & 0x80 else 0)
+    while data[place] == 0x21:
+        place += 2
+        while length := data[place]:
+            place += 1 + length
+        place += 1
+    if data[place] != 0x2C:
+        raise ValueError("no image")
+    left, top, width, height = struct.unpack("<HHHH", data[place + 1 : place + 9])
+    return max(sides[0], left + width), max(sides[1], top + height)
 
 
 def _jpeg(data: bytes) -> tuple[int, int]:

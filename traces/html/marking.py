@@ -1,4 +1,4 @@
-"""Where quotes stand in the texts of a card."""
+"""Where quotes, and what somebody looks for, stand in the texts of a card."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,6 +50,12 @@ def target(cards: Sequence[Card], places: Mapping[int, str], number: int) -> str
     while 0 < above < len(cards) and cards[above].kind == "tool_call":
         above -= 1
     return places.get(number) or places.get(above) or f"event-{number}"
+
+
+def holds(card: Card, folded: str) -> bool:
+    """Whether a text, of one case as `casefold` has it, stands in what is shown of an event."""
+    bodies = [body for panel in card.panels for body in panel.bodies if isinstance(body, Text)]
+    return any(folded in as_shown(text, body.form).casefold() for body in bodies for text in (body.head, body.tail))
 
 
 def _marked(body: Body, quotes: Sequence[Quote], anchor: Iterator[str]) -> Body:

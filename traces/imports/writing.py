@@ -214,8 +214,10 @@ def _new_labels(trial: Trial, sample: Sample, store: Store) -> list[Label]:
         return []
     known = store.labels(trial.id)
     last = {label.person: label.at for label in sorted(known, key=lambda label: label.at)}
-    labels = [label.model_copy(update={"trial": trial.id}) for label in sample.labels]
-    return [each for each in labels if each not in known and each.at >= last.get(each.person, each.at)]
+    labels = dict.fromkeys(label.model_copy(update={"trial": trial.id}) for label in sample.labels)
+    for label in known:
+        labels.pop(label, None)
+    return [each for each in labels if each.at >= last.get(each.person, each.at)]
 
 
 def _is_known(trial: Trial, sample: Sample, store: Store) -> bool:

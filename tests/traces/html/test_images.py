@@ -42,6 +42,22 @@ def test_an_image_too_large_for_a_browser_is_not_shown() -> None:
     assert isinstance(_of("image/png", b"x" * 5_000_000), NoImage)
 
 
+@pytest.mark.parametrize("table", [b"\x00\x00\x00", b"\x81\x00\x00" + 12 * b"\x00"])
+def test_a_gif_is_as_large_as_its_first_image(table: bytes) -> None:
+    said = b"\x21\xf9\x04\x00\x00\x00\x00\x00\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00"
+    small, large = (b"\x2c\x00\x00\x00\x00" + 2 * side.to_bytes(2, "little") + b"\x00" for side in (1, 60_000))
+    begin = b"GIF89a\x02\x00\x01\x00" + table + said
+    assert _of("image/gif", begin + large) == NoImage("not shown: 60,000 by 60,000 pixels")
+    found = _of("image/gif", begin + small + b"\x02\x02\x4c\x01\x00" + said[:8] + large)
+    assert isinstance(found, Image)
+    assert (found.width, found.height) == (2, 1)
+    assert (
+        _of("image/gif", begin + said)
+        == _of("image/gif", begin + b"\x3b")
+        == NoImage("not shown: its bytes are no gif")
+    )
+
+
 def test_what_can_do_things_is_shown_as_its_source() -> None:
     for mime in ("image/svg+xml", "text/html", "application/json"):
         assert image(Artifact(mime=mime, data="<svg onload=x>")) == NoImage("shown as its source", "<svg onload=x>")

@@ -17,7 +17,7 @@ from toolablate.traces.html.cards import Card, Links, Marks, Panel, Quote, Text,
 from toolablate.traces.html.environment import environment
 from toolablate.traces.html.events import event_cards
 from toolablate.traces.html.highlighting import as_shown, shown
-from toolablate.traces.html.marking import MOST_PLACES, marked, places_of, target
+from toolablate.traces.html.marking import MOST_PLACES, holds, marked, places_of, target
 from toolablate.traces.html.quoting import MOST_QUOTED, quotes_of
 from toolablate.traces.records import Diagnosis
 
@@ -132,6 +132,14 @@ def test_marks_change_nothing_of_a_text(text: str, quotes: list[str], form: str)
     assert re.sub(r"<[^>]*>", "", with_marks) == plain or "×" in plain, "a run of unseen characters is told in two"
     assert with_marks.count("<mark") == with_marks.count("</mark>") == len(body.marks)
     assert not re.search(r"<mark[^>]*>[^<]*<mark", with_marks)
+
+
+def test_a_text_is_found_as_it_is_shown() -> None:
+    card = _card("\x1b[1mTwo \x1b[31mhalves\x1b[0m" + "x" * 30_000 + "Straße")
+    assert holds(card, "two halves")
+    assert holds(card, "strasse")
+    assert not holds(card, "[31m")
+    assert not holds(card, "x" * 20_000), "what is left out is not shown"
 
 
 def test_foreign_text_does_nothing_within_a_mark() -> None:

@@ -79,6 +79,16 @@ def test_what_a_person_said_since_is_added_and_the_last_word_counts(study: Path,
     assert [told.labels for told in imported(store, again)] == [0]
 
 
+def test_of_thousands_each_is_entered_once(study: Path, store: Path, tmp_path: Path) -> None:
+    def many(sample: dict[str, Any]) -> None:
+        if labels := sample["metadata"].get("labels"):
+            labels += [labels[0] | {"note": str(number % 20)} for number in range(4000)]
+
+    log = changed(log_of(study, tmp_path / "logs"), tmp_path / "many.eval", many)
+    assert [told.labels for told in imported(store, log)] == [22]
+    assert [told.labels for told in imported(store, log)] == [0]
+
+
 @pytest.mark.parametrize(
     ("labels", "told"),
     [

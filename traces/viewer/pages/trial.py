@@ -16,7 +16,7 @@ from toolablate.traces.html.addresses import question_address, trial_address
 from toolablate.traces.html.attributed import evidence_events, falling, marks_of
 from toolablate.traces.html.beliefs import belief_figure, told_steps
 from toolablate.traces.html.cards import Card, Links
-from toolablate.traces.html.marking import places_of, target
+from toolablate.traces.html.marking import holds, places_of, target
 from toolablate.traces.html.parts import part_text
 from toolablate.traces.store import Store
 from toolablate.traces.terminal.attribution.otherwise import otherwise, worths
@@ -119,7 +119,7 @@ def find(request: Request) -> Response:
     """The numbers of the events in which a text stands, whatever its case, as far as their texts are shown."""
     reading = read(view_of(request), request.path_params["trial"], _number(request, "attempt"))
     text = request.query_params.get("text", "")[:LONGEST_TEXT].casefold()
-    return JSONResponse([card.number for card in reading.cards if text and card.holds(text)])
+    return JSONResponse([card.number for card in reading.cards if text and holds(card, text)])
 
 
 def whole_text(request: Request) -> Response:

@@ -11,12 +11,18 @@ export function finding(box, { here, go, eventAt }) {
     const [address, text] = [new URL(box.dataset.find, location), field.value];
     address.searchParams.set("text", text);
     const reply = await fetch(address, { credentials: "same-origin" });
-    [asked, numbers, last] = [text, reply.ok ? await reply.json() : [], null];
+    if (!reply.ok) throw new Error(`${address}: ${reply.status}`);
+    [asked, numbers, last] = [text, await reply.json(), null];
   }
 
   async function next(back) {
     if (!field.value) return void mark(null);
-    if (field.value !== asked) await look();
+    try {
+      if (field.value !== asked) await look();
+    } catch {
+      told.textContent = "the viewer does not answer";
+      return;
+    }
     // Not from where one reads: what was found last may stand further down.
     const from = last ?? here();
     const beyond = back ? numbers.findLast((each) => each < from) : numbers.find((each) => each > from);
