@@ -91,6 +91,18 @@ def test_without_replays_it_is_counted_what_traces_tell() -> None:
     assert "cannot be asked again" in table.notes[-1]
 
 
+@pytest.mark.parametrize("conditions", [3, 25])
+def test_where_a_figure_leaves_rows_out_there_is_a_link_to_all(conditions: int) -> None:
+    named = ["none", *(f"search-{number}" for number in range(conditions))]
+    ledgers = [replace(ledger, condition=name) for ledger in FOUND.why.ledgers[:1] for name in named[1:]]
+    mine = report(("m",), named)
+    page = as_html(replace(mine, findings=replace(mine.findings, why=Why(ledgers=tuple(ledgers)))))
+    links, ids = re.findall(r'href="#([^"]*)"', page), re.findall(r' id="([^"]*)"', page)
+    assert set(links) <= set(ids)
+    assert len(ids) == len(set(ids))
+    assert ("rows-why-1" in links) is (conditions == 25)
+
+
 def test_markdown_has_every_table_and_its_figures() -> None:
     text = as_markdown(report(), {"scores": "r_files/scores.svg", "mechanisms": "r_files/mechanisms.svg"})
     lines = text.splitlines()
