@@ -4,11 +4,12 @@ import json
 import os
 import sqlite3
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.servers.chat_server import ChatServer, Drop, Json, Slow, Status, Step, reply
+from tests.servers.chat_server import ChatServer, Drop, Json, Slow, Status, Step, Until, reply
 
 CONDITIONS = '["none", { name = "brief", prompt = "Be brief." }, { name = "tool", tools = ["doubling:double"] }]'
 
@@ -43,13 +44,14 @@ def capricious_plan(folder: Path, url: str, *, count: int, concurrency: int = 4)
 class Caprices:
     """Answers by question and condition, after `seconds`. Where it is `failing`, every 11th request is a server error and
     every 23rd a reply that breaks off; question 3 is refused under the condition `brief` whenever it is asked. `padding`
-    is how many characters go before an answer."""
+    is how many characters go before an answer; what is `held_until` something happens is every answer to question 0."""
 
     def __init__(self, server: ChatServer, *, seconds: float = 0.0, failing: bool = True) -> None:
         self._seconds = seconds
         self._failing = failing
         self._count = 0
         self.padding = 0
+        self.held_until: Callable[[], object] | None = None
         self.asked: list[Asked] = []
         server.answers(self._answer)
 
@@ -63,8 +65,8 @@ class Caprices:
             return Status(500)
         if self._failing and self._count % 23 == 0:
             return Drop()
-        step: Step = self._reply(request, number, condition)
-        return Slow(self._seconds, step)
+        step: Step = Slow(self._seconds, self._reply(request, number, condition))
+        return Until(self.held_until, step) if self.held_until and number == "0" else step
 
     def _reply(self, request: dict[str, Any], number: str, condition: str) -> Json:
         if condition == "tool" and request["messages"][-1]["role"] != "tool":

@@ -6,6 +6,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 from tests.experiments.capricious import Caprices, capricious_plan, finished
@@ -57,6 +58,9 @@ def test_what_a_killed_process_had_is_done_by_those_who_are_left(
     store = tmp_path / "store.sqlite"
     plan = capricious_plan(tmp_path, chat_server.url, count=20)
     endpoint = Caprices(chat_server, seconds=0.05, failing=False)
+    # A run ends that finds all it could do done or held: the others must not end before what is held is given up.
+    killed = Event()
+    endpoint.held_until = killed.is_set
     victim, *others = [runs.start(plan, store) for _ in range(processes)]
 
     def in_the_middle() -> bool:
@@ -68,6 +72,7 @@ def test_what_a_killed_process_had_is_done_by_those_who_are_left(
     assert runs.wait(victim) == -signal.SIGKILL
     assert verify(store).ok
     before = finished(store)
+    killed.set()
     for pid in others:
         runs.wait(pid)
     assert finished(store).keys() == _all(20)
