@@ -98,3 +98,24 @@ def test_with_many_trials_it_is_the_attributable_fraction() -> None:
     assert Pool([better]).expected(better).own_error == pytest.approx(1, abs=0.02)
     many = Tally(8_000, 10_000, 2_000, 10_000)
     assert Pool([many]).expected(many).luck == pytest.approx(0.2 / 0.8, abs=0.05)
+
+
+@pytest.mark.parametrize("questions", [60, 600, 5_000])
+def test_one_spoiled_question_is_seen_among_many_that_nothing_happens_to(questions: int) -> None:
+    untouched, spoiled = Tally(10, 10, 10, 10), Tally(10, 10, 0, 10)
+    pool = Pool([*[untouched] * (questions - 1), spoiled])
+    assert pool.expected(spoiled).beyond > 0.95
+
+
+def test_a_single_slip_among_many_right_answers_is_chance() -> None:
+    untouched, slipped = Tally(10, 10, 10, 10), Tally(10, 10, 9, 10)
+    assert Pool([*[untouched] * 599, slipped]).expected(slipped).luck > 0.9
+
+
+@pytest.mark.parametrize("trials", [1, 3, 10])
+@pytest.mark.parametrize("count", [1, 5, 60])
+def test_what_is_wrong_on_one_side_alone_is_not_called_chance(trials: int, count: int) -> None:
+    """Nor the condition's where everything is wrong without tools as well."""
+    spoiled, hopeless = Tally(trials, trials, 0, trials), Tally(0, trials, 0, trials)
+    assert Pool([spoiled] * count).expected(spoiled).beyond > 0.55
+    assert Pool([hopeless] * count).expected(hopeless).own_error > 0.85

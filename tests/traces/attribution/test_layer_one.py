@@ -191,7 +191,7 @@ def test_where_nothing_speaks_for_a_tool_and_nothing_for_chance_nobody_knows() -
     assert found is not None
     assert (found.mechanism, found.evidence) == ("unknown", ())
     assert found.confidence > 0.85
-    assert "about 7 of 100 such failures are expected without tools as well" in found.note
+    assert "about 2 of 100 such failures are expected without tools as well" in found.note
 
 
 def test_a_question_is_taken_for_one_like_the_others_where_it_has_few_trials() -> None:

@@ -26,13 +26,14 @@ import numpy as np
 from toolablate.traces.analysis.pairing import RIGHT
 from toolablate.traces.analysis.statistics.numerals import Floats
 
-_MEANS = (0.01, 0.03, 0.07, 0.12, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
+_MEANS = (0.0003, 0.001, 0.003, 0.01, 0.03, 0.07, 0.12, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97)
+"""From one question in thousands on: harm to a single one of many must not be more than the prior can believe."""
+
 _SIZES = (0.3, 1.0, 3.0, 10.0, 40.0)
-_HARMS = (0.03, 0.07, 0.12, 0.2, 0.3, 0.45, 0.6, 0.75, 0.9, 0.97)
 _HARM_SIZES = (0.3, 1.0, 3.0, 10.0)
 _HELPED = (0.0, 0.1, 0.3)
-_NO_HARM = 1 / 3
-"""The chance, before anything is seen, that a condition does no harm to any question."""
+_NO_HARM = 1 / 5
+"""The chance, before anything is seen, that a condition does no harm to any question. The least means are close to it."""
 
 _FAILING, _EFFECTS = 32, 16
 _LEAST = 1e-300
@@ -76,7 +77,7 @@ class Pool:
         found = np.zeros((len(_priors()[0]), len(_priors()[1])))
         for each, times in counted.items():
             found += times * np.log(np.maximum(_summed(_likely(each)), _LEAST))
-        weights = np.exp(found - found.max()) * np.outer(np.ones(found.shape[0]), _priors()[2])
+        weights = np.exp(found - found.max()) * _priors()[2]
         self._weights: Floats = weights / weights.sum()
 
     def expected(self, question: Tally) -> Expected:
@@ -121,27 +122,38 @@ def _grid() -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=1)
 def _priors() -> tuple[Floats, Floats, Floats]:
+    """Of f, of the effects, and how likely their parameters are together before anything is seen."""
+    means = _weights_of_means()
     failing = np.array([_beta(mean, size, _FAILING) for mean in _MEANS for size in _SIZES])
-    none = np.zeros(_EFFECTS)
     even = _beta(0.5, 2.0, _EFFECTS)
     effects, weights = [], []
     for helped in _HELPED:
-        effects.append(np.concatenate([[1 - helped], none, helped * even]))
+        effects.append(np.concatenate([[1 - helped], np.zeros(_EFFECTS), helped * even]))
         weights.append(_NO_HARM / len(_HELPED))
-        for mean in _HARMS:
+        for mean, weight in zip(_MEANS, means, strict=True):
             for size in _HARM_SIZES:
-                effects.append(np.concatenate([[0.0], (1 - helped) * _beta(mean, size, _EFFECTS), helped * even]))
-                weights.append((1 - _NO_HARM) / (len(_HELPED) * len(_HARMS) * len(_HARM_SIZES)))
-    return failing, np.array(effects), np.array(weights)
+                least, *harmed = (1 - helped) * _beta(mean, size, _EFFECTS)
+                # What is all but none is none: of many questions even the first place would be seen.
+                effects.append(np.concatenate([[least, 0.0], harmed, helped * even]))
+                weights.append((1 - _NO_HARM) * weight / (len(_HELPED) * len(_HARM_SIZES)))
+    return failing, np.array(effects), np.outer(np.repeat(means, len(_SIZES)), weights)
+
+
+def _weights_of_means() -> Floats:
+    """Of the beta distribution whose parameters are both one half (Jeffreys): what of it is nearest to each."""
+    roots = np.arcsin(np.sqrt(_MEANS))
+    edges = np.concatenate([[0.0], (roots[1:] + roots[:-1]) / 2, [np.pi / 2]])
+    found: Floats = np.diff(edges) / (np.pi / 2)
+    return found
 
 
 def _beta(mean: float, size: float, count: int) -> Floats:
-    """Weights of the places of a beta distribution: its density there times their distance, which at these places goes
-    by the root of x (1 - x)."""
-    places = _places(count)
-    logs = (mean * size - 0.5) * np.log(places) + ((1 - mean) * size - 0.5) * np.log1p(-places)
-    weights = np.exp(logs - logs.max())
-    found: Floats = weights / weights.sum()
+    """How much of a beta distribution is nearest to each place. Not its density there, which misses what is closest to
+    0 and 1: nearly all of a distribution that is small and off the middle."""
+    from scipy.special import betainc
+
+    edges = np.sin(np.arange(count + 1) / count * np.pi / 2) ** 2
+    found: Floats = np.diff(betainc(mean * size, (1 - mean) * size, edges))
     return found
 
 
