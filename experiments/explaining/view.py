@@ -125,8 +125,11 @@ def refuse_alone(store: Path, *, run: str = "latest", scorer: str | None = None)
         )
 
 
-def read_explanation(store: Path, trial: str) -> Explanation | Unexplained:
-    """Of the trial whose id begins so. Raises InputError where there is none, or several; StoreError."""
+def read_explanation(
+    store: Path, trial: str, *, run: str = "all", scorer: str | None = None
+) -> Explanation | Unexplained:
+    """Of the trial whose id begins so, among those that `run` stands for as in `read_report`; among all where it is
+    none of them. Raises InputError where there is none, or several; StoreError."""
     with Store(store) as opened:
         trace = opened.trace(trial)
         condition = opened.condition(trace.trial.condition)
@@ -135,7 +138,9 @@ def read_explanation(store: Path, trial: str) -> Explanation | Unexplained:
         scored = any(score.value is not None for score in opened.scores(trace.trial.id))
         if (nothing := _unexplained(trace, condition, scored=scored)) is not None:
             return nothing
-    found = explained(store, run="all", trial=trace.trial.id).explained
+    found = explained(store, run=run, scorer=scorer, trial=trace.trial.id).explained
+    if not found and run != "all":
+        found = explained(store, run="all", scorer=scorer, trial=trace.trial.id).explained
     if not found:
         return Unexplained(trace.trial.id, "no_bare")
     return Explanation(

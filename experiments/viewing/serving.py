@@ -102,7 +102,7 @@ def serve(scope: Scope, listener: socket.socket, reader: Reader, ready: Tell, te
             from toolablate.traces.viewer.view import View
 
             keeper.wait_for_tables(tell)
-            view = View(scope.store, index, token, Explanations(scope.store), reader.person, reader.blind)
+            view = View(scope.store, index, token, Explanations(scope), reader.person, reader.blind)
             server = _server(application(view))
             with _ended_by_signals(server):
                 ready(f"http://{HOST}:{port}/?token={token}")

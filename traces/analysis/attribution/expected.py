@@ -33,7 +33,7 @@ _SIZES = (0.3, 1.0, 3.0, 10.0, 40.0)
 _HARM_SIZES = (0.3, 1.0, 3.0, 10.0)
 _HELPED = (0.0, 0.1, 0.3)
 _NO_HARM = 1 / 5
-"""The chance, before anything is seen, that a condition does no harm to any question. The least means are close to it."""
+"""The chance, before anything is seen, that a condition does no harm to any question. The least means say nearly so."""
 
 _FAILING, _EFFECTS = 32, 16
 _LEAST = 1e-300
