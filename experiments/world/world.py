@@ -117,10 +117,8 @@ def bring_up_to_date(store: Path, *, new: bool = False) -> bool:
     if not store.exists():
         return False
     try:
-        Store(store).close()
+        _opened(store, new=new).close()
     except StoreError as error:
-        if new and error.code == "not_a_store":
-            error.hint = f"{error.hint.removesuffix('.')}, or a new file."
         if error.code != "older_version":
             raise
         with Recorder(store):
@@ -134,8 +132,17 @@ def require_same_world(store: Path, world: dict[str, str]) -> None:
     Raises InputError; StoreError where the file is no store.
     """
     if store.exists():
-        with Store(store) as opened:
+        with _opened(store, new=True) as opened:
             opened.require_same_world(world)
+
+
+def _opened(store: Path, *, new: bool) -> Store:
+    try:
+        return Store(store)
+    except StoreError as error:
+        if new and error.code == "not_a_store":
+            error.hint = f"{error.hint.removesuffix('.')}, or a new file."
+        raise
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,8 @@ def test_who_writes_a_store_hears_that_a_new_one_would_do(
             done = cli(*command, "--store", no_stores[said])
             assert (done.returncode, done.stdout) == (2, "")
             assert "Name the store that `toolablate run` wrote, or a new file." in done.stderr
+    good_plan.write_text(f"store = '{no_stores[said]}'\n{good_plan.read_text(encoding='utf-8')}", encoding="utf-8")
+    assert "wrote, or a new file." in " ".join(cli("doctor", good_plan).stdout.split())
 
 
 def test_every_command_refuses_an_empty_name(cli: Cli, tmp_path: Path) -> None:
