@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.conftest import Browse
 from tests.browser.test_labels import Serve, _labels, _saved, _send, _wrong
 
-from toolablate.traces.store import Recorder
+from toolablate.traces.store import Recorder, Store
 from toolablate.traces.viewer.label_panel import MECHANISMS
 
 LABEL = re.compile(r"/trial/\w+/label$")
@@ -77,9 +77,19 @@ def test_a_label_may_come_before_anything_is_attributed(serve: Serve, browse: Br
     known = serve()
     trial = _wrong(known)
     early = serve(Path(shutil.copy(known.view.store, tmp_path / "early.sqlite")), why=False, blind=True)
-    assert "and still being worked out" in browse(early, f"/trial/{trial}").locator("#label").inner_text()
+    page = browse(early, f"/trial/{trial}")
+    page.locator(".event").last.scroll_into_view_if_needed()
+    expect(page.locator("#label")).not_to_be_in_viewport()
+    page.keyboard.press("y")
+    expect(page.locator("#label")).to_be_in_viewport()
+    assert "and still being worked out" in page.locator("#label").inner_text()
     assert _send(early, trial, action="save", mechanism="budget").status_code == 303
     (label,) = _labels(early)
+    page = browse(early, "/labels")
+    with Store(early.view.store) as store:
+        wrong = {each.trial for each in store.observations() if each.value == 0 and each.condition != "none"} | {trial}
+    assert f"labelled 1 of {len(wrong)} failures" in page.locator(".label-progress").inner_text()
+    assert "1 of 1" in page.locator("form.toolbar").inner_text()
     assert (label.attributed, label.method, label.blind) == (None, None, True)
     with Recorder(known.view.store) as recorder:
         recorder.label(label)

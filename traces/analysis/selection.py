@@ -17,8 +17,8 @@ class Selection:
     A trial is selected where it fits every field; a question where one of its trials is. `flips` are of a question
     under the trial's condition against the baseline, of the same model; `tools` were called in the trial; `labels` are
     mechanisms that people gave it. `text` is looked for in the question and in the answers that were read from replies,
-    whatever its case. `unlabelled` names a person: of failures under another condition than the baseline those of whose
-    cause they hold nothing.
+    whatever its case. `unlabelled` names a person: of failures to which something is attributed (before anything is,
+    of those under another condition than the baseline) the ones of whose cause they hold nothing.
     """
 
     models: tuple[str, ...] = ()

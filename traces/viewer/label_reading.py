@@ -51,7 +51,7 @@ def read_labels(view: View, version: int) -> LabelsRead:  # noqa: ARG001 - what 
         lines=tuple(Line(each, rows[each.label.trial]) for each in reversed(found)),
         report=label_report(found),
         people=tuple(sorted({each.label.person for each in found})),
-        labelled=sum(each.label.person == view.person and each.mechanism is not None for each in found),
+        labelled=sum(each.label.person == view.person for each in found),
         left=view.index.questions(still, size=1).trials,
         following=view.index.first(still),
     )

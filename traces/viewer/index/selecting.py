@@ -5,13 +5,16 @@ from typing import Any
 
 from toolablate.traces.analysis.selection import Selection
 
-_UNLABELLED = """value < 0.5 AND condition NOT IN (
-    SELECT key FROM conditions WHERE name = (SELECT value FROM facts WHERE name = 'baseline')
-) AND trials.key NOT IN (
+_UNLABELLED = """CASE WHEN EXISTS (SELECT 1 FROM trials WHERE mechanism NOT NULL) THEN mechanism NOT NULL
+    ELSE value < 0.5 AND condition NOT IN (
+        SELECT key FROM conditions WHERE name = (SELECT value FROM facts WHERE name = 'baseline')
+    ) END
+AND trials.key NOT IN (
     SELECT labelled.key FROM labels JOIN trials AS labelled ON labelled.id = labels.trial
     WHERE labels.person = ? AND labels.mechanism NOT NULL
 )"""
-"""Failures as attributions have them: scored below one half, and not of the baseline."""
+"""Failures to which something is attributed; before it is worked out to which, those of other conditions than the
+baseline. Stand-ins for tools are conditions as well, of which nobody asks why."""
 
 
 def shown(selection: Selection, baseline: str) -> Selection:

@@ -60,7 +60,8 @@ function begin(form) {
     if (key === "Enter" && inside && event.target === note && !event.shiftKey) return save.click(), true;
     if (key === "Enter" && inside && event.target.matches("input")) return save.click(), true;
     if (writing || event.shiftKey) return false;
-    if (key === "y" && confirm) return confirm.click(), true;
+    // Where there is nothing to confirm, the panel says why.
+    if (key === "y") return confirm ? confirm.click() : form.parentElement.scrollIntoView({ block: "nearest" }), true;
     if (key === "w" && withdraw) return withdraw.click(), true;
     if (key === "c") return show(true), true;
     if (key === "n") return show(true), note.focus(), true;

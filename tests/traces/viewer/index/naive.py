@@ -20,7 +20,10 @@ def selected(made: Made, selection: Selection, baseline: str) -> set[str]:
 
     def to_label(each: Observation) -> bool:
         wrong = each.value is not None and each.value < 0.5 and each.condition != baseline
-        return wrong and said[each.trial].get(selection.unlabelled) is None
+        attributed = any(other.trial in mechanisms for other in seen)
+        return (each.trial in mechanisms if attributed else wrong) and said[each.trial].get(
+            selection.unlabelled
+        ) is None
 
     def fits(each: Observation) -> bool:
         ending = each.verdict or "unscored"

@@ -111,6 +111,17 @@ def test_who_labels_goes_on_from_a_trial_that_is_labelled_meanwhile(made: Made, 
     assert index.neighbours(left[-1], selection) == (left[3], None)
 
 
+def test_before_anything_is_attributed_all_failures_but_of_the_baseline_are_to_be_labelled(
+    made: Made, index: Index, tmp_path: Path
+) -> None:
+    early = refreshed(Index.open(tmp_path / "i.db"), made.path)
+    selection = Selection(unlabelled="Cy")
+    failures = naive.selected(replace(made, attributions=()), selection, "none")
+    attributed = naive.selected(made, selection, "none")
+    assert (early.questions(selection).trials, index.questions(selection).trials) == (len(failures), len(attributed))
+    assert failures != attributed != set()
+
+
 def test_trials_that_fit_are_those_selected(index: Index) -> None:
     selection = Selection(endings=("wrong",), conditions=("python",))
     for row in index.questions(Selection()).rows:
