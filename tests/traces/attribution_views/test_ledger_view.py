@@ -22,6 +22,7 @@ from toolablate.traces.analysis.attribution.judged import judged_distractions
 from toolablate.traces.records import Diagnosis, Distraction, ErrorType
 from toolablate.traces.store import Observation
 from toolablate.traces.terminal.attribution import attribution_view
+from toolablate.traces.terminal.attribution.ledgers import rests_on
 
 HOSTILE = "\x1b]0;owned\x07[red]m\u202e"
 
@@ -65,6 +66,13 @@ def test_it_is_told_on_what_each_mechanism_rests() -> None:
     assert "None of 240 trials was replayed: what only replays tell is unresolved." in alone
     assert re.search(r"format lost.* trace ", alone)
     assert "retrieval distraction" not in alone.partition("Wrong trials")[0]
+
+
+def test_without_replays_the_use_of_tools_rests_on_arms() -> None:
+    """Which is placebo less sham, as far as it is known."""
+    rested = {name: rests_on(name, ledger(replayed=False)) for name in ("use", "calling", "format_loss", "unresolved")}
+    assert rested == {"use": "arms", "calling": "arms", "format_loss": "trace", "unresolved": ""}
+    assert rests_on("use", ledger()) == "replays"
 
 
 def test_flips_stand_beside_those_of_chance() -> None:

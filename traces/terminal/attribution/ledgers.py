@@ -52,7 +52,8 @@ def accounts_of(ledger: Ledger) -> tuple[Account, ...]:
 
 def rests_on(name: str, ledger: Ledger) -> str:
     """Whether a mechanism is known by other arms of the ladder, by replays, or from traces alone."""
-    if name in _BY_ARMS:
+    # Without replays, what is known of the tools' use is the difference of two arms.
+    if name in _BY_ARMS or (name == "use" and not ledger.replayed):
         return ARMS
     if name == "unresolved":
         return ""
