@@ -18,7 +18,8 @@ from toolablate.traces.plots import Printed, as_svg, draw_belief, printed
 from toolablate.traces.report.notes import how_to_read, notes_of, simulated_note
 from toolablate.traces.report.records import Beside, Report, Told
 from toolablate.traces.report.summary import in_short
-from toolablate.traces.report.tables import Table, blocks, small_note, tables
+from toolablate.traces.report.table import Table, blocks, small_note
+from toolablate.traces.report.tables import tables
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.sentences import right_answer, summed, why, without_tools
 

@@ -8,7 +8,8 @@ from toolablate.traces.plots.text import plain
 from toolablate.traces.report.latex_columns import Layout, ems, layout
 from toolablate.traces.report.notes import simulated_note
 from toolablate.traces.report.records import Report
-from toolablate.traces.report.tables import Table, blocks, caption, small_note, tables
+from toolablate.traces.report.table import Table, blocks, caption, small_note
+from toolablate.traces.report.tables import tables
 from toolablate.traces.terminal.plain import one_line
 
 HEAD_CHARS, CELL_CHARS, NAME_CHARS, SENTENCE_CHARS = 200, 40, 120, 2_000

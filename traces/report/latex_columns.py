@@ -7,7 +7,7 @@ are, under titles on several lines; those of text share what is left of \linewid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from toolablate.traces.report.tables import Column
+from toolablate.traces.report.table import Column
 
 ENOUGH_EMS, LEAST_EMS = 9.0, 4.0
 """What a column of text wants; letters are smaller where it would have less."""

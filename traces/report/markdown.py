@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from toolablate.traces.report.notes import how_to_read, notes_of, simulated_note
 from toolablate.traces.report.records import Report
 from toolablate.traces.report.summary import in_short
-from toolablate.traces.report.tables import Table, caption, small_note, tables
+from toolablate.traces.report.table import Table, caption, small_note
+from toolablate.traces.report.tables import tables
 from toolablate.traces.terminal.plain import one_line
 
 CELL_CHARS = 600

@@ -62,6 +62,24 @@ def test_nothing_is_written_where_one_of_several_is_broken(inspect_logs: Path, s
     assert "input" in said
 
 
+@pytest.mark.parametrize(
+    ("kept", "told"),
+    [
+        ({"scorers": "match"}, "its scorers are no list of names"),
+        ({"scorers": [["match"]]}, "its scorers are no list of names"),
+        ({"place": [True, 0]}, "its place among models and conditions is no pair of whole numbers"),
+    ],
+)
+def test_what_was_kept_in_a_log_and_changed_since_is_refused(
+    inspect_logs: Path, store: Path, tmp_path: Path, kept: dict[str, Any], told: str
+) -> None:
+    def hostile(header: dict[str, Any]) -> None:
+        header["eval"]["metadata"] = {"toolablate": kept}
+
+    log = changed(inspect_logs / "plain.eval", tmp_path / "kept.eval", header=hostile)
+    assert f"{log} cannot be read as a log of Inspect: {told}" in refused(store, log)
+
+
 def test_a_log_of_another_version_is_refused(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
     (tmp_path / "new.json").write_text(json.dumps({"version": 99, "status": "success"}), encoding="utf-8")
     assert "cannot be read as a log of Inspect" in refused(store, tmp_path / "new.json")

@@ -19,7 +19,8 @@ from toolablate.traces.report.latex import escaped as in_latex
 from toolablate.traces.report.latex_columns import layout
 from toolablate.traces.report.markdown import as_markdown
 from toolablate.traces.report.markdown import escaped as in_markdown
-from toolablate.traces.report.tables import Column, blocks, caption, tables
+from toolablate.traces.report.table import Column, blocks, caption
+from toolablate.traces.report.tables import tables
 
 FOUND = findings()
 

@@ -20,3 +20,11 @@ def place_of(kept: Mapping[str, Any]) -> tuple[int, int]:
     if not (isinstance(place, list) and [type(each) for each in place] == [int, int]):
         raise ValueError("its place among models and conditions is no pair of whole numbers")
     return place[0], place[1]
+
+
+def scorers_of(kept: Mapping[str, Any]) -> tuple[str, ...]:
+    """Those whose scores count in the store that a log was exported from. Raises ValueError."""
+    scorers = kept["scorers"]
+    if not (isinstance(scorers, list) and all(isinstance(each, str) for each in scorers)):
+        raise ValueError("its scorers are no list of names")
+    return tuple(scorers)

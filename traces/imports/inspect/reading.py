@@ -16,7 +16,7 @@ from toolablate.traces.imports.inspect.arm import condition_of, model_of, questi
 from toolablate.traces.imports.inspect.events import events_of, first_request
 from toolablate.traces.imports.inspect.labels import labels_of
 from toolablate.traces.imports.inspect.messages import usage_of
-from toolablate.traces.imports.inspect.ours import ours, place_of
+from toolablate.traces.imports.inspect.ours import ours, place_of, scorers_of
 from toolablate.traces.imports.inspect.scores import scores_of
 from toolablate.traces.imports.log import Log, Sample
 from toolablate.traces.imports.naming import name_of
@@ -86,7 +86,7 @@ def read_log(path: Path) -> Log:
             model=model_of(header),
             condition=condition,
             samples=lambda: _taken(path, header),
-            preferred=tuple(kept["scorers"]) if "scorers" in kept else _headline(header),
+            preferred=scorers_of(kept) if "scorers" in kept else _headline(header),
             baseline=str(kept.get("baseline", "")),
             place=place_of(kept),
             notes=_notes(header, bare=called is not None),
