@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,55 +14,110 @@ from hypothesis import strategies as st
 from tests.experiments.attributing.scenes import ALL
 from tests.experiments.explaining.test_explained import MISLED, store_of
 from tests.servers.chat_server import ChatServer
-from tests.traces.samples import begun, conversation, filled, plan, score, trials
+from tests.traces.samples import (
+    CODE,
+    MODEL,
+    NONE,
+    QUESTIONS,
+    WHEN,
+    begun,
+    conversation,
+    filled,
+    plan,
+    run,
+    score,
+    trials,
+)
 
 from toolablate.experiments.attributing.running import attribute
 from toolablate.experiments.explaining import explained, kept, reading
+from toolablate.experiments.explaining.gathered import Gathered
 from toolablate.experiments.explaining.kept import KeptReadings
 from toolablate.experiments.explaining.known import Known
-from toolablate.traces.records import Diagnosis, Trial, Usage
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Diagnosis, Label, Trial, Usage
 from toolablate.traces.store import Recorder, Store
 
 PLANNED = trials(repeats=2)
 
 changes = st.lists(
-    st.tuples(st.sampled_from(["answered", "failed", "scored", "diagnosed"]), st.sampled_from(PLANNED), st.booleans()),
+    st.tuples(
+        st.sampled_from(["answered", "failed", "begun", "scored", "otherwise", "diagnosed", "labelled"]),
+        st.sampled_from(PLANNED),
+        st.booleans(),
+    ),
     max_size=8,
 )
+asked = st.fixed_dictionaries({}, optional={"run": st.just("latest"), "scorer": st.sampled_from(["choice", "other"])})
+"""Which run and which scorer count."""
 
 
 async def changed(store: Path, named: Sequence[tuple[str, Trial, bool]]) -> None:
     with Recorder(store) as recorder:
         plan(recorder, PLANNED, identity=uuid4().hex)
+        if len(named) % 2:
+            # Another run, with a baseline of its own, that calls for less.
+            other = run(uuid4().hex).model_copy(update={"baseline": "none"})
+            recorder.plan(other, QUESTIONS, [MODEL], [NONE, CODE], PLANNED[:8])
+        going_on = set()
         for what, trial, right in named:
-            done = trial.id in recorder.finished_trials()
-            if what in ("answered", "failed") and not done:
-                session = await begun(recorder, trial)
-                for event in conversation(int(right), salt=f"{what}{trial.id}"):
-                    session.record(event)
-                await session.finish("failed" if what == "failed" else "answered", 12.5, Usage(), 0.0)
-            if what == "answered" and not done:
-                await recorder.score([score(trial, float(right))])
-            if what == "scored" and done:
-                await recorder.score([score(trial, float(right), version=2)])
-            if what == "diagnosed" and done:
-                await recorder.diagnose([Diagnosis(trial=trial.id, judge="j@1", error_type=None, distraction=None)])
+            if trial in going_on:
+                continue
+            if trial.id in recorder.finished_trials():
+                await said(recorder, what, trial, right)
+            elif what == "begun":
+                (await begun(recorder, trial)).record(conversation(0)[0])
+                going_on.add(trial)
+            elif what in ("answered", "failed"):
+                await ended(recorder, what, trial, right)
+
+
+async def ended(recorder: Recorder, what: str, trial: Trial, right: bool) -> None:
+    session = await begun(recorder, trial)
+    for event in conversation(int(right), salt=f"{what}{trial.id}"):
+        session.record(event)
+    await session.finish("failed" if what == "failed" else "answered", 12.5, Usage(), 0.0)
+    if what == "answered":
+        await recorder.score([score(trial, float(right))])
+
+
+async def said(recorder: Recorder, what: str, trial: Trial, right: bool) -> None:
+    """Of a trial that is done."""
+    if what == "scored":
+        await recorder.score([score(trial, float(right), version=2)])
+    if what == "otherwise":
+        await recorder.score([score(trial, float(right), scorer="other")])
+    if what == "diagnosed":
+        await recorder.diagnose([Diagnosis(trial=trial.id, judge="j@1", error_type=None, distraction=None)])
+    if what == "labelled":
+        recorder.label(Label(trial=trial.id, person="Ada", at=WHEN, mechanism="luck"))
+
+
+def found(store: Path, place: Path | None, named: Mapping[str, str]) -> Gathered | str:
+    """Or why not, as where scorers disagree."""
+    try:
+        return explained(store, kept=place, **named)
+    except InputError as error:
+        return error.message
 
 
 @settings(max_examples=10, deadline=None)
-@given(grown=st.lists(changes, min_size=1, max_size=3), chunk=st.integers(1, 5))
+@given(grown=st.lists(changes, min_size=1, max_size=3), chunk=st.integers(1, 5), named=asked)
 def test_a_store_that_grows_is_explained_as_if_all_were_read_again(
-    grown: list[list[tuple[str, Trial, bool]]], chunk: int
+    grown: list[list[tuple[str, Trial, bool]]], chunk: int, named: dict[str, str]
 ) -> None:
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "_CHUNK", chunk)
         store, place = Path(folder) / "s.sqlite", Path(folder) / "kept"
         # Each once, so that something can be explained.
         first = [("answered", trial, number % 3 == 0) for number, trial in enumerate(PLANNED[:6])]
-        for named in (first, *grown):
-            asyncio.run(changed(store, named))
-            assert explained(store, kept=place) == explained(store)
-            assert explained(store, kept=place) == explained(store)
+        for each in (first, *grown):
+            asyncio.run(changed(store, each))
+            whole = found(store, None, named)
+            assert found(store, place, named) == whole
+            assert found(store, place, named) == whole
+            for alone in () if isinstance(whole, str) else whole.explained:
+                assert explained(store, trial=alone.evidence.chain.trial, **named).explained == (alone,)
 
 
 def test_replays_are_told_though_the_trace_is_not_read_again(chat_server: ChatServer, tmp_path: Path) -> None:
