@@ -62,6 +62,17 @@ def test_nothing_is_written_where_one_of_several_is_broken(inspect_logs: Path, s
     assert "input" in said
 
 
+def test_why_a_run_ended_early_is_told(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
+    def ended(header: dict[str, Any]) -> None:
+        failed = {"message": "no route\x1b[31m to host", "traceback": "", "traceback_ansi": ""}
+        header.update(status="error", error=failed)
+
+    (told,) = imported(store, changed(inspect_logs / "plain.eval", tmp_path / "early.eval", header=ended))
+    (note,) = [each for each in told.notes if "status" in each]
+    assert note.startswith("the log says that its run has the status 'error' (no route")
+    assert "\x1b" not in note
+
+
 @pytest.mark.parametrize(
     ("kept", "told"),
     [

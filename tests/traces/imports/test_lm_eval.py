@@ -270,6 +270,10 @@ def test_broken_files_are_told_by_line(store: Path, tmp_path: Path) -> None:
     (tmp_path / f"results_{NO_SHOT}.json").write_text("{", encoding="utf-8")
     assert "is no file of results" in refused(store, path)
     assert "cannot be read" in refused(store, tmp_path / "missing.jsonl")
+    path.write_bytes(b"PK\x03\x04\xff\n")
+    with pytest.raises(InputError, match="this is no JSON") as error:
+        imported(store, path, model="m")
+    assert "toolablate import inspect" in (error.value.hint or "")
 
 
 def test_hostile_documents_and_long_lines_are_kept_inert(store: Path, tmp_path: Path) -> None:

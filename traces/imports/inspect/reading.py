@@ -139,7 +139,8 @@ def _asked(samples: "Iterable[EvalSample]") -> "tuple[ModelEvent | None, set[str
 def _notes(header: "EvalLog", *, bare: bool) -> tuple[str, ...]:
     notes = []
     if header.status != "success":
-        notes.append(f"the log says that its run has the status {header.status!r}: samples may be missing")
+        said = f" ({one_line(header.error.message)})" if header.error else ""
+        notes.append(f"the log says that its run has the status {header.status!r}{said}: samples may be missing")
     if bare:
         notes.append(
             "it has no events: calls are read from messages, without times; of its tools those called are known"

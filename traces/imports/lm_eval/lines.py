@@ -10,6 +10,7 @@ from typing import Any
 from toolablate.traces.errors import InputError
 
 _NEEDED = ("doc_id", "doc", "arguments", "resps", "filtered_resps")
+_ARCHIVE = b"PK\x03\x04"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,9 @@ def read_row(path: Path, number: int, line: bytes) -> dict[str, Any]:
         said = str(error) if isinstance(error, json.JSONDecodeError) else "it is no UTF-8 or too deep"
         raise InputError(
             f"{path}:{number}: this is no JSON: {said}",
-            hint="A file that was cut off can be imported without its last line.",
+            hint="This is how logs of Inspect begin: see `toolablate import inspect`."
+            if number == 1 and line.startswith(_ARCHIVE)
+            else "A file that was cut off can be imported without its last line.",
             code="bad_json",
         ) from None
     lacking = [key for key in _NEEDED if key not in row] if isinstance(row, dict) else list(_NEEDED)
