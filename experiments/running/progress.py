@@ -16,7 +16,7 @@ from rich.text import Text
 from toolablate.experiments.plans.trials import PlannedTrial
 from toolablate.experiments.running.failing import last_failure
 from toolablate.experiments.running.watcher import JudgeTask
-from toolablate.traces.records import Condition, Score, Trace
+from toolablate.traces.records import Condition, OpenAIModel, Score, Trace
 from toolablate.traces.terminal import counted, plain_text
 from toolablate.traces.terminal.numbers import dollars
 
@@ -130,10 +130,10 @@ class RunProgress:
             self._failures[f"{last.boundary}: {last.code}" if last else "unknown"] += 1
         if score is not None and score.value is not None:
             self._scores.setdefault(arm, []).append(score.value)
-        if trace.cost_usd is None:
+        # Who stands in for a model asks nobody, and costs nothing.
+        if trace.cost_usd is None and isinstance(planned.model, OpenAIModel):
             self._unpriced += 1
-        else:
-            self._cost += trace.cost_usd
+        self._cost += trace.cost_usd or 0.0
         self._bar.advance(self._task)
 
     def skipped(self, planned: PlannedTrial) -> None:

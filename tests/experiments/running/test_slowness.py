@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from toolablate.experiments.plans.trials import PlannedTrial, design
 from toolablate.experiments.running import progress as module
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.slowness import told_at_the_end, waits
-from toolablate.traces.records import Trace
+from toolablate.traces.records import SimulatedModel, Trace
 
 BUSY = Pressure("http://e/v1", {"rate_limited": 40, "overloaded": 1}, 62.04, 0.0, None, 3, True)
 
@@ -116,6 +117,8 @@ def test_a_cost_is_told_as_far_as_it_is_known(planned: list[PlannedTrial]) -> No
     shown = lines(planned, ended(planned[0], 0.00012), ended(planned[1], None))
     assert shown[0].endswith(", $0.00012")
     assert shown[1].endswith(", $0.00012 + 1 trial of unknown cost")
+    simulated = replace(planned[0], model=SimulatedModel(name="sim"))
+    assert lines(planned, ended(simulated, None))[-1].endswith(", $0")
 
 
 def test_what_is_waited_for_stands_below_the_line(planned: list[PlannedTrial]) -> None:
