@@ -23,8 +23,9 @@ chance less likely by its odds. An answer that a trial without tools gave as wel
 rule has is not known: `unknown` is named where there is no sign and chance has the smaller part.
 
 How sure the rules are is set by hand, in the order of how directly the evidence speaks, on the planted benchmark's half
-for tuning. The confidence that comes of
-it is the probability that the label is right. It is a hypothesis: only counterfactuals show what would have been.
+for tuning. The confidence that comes of it is the probability that the label is right. It is a hypothesis: only
+counterfactuals show what would have been. Right trials show the same signs, but what they are worth as a control cannot
+be tuned: on that half a likelihood ratio by them blames chance no less, and tells causes apart worse.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
