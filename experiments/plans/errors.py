@@ -11,10 +11,14 @@ from pydantic import BaseModel, ValidationError
 # Fields of records that a plan has no need to write: they are filled in when it is read.
 _FILLED_IN = frozenset({"version", "source", "script_digest", "playbook_digest"})
 
+_DATABASE = b"SQLite format 3\0"
+
 
 def why_unreadable(error: OSError | UnicodeDecodeError) -> str:
     """What keeps a text file from being read, in words."""
     if isinstance(error, UnicodeDecodeError):
+        if error.object.startswith(_DATABASE):
+            return "it is a database, as stores are, and no text"
         return f"it is no UTF-8 text: byte 0x{error.object[error.start]:02x} at position {error.start + 1}"
     return error.strerror or str(error)
 

@@ -136,6 +136,11 @@ def test_a_plan_that_cannot_be_read_is_told_without_numbers_of_errors(cli: Cli, 
     )
 
 
+def test_a_store_in_place_of_a_plan_is_known(cli: Cli, good_plan: Path, store: Path) -> None:
+    cli("run", good_plan)
+    assert f"cannot read the plan {store}: it is a database, as stores are, and no text" in cli("run", store).stderr
+
+
 def test_options_that_say_nothing_are_refused(cli: Cli, good_plan: Path, store: Path) -> None:
     cli("run", good_plan)
     of_a_trace = cli("show", store, "--full")

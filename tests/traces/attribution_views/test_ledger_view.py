@@ -94,9 +94,11 @@ def test_what_is_nothing_in_every_trial_is_told_in_a_line() -> None:
     found = ledger(replayed=False)
     lost = next(each for each in found.mechanisms if each.name == "format_loss")
     nothing = replace(lost, points=0.0, ci90=None, ci95=None)
-    without = replace(found, mechanisms=tuple(nothing if each is lost else each for each in found.mechanisms))
+    others = (each for each in found.mechanisms if each.name != "prompt")
+    prompt = replace(nothing, name="prompt")
+    without = replace(found, mechanisms=(*(nothing if each is lost else each for each in others), prompt))
     shown = page(attribution_view(report(without)), 120)
-    assert "0 in every trial: format lost (of answers that could not be read)." in shown
+    assert "0 in every trial: format lost (of answers that could not be read), prompt." in shown
     assert not re.search(r"format lost +0\.0", shown)
 
 

@@ -127,12 +127,15 @@ def _style(account: Account) -> str:
 def _remarks(ledger: Ledger, design: ReplayDesign | None) -> Iterator[str]:
     yield f"The mechanisms sum to the effect. {_replayed(ledger, design)}"
     shown = {each.name for each in accounts_of(ledger)}
-    if nothing := [account_name(each.name) for each in ledger.mechanisms if each.name not in shown]:
-        form = " (of answers that could not be read)" if account_name("format_loss") in nothing else ""
-        yield f"0 in every trial: {', '.join(nothing)}{form}."
+    if nothing := [_of_nothing(each.name) for each in ledger.mechanisms if each.name not in shown]:
+        yield f"0 in every trial: {', '.join(nothing)}."
     if ledger.clusters != ledger.questions:
         clusters = numbers.counted(ledger.clusters, "cluster")
         yield f"Intervals and p rest on {clusters} of questions that share a source."
+
+
+def _of_nothing(name: str) -> str:
+    return account_name(name) + (" (of answers that could not be read)" if name == "format_loss" else "")
 
 
 def _replayed(ledger: Ledger, design: ReplayDesign | None) -> str:
