@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Request, sync_playwright
-from tests.browser.plans import PLAN
+from tests.browser.plans import PLAN, REPLAYED
 from tests.browser.serving import Site, indexed, serving, viewing
 from tests.experiments.attributing.test_attribute import toolablate
 
@@ -37,6 +37,27 @@ def site(ran: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """A viewer over that store, which nobody writes to."""
     index = indexed(ran, tmp_path_factory.mktemp("index") / "index.sqlite")
     with serving(viewing(ran, index)) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def replayed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store whose wrong trials with tools were replayed."""
+    folder = tmp_path_factory.mktemp("replayed")
+    (folder / "plan.toml").write_text(REPLAYED, encoding="utf-8")
+    for arguments in (
+        ("run", "plan.toml", "--store", "r.sqlite"),
+        ("attribute", "r.sqlite", "--replay", "--samples", "4"),
+    ):
+        told = toolablate(folder, *arguments)
+        assert told.returncode == 0, told.stdout + told.stderr
+    return folder / "r.sqlite"
+
+
+@pytest.fixture(scope="session")
+def replays(replayed: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    index = indexed(replayed, tmp_path_factory.mktemp("replays") / "index.sqlite")
+    with serving(viewing(replayed, index)) as served:
         yield served
 
 

@@ -29,3 +29,24 @@ confidence = 3.0
 literalness = 0.7
 trust = 4.0
 """
+
+REPLAYED = """
+baseline = "none"
+conditions = ["none", "python", "search"]
+repeats = 2
+[questions]
+file = "builtin"
+limit = 3
+[search]
+provider = "corpus"
+corpus = "builtin"
+[[models]]
+provider = "simulated"
+playbook = "builtin"
+name = "credulous"
+seed = 2
+ability = 0.85
+confidence = 3.0
+literalness = 0.7
+trust = 4.0
+"""

@@ -50,7 +50,7 @@ def test_names_are_names(site: Site, browse: Browse, look_at: LookAt, place: str
     page = browse(site, places(site)[place])
     page.wait_for_load_state("networkidle")
     if place == "overview":
-        page.locator("svg.plot").first.wait_for()
+        page.locator("svg.plot:visible").first.wait_for()
     assert page.evaluate("window.ran") is None
     assert page.evaluate(RUNS) == []
     assert (

@@ -1,14 +1,18 @@
-"""Labels given fast, early, or twice."""
+"""Labels given fast, early, or twice, and one after the other."""
 
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx
+import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.conftest import Browse
 from tests.browser.test_labels import Serve, _labels, _saved, _send, _wrong
 
+from toolablate.traces.records import Label
 from toolablate.traces.store import Recorder, Store
 from toolablate.traces.viewer.label_panel import MECHANISMS
 
@@ -62,7 +66,7 @@ def test_a_double_click_or_a_double_enter_is_one_label(serve: Serve, browse: Bro
     page.locator("[data-confirm]").dblclick(no_wait_after=True)
     _saved(page, 1)
     page.keyboard.press("c")
-    page.keyboard.press("o")
+    page.keyboard.press("7")
     page.keyboard.press("Enter")
     page.keyboard.press("Enter")
     _saved(page, 2)
@@ -109,7 +113,40 @@ def test_the_keys_of_labels_stand_among_the_keys(serve: Serve, browse: Browse) -
         page.keyboard.press("?")
         keys = page.locator("dialog#keys dt").all_inner_texts()
         assert ({"y", "c", "n"} <= set(keys)) == there
-        assert "/" not in keys, "there is nothing to search"
-    page = browse(site, "/questions")
+        assert "/" in keys
+    page = browse(site, "/labels")
     page.keyboard.press("?")
-    assert "/" in page.locator("dialog#keys dt").all_inner_texts()
+    assert "/" not in page.locator("dialog#keys dt").all_inner_texts(), "there is nothing to search"
+
+
+@pytest.mark.parametrize("blind", [False, True])
+def test_labels_lead_to_the_trials_that_are_still_to_be_labelled(serve: Serve, browse: Browse, blind: bool) -> None:
+    site = serve(blind=blind)
+    with Store(site.view.store) as store:
+        failures = {each.trial for each in store.observations() if each.value == 0 and each.condition != "none"}
+    with Recorder(site.view.store) as recorder:
+        other = Label.model_validate(
+            {"trial": min(failures), "person": "Grace", "at": datetime.now(UTC), "mechanism": "luck"}
+        )
+        recorder.label(other)
+    site.view.index.put_label(other)
+    page = browse(site, "/labels")
+    assert f"labelled 0 of {len(failures)} failures" in page.locator(".label-progress").inner_text()
+    page.get_by_role("link", name=f"All {len(failures)} still to be labelled").click()
+    page.wait_for_url("**/questions?unlabelled=Ada")
+    assert f"{len(failures)} trials that fit" in page.locator("h1").inner_text()
+    page.goto(f"{site.base}/labels")
+    page.get_by_role("link", name="Read the next one").click()
+    expect(page.locator(".trial-place")).to_have_text(f"1 of {len(failures)}")
+    page.wait_for_load_state()
+    first, following = page.url, page.locator("[rel=next]").get_attribute("href")
+    page.keyboard.press("c")
+    page.keyboard.press("u")
+    page.keyboard.press("Enter")
+    _saved(page, 2 if min(failures) in first else 1)
+    assert page.url == f"{first}#label"
+    assert page.locator("[rel=next]").get_attribute("href") == following
+    page.goto(f"{site.base}/labels")
+    assert f"labelled 1 of {len(failures)} failures" in page.locator(".label-progress").inner_text()
+    refused = httpx.get(f"{site.base}/questions?unlabelled=Grace", headers={"Cookie": site.cookie})
+    assert refused.status_code == (400 if blind else 200)

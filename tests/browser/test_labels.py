@@ -104,12 +104,12 @@ def test_corrections_and_withdrawals_keep_what_was_said_before(serve: Serve, bro
     page.keyboard.press("y")
     _saved(page, 1)
     page.keyboard.press("c")
-    page.keyboard.press("o")
+    page.keyboard.press("7")
     page.keyboard.press("Enter")
     _saved(page, 2)
     page.keyboard.press("w")
     _saved(page, 3)
-    assert [each.mechanism for each in _labels(site)][1:] == ["own_error", None]
+    assert [each.mechanism for each in _labels(site)][1:] == ["availability", None]
     assert "withdrew what they had said" in page.locator(".label-history").inner_text()
     assert page.get_by_role("button", name="Withdraw").count() == 0
 
@@ -148,39 +148,6 @@ def test_who_labels_goes_on_among_the_trials_that_were_chosen(serve: Serve, brow
     _saved(page, 1)
     assert page.url.endswith("?ending=wrong#label")
     assert page.locator("[rel=next]").get_attribute("href") == before
-
-
-@pytest.mark.parametrize("blind", [False, True])
-def test_labels_lead_to_the_trials_that_are_still_to_be_labelled(serve: Serve, browse: Browse, blind: bool) -> None:
-    site = serve(blind=blind)
-    with Store(site.view.store) as store:
-        failures = {each.trial for each in store.observations() if each.value == 0 and each.condition != "none"}
-    with Recorder(site.view.store) as recorder:
-        other = Label.model_validate(
-            {"trial": min(failures), "person": "Grace", "at": datetime.now(UTC), "mechanism": "luck"}
-        )
-        recorder.label(other)
-    site.view.index.put_label(other)
-    page = browse(site, "/labels")
-    assert f"labelled 0 of {len(failures)} failures" in page.locator(".label-progress").inner_text()
-    page.get_by_role("link", name=f"All {len(failures)} still to be labelled").click()
-    page.wait_for_url("**/questions?unlabelled=Ada")
-    assert f"{len(failures)} trials that fit" in page.locator("h1").inner_text()
-    page.goto(f"{site.base}/labels")
-    page.get_by_role("link", name="Read the next one").click()
-    expect(page.locator(".trial-place")).to_have_text(f"1 of {len(failures)}")
-    page.wait_for_load_state()
-    first, following = page.url, page.locator("[rel=next]").get_attribute("href")
-    page.keyboard.press("c")
-    page.keyboard.press("u")
-    page.keyboard.press("Enter")
-    _saved(page, 2 if min(failures) in first else 1)
-    assert page.url == f"{first}#label"
-    assert page.locator("[rel=next]").get_attribute("href") == following
-    page.goto(f"{site.base}/labels")
-    assert f"labelled 1 of {len(failures)} failures" in page.locator(".label-progress").inner_text()
-    refused = httpx.get(f"{site.base}/questions?unlabelled=Grace", headers={"Cookie": site.cookie})
-    assert refused.status_code == (400 if blind else 200)
 
 
 def test_what_is_hidden_stays_hidden_until_something_is_said(serve: Serve, browse: Browse) -> None:

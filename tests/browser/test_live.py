@@ -78,7 +78,7 @@ def test_figures_stay_where_they_are_until_new_ones_are_drawn(
     monkeypatch.setattr(drawing, "printed", slowly)
     site = serve()
     page = browse(site)
-    figures = page.locator("figure svg.plot")
+    figures = page.locator("figure svg.plot:visible")
     figures.first.wait_for()
     there = figures.count()
     link = page.locator("#figure-scores svg a").first

@@ -78,7 +78,7 @@ def test_a_number_leads_to_the_questions_or_trials_that_it_counts(site: Site, br
 def test_a_link_leads_to_all_trials_that_it_names(site: Site, browse: Browse) -> None:
     """Also those of figures: counted anew from what the store says of each trial."""
     page = browse(site)
-    page.locator("svg.plot").first.wait_for()
+    page.locator("svg.plot:visible").first.wait_for()
     with Store(site.view.store) as store:
         seen = store.observations()
     links = {link for each in page.locator("main a[href]").all() if (link := each.get_attribute("href"))}
@@ -118,7 +118,7 @@ def test_nothing_is_promised_before_a_trial_has_ended(tmp_path: Path, browse: Br
 
 def test_every_link_of_it_leads_somewhere(site: Site, browse: Browse) -> None:
     page = browse(site)
-    page.locator("svg.plot").first.wait_for()
+    page.locator("svg.plot:visible").first.wait_for()
     links = {each.get_attribute("href") for each in page.locator("main a[href], main a").all()} - {None}
     assert len(links) > 15
     for link in links:
@@ -127,8 +127,8 @@ def test_every_link_of_it_leads_somewhere(site: Site, browse: Browse) -> None:
 
 def test_figures_stand_in_it_and_lead_on(site: Site, browse: Browse) -> None:
     page = browse(site)
-    expect(page.locator("#figure-scores svg.plot")).to_be_visible()
-    expect(page.locator("#figure-matrices svg.plot")).to_be_visible()
+    expect(page.locator("#figure-scores svg.plot:visible")).to_be_visible()
+    expect(page.locator("#figure-matrices svg.plot:visible")).to_be_visible()
     identities = page.evaluate("[...document.querySelectorAll('[id]')].map(each => each.id)")
     assert len(identities) == len(set(identities))
     page.locator("#figure-scores svg a").first.click()
@@ -183,5 +183,5 @@ def test_it_looks_as_it_should(site: Site, browse: Browse, look_at: LookAt) -> N
     for width in (1280, 400):
         for scheme in ("light", "dark"):
             page = browse(site, width=width, scheme=scheme)
-            page.locator("svg.plot").first.wait_for()
+            page.locator("svg.plot:visible").first.wait_for()
             look_at(page, f"overview-{width}-{scheme}")
