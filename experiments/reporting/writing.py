@@ -64,7 +64,7 @@ def _require_pages() -> None:
     except ImportError:
         raise InputError(
             "--output: jinja2, which makes pages, is not installed",
-            hint="pip install 'toolablate[view]', or -o report.md",
+            hint="pip install 'toolablate[view]', or -o report.tex",
             code="no_view",
         ) from None
 
