@@ -25,7 +25,7 @@ rule has is not known: `unknown` is named where there is no sign and chance has 
 How sure the rules are is set by hand, in the order of how directly the evidence speaks, on the planted benchmark's half
 for tuning. The confidence that comes of it is the probability that the label is right. It is a hypothesis: only
 counterfactuals show what would have been. Right trials show the same signs, but what they are worth as a control cannot
-be tuned: on that half a likelihood ratio by them blames chance no less, and tells causes apart worse.
+be tuned: on that half likelihood ratios by them blame tools for chance no less often, and tell causes apart worse.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
