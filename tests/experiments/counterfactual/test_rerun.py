@@ -1,5 +1,6 @@
 """Trials drawn anew from an event on with stand-ins, other results, another budget, and tools that work."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -177,10 +178,19 @@ def test_draws_of_interventions_are_those_of_the_record_wherever_it_is_taken_up(
         rebuilt = _rebuilt(trace.events)
         assert rebuilt is None or rebuilt.mismatches == ()
         cells = [each for each in tool_calls(trace.events) if each.call.name == "python"]
-        assert [(each.call.name, each.output) for each in tool_calls(trace.events)] == [
-            (each.call.name, each.output) for each in tool_calls(events[event:])
-        ]
+        assert _by_reply(trace.events) == _by_reply(events[event:])
         assert all(change.intervention != "replay" for each in cells for change in each.changes)
+
+
+def _by_reply(events: Sequence[Event]) -> list[list[tuple[str, str]]]:
+    """What the calls of each reply gave; those of one reply run at once, and end in any order."""
+    turns: list[list[tuple[str, str]]] = [[]]
+    for each in events:
+        if each.kind == "model_call":
+            turns.append([])
+        elif each.kind == "tool_call":
+            turns[-1].append((each.call.name, each.output))
+    return [sorted(turn) for turn in turns if turn]
 
 
 def test_what_does_not_fit_is_refused_with_its_trial_and_event(computed: Path) -> None:
