@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from toolablate.sandbox.cgroups import Cgroup, Cgroups, NoCgroups, find_cgroups, look_for_cgroups
+from toolablate.sandbox.cgroups import Cgroup, Cgroups, NoCgroups, look_for_cgroups
 
 MB = 1_000_000
 
@@ -243,17 +243,21 @@ def test_one_that_has_ended_cannot_be_added(group: Cgroup) -> None:
         group.add(process.pid)
 
 
-async def test_processor_time_is_limited(cgroups: Cgroups) -> None:
-    # So little that it is exceeded beside whatever else the machine does.
-    group = cgroups.create("slow", 60 * MB, 24, cpus=0.02)
-    if "cpu" not in group.folders:
-        await group.remove()
+@pytest_asyncio.fixture
+async def slow(cgroups: Cgroups) -> AsyncIterator[Cgroup]:
+    """Of so little processor time that it is exceeded beside whatever else the machine does."""
+    made = cgroups.create("slow", 60 * MB, 24, cpus=0.02)
+    yield made
+    await made.remove()
+
+
+async def test_processor_time_is_limited(slow: Cgroup) -> None:
+    if "cpu" not in slow.folders:
         pytest.skip("no controller for processor time here")
-    with inside(group, "while True: pass"):
-        stat = group.folders["cpu"] / "cpu.stat"
+    with inside(slow, "while True: pass"):
+        stat = slow.folders["cpu"] / "cpu.stat"
         while "nr_throttled 0\n" in stat.read_text():  # noqa: ASYNC110
             await asyncio.sleep(0.05)
-    await group.remove()
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "/etc", ".hidden", "a\nb"])
@@ -352,50 +356,3 @@ sys.stdin.read()
         time.sleep(0.02)
     assert not any(folder.exists() for folder in folders)
     assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text()
-
-
-def test_a_forked_child_has_cgroups_of_its_own() -> None:
-    program = """
-import os
-from toolablate.sandbox.cgroups import find_cgroups
-groups = find_cgroups()
-assert find_cgroups() is groups
-if (child := os.fork()) == 0:
-    own = find_cgroups()
-    assert (own is None) == (groups is None)
-    assert own is None or (own is not groups and own.folders != groups.folders)
-    raise SystemExit(7)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-assert groups is None or all(folder.exists() for folder in groups.folders)
-print(*(groups.folders if groups else ()))
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert not any(Path(name).exists() for name in done.stdout.split())
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes somebody else")
-def test_an_ordinary_user_is_told_what_is_missing() -> None:
-    program = """
-import os
-from toolablate.sandbox.cgroups import look_for_cgroups
-os.setgid(65534), os.setuid(65534)
-found = look_for_cgroups()
-print(type(found).__name__, found.reason, found.remedy)
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.startswith("NoCgroups /sys/fs/cgroup"), done.stderr
-    assert "cgcreate" in done.stdout or "systemd-run --user" in done.stdout
-
-
-def test_nothing_is_found_where_nothing_may_be_made() -> None:
-    """A container's view: the hierarchies read-only."""
-    if shutil.which("bwrap") is None:
-        pytest.skip("bubblewrap is not installed")
-    program = "from toolablate.sandbox.cgroups import find_cgroups\nprint(find_cgroups())"
-    command = ["bwrap", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
-    done = subprocess.run([*command, sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "None\n"
-
-
-def test_finding_is_cached() -> None:
-    assert find_cgroups() is find_cgroups()
