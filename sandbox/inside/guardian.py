@@ -64,7 +64,8 @@ class _Guardian:
         self._wake_reader = wake_reader
         self._error_reader = error_reader
         self._work = given.request["work"]
-        self._watch = Watch(given.request["limits"], given.request["counted"], given.kills)
+        kills = _open_own_kills() if given.kills is None else given.kills
+        self._watch = Watch(given.request["limits"], given.request["counted"], kills)
 
     def run(self) -> None:
         poll = select.poll()
@@ -103,7 +104,7 @@ class _Guardian:
                 self._kernel_ended(os.waitstatus_to_exitcode(status))
 
     def _kernel_ended(self, code: int) -> None:
-        self._finish(code, "memory" if _out_of_memory() else "", _read_error(self._error_reader))
+        self._finish(code, "memory" if self._watch.killed_for_memory() else "", _read_error(self._error_reader))
 
     def _zygote_told(self) -> None:
         assert self._status is not None
@@ -165,10 +166,9 @@ def _read_error(error_reader: int) -> str:
     return ""
 
 
-def _out_of_memory() -> bool:
-    """Whether the kernel of the machine killed something of ours for memory, where our cgroup can be seen (Docker)."""
+def _open_own_kills() -> int | None:
+    """What counts the kills for memory in our own cgroup, where that can be seen (Docker)."""
     for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            counts = dict(line.split() for line in Path(path).read_text(encoding="ascii").splitlines())
-            return int(counts["oom_kill"]) > 0
-    return False
+        with contextlib.suppress(OSError):
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    return None

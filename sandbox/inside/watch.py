@@ -30,20 +30,20 @@ _TERMINALS = 64
 
 class Watch:
     """Only where we are process 1 of a namespace: there is no leaving it. `counted` names what the system counts for
-    all processes together already (`memory`, `sockets`, `files`, `terminals`), and is not looked at. Where that is
-    memory, Linux kills one of them, and what is left is ended: `kills` is the open file that counts it."""
+    all processes together already (`memory`, `sockets`, `files`, `terminals`), and is not looked at. Where Linux bounds
+    the memory of all, it kills some of them, and what is left is ended: `kills` is the open file that counts it."""
 
     def __init__(self, limits: dict[str, int], counted: list[str], kills: int | None) -> None:
         self._kills = kills
+        self._killed_before = _count_of(kills)
         looks = {
             "files": self._too_many_files,
+            "killed": self.killed_for_memory,
             "memory": self._too_much_memory,
             "sockets": self._too_much_in_sockets,
             "terminals": _too_many_terminals,
         }
         self._looks = {name: look for name, look in looks.items() if name not in counted}
-        if kills is not None:
-            self._looks["memory"] = self._killed_for_memory
         self._memory = limits["memory"] + _SLACK_BYTES
         self._in_sockets = limits["memory"]
         self._files = limits["files"]
@@ -67,16 +67,15 @@ class Watch:
             return ""
         self._due = time.monotonic() + _WATCH_SECONDS
         over = next((name for name, too_much in self._looks.items() if too_much()), "")
-        return {"sockets": "memory", "terminals": "files"}.get(over, over)
+        return {"killed": "memory", "sockets": "memory", "terminals": "files"}.get(over, over)
+
+    def killed_for_memory(self) -> bool:
+        """Whether the kernel of the machine killed something of ours for it, as far as that can be seen."""
+        return _count_of(self._kills) > self._killed_before
 
     def _too_much_in_sockets(self) -> bool:
         """Control groups of version 1 do not count all of it either."""
         return _sockets_used() > self._in_sockets
-
-    def _killed_for_memory(self) -> bool:
-        assert self._kills is not None
-        lines = os.pread(self._kills, 4096, 0).splitlines()
-        return any(line.startswith(b"oom_kill ") and int(line.split()[1]) > 0 for line in lines)
 
     def _too_many_files(self) -> bool:
         return _files_used() > self._files
@@ -90,6 +89,11 @@ class Watch:
                 return False
             time.sleep(_CONFIRM_SECONDS)
         return True
+
+
+def _count_of(kills: int | None) -> int:
+    lines = () if kills is None else os.pread(kills, 4096, 0).splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith(b"oom_kill "))
 
 
 def _too_many_terminals() -> bool:
