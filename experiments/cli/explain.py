@@ -8,14 +8,17 @@ from toolablate.experiments.cli import options
 @click.command("explain")
 @click.argument("store", type=options.FilePath())
 @click.argument("trial")
+@options.run("latest")
+@options.scorer
 @options.as_json("all evidence")
-def command(store: Path, trial: str, as_json: bool) -> None:
+def command(store: Path, trial: str, run: str, scorer: str | None, as_json: bool) -> None:
     """Say on one page why TRIAL of STORE went as it did, with tools.
 
     What the model said without tools, what it did step by step and what it believed after each step, where that
     turned and what turned it, what happens otherwise, the mechanism with the method by which it is known, and what is
     not known. Beliefs and what happens otherwise are there for trials that were replayed: `attribute --replay`. Nothing
-    is asked of anyone.
+    is asked of anyone. With the same --run and --scorer, `attribute` and `view` say the same; a trial that the run did
+    not call for is set against all that the store holds.
     """
     from rich.console import Console
 
@@ -23,7 +26,7 @@ def command(store: Path, trial: str, as_json: bool) -> None:
     from toolablate.traces.analysis.attribution.tables import explained_json
     from toolablate.traces.terminal.attribution import explanation_view
 
-    found = read_explanation(store, trial)
+    found = read_explanation(store, trial, run=run, scorer=scorer)
     if isinstance(found, Unexplained):
         if as_json:
             click.echo(unexplained_json(found))

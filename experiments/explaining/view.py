@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from toolablate.experiments.attributing.running import Attributed
-from toolablate.experiments.comparing.paired import paired
+from toolablate.experiments.comparing.paired import chosen_run, observe, paired
 from toolablate.experiments.explaining import explained
 from toolablate.experiments.explaining.arms import arms_below
 from toolablate.experiments.explaining.judge_matrices import refuse_other_judges
@@ -19,13 +19,14 @@ from toolablate.traces.analysis.attribution.judged import judged_distractions
 from toolablate.traces.analysis.attribution.ledger import Ledger
 from toolablate.traces.analysis.attribution.report import AttributionReport
 from toolablate.traces.analysis.ladder import has_ladder
+from toolablate.traces.analysis.pairing import counts
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, JudgeMatrix, Resumption, Trace
 from toolablate.traces.store import Store
 from toolablate.traces.terminal.numbers import counted, dollars
 from toolablate.traces.terminal.plain import ID_CHARS, one_line
 
-Reason = Literal["counterfactual", "failed", "no_tools", "unscored", "no_bare"]
+Reason = Literal["counterfactual", "failed", "no_tools", "arm", "unscored", "no_bare"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,25 +127,29 @@ def refuse_alone(store: Path, *, run: str = "latest", scorer: str | None = None)
 
 
 def read_explanation(
-    store: Path, trial: str, *, run: str = "all", scorer: str | None = None
+    store: Path, trial: str, *, run: str = "latest", scorer: str | None = None
 ) -> Explanation | Unexplained:
     """Of the trial whose id begins so, among those that `run` stands for as in `read_report`; among all where it is
-    none of them. Raises InputError where there is none, or several; StoreError."""
+    none of them. Raises InputError where there is none, or several, and for a run or scorer that is not there;
+    StoreError."""
     with Store(store) as opened:
         trace = opened.trace(trial)
         condition = opened.condition(trace.trial.condition)
         question = opened.question(trace.trial.question)
         provider = opened.model(trace.trial.model).provider
-        scored = any(score.value is not None for score in opened.scores(trace.trial.id))
-        if (nothing := _unexplained(trace, condition, scored=scored)) is not None:
-            return nothing
-    found = explained(store, run=run, scorer=scorer, trial=trace.trial.id).explained
-    if not found and run != "all":
-        found = explained(store, run="all", scorer=scorer, trial=trace.trial.id).explained
-    if not found:
-        return Unexplained(trace.trial.id, "no_bare")
+        chosen_run(opened, run)
+        if scorer is not None:
+            observe(opened, run=run, scorer=scorer, beside=trace.trial.id)  # refuses one that is not there
+    if (nothing := _unexplained(trace, condition)) is not None:
+        return nothing
+    found = explained(store, run=run, scorer=scorer, trial=trace.trial.id)
+    if not found.explained and run != "all":
+        found = explained(store, run="all", scorer=scorer, trial=trace.trial.id)
+    if not found.explained:
+        named = scorer or (found.design.scorer if found.design else "")
+        return Unexplained(trace.trial.id, "no_bare" if _counts(store, trace.trial.id, named) else "unscored")
     return Explanation(
-        explained=found[0],
+        explained=found.explained[0],
         question=question,
         conversation=trace.events,
         outcome=trace.outcome,
@@ -170,7 +175,7 @@ def _require_known(option: str, names: Sequence[str], there: Set[str]) -> None:
             )
 
 
-def _unexplained(trace: Trace, condition: Condition, *, scored: bool) -> Unexplained | None:
+def _unexplained(trace: Trace, condition: Condition) -> Unexplained | None:
     resumed: Resumption | None = condition.resumed
     if resumed is not None:
         return Unexplained(trace.trial.id, "counterfactual", resumed.trial, resumed.event)
@@ -178,7 +183,13 @@ def _unexplained(trace: Trace, condition: Condition, *, scored: bool) -> Unexpla
         return Unexplained(trace.trial.id, "failed")
     if not condition.tools:
         return Unexplained(trace.trial.id, "no_tools")
-    return None if scored else Unexplained(trace.trial.id, "unscored")
+    return None if has_ladder(condition) else Unexplained(trace.trial.id, "arm")
+
+
+def _counts(path: Path, trial: str, scorer: str) -> bool:
+    """Whether the trial has a score by this scorer; "" is that of the latest run."""
+    with Store(path) as store:
+        return any(counts(seen) for seen in observe(store, scorer=scorer or None, beside=trial) if seen.trial == trial)
 
 
 def _floors(
@@ -206,6 +217,9 @@ def why_not(of: Unexplained, store: Path) -> Iterator[str]:
         case "no_tools":
             yield f"Trial {trial} had no tools: there is nothing that tools could have done to it."
             yield f"Trials with tools are listed by: toolablate attribute {at} --list"
+        case "arm":
+            yield f"Trial {trial} is of an arm whose tools were only offered, or gave what stands in for their results."
+            yield f"Trials with real tools, which are set against it: toolablate attribute {at} --list"
         case "unscored":
             yield f"Trial {trial} has no score that counts, so that nobody knows whether it is wrong."
             yield f"What was said: toolablate show {at} {trial}"

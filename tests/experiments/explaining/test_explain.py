@@ -1,5 +1,6 @@
 """`toolablate explain` on stores that real runs filled."""
 
+import asyncio
 import json
 import subprocess
 from pathlib import Path
@@ -7,9 +8,11 @@ from typing import Any
 
 import pytest
 from tests.experiments.attributing.test_attribute import alone, called_through, ran, read, replayed, said
+from tests.traces.samples import attempt, plan, score
+from tests.traces.samples import trials as planned
 
 from toolablate.traces.errors import InputError
-from toolablate.traces.store import Store
+from toolablate.traces.store import Recorder, Store
 
 __all__ = ["alone", "ran", "replayed"]
 
@@ -68,6 +71,13 @@ def test_a_trial_without_tools_has_nothing_to_explain(ran: Path) -> None:
     assert json.loads(said("explain", ran, bare, "--json"))["reason"] == "no_tools"
 
 
+def test_an_arm_of_a_ladder_is_there_to_be_set_against(ran: Path) -> None:
+    with Store(ran) as opened:
+        sham = next(seen.trial for seen in opened.observations() if seen.condition == "python:sham")
+    assert "whose tools were only offered" in said("explain", ran, sham)
+    assert json.loads(said("explain", ran, sham, "--json"))["reason"] == "arm"
+
+
 def test_a_trial_that_cannot_be_set_against_any_says_so(alone: Path) -> None:
     with Store(alone) as opened:
         (only,) = (seen.trial for seen in opened.observations())
@@ -89,3 +99,60 @@ def test_a_counterfactual_points_to_the_trial_that_it_goes_on_from(replayed: Rep
 def test_a_trial_that_is_not_there_is_refused(ran: Path, trial: str) -> None:
     with pytest.raises(InputError):
         called_through("explain", ran, trial)
+
+
+EVERY, LATEST = planned(repeats=2), planned()
+
+
+async def _ran_twice(store: Path) -> None:
+    """First with two repeats, then with one, which had been done. All trials are right, but for the first of those
+    with tools by `choice`, and all of those with tools by `other`, which has not looked at the last question."""
+    with Recorder(store) as recorder:
+        for trial in plan(recorder, EVERY, "two"):
+            with_tools = trial.condition == EVERY[-1].condition
+            traced = await attempt(recorder, trial)
+            await recorder.score([score(traced.trial, 0.0 if with_tools and trial.repeat == 0 else 1.0)])
+            if trial.question != EVERY[-1].question:
+                await recorder.score([score(traced.trial, 0.0 if with_tools else 1.0, scorer="other")])
+        plan(recorder, LATEST, "one")
+
+
+@pytest.fixture(scope="module")
+def ran_twice(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("twice") / "s.sqlite"
+    asyncio.run(_ran_twice(path))
+    return path
+
+
+def known(attribution: dict[str, Any] | None) -> tuple[Any, ...] | None:
+    return attribution and tuple(attribution[name] for name in ("mechanism", "method", "confidence"))
+
+
+@pytest.mark.parametrize("scorer", ["choice", "other"])
+@pytest.mark.parametrize("run", ["latest", "two", "all"])
+def test_it_says_what_attribute_says_of_the_same_run_and_scorer(ran_twice: Path, run: str, scorer: str) -> None:
+    chosen = ("--run", run, "--scorer", scorer)
+    of_list = json.loads(said("attribute", ran_twice, "--json", *chosen))["trials"]
+    assert any(each["attribution"] for each in of_list)
+    for each in of_list:
+        found = json.loads(said("explain", ran_twice, each["trial"], "--json", *chosen))
+        assert known(found["attribution"]) == known(each["attribution"])
+        assert found["evidence"]["score"]["value"] == each["value"]
+
+
+def test_a_trial_that_the_run_did_not_call_for_is_set_against_all(ran_twice: Path) -> None:
+    second = next(each.id for each in EVERY if each.repeat == 1 and each.condition == EVERY[-1].condition)
+    latest, of_all = (said("explain", ran_twice, second, "--scorer", "other", *run) for run in ((), ("--run", "all")))
+    assert latest == of_all
+
+
+def test_a_trial_that_the_scorer_has_not_looked_at_has_no_score(ran_twice: Path) -> None:
+    assert json.loads(said("explain", ran_twice, EVERY[-1].id, "--scorer", "other", "--json"))["reason"] == "unscored"
+
+
+@pytest.mark.parametrize("which", [0, -1])
+@pytest.mark.parametrize(("option", "code"), [("--run", "unknown_run"), ("--scorer", "unknown_scorer")])
+def test_what_is_not_there_is_refused_of_every_trial(ran_twice: Path, which: int, option: str, code: str) -> None:
+    with pytest.raises(InputError) as caught:
+        called_through("explain", ran_twice, EVERY[which].id, option, "nix")
+    assert caught.value.code == code
