@@ -15,6 +15,7 @@ _SILENCE_SECONDS = 1.0
 
 _AFTERMATH_SECONDS = 10.0
 _LAST_WORDS_SECONDS = 0.2
+_LISTENING_TURNS = 10
 
 
 class Execution:
@@ -72,11 +73,17 @@ class Execution:
         silence = _LAST_WORDS_SECONDS if self.ended else _SILENCE_SECONDS
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _AFTERMATH_SECONDS
-        while loop.time() < deadline:
-            before = self.output.messages
-            await asyncio.wait({output}, timeout=silence)
-            if output.done() or self.output.messages == before:
-                return
+        while loop.time() < deadline and await self._more_came(output, silence):
+            pass
+
+    async def _more_came(self, output: "asyncio.Future[None]", seconds: float) -> bool:
+        """Within `seconds` of listening, in turns: a pause of this process costs one of them, and is no silence."""
+        before = self.output.messages
+        for _ in range(_LISTENING_TURNS):
+            await asyncio.wait({output}, timeout=seconds / _LISTENING_TURNS)
+            if output.done() or self.output.messages != before:
+                return not output.done()
+        return False
 
     async def _read_reply(self) -> None:
         try:

@@ -1,6 +1,7 @@
 """One execute request whose two channels come in an order that a busy machine makes."""
 
 import asyncio
+import time
 from typing import cast
 
 from toolablate.sandbox.client import BoundedClient, Message
@@ -52,3 +53,32 @@ async def test_what_was_printed_stands_before_the_traceback_though_the_reply_com
 
 async def test_a_traceback_that_only_the_reply_brings_is_shown_after_all() -> None:
     assert await shown(PRINTED, IDLE) == "before\nTraceback ...\n"
+
+
+class LastWords(LateOutput):
+    """The output of a kernel that dies: it comes soon, and takes a few turns to be read."""
+
+    async def next_reply(self) -> Message:
+        await asyncio.sleep(60)
+        raise AssertionError("a dead kernel does not reply")
+
+    async def next_output(self) -> Message:
+        await asyncio.sleep(0.1)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        return self._output.pop(0)
+
+
+class Dies:
+    """And meanwhile this process is not heard of for longer than silence is waited for."""
+
+    async def wait(self) -> Exit:
+        asyncio.get_running_loop().call_later(0.05, time.sleep, 0.4)
+        return Exit(code=1)
+
+
+async def test_a_pause_of_this_process_is_no_silence_of_a_kernel_that_died() -> None:
+    client, process = cast(BoundedClient, LastWords(PRINTED, IDLE)), cast(KernelProcess, Dies())
+    execution = Execution(client, process, Limits())
+    await execution.run("print('before')\nimport os; os._exit(1)")
+    assert (execution.output.text(), execution.ended) == ("before\n", Exit(code=1))
