@@ -3,16 +3,26 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import cast
 
 import pytest
 import pytest_asyncio
 
 from toolablate.sandbox import BACKENDS, Kernel, KernelUnavailable, Limits, Sandbox, open_sandbox
+from toolablate.sandbox.jupyter import JupyterKernel
 
 OpenKernel = Callable[..., Awaitable[Kernel]]
 
 ISOLATING = tuple(name for name in BACKENDS if name != "none")
-QUICK = Limits(memory_mb=500, cell_seconds=20, grace_seconds=2, disk_mb=32, output_chars=5_000, output_messages=50)
+QUICK = Limits(
+    memory_mb=500,
+    cell_seconds=20,
+    grace_seconds=2,
+    start_seconds=100,
+    disk_mb=32,
+    output_chars=5_000,
+    output_messages=50,
+)
 
 
 def backend_params(names: tuple[str, ...]) -> list[object]:
@@ -89,6 +99,13 @@ async def shared_kernel(request: pytest.FixtureRequest) -> AsyncIterator[Kernel]
 async def shared_jail(request: pytest.FixtureRequest) -> AsyncIterator[Kernel]:
     async with _opened(str(request.param)) as opened:
         yield await started(opened)
+
+
+def unhurried(kernel: Kernel, cell_seconds: float = 60.0) -> Kernel:
+    """From now on its cells have all the time of the test: what they show is looked at, not how soon."""
+    own = cast(JupyterKernel, kernel)
+    own._limits = dataclasses.replace(own._limits, cell_seconds=cell_seconds)
+    return kernel
 
 
 class Sandboxes:

@@ -1,5 +1,6 @@
 """Many kernels, in a row and at once: nothing of them is left, not even when their host is killed."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -101,8 +102,9 @@ def cgroups_of(processes: set[int]) -> set[Path]:
 def descendants(pid: int) -> set[int]:
     found: set[int] = set()
     for task in Path(f"/proc/{pid}/task").glob("*"):
-        for child in map(int, (task / "children").read_text().split()):
-            found |= {child} | descendants(child)
+        with contextlib.suppress(OSError):  # it may end while it is looked at
+            for child in map(int, (task / "children").read_text().split()):
+                found |= {child} | descendants(child)
     return found
 
 

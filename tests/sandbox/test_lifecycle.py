@@ -35,8 +35,9 @@ asyncio.run(main())
 def descendants(pid: int) -> set[int]:
     found: set[int] = set()
     for task in Path(f"/proc/{pid}/task").glob("*"):
-        for child in map(int, (task / "children").read_text().split()):
-            found |= {child} | descendants(child)
+        with contextlib.suppress(OSError):  # it may end while it is looked at
+            for child in map(int, (task / "children").read_text().split()):
+                found |= {child} | descendants(child)
     return found
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 import pytest
+from tests.sandbox.conftest import unhurried
 
 from toolablate.sandbox import Kernel
 
@@ -42,7 +43,7 @@ async def test_endless_output_is_bounded(jail_with: OpenKernel, code: str) -> No
     assert result.status in ("timeout", "died", "error"), result
     assert len(result.text) < MOST_CHARS
     assert sum(len(rich.data) for rich in result.rich) <= 4_000_000
-    assert (await kernel.execute("'alive'")).text.endswith("'alive'\n")
+    assert (await unhurried(kernel).execute("'alive'")).text.endswith("'alive'\n")
     assert peak_mb() - before < HOST_MB
 
 
@@ -165,12 +166,13 @@ async def test_flood_of_a_connection_burdens_neither_memory_nor_other_kernels(
 
 
 async def longest_stall() -> float:
-    """How many seconds, until it is cancelled, this loop once did nothing else."""
+    """How many seconds of the processor, until it is cancelled, this loop once spent on nothing else: what others take
+    of it is no stall."""
     longest = 0.0
     try:
         while True:
-            before = time.monotonic()
+            before = time.thread_time()
             await asyncio.sleep(0.01)
-            longest = max(longest, time.monotonic() - before)
+            longest = max(longest, time.thread_time() - before)
     except asyncio.CancelledError:
         return longest
