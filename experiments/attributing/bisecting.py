@@ -50,6 +50,12 @@ def most_probes(case: Case, design: ReplayDesign) -> tuple[Asked, ...]:
     return (probe(case, len(case.steps) - 1, _cost(plan_of(case, design)).samples_at_most),)
 
 
+def likely_share(case: Case, design: ReplayDesign) -> float:
+    """Of `most_probes`, what a search takes on average."""
+    cost = _cost(plan_of(case, design))
+    return cost.samples_expected / cost.samples_at_most
+
+
 def _given(outcomes: Outcomes, ask: Ask, begin: int) -> int | None:
     """How many of the samples are right, None where some are missing."""
     replays = outcomes.get(Purpose("probe", step=ask.step), ())[begin : begin + ask.samples]

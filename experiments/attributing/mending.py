@@ -1,13 +1,13 @@
 """Answers that could not be read, of the runs that a trial is compared with: each is asked for once more, as the
 trial's own is, so that the loss of its form is not taken for anything else."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from toolablate.experiments.attributing.case import Case, ending_of
 from toolablate.experiments.attributing.outcomes import Outcomes
-from toolablate.experiments.attributing.program import Asked, Purpose, PurposeKind, first_round, second_round_at_most
+from toolablate.experiments.attributing.program import Asked, Purpose, PurposeKind
 from toolablate.traces.analysis.ladder import ladders
-from toolablate.traces.records import AnswerNow, Condition, ReplayDesign
+from toolablate.traces.records import AnswerNow, Condition
 from toolablate.traces.store import Observation, Store
 
 COMPARED: frozenset[PurposeKind] = frozenset({"rollout", "extended", "repaired", "turning", "worth"})
@@ -27,13 +27,15 @@ def unparsed_replays(outcomes: Outcomes) -> Iterator[str]:
             yield from (each.trial for each in replays if each.verdict == "unparsed")
 
 
-def closings_at_most(case: Case, design: ReplayDesign) -> tuple[Asked, ...]:
-    """As many as there can be of a trial's replays, asked of the trial itself."""
-    if case.ending is None:
-        return ()
-    wanted = (*first_round(case, design), *second_round_at_most(case, design))
-    runs = sum(asked.repeats for asked in wanted if asked.purpose.kind in COMPARED)
-    return (Asked(Purpose("closing"), case.ending, AnswerNow(), runs),) if runs else ()
+def compared_runs(wanted: Iterable[Asked]) -> int:
+    """The runs of which the answer may turn out to be unreadable, and is then asked for again."""
+    return sum(asked.repeats for asked in wanted if asked.purpose.kind in COMPARED)
+
+
+def closings_of(case: Case, runs: int) -> Asked | None:
+    """One of each of so many replays of a trial, asked of the trial itself; None where there are none."""
+    event = case.last if case.ending is None else case.ending
+    return Asked(Purpose("closing"), event, AnswerNow(), runs) if runs and event is not None else None
 
 
 def unparsed_arms(

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from toolablate.experiments.attributing.program import Asked, PurposeKind
@@ -49,15 +49,18 @@ class Rounds:
     _trials: set[str] = field(default_factory=set)
     _refused: dict[Job, InputError] = field(default_factory=dict)
 
-    def estimate(self, jobs: Sequence[Job]) -> Estimate:
-        """Of those that can be made. Raises InputError where none can for want of the plan."""
-        left = list(jobs)
+    def estimate(self, jobs: Sequence[Job], *, anew: bool = False) -> Estimate:
+        """Of those that can be made, each by its place among `jobs`; of those that are missing, or of all as if they
+        were made `anew`. Raises InputError where none can for want of the plan."""
+        left = dict(enumerate(jobs))
         while True:
             try:
-                return estimate_many(self.store, _wanted(left), plan=self.plan)
+                found = estimate_many(self.store, _wanted(list(left.values())), plan=self.plan, anew=anew)
             except RefusedError as error:
-                refused = _refusals(left, error)
-                left = [job for job in left if job not in refused]
+                refused = _refusals(list(left.values()), error)
+                left = {place: job for place, job in left.items() if job not in refused}
+            else:
+                return replace(found, by_place={place: found.by_place[nth] for nth, place in enumerate(left)})
 
     def run(self, jobs: Sequence[Job]) -> None:
         """Those that can be made. What does not fit into what is left to spend is left out as a whole. Raises

@@ -72,14 +72,19 @@ def replay_many(
 
 
 def estimate_many(
-    store: str | PathLike[str], wanted: Sequence[Wanted], *, plan: str | PathLike[str] | None = None
+    store: str | PathLike[str],
+    wanted: Sequence[Wanted],
+    *,
+    plan: str | PathLike[str] | None = None,
+    anew: bool = False,
 ) -> Estimate:
-    """What `replay_many` would run, and for how much; nothing is opened but the store. Raises InputError and StoreError
-    as it does."""
+    """What `replay_many` would run, and for how much, or would run `anew` if none were there; nothing is opened but the
+    store. Raises InputError and StoreError as it does."""
     bring_up_to_date(Path(store))
     with Store(store) as opened:
         groups = take_up(opened, wanted, Path(plan) if plan is not None else None)
-        return estimated([taken for group in groups for taken in group.taken], opened.finished_resumptions())
+        finished = frozenset[str]() if anew else opened.finished_resumptions()
+        return estimated([taken for group in groups for taken in group.taken], finished)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +169,7 @@ def _replayed(ready: Sequence[OpenedGroup], estimate: Estimate, launched: Launch
             each.parent.trial.id,
             each.condition,
             tuple(entry.trial.id for entry in each.trials),
-            estimate.by_place[each.place],
+            estimate.by_place[each.place].usd,
             launched,
         )
         for each in taken

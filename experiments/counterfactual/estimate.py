@@ -14,6 +14,14 @@ from toolablate.traces.records import Budget, Message, ModelCall, ModelRequest, 
 
 
 @dataclass(frozen=True, slots=True)
+class Amount:
+    """So many trials that are missing, and what they will cost in US dollars, None where no price is known."""
+
+    missing: int
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """How many trials are wanted, how many of these are missing, and what they will cost in US dollars, None where no
     price is known. `by_place` is that of each replay; a trial that several call for counts for the first."""
@@ -21,13 +29,13 @@ class Estimate:
     trials: int
     missing: int
     usd: float | None
-    by_place: Mapping[int, float | None]
+    by_place: Mapping[int, Amount]
 
 
 def estimated(wanted: Sequence[TakenUp], finished: AbstractSet[str]) -> Estimate:
     """`finished` are the counterfactuals that the store has."""
     known, trials, missing = set(finished), set[str](), 0
-    by_place: dict[int, float | None] = {}
+    by_place: dict[int, Amount] = {}
     unnamed = 0
     for taken in sorted(wanted, key=lambda taken: taken.place):
         count = taken.missing(known)
@@ -37,12 +45,12 @@ def estimated(wanted: Sequence[TakenUp], finished: AbstractSet[str]) -> Estimate
         trials |= ids
         known |= ids
         cost = _of_one(taken) if count else 0.0
-        by_place[taken.place] = None if cost is None else cost * count
-    return Estimate(len(trials) + unnamed, missing, _sum(list(by_place.values())), by_place)
+        by_place[taken.place] = Amount(count, None if cost is None else cost * count)
+    return Estimate(len(trials) + unnamed, missing, total_cost([each.usd for each in by_place.values()]), by_place)
 
 
 def _of_one(taken: TakenUp) -> float | None:
-    return _sum([estimated_cost(taken.parent, taken.start, taken.condition.budget), taken.parent.grading_usd])
+    return total_cost([estimated_cost(taken.parent, taken.start, taken.condition.budget), taken.parent.grading_usd])
 
 
 def told(estimate: Estimate) -> str:
@@ -64,9 +72,9 @@ def estimated_cost(parent: Parent, start: Start, budget: Budget) -> float | None
         return 0.0
     if start.node == "final" or not rest:
         return _one_request(parent.model.price, asked, start)
-    known = _sum([each.cost_usd for each in rest])
+    known = total_cost([each.cost_usd for each in rest])
     more = budget.turns - parent.condition.budget.turns
-    mean = _sum([each.cost_usd for each in asked])
+    mean = total_cost([each.cost_usd for each in asked])
     if known is None or mean is None or more <= 0:
         return known
     return known + more * mean / len(asked)
@@ -106,6 +114,7 @@ def _one_request(price: Price | None, asked: Sequence[ModelCall], start: Start) 
     return (read * rates.input + wrote * rates.output) / 1e6
 
 
-def _sum(costs: Sequence[float | None]) -> float | None:
+def total_cost(costs: Sequence[float | None]) -> float | None:
+    """None where one of them is not known."""
     known = [cost for cost in costs if cost is not None]
     return sum(known) if len(known) == len(costs) else None

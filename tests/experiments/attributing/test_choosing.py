@@ -26,7 +26,12 @@ CONDITIONS = """[
 
 
 @pytest.fixture
-def scored(chat_server: ChatServer, tmp_path: Path) -> Path:
+def price() -> str:
+    return PRICED
+
+
+@pytest.fixture
+def scored(chat_server: ChatServer, tmp_path: Path, price: str) -> Path:
     """Six questions under a bare condition, one with tools and two of its arms; every other one goes wrong with tools,
     for two of them after a result, and the last is answered in no form."""
     chat_server.answers(decide)
@@ -35,7 +40,7 @@ def scored(chat_server: ChatServer, tmp_path: Path) -> Path:
     plan = tmp_path / "plan.toml"
     plan.write_text(
         f"conditions = {CONDITIONS}\n{KERNELS}\n[questions]\nfile = 'questions.jsonl'\n"
-        f"[[models]]\nprovider = 'openai'\nname = 'm'\nendpoint = '{chat_server.url}'\n{PRICED}\n",
+        f"[[models]]\nprovider = 'openai'\nname = 'm'\nendpoint = '{chat_server.url}'\n{price}\n",
         encoding="utf-8",
     )
     return run(plan)
@@ -135,8 +140,35 @@ def test_what_it_will_cost_is_told_first(scored: Path) -> None:
     # The trial with a result: 3 steps, closing and set aside of 2 each and 2 rollouts; the others a step and closing.
     assert heard.told[0].startswith("3 trials to be replayed: 20 replays for about $")
     # Then one turning and its counterpart, closings of these and of rollouts, and one of the sham without an answer.
-    assert ", and then at most 7 replays for about $" in heard.told[0]
+    assert " more by what these show, at most 7 replays for about $" in heard.told[0]
+    # Likely are the former, since every arm without results is right, a sixth of four closings, and the sham's.
+    assert ", and then about 4 replays for about $" in heard.told[0]
     assert done.replays == len(replays_of(scored)) == 20 + 1
+
+
+def test_a_larger_design_is_never_told_to_take_less_than_it_does(scored: Path) -> None:
+    attribute(scored, ReplayDesign(failures=1, successes=0, samples=2, rollouts=1))
+    for design in (
+        ReplayDesign(failures=1, successes=0, samples=2, rollouts=3),
+        ReplayDesign(failures=1, successes=1, samples=4, rollouts=3),
+    ):
+        with Heard() as heard:
+            before = len(replays_of(scored))
+            attribute(scored, design, watcher=heard)
+        first, *_, most = (int(found) for found in re.findall(r"(\d+) replays? for about", heard.told[0]))
+        assert first <= len(replays_of(scored)) - before <= first + most
+    with Heard() as heard:
+        attribute(scored, design, watcher=heard)
+    assert heard.told[0] == "6 trials to be replayed: 0 replays for about $0, and nothing after that"
+
+
+@pytest.mark.parametrize("price", [""])
+def test_what_no_price_is_known_of_is_told_as_not_known(scored: Path) -> None:
+    with Heard() as heard:
+        done = attribute(scored, ReplayDesign(failures=1, successes=0, samples=1, rollouts=1), watcher=heard)
+    assert "$" not in " ".join(heard.told)
+    assert heard.told[0].count("at a cost that is not known") == 3
+    assert done.estimated_usd is None
 
 
 def test_a_script_is_not_asked_what_else_it_would_have_said(good_plan: Path) -> None:
