@@ -14,9 +14,13 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Request, sync_playwright
+from tests.browser.hostile import done
 from tests.browser.plans import PLAN, REPLAYED
 from tests.browser.serving import Site, indexed, serving, viewing
 from tests.experiments.attributing.test_attribute import toolablate
+from tests.traces.samples import attempt, plan, score
+
+from toolablate.traces.store import Recorder
 
 Browse = Callable[..., Page]
 LookAt = Callable[..., Path]
@@ -72,6 +76,21 @@ def serve(ran: Path, tmp_path: Path) -> Iterator[Callable[..., Site]]:
             return stack.enter_context(serving(viewing(own, index, blind=blind)))
 
         yield start
+
+
+async def _attempted(path: Path, turns: int) -> str:
+    with Recorder(path) as recorder:
+        first = plan(recorder)[0]
+        await attempt(recorder, first, turns=turns)
+        await recorder.score([score(first, 0.0)])
+    return first.id
+
+
+@pytest.fixture
+def long_trial(tmp_path: Path) -> tuple[Path, str]:
+    """A store, and its trial of 302 events."""
+    path = tmp_path / "long.sqlite"
+    return path, done(_attempted(path, 150))
 
 
 @pytest.fixture(scope="session")

@@ -49,19 +49,24 @@ class Site:
 def indexed(store: Path, at: Path, *, why: bool = True) -> Index:
     """The tables of a store, in a file of their own: all of them, or those that are there before it is known why."""
     index = Index.open(at)
-    with Store(store) as opened:
-        trials = read_trials(opened)
-        index.refresh(
-            opened,
-            trials.observations,
-            baseline=trials.baseline,
-            models=trials.models,
-            conditions=trials.conditions,
-        )
+    refreshed(index, store)
     index.put_findings(read_findings(store, why=why))
     if why:
         index.put_attributions(attributions_of(read_report(store)))
     return index
+
+
+def refreshed(index: Index, store: Path, *, ended: int | None = None, without: str = "") -> None:
+    """As if so many trials had ended, and none of one question: what a process beside the viewer would have made."""
+    with Store(store) as opened:
+        trials = read_trials(opened)
+        index.refresh(
+            opened,
+            [seen for seen in trials.observations[:ended] if seen.question != without],
+            baseline=trials.baseline,
+            models=trials.models,
+            conditions=trials.conditions,
+        )
 
 
 def viewing(store: Path, index: Index, *, blind: bool = False) -> View:

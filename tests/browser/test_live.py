@@ -9,25 +9,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 from tests.browser.conftest import Browse
-from tests.browser.serving import Site, serving, viewing
+from tests.browser.serving import Site, refreshed, serving, viewing
 from tests.browser.wire import get
 from tests.experiments.viewing.reading import read_findings
 
-from toolablate.experiments.viewing.trials import Trials, read_trials
 from toolablate.traces.analysis.selection import Selection
 from toolablate.traces.plots import Printed
-from toolablate.traces.store import Store
 from toolablate.traces.viewer import drawing
 from toolablate.traces.viewer.index import Index
-
-
-def refreshed(index: Index, store: Path, ended: int) -> Trials:
-    """As if so many trials had ended: the tables that a process beside the viewer would have made by then."""
-    with Store(store) as opened:
-        trials = read_trials(opened)
-        seen = trials.observations[:ended]
-        index.refresh(opened, seen, baseline=trials.baseline, models=trials.models, conditions=trials.conditions)
-    return trials
 
 
 @pytest.fixture
@@ -40,7 +29,7 @@ def test_nothing_there_yet_says_so_and_fills_itself(ran: Path, growing: Index, b
         page = browse(site)
         expect(page.get_by_text("This page fills itself as trials end.")).to_be_visible()
         assert "No trial has ended yet." in get(site, "/questions").text
-        refreshed(growing, ran, 40)
+        refreshed(growing, ran, ended=40)
         expect(page.locator("table.results")).to_be_visible()
         expect(page.get_by_text("Effects, intervals and flips are being computed")).to_be_visible()
         growing.put_findings(read_findings(ran, why=False))
@@ -102,7 +91,7 @@ def test_figures_stay_where_they_are_until_new_ones_are_drawn(
 
 
 def test_what_is_read_stays_where_more_comes_above_it(ran: Path, growing: Index, browse: Browse) -> None:
-    refreshed(growing, ran, 96)
+    refreshed(growing, ran, ended=96)
     growing.put_findings(read_findings(ran, why=False))
     with serving(viewing(ran, growing)) as site:
         page = browse(site)
@@ -110,7 +99,7 @@ def test_what_is_read_stays_where_more_comes_above_it(ran: Path, growing: Index,
         read.wait_for()
         read.evaluate("each => each.scrollIntoView({ block: 'start' })")
         seen, down = read.bounding_box(), page.evaluate("scrollY")
-        refreshed(growing, ran, 60)
+        refreshed(growing, ran, ended=60)
         expect(page.get_by_role("heading", name="Not finished")).to_have_count(1)
         assert page.evaluate("scrollY") > down
         # Browsers scroll by whole pixels.
@@ -153,7 +142,7 @@ def test_what_is_new_is_told_as_numbers(serve: Callable[..., Site]) -> None:
 
 
 def test_a_viewer_that_stops_is_no_trouble(ran: Path, growing: Index, browse: Browse, complaints: list[str]) -> None:
-    refreshed(growing, ran, 96)
+    refreshed(growing, ran, ended=96)
     with serving(viewing(ran, growing)) as site:
         page = browse(site)
         expect(page.locator("table.results")).to_be_visible()

@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import Browse, LookAt
-from tests.browser.hostile import done
 from tests.browser.serving import Site
-from tests.traces.samples import attempt, plan, score
 
 from toolablate.experiments.explaining.view import read_explanation
 from toolablate.traces.analysis.attribution.explanation import Explanation
-from toolablate.traces.store import Recorder, Store
+from toolablate.traces.store import Store
 
 
 def _wrong(store: Path) -> tuple[str, Explanation]:
@@ -132,21 +130,6 @@ def test_what_is_blind_shows_no_attribution(replayed: Path, serve: Callable[...,
     assert page.locator(".event").count() > 0
     assert page.locator(".why, .is-evidence, .is-fall, .mark-belief, .replays").count() == 0
     assert 'data-evidence=""' in page.content()
-
-
-async def _long(path: Path, turns: int) -> str:
-    with Recorder(path) as recorder:
-        first = plan(recorder)[0]
-        await attempt(recorder, first, turns=turns)
-        await recorder.score([score(first, 0.0)])
-    return first.id
-
-
-@pytest.fixture
-def long_trial(tmp_path: Path) -> tuple[Path, str]:
-    """Of 302 events."""
-    path = tmp_path / "long.sqlite"
-    return path, done(_long(path, 150))
 
 
 def test_events_come_when_they_are_wanted(

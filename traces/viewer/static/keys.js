@@ -7,6 +7,7 @@ const PAUSE = 1500;
 let waiting = 0;
 
 export function listen() {
+  comeBack();
   const button = document.getElementById("keys-button");
   const dialog = document.getElementById("keys");
   button.hidden = false;
@@ -16,16 +17,20 @@ export function listen() {
     if (event.target.closest(TYPED) || document.querySelector("dialog[open]")) return;
     if (act(event, dialog)) event.preventDefault();
   });
+  document.addEventListener("click", (event) => {
+    const row = event.target.closest("a[href]") && event.target.closest("[data-step]");
+    if (row) keep(row);
+  });
 }
 
 function act(event, dialog) {
-  if (performance.now() < waiting) {
-    waiting = 0;
-    return go(event.key);
-  }
+  // By the time of the key, which a busy page may hear of late.
+  const second = event.timeStamp < waiting;
+  waiting = 0;
+  if (second && go(event.key)) return true;
   switch (event.key) {
     case "g":
-      waiting = performance.now() + PAUSE;
+      waiting = event.timeStamp + PAUSE;
       return true;
     case "?":
       dialog.showModal();
@@ -60,16 +65,38 @@ function search() {
 function step(by) {
   const steps = [...document.querySelectorAll("[data-step]")].filter((each) => each.offsetParent !== null);
   if (!steps.length) return false;
-  const here = steps.findIndex((each) => each.classList.contains("here"));
+  const here = steps.findIndex((each) => each.matches(".here, .was-here"));
   const focused = steps.findIndex((each) => each.contains(document.activeElement));
   const from = focused >= 0 ? focused : here;
-  const next = from < 0 ? 0 : Math.min(steps.length - 1, Math.max(0, from + by));
-  for (const each of steps) each.classList.toggle("here", each === steps[next]);
-  const target = steps[next].querySelector("[data-open]") ?? steps[next];
+  const back = by < 0 && steps[from]?.matches(".was-here");
+  const next = from < 0 ? 0 : Math.min(steps.length - 1, Math.max(0, back ? from : from + by));
+  stand(steps[next]);
+  keep(steps[next]);
+  return true;
+}
+
+function stand(row) {
+  for (const each of document.querySelectorAll("[data-step]")) {
+    each.classList.toggle("here", each === row);
+    each.classList.remove("was-here");
+  }
+  const target = row.querySelector("[data-open]") ?? row;
   if (!target.matches("a, button, summary, [tabindex]")) target.tabIndex = -1;
   target.focus({ preventScroll: true });
-  steps[next].scrollIntoView({ block: "nearest" });
-  return true;
+  row.scrollIntoView({ block: "nearest" });
+}
+
+// Who comes back to this page stands where they left it: what `data-open` leads to is kept with its place in the history.
+const leadsTo = (row) => row.querySelector("[data-open]")?.getAttribute("href");
+
+function keep(row) {
+  if (leadsTo(row)) history.replaceState({ ...history.state, here: leadsTo(row) }, "");
+}
+
+function comeBack() {
+  const left = history.state?.here;
+  const row = left && [...document.querySelectorAll("[data-step]")].find((each) => leadsTo(each) === left);
+  if (row) stand(row);
 }
 
 function enter(target) {

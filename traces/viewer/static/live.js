@@ -4,10 +4,14 @@
 const EVERY = 2000;
 const SELDOM = 10000;
 const SLOWEST = 30000;
+const STILL = 1500;
+const READ = "h2[id], figure[id], [data-step]";
 
 let pause = EVERY;
+let pressed = -STILL;
 
 export function watch() {
+  addEventListener("keydown", (event) => (pressed = event.timeStamp), { capture: true, passive: true });
   setTimeout(look, document.querySelector("main[data-live]") ? EVERY : 0);
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) look();
@@ -50,35 +54,50 @@ function tell(name, text) {
   place.hidden = !text;
 }
 
-// Nothing moves under the hands of who is filling in a form.
+// Nothing moves under the hands of who is filling in a form, or between two keys: the row that one has come to may be
+// none of those that come.
 function busy(main) {
   const at = document.activeElement;
+  if (performance.now() - pressed < STILL) return true;
   return Boolean(main.querySelector("details[data-facet][open]")) || (main.contains(at) && at.matches("input, select, textarea"));
 }
 
 function swap(main, fresh) {
   const open = new Set([...main.querySelectorAll("details[open]")].map(place));
   const scrolled = [...main.querySelectorAll(".scroll")].map((box) => [place(box), box.scrollLeft, box.scrollTop]);
-  const focused = main.contains(document.activeElement) ? place(document.activeElement) : null;
-  const here = main.querySelector("[data-step].here");
-  const marked = here && place(here);
+  const focused = main.contains(document.activeElement) ? document.activeElement : null;
+  const focus = focused && place(focused);
+  const passed = passedRows(main);
   const top = topmost(main);
   main.replaceChildren(...document.importNode(fresh, true).childNodes);
   main.dataset.version = fresh.dataset.version;
   for (const each of main.querySelectorAll("details")) each.open = open.has(place(each)) || each.open;
   const boxes = new Map([...main.querySelectorAll(".scroll")].map((box) => [place(box), box]));
   for (const [name, left, top] of scrolled) boxes.get(name)?.scrollTo({ left, top, behavior: "instant" });
-  if (marked) find(main, marked)?.classList.add("here");
-  if (focused) find(main, focused)?.focus({ preventScroll: true });
-  const again = top.name && find(main, top.name);
+  markRow(main, passed);
+  if (focused) find(main, focused.localName, focus)?.focus({ preventScroll: true });
+  const again = top.name && find(main, READ, top.name);
   scrollTo({ top: again ? scrollY + again.getBoundingClientRect().top - top.at : top.down, behavior: "instant" });
-  document.dispatchEvent(new CustomEvent("toolablate:swapped"));
+}
+
+// The rows up to the one that was chosen by keyboard, which comes last: null where it is gone already.
+function passedRows(main) {
+  const rows = [...main.querySelectorAll("[data-step]")];
+  const passed = rows.slice(0, rows.findIndex((each) => each.matches(".here, .was-here")) + 1);
+  return [...passed.map(place), ...(passed.at(-1)?.matches(".was-here") ? [null] : [])];
+}
+
+// Where that row is gone, j and k go on from where it was.
+function markRow(main, passed) {
+  const rows = new Map([...main.querySelectorAll("[data-step]")].map((each) => [place(each), each]));
+  const last = passed.findLast((name) => rows.has(name));
+  rows.get(last)?.classList.add(last === passed.at(-1) ? "here" : "was-here");
 }
 
 // What is read just now: the last thing that begins above the window's middle; it stays where it is, whatever comes
 // before it.
 function topmost(main) {
-  const things = [...main.querySelectorAll("h2[id], figure[id], [data-step]")];
+  const things = [...main.querySelectorAll(READ)];
   const read = scrollY > 0 && things.findLast((each) => each.getBoundingClientRect().top < innerHeight / 2);
   return read ? { name: place(read), at: read.getBoundingClientRect().top, down: scrollY } : { down: scrollY };
 }
@@ -95,6 +114,6 @@ function place(element) {
   return `${element.localName} ${alike.indexOf(element)}`;
 }
 
-function find(main, name) {
-  return [...main.querySelectorAll("*")].find((each) => place(each) === name);
+function find(main, kind, name) {
+  return [...main.querySelectorAll(kind)].find((each) => place(each) === name);
 }

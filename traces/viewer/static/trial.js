@@ -14,6 +14,8 @@ const numberOf = (anchor) => Number(/^#?event-(\d+)(-quote)?$/.exec(anchor)?.[1]
 const count = Number(trial.dataset.events);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 let here = -1;
+/* Where one is led to just now: who presses a key again before it is there goes on from it. */
+let bound = -1;
 let coming = Promise.resolve();
 
 const eventAt = (number) => document.getElementById(`event-${number}`);
@@ -43,7 +45,10 @@ async function reach(number) {
 
 async function go(number, anchor = `event-${number}`) {
   if (!(number >= 0 && number < count)) return;
+  bound = number;
   const event = await reach(number);
+  if (bound !== number) return;
+  bound = -1;
   if (!event) return void location.assign(`?from=${number}#${anchor}`);
   mark(number);
   event.focus({ preventScroll: true });
@@ -90,11 +95,13 @@ function watch() {
   if (link) watcher.observe(link);
 }
 
+const standing = () => (bound >= 0 ? bound : here >= 0 ? here : reading());
+
 const keys = {
-  j: () => go((here >= 0 ? here : reading()) + 1),
-  k: () => go((here >= 0 ? here : reading()) - 1),
+  j: () => go(standing() + 1),
+  k: () => go(standing() - 1),
   e: () => {
-    const anchor = evidence.find((each) => numberOf(each) > here) ?? evidence[0];
+    const anchor = evidence.find((each) => numberOf(each) > Math.max(here, bound)) ?? evidence[0];
     if (anchor) go(numberOf(anchor), anchor);
   },
   f: () => go(numbers("fall")[0]),
