@@ -5,6 +5,7 @@ import os
 from typing import Any
 
 from toolablate.traces.errors import InputError
+from toolablate.traces.installing import to_install
 
 _SILENCE = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -26,6 +27,6 @@ def imported(module: str, needed_for: str) -> Any:
     except ImportError as error:
         raise InputError(
             f"{needed_for}: cannot be read without the package {module.partition('.')[0]}",
-            hint="pip install 'toolablate[datasets]'",
+            hint=to_install("datasets"),
             code="no_datasets",
         ) from error

@@ -23,6 +23,7 @@ from toolablate.experiments.world.world import UNPROTECTED, needed, require_same
 from toolablate.sandbox import BACKENDS, Limits
 from toolablate.sandbox.cgroups import NoCgroups, find_cgroups, look_for_cgroups
 from toolablate.traces.errors import InputError, ToolablateError
+from toolablate.traces.installing import to_install
 from toolablate.traces.records import Model, OpenAIModel
 
 PACKAGES = (
@@ -114,9 +115,7 @@ def _packages() -> Iterator[Finding]:
         try:
             yield Finding("package", name, "ok", f"{version(name)}, usable in kernels")
         except PackageNotFoundError:
-            yield Finding(
-                "package", name, "warning", "not installed, so kernels lack it", "pip install 'toolablate[kernel]'"
-            )
+            yield Finding("package", name, "warning", "not installed, so kernels lack it", to_install("kernel"))
 
 
 def _client(plan: Plan) -> Iterator[Finding]:
@@ -129,7 +128,7 @@ def _client(plan: Plan) -> Iterator[Finding]:
         detail = (
             "not installed; a replay needs none" if replays else "not installed, so no server of tools can be asked"
         )
-        yield Finding("package", "mcp", "warning", detail, "pip install 'toolablate[mcp]'")
+        yield Finding("package", "mcp", "warning", detail, to_install("mcp"))
 
 
 def _keys(plan: Plan | None) -> Iterator[Finding]:

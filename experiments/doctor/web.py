@@ -22,6 +22,7 @@ from toolablate.experiments.world.web import (
 )
 from toolablate.experiments.world.world import needed, servers_needed
 from toolablate.traces.errors import InputError, ToolablateError
+from toolablate.traces.installing import to_install
 
 
 def web_findings(plan: Plan) -> Iterator[Finding]:
@@ -113,7 +114,7 @@ def _servers(plan: Plan, names: tuple[str, ...]) -> Iterator[Finding]:
         name = f"mcp {section.name}"
         unset = [variable for variable in (*section.env, *section.headers.values()) if variable not in os.environ]
         if find_spec("mcp") is None:
-            yield Finding("web", name, "missing", "the client is not installed", "pip install 'toolablate[mcp]'")
+            yield Finding("web", name, "missing", "the client is not installed", to_install("mcp"))
         elif unset:
             yield Finding("web", name, "missing", f"the variable {unset[0]} is not set", f"export {unset[0]}=...")
         elif section.url:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from toolablate.experiments.exporting import export, make_folder, refuse_store
 from toolablate.traces.errors import InputError
+from toolablate.traces.installing import to_install
 from toolablate.traces.plots import Plate, plates, write_figure
 from toolablate.traces.report.latex import as_latex
 from toolablate.traces.report.markdown import as_markdown
@@ -64,7 +65,7 @@ def _require_pages() -> None:
     except ImportError:
         raise InputError(
             "--output: jinja2, which makes pages, is not installed",
-            hint="pip install 'toolablate[view]', or -o report.tex",
+            hint=f"{to_install('view')}, or -o report.tex",
             code="no_view",
         ) from None
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from toolablate.experiments.viewing.scope import Scope
 from toolablate.traces.errors import InputError
+from toolablate.traces.installing import to_install
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -48,7 +49,7 @@ def require_view() -> None:
     except ImportError as error:
         raise InputError(
             f"A part of the viewer is not installed: {error.name}",
-            hint="pip install 'toolablate[view]'",
+            hint=to_install("view"),
             code="no_view",
         ) from None
 

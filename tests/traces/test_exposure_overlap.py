@@ -10,6 +10,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from toolablate.traces.analysis import exposure_overlap
 from toolablate.traces.analysis.exposure_overlap import longest_run, open_rouge, overlap, token_ends, tokens_of
 from toolablate.traces.errors import InputError
+from toolablate.traces.installing import to_install
 
 WORDS = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta"]), min_size=1, max_size=25)
 
@@ -66,4 +67,4 @@ def test_without_rouge_score_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     open_rouge.cache_clear()
     with pytest.raises(InputError, match="rouge-score") as caught:
         exposure_overlap.overlap("a", "a")
-    assert caught.value.hint == "pip install 'toolablate[exposure]'"
+    assert caught.value.hint == to_install("exposure")

@@ -10,6 +10,7 @@ from toolablate.tools.mcp.address import HttpAddress, StdioAddress
 from toolablate.tools.mcp.stderr import StderrTail
 from toolablate.tools.plain import one_line
 from toolablate.traces.errors import InputError, ToolablateError, ToolError
+from toolablate.traces.installing import to_install
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -153,7 +154,7 @@ def require_client() -> None:
     except ImportError:
         raise InputError(
             "mcp: the client of the Model Context Protocol is not installed",
-            hint="pip install 'toolablate[mcp]'",
+            hint=to_install("mcp"),
             code="no_mcp",
         ) from None
 

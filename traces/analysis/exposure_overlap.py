@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any
 
 from toolablate.traces.errors import InputError
+from toolablate.traces.installing import to_install
 
 MOST_TOKENS = 500
 """Of a rest, which are compared; the time that a comparison takes grows by the square: 60 ms of so many."""
@@ -99,7 +100,7 @@ def open_rouge() -> Any:
     except ImportError:
         raise InputError(
             "the exposure test needs the package rouge-score, which is not installed",
-            hint="pip install 'toolablate[exposure]'",
+            hint=to_install("exposure"),
             code="no_rouge",
         ) from None
     return RougeScorer(["rougeL"], tokenizer=_Blanks())

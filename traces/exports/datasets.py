@@ -10,6 +10,7 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.exports.exported import Exported
 from toolablate.traces.exports.parquet import write_parquet
 from toolablate.traces.exports.tables import TABLES, columns_table
+from toolablate.traces.installing import to_install
 
 DATA, SAVED, CARD = "data", "saved", "README.md"
 _WARNING = """> **SIMULATED.** {simulated} of {trials} trials are of simulated models: stand-ins that show what the
@@ -38,9 +39,7 @@ def require_datasets() -> None:
     try:
         import datasets  # noqa: F401
     except ImportError:
-        raise InputError(
-            "datasets is not installed", hint="pip install 'toolablate[datasets]'", code="no_datasets"
-        ) from None
+        raise InputError("datasets is not installed", hint=to_install("datasets"), code="no_datasets") from None
 
 
 def write_dataset(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from toolablate.traces.errors import InputError
 from toolablate.traces.exports.exported import Exported
 from toolablate.traces.exports.tables import TABLES, Kind, Layout, Row, Table
+from toolablate.traces.installing import to_install
 from toolablate.traces.records import clean_text
 
 if TYPE_CHECKING:
@@ -26,9 +27,7 @@ def require_parquet() -> None:
     try:
         import pyarrow.parquet  # noqa: F401
     except ImportError:
-        raise InputError(
-            "pyarrow is not installed", hint="pip install 'toolablate[parquet]'", code="no_pyarrow"
-        ) from None
+        raise InputError("pyarrow is not installed", hint=to_install("parquet"), code="no_pyarrow") from None
 
 
 def is_export(path: Path) -> bool:

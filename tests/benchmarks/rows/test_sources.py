@@ -28,6 +28,7 @@ from toolablate.benchmarks import load_questions
 from toolablate.benchmarks.encyclo_k import load_published_questions, load_statements
 from toolablate.benchmarks.rows import rows_of
 from toolablate.traces.errors import InputError
+from toolablate.traces.installing import to_install
 from toolablate.traces.records import ChoiceTarget, SpansTarget
 
 
@@ -212,7 +213,7 @@ def test_a_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(InputError) as caught:
         list(rows_of(source if source.startswith("hf:") else tmp_path / source))
-    assert "pip install 'toolablate[datasets]'" in caught.value.hint
+    assert to_install("datasets") in caught.value.hint
 
 
 def test_lines_are_read_as_they_are_asked_for(tmp_path: Path) -> None:

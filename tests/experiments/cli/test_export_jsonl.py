@@ -14,6 +14,7 @@ from tests.traces.exports.stores import BUDGET, TOOLS, everything
 from toolablate.experiments.cli import group
 from toolablate.traces.errors import InputError
 from toolablate.traces.exports.jsonl import read_jsonl
+from toolablate.traces.installing import to_install
 
 
 @pytest.fixture(scope="module")
@@ -156,5 +157,5 @@ def test_what_is_not_installed_is_told_with_the_way_to_get_it(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, module, None)
-    assert f"pip install 'toolablate[{extra}]'" in refused(command[0], store, *command[1:])
+    assert to_install(extra) in refused(command[0], store, *command[1:])
     assert list(tmp_path.iterdir()) == []

@@ -16,6 +16,7 @@ pytest.importorskip("inspect_ai")
 from toolablate.experiments.cli import group
 from toolablate.experiments.cli.telling import STOPPED
 from toolablate.traces.errors import InputError
+from toolablate.traces.installing import to_install
 from toolablate.traces.records import Label
 from toolablate.traces.store import Recorder, Store
 
@@ -197,8 +198,8 @@ def test_an_extra_that_is_not_installed_is_named(store: Path, tmp_path: Path, mo
     for name in ("inspect_ai", "inspect_ai.log"):
         monkeypatch.setitem(__import__("sys").modules, name, None)
     log = tmp_path / "a.eval"
-    assert "pip install 'toolablate[inspect]'" in refused("import", "inspect", log, "--store", tmp_path / "s.sqlite")
-    assert "pip install 'toolablate[inspect]'" in refused("export", "inspect", store, "-o", tmp_path / "logs")
+    assert to_install("inspect") in refused("import", "inspect", log, "--store", tmp_path / "s.sqlite")
+    assert to_install("inspect") in refused("export", "inspect", store, "-o", tmp_path / "logs")
 
 
 def test_stopped_it_says_what_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

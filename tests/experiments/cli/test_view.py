@@ -16,6 +16,7 @@ from tests.servers.chat_server import ChatServer, Hang, Slow, reply
 from tests.traces.older import BACK
 from tests.traces.samples import filled, plan
 
+from toolablate.traces.installing import to_install
 from toolablate.traces.store import Recorder, Store, standing, verify
 
 
@@ -173,7 +174,7 @@ def test_what_cannot_be_served_is_one_sentence(store: Path, tmp_path: Path) -> N
 def test_names_what_is_to_be_installed(store: Path, tmp_path: Path) -> None:
     (tmp_path / "uvicorn.py").write_text("raise ImportError(name='uvicorn')")
     told = _refused(store, env={"PYTHONPATH": str(tmp_path)})
-    assert "not installed: uvicorn pip install 'toolablate[view]'" in told
+    assert f"not installed: uvicorn {to_install('view')}" in told
 
 
 def test_a_port_can_be_chosen(store: Path) -> None:

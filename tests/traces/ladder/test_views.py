@@ -15,6 +15,7 @@ from tests.traces.pages import SAFE, shown
 from toolablate.traces.analysis import FEW_CLUSTERS, FEW_DIFFERING, Observation
 from toolablate.traces.analysis.ladder import Waterfall, ladders, waterfalls
 from toolablate.traces.errors import InputError
+from toolablate.traces.installing import to_install
 from toolablate.traces.plots import draw_waterfalls, require_plots
 from toolablate.traces.plots.figures.waterfall import _limits, _start
 from toolablate.traces.records import ToolUse
@@ -261,4 +262,4 @@ def test_without_matplotlib_it_is_said_what_to_install() -> None:
         "except Exception as error: print(error)"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert "pip install 'toolablate[plots]'" in told.stdout, told.stderr
+    assert to_install("plots") in told.stdout, told.stderr

@@ -15,6 +15,7 @@ from toolablate.traces.analysis.pairing import mean
 from toolablate.traces.errors import InputError
 from toolablate.traces.exports.exported import Exported
 from toolablate.traces.exports.inspect.keys import COUNTED, KEY
+from toolablate.traces.installing import to_install
 from toolablate.traces.records import Condition, Model, digest_json
 
 if TYPE_CHECKING:
@@ -62,9 +63,7 @@ def require_inspect() -> None:
     try:
         import inspect_ai  # noqa: F401
     except ImportError:
-        raise InputError(
-            "inspect_ai is not installed", hint="pip install 'toolablate[inspect]'", code="no_inspect"
-        ) from None
+        raise InputError("inspect_ai is not installed", hint=to_install("inspect"), code="no_inspect") from None
 
 
 def write_logs(

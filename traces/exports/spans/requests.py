@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from toolablate.traces.errors import InputError
 from toolablate.traces.exports.exported import Exported
 from toolablate.traces.exports.spans.span import Span, SpanEvent, Value
+from toolablate.traces.installing import to_install
 
 if TYPE_CHECKING:
     from opentelemetry.proto.common.v1.common_pb2 import KeyValue
@@ -34,9 +35,7 @@ def require_otlp() -> None:
         import openinference.semconv.trace  # noqa: F401
         import opentelemetry.proto.collector.trace.v1.trace_service_pb2  # noqa: F401
     except ImportError:
-        raise InputError(
-            "OpenTelemetry is not installed", hint="pip install 'toolablate[otlp]'", code="no_otlp"
-        ) from None
+        raise InputError("OpenTelemetry is not installed", hint=to_install("otlp"), code="no_otlp") from None
 
 
 def span_requests(exported: Iterable[Exported], *, project: str, version: str) -> Iterator[SpanRequest]:

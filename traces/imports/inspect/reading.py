@@ -20,6 +20,7 @@ from toolablate.traces.imports.inspect.ours import ours, place_of, scorers_of
 from toolablate.traces.imports.inspect.scores import scores_of
 from toolablate.traces.imports.log import Log, Sample
 from toolablate.traces.imports.naming import name_of
+from toolablate.traces.installing import to_install
 from toolablate.traces.records import (
     Answer,
     Environment,
@@ -69,9 +70,7 @@ def read_log(path: Path) -> Log:
     try:
         from inspect_ai.log import read_eval_log
     except ImportError:
-        raise InputError(
-            "inspect_ai is not installed", hint="pip install 'toolablate[inspect]'", code="no_inspect"
-        ) from None
+        raise InputError("inspect_ai is not installed", hint=to_install("inspect"), code="no_inspect") from None
     with _reading(path):
         # A path of a URL's form would be fetched.
         header = read_eval_log(str(path.resolve()), header_only=path.suffix == ".eval")

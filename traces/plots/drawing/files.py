@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.traces.errors import InputError
+from toolablate.traces.installing import to_install
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,7 +60,7 @@ def require_matplotlib(what: str) -> None:
         import matplotlib.figure  # noqa: F401
     except ImportError:
         raise InputError(
-            f"{what}: matplotlib is not installed", hint="pip install 'toolablate[plots]'", code="no_matplotlib"
+            f"{what}: matplotlib is not installed", hint=to_install("plots"), code="no_matplotlib"
         ) from None
 
 
