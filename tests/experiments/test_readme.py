@@ -1,0 +1,65 @@
+"""What the README has a new user type works, in its order: own questions, an own endpoint, an own tool."""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from tests.experiments.answering import endpoint
+from tests.experiments.conftest import Cli
+from tests.experiments.plan_files import KERNELS
+from tests.project.pages import blocks, text_of
+
+from toolablate.traces.store import Store
+
+pytest.importorskip("datasets")
+pytest.importorskip("inspect_ai")
+
+SECTIONS = ("Your own questions", "Reading what happened", "Why the tool", "Beside Inspect")
+ELSEWHERE = {"view": "tests/browser", "import": "tests/experiments/cli/test_imports_guide.py"}
+"""Commands of these sections that other tests run."""
+
+
+def written(folder: Path, url: str) -> None:
+    """The README's questions, tool and plan, with the own condition beside `python`."""
+    (folder / "questions.jsonl").write_text("".join(blocks("README.md", "json")), encoding="utf-8")
+    (tool,) = blocks("README.md", "python")
+    (folder / "my_tools.py").write_text(tool, encoding="utf-8")
+    plan, _, own = blocks("README.md", "toml")
+    assert "http://localhost:8000/v1" in plan
+    plan = plan.replace("http://localhost:8000/v1", url)
+    (folder / "plan.toml").write_text(f"{KERNELS}\n{plan}", encoding="utf-8")
+    more = plan.replace('conditions = ["none", "python"]', own)
+    assert more != plan
+    (folder / "more.toml").write_text(f'store = "runs/plan.sqlite"\n{KERNELS}\n{more}', encoding="utf-8")
+
+
+def typed() -> list[str]:
+    told = [part for part in text_of("README.md").split("\n## ") if part.startswith(SECTIONS)]
+    assert len(told) == len(SECTIONS)
+    lines = [line.removeprefix("$ ") for part in told for line in part.splitlines() if line.startswith("$ toolablate ")]
+    return [line for line in lines if line.split()[1] not in ELSEWHERE]
+
+
+@pytest.mark.timeout(600)
+def test_the_commands_of_the_readme_work_in_their_order(cli: Cli, tmp_path: Path) -> None:
+    trial = ""
+    with endpoint() as url:
+        written(tmp_path, url)
+        for line in typed():
+            _, *arguments = shlex.split(line, comments=True)
+            told = cli(*(trial if each == "TRIAL" else each for each in arguments))
+            assert told.returncode == 0, f"{line}\n{told.stdout}{told.stderr}"
+            if arguments[0] == "show":
+                listed = json.loads(cli(*arguments, "--condition", "python", "--json").stdout)
+                trial = listed["trials"][0]["trial"]
+        assert cli("run", "more.toml").returncode == 0
+    with Store(tmp_path / "runs/plan.sqlite") as store:
+        seen = store.observations()
+    assert {each.condition for each in seen} == {"none", "python", "thermometer", "python-brief"}
+    assert {each.condition: each.verdict for each in seen} | {"python-brief": "wrong"} == {
+        "none": "correct",
+        "python": "wrong",
+        "thermometer": "wrong",
+        "python-brief": "wrong",
+    }
