@@ -1,0 +1,86 @@
+"""Commands of the guides, run as they stand there, one after the other; other guides have tests of their own."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.benchmarks.encyclo_k.synthetic import subfield
+from tests.experiments.answering import endpoint
+from tests.experiments.conftest import Cli
+from tests.experiments.plan_files import KERNELS
+from tests.project.pages import ROOT, blocks, commands
+
+HERE = "http://localhost:8000/v1"
+ELSEWHERE = ("toolablate view", "ssh", "toolablate exposure")
+"""Of these pages, what tests/browser and tests/experiments/exposure run, and what leads to another machine."""
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def write(folder: Path, page: str, url: str, *, more: str = "") -> None:
+    """The plan of a page, and the questions of the README."""
+    plan = next(text for text in blocks(page, "toml") if HERE in text)
+    (folder / "plan.toml").write_text(f"{KERNELS}\n{plan.replace(HERE, url)}{more}", encoding="utf-8")
+    (folder / "questions.jsonl").write_text("".join(blocks("README.md", "json")), encoding="utf-8")
+
+
+def type_in(folder: Path, line: str) -> None:
+    """As a shell has it, with this environment's command first."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    ran = subprocess.run(
+        ["sh", "-c", line], cwd=folder, env=os.environ | {"PATH": path}, capture_output=True, text=True, timeout=200
+    )
+    assert ran.returncode == 0, f"{line}\n{ran.stdout}{ran.stderr}"
+
+
+def test_replies_are_recorded_and_replayed_as_the_guide_says(tmp_path: Path) -> None:
+    with endpoint() as url:
+        write(tmp_path, "docs/replies.md", url)
+        first, *others = commands("docs/replies.md")
+        type_in(tmp_path, first)
+    assert len(others) == 3
+    for line in others:
+        type_in(tmp_path, line)
+    for span in ("toolablate replies info replies.sqlite", "toolablate replies verify replies.sqlite"):
+        assert f"`{span}`" in (ROOT / "docs/replies.md").read_text(encoding="utf-8")
+        type_in(tmp_path, span)
+
+
+def test_what_reads_a_store_reads_that_of_the_readme(cli: Cli, tmp_path: Path) -> None:
+    with endpoint() as url:
+        write(tmp_path, "README.md", url)
+        ran = cli("run", "plan.toml")
+    assert ran.returncode == 0, ran.stderr
+    shutil.copy(tmp_path / "runs/plan.sqlite", tmp_path / "runs/pilot.sqlite")
+    rows = (ROOT / "examples/lpfqa/rows.jsonl").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "LPFQA-data.json").write_text(json.dumps([json.loads(row) for row in rows]), encoding="utf-8")
+    (tmp_path / "others.csv").write_text("model,MMLU\nmy-model,71.5\nother,60\n", encoding="utf-8")
+    lines = [line for page in ("statistics", "viewer", "lpfqa") for line in commands(f"docs/{page}.md")]
+    lines = [line for line in lines if not line.startswith(ELSEWHERE)]
+    assert len(lines) >= 7
+    for line in lines:
+        told = cli(*shlex.split(line, comments=True)[1:])
+        assert told.returncode == 0, f"{line}\n{told.stdout}{told.stderr}"
+    assert (tmp_path / "lpfqa.jsonl").stat().st_size
+    assert (tmp_path / "figures").is_dir()
+
+
+def test_statements_become_questions_and_tables_as_the_guide_says(cli: Cli, tmp_path: Path) -> None:
+    (written,) = blocks("docs/encyclo_k.md", "json")
+    known = set(json.loads(written.splitlines()[1]))
+    source = [json.loads(each.to_json()) for each in subfield("Optics 1", "Science", "en", 300, 300)]
+    assert {key for line in source for key in line} <= known | {"version", "language"}
+    (tmp_path / "statements.jsonl").write_text("".join(json.dumps(line) + "\n" for line in source), encoding="utf-8")
+    with endpoint() as url:
+        write(tmp_path, "docs/encyclo_k.md", url)
+        plan = tmp_path / "plan.toml"
+        plan.write_text(re.sub(r"(\[questions\]\n)", r"\1limit = 2\n", plan.read_text("utf-8")), encoding="utf-8")
+        for line in commands("docs/encyclo_k.md"):
+            told = cli(*shlex.split(line, comments=True)[1:])
+            assert told.returncode == 0, f"{line}\n{told.stdout}{told.stderr}"
