@@ -5,8 +5,8 @@ from contextlib import closing
 from pathlib import Path
 
 from toolablate.traces.store import SCHEMA_VERSION
-from toolablate.traces.store._texts import TextReader, TextWriter
-from toolablate.traces.store._traces import read_events
+from toolablate.traces.store.content.texts import TextReader, TextWriter
+from toolablate.traces.store.reading.traces import read_events
 
 
 def as_rows(path: Path) -> Path:

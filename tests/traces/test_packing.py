@@ -14,10 +14,10 @@ from tests.traces.samples import attempt, begun, conversation, filled, plan, tri
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.store import Recorder, Store, verify
-from toolablate.traces.store._blocks import MAX_BASE_BYTES
-from toolablate.traces.store._packing import SHARED_CHARS, VALUE_CHARS, TracePacker, TraceUnpacker
-from toolablate.traces.store._schema import migrate, migrations
-from toolablate.traces.store._texts import TextReader, TextWriter
+from toolablate.traces.store.content.blocks import MAX_BASE_BYTES
+from toolablate.traces.store.content.packing import SHARED_CHARS, VALUE_CHARS, TracePacker, TraceUnpacker
+from toolablate.traces.store.content.texts import TextReader, TextWriter
+from toolablate.traces.store.files.schema import migrate, migrations
 
 TEXTS = st.one_of(
     st.text(max_size=8),

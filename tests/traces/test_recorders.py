@@ -190,7 +190,7 @@ async def test_an_older_toolablate_that_writes_is_waited_for_and_then_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Up to version 2 the one writer held the lock on this file for as long as it wrote."""
-    monkeypatch.setattr("toolablate.traces.store._locks.GATE_SECONDS", 0.05)
+    monkeypatch.setattr("toolablate.traces.store.files.locks.GATE_SECONDS", 0.05)
     path = tmp_path / "s.db"
     await filled(path, 1)
     with (tmp_path / "s.db-lock").open("w") as older:
@@ -212,8 +212,8 @@ async def test_a_store_is_brought_up_to_date_when_nobody_else_writes(
     path = tmp_path / "s.db"
     with Recorder(path) as recorder:
         plan(recorder)
-        for module in ("_open", "_schema"):
-            monkeypatch.setattr(f"toolablate.traces.store.{module}.SCHEMA_VERSION", SCHEMA_VERSION + 1)
+        for module in ("opening", "schema"):
+            monkeypatch.setattr(f"toolablate.traces.store.files.{module}.SCHEMA_VERSION", SCHEMA_VERSION + 1)
         with pytest.raises(StoreError, match="an older toolablate is writing") as caught:
             Recorder(path)
         assert caught.value.code == "locked"

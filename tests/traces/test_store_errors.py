@@ -16,7 +16,7 @@ from tests.traces.samples import attempt, begun, filled, plan, score, trials
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Answer
 from toolablate.traces.store import SCHEMA_VERSION, Recorder, Store, verify
-from toolablate.traces.store._schema import migrate, migrations, schema_version
+from toolablate.traces.store.files.schema import migrate, migrations, schema_version
 
 
 def _text(path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_migration_that_fails_leaves_the_store_at_its_version(tmp_path: Path) 
 async def test_a_database_that_someone_else_locks_gives_an_error_and_no_endless_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolablate.traces.store._open.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("toolablate.traces.store.files.opening.BUSY_SECONDS", 0.05)
     path = tmp_path / "s.db"
     await filled(path, 1)
     with Recorder(path) as recorder:
@@ -330,8 +330,8 @@ async def test_what_is_damaged_is_named_when_it_is_read(tmp_path: Path, statemen
 async def test_a_full_queue_makes_callers_wait_and_not_the_memory_grow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolablate.traces.store._writer.MAX_PENDING_JOBS", 2)
-    monkeypatch.setattr("toolablate.traces.store._writer.MAX_PENDING_CHARS", 100)
+    monkeypatch.setattr("toolablate.traces.store.writing.writer.MAX_PENDING_JOBS", 2)
+    monkeypatch.setattr("toolablate.traces.store.writing.writer.MAX_PENDING_CHARS", 100)
     with Recorder(tmp_path / "s.db") as recorder:
         session = await begun(recorder, plan(recorder)[0])
         for number in range(500):

@@ -12,8 +12,8 @@ from tests.traces.samples import QUESTIONS, filled, plan, score
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.store import SCHEMA_VERSION, Recorder, Store, verify
-from toolablate.traces.store._digests import content_digest, record_content
-from toolablate.traces.store._texts import TextWriter
+from toolablate.traces.store.content.digests import content_digest, record_content
+from toolablate.traces.store.content.texts import TextWriter
 
 
 def _cli(*arguments: object) -> "subprocess.CompletedProcess[str]":

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 from toolablate.traces._lazy import importing
 
 if TYPE_CHECKING:
-    from toolablate.traces.store._digests import trace_digest
-    from toolablate.traces.store._schema import SCHEMA_VERSION
-    from toolablate.traces.store._standing import LivingRecorder, Standing, TrialCounts, standing
-    from toolablate.traces.store.counterfactual import Counterfactual
-    from toolablate.traces.store.failure import FailureCount
-    from toolablate.traces.store.observation import Observation
+    from toolablate.traces.store.content.digests import trace_digest
+    from toolablate.traces.store.files.schema import SCHEMA_VERSION
     from toolablate.traces.store.outlines import Outline, Outlines
-    from toolablate.traces.store.recorder import Recorder, TrialRecorder
+    from toolablate.traces.store.reading.counterfactual import Counterfactual
+    from toolablate.traces.store.reading.failure import FailureCount
+    from toolablate.traces.store.reading.observation import Observation
+    from toolablate.traces.store.reading.standing import LivingRecorder, Standing, TrialCounts, standing
+    from toolablate.traces.store.recorder import Recorder
     from toolablate.traces.store.store import Store
     from toolablate.traces.store.verification import Problem, VerifyReport, verify
+    from toolablate.traces.store.writing.trial_recorder import TrialRecorder
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -42,15 +43,16 @@ __all__ = [
 __getattr__ = importing(
     __name__,
     {
-        "_digests": ("trace_digest",),
-        "_schema": ("SCHEMA_VERSION",),
-        "counterfactual": ("Counterfactual",),
-        "failure": ("FailureCount",),
-        "observation": ("Observation",),
+        "content.digests": ("trace_digest",),
+        "files.schema": ("SCHEMA_VERSION",),
         "outlines": ("Outline", "Outlines"),
-        "recorder": ("Recorder", "TrialRecorder"),
-        "_standing": ("LivingRecorder", "Standing", "TrialCounts", "standing"),
+        "reading.counterfactual": ("Counterfactual",),
+        "reading.failure": ("FailureCount",),
+        "reading.observation": ("Observation",),
+        "reading.standing": ("LivingRecorder", "Standing", "TrialCounts", "standing"),
+        "recorder": ("Recorder",),
         "store": ("Store",),
         "verification": ("Problem", "VerifyReport", "verify"),
+        "writing.trial_recorder": ("TrialRecorder",),
     },
 )

@@ -7,19 +7,16 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import starmap
-from os import PathLike
-from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Verdict
-from toolablate.traces.store._blocks import expand_row, read_block
-from toolablate.traces.store._errors import reading
-from toolablate.traces.store._observe import run_key
-from toolablate.traces.store._open import open_reader
-from toolablate.traces.store._texts import MARK, TextReader, damaged, parse
-from toolablate.traces.store._traces import read_events
+from toolablate.traces.store.content.blocks import expand_row, read_block
+from toolablate.traces.store.content.texts import MARK, TextReader, damaged, parse
+from toolablate.traces.store.files.errors import reading
+from toolablate.traces.store.reading.opened import Opened
+from toolablate.traces.store.reading.runs import run_key
+from toolablate.traces.store.reading.traces import read_events
+from toolablate.traces.store.reading.trials import NAMED
 
 _OUTLINES = """
 SELECT trials.id, questions.id, models.id, models.name, conditions.id, conditions.name,
@@ -32,7 +29,6 @@ JOIN conditions ON conditions.key = trials.condition AND conditions.parent IS NU
 WHERE ?1 IS NULL OR trials.key IN (SELECT trial FROM run_trials WHERE run = ?1)
 ORDER BY trials.question, trials.key
 """
-_NAMED = "FROM trials JOIN json_each(?) AS named ON named.value = trials.id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +50,8 @@ class Outline:
     scores: str
 
 
-class Outlines:
+class Outlines(Opened):
     """Reads a store as Store does, with the same errors."""
-
-    def __init__(self, path: str | PathLike[str]) -> None:
-        self.path = Path(path)
-        self._connection = open_reader(self.path)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._connection.close()
 
     def trials(self, *, run: str | None = None) -> list[Outline]:
         """Those of all plans or of one run, in the order of their questions. Raises InputError where there is no such
@@ -83,7 +67,7 @@ class Outlines:
         found: dict[str, list[tuple[Verdict, tuple[str, ...]]]] = {}
         with reading(self.path):
             rows = self._connection.execute(
-                f"SELECT trials.id, scores.verdict, scores.body {_NAMED}"
+                f"SELECT trials.id, scores.verdict, scores.body {NAMED}"
                 " JOIN scores ON scores.trial = trials.key AND scores.trace = trials.current"
                 " ORDER BY trials.key, scores.version",
                 (json.dumps(list(trials)),),
@@ -99,7 +83,7 @@ class Outlines:
         how many times; without traces that are damaged. Of a trace nothing but that is unpacked."""
         with reading(self.path):
             rows = self._connection.execute(
-                f"SELECT trials.id, trials.current {_NAMED} WHERE trials.current NOT NULL ORDER BY trials.key",
+                f"SELECT trials.id, trials.current {NAMED} WHERE trials.current NOT NULL ORDER BY trials.key",
                 (json.dumps(list(trials)),),
             ).fetchall()
             found: dict[str, Mapping[str, int]] = {}

@@ -8,36 +8,25 @@ from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
-
-from pydantic import TypeAdapter
+from typing import Self, TypeVar
 
 from toolablate.traces.errors import StoreError, ToolablateError
 from toolablate.traces.records import (
     Condition,
     Diagnosis,
     Environment,
-    Event,
     Label,
     Model,
-    Outcome,
     Question,
     ReplayDesign,
     Run,
     Score,
-    Trace,
     Trial,
-    Usage,
-    canonical_json,
     clean_text,
-    digest_json,
-    digest_text,
 )
-from toolablate.traces.store import _attempts, _claims, _diagnoses, _human_labels, _jobs, _resumptions
-from toolablate.traces.store._digests import combined_digest, header_content, record_content
-from toolablate.traces.store._errors import explain
-from toolablate.traces.store._locks import Gate
-from toolablate.traces.store._open import (
+from toolablate.traces.store.files.errors import explain
+from toolablate.traces.store.files.locks import Gate
+from toolablate.traces.store.files.opening import (
     close_elsewhere,
     close_last_writer,
     is_there,
@@ -45,12 +34,12 @@ from toolablate.traces.store._open import (
     open_writer,
     require_store,
 )
-from toolablate.traces.store._place import Place
-from toolablate.traces.store._writer import Writer
+from toolablate.traces.store.files.place import Place
+from toolablate.traces.store.writing import attempts, claims, plans, said
+from toolablate.traces.store.writing.trial_recorder import TrialRecorder
+from toolablate.traces.store.writing.writer import Writer
 
 T = TypeVar("T")
-
-_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 class Recorder:
@@ -104,9 +93,9 @@ class Recorder:
         finally:
             self._leave()
 
-    def _register(self) -> _claims.Membership:
+    def _register(self) -> claims.Membership:
         try:
-            return _claims.Membership(self._connection, self.path)
+            return claims.Membership(self._connection, self.path)
         except BaseException as error:
             self._close_connection()
             if isinstance(error, sqlite3.Error):
@@ -129,7 +118,7 @@ class Recorder:
     def _close_connection(self) -> None:
         """Inside the gate."""
         try:
-            last = _claims.is_deserted(self._connection, self.path)
+            last = claims.is_deserted(self._connection, self.path)
         except sqlite3.Error:
             last = True
         if last:
@@ -152,7 +141,7 @@ class Recorder:
         another than that of trials that are done or that a living recorder is at.
         """
         recorder = self._membership.key
-        job = _jobs.plan(run, questions, models, conditions, trials, store=self.path, recorder=recorder)
+        job = plans.plan(run, questions, models, conditions, trials, store=self.path, recorder=recorder)
         self._wait(self._writer.submit(job, durable=True))
 
     def resume(self, world: Mapping[str, str], conditions: Sequence[Condition], trials: Sequence[Trial]) -> None:
@@ -162,33 +151,33 @@ class Recorder:
         Raises StoreError for a parent, question or model that is not there, InputError where the world is another than
         that of the trials that are done.
         """
-        self._wait(self._writer.submit(_resumptions.resume(world, conditions, trials, store=self.path), durable=True))
+        self._wait(self._writer.submit(plans.resume(world, conditions, trials, store=self.path), durable=True))
 
     def finished_trials(self) -> frozenset[str]:
         """Ids of the trials that need not be run again: those that were answered or ran out of budget."""
-        return self._wait(self._writer.submit(_jobs.finished_trials))
+        return self._wait(self._writer.submit(plans.finished_trials))
 
     async def begin(
         self, trial: Trial, *, started_at: datetime, environment: Environment | None = None
-    ) -> "TrialRecorder | None":
+    ) -> TrialRecorder | None:
         """Begins an attempt at a planned trial; None where it is finished, or where this or another living recorder is
         at it. Raises StoreError where the trial was never planned."""
-        attempt = _attempts.Attempt(trial, started_at, environment or Environment(), self._membership.key)
-        begun = await self._writer.settle(self._writer.submit(_attempts.begin(attempt, self.path)))
+        attempt = attempts.Attempt(trial, started_at, environment or Environment(), self._membership.key)
+        begun = await self._writer.settle(self._writer.submit(attempts.begin(attempt, self.path)))
         return TrialRecorder(self._writer, attempt) if begun else None
 
     async def taken(self) -> frozenset[str]:
         """Ids of the trials that other recorders, still alive, have begun and not ended."""
-        return await self._writer.settle(self._writer.submit(_claims.taken(self.path, self._membership.key)))
+        return await self._writer.settle(self._writer.submit(claims.taken(self.path, self._membership.key)))
 
     def waits_for(self, texts: Sequence[str]) -> None:
         """Says what this recorder's run waits for, nothing where it is empty; does not wait for it to be written.
 
         Raises StoreError where writing has failed.
         """
-        said = clean_text("\n".join(texts)), self._membership.key
+        waiting = clean_text("\n".join(texts)), self._membership.key
         self._writer.submit(
-            lambda desk: desk.connection.execute("UPDATE recorders SET waits_for = ? WHERE key = ?", said)
+            lambda desk: desk.connection.execute("UPDATE recorders SET waits_for = ? WHERE key = ?", waiting)
         )
 
     async def score(self, scores: Iterable[Score]) -> frozenset[str]:
@@ -197,11 +186,11 @@ class Recorder:
         Gives the ids of the trials whose scores were left out: their answer key has been mended since they were made.
         Raises StoreError for a trial that has no trace to score; then none is entered.
         """
-        return await self._writer.settle(self._writer.submit(_jobs.score(tuple(scores)), durable=True))
+        return await self._writer.settle(self._writer.submit(said.score(tuple(scores)), durable=True))
 
     def keep_design(self, design: ReplayDesign) -> None:
         """Keeps what is to be replayed as the last that was asked for; the same design is kept once."""
-        self._wait(self._writer.submit(_diagnoses.keep_design(design), durable=True))
+        self._wait(self._writer.submit(plans.keep_design(design), durable=True))
 
     async def diagnose(self, diagnoses: Iterable[Diagnosis]) -> None:
         """Enters what judges hold for the causes of failures, in one transaction; one of the same trial, judge and
@@ -209,14 +198,14 @@ class Recorder:
 
         Raises StoreError for a trial that has no trace to read; then none is entered.
         """
-        await self._writer.settle(self._writer.submit(_diagnoses.diagnose(tuple(diagnoses)), durable=True))
+        await self._writer.settle(self._writer.submit(said.diagnose(tuple(diagnoses)), durable=True))
 
     def label(self, label: Label) -> None:
         """Enters what a person holds for the cause of a trial, beside what they and others said before.
 
         Raises StoreError for a trial that has no trace to read.
         """
-        self._wait(self._writer.submit(_human_labels.keep_label(label), durable=True))
+        self._wait(self._writer.submit(said.keep_label(label), durable=True))
 
     def _wait(self, future: "Future[T]") -> T:
         try:
@@ -224,80 +213,3 @@ class Recorder:
         except ToolablateError:
             self._writer.note_told()
             raise
-
-
-class TrialRecorder:
-    """Records one attempt at a trial."""
-
-    def __init__(self, writer: Writer, attempt: _attempts.Attempt) -> None:
-        self._writer = writer
-        self._attempt = attempt
-        self._events: list[Event] = []
-        self._digests: list[str] = []
-        self._finished = False
-
-    @property
-    def events(self) -> tuple[Event, ...]:
-        """What was recorded so far."""
-        return tuple(self._events)
-
-    def record(self, event: Event) -> None:
-        """Queues an event, which is committed within milliseconds; does not wait for it.
-
-        Lone surrogates, which no file can hold, become U+FFFD. Raises StoreError where writing has failed.
-        """
-        self._require_open()
-        content = record_content(event)
-        text = canonical_json(content)
-        try:
-            digest = digest_text(text)
-        except UnicodeEncodeError:
-            event = _EVENT.validate_python(_cleaned(content))
-            content = record_content(event)
-            digest = digest_json(content)
-        self._writer.submit(_attempts.event(self._attempt, len(self._events), content), chars=len(text))
-        self._events.append(event)
-        self._digests.append(digest)
-
-    async def finish(
-        self,
-        outcome: Outcome,
-        seconds: float,
-        usage: Usage | None = None,
-        cost_usd: float | None = None,
-    ) -> Trace:
-        """Ends the attempt, atomically; when this returns, the trace is on the disk.
-
-        Raises StoreError where it could not be written.
-        """
-        self._require_open()
-        self._finished = True
-        trace = Trace(
-            trial=self._attempt.trial,
-            attempt=self._attempt.number,
-            outcome=outcome,
-            started_at=self._attempt.started_at,
-            seconds=seconds,
-            usage=usage or Usage(),
-            cost_usd=cost_usd,
-            environment=self._attempt.environment,
-            events=tuple(self._events),
-        )
-        digest = combined_digest(header_content(trace), self._digests)
-        end = _attempts.finish(self._attempt, trace, digest)
-        await self._writer.settle(self._writer.submit(end, durable=True))
-        return trace
-
-    def _require_open(self) -> None:
-        if self._finished:
-            raise StoreError(f"The attempt at trial {self._attempt.trial.id} is finished already", code="finished")
-
-
-def _cleaned(value: Any) -> Any:
-    if isinstance(value, str):
-        return clean_text(value)
-    if isinstance(value, dict):
-        return {clean_text(name): _cleaned(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_cleaned(item) for item in value]
-    return value

@@ -11,10 +11,10 @@ from typing import Any, Literal
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Failure, Trace
 from toolablate.traces.records.difference import first_difference
-from toolablate.traces.store._digests import replay_content, replay_digest
-from toolablate.traces.store._errors import reading
-from toolablate.traces.store._jobs import PLANNED
-from toolablate.traces.store._open import open_reader
+from toolablate.traces.store.content.digests import replay_content, replay_digest
+from toolablate.traces.store.files.errors import reading
+from toolablate.traces.store.files.opening import open_reader
+from toolablate.traces.store.reading.trials import PLANNED
 from toolablate.traces.store.store import Store
 
 Kind = Literal["other", "answered_later"]

@@ -3,12 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from os import PathLike
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
-
-from pydantic import ValidationError
+from typing import Any
 
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
@@ -20,7 +15,6 @@ from toolablate.traces.records import (
     Model,
     Outcome,
     Question,
-    Record,
     ReplayDesign,
     Run,
     Score,
@@ -28,50 +22,43 @@ from toolablate.traces.records import (
     Trial,
     Verdict,
 )
-from toolablate.traces.store._counterfactuals import read_counterfactuals
-from toolablate.traces.store._current import read_answered_at, read_attempts, read_bodies_of_scores
-from toolablate.traces.store._diagnoses import read_designs, read_diagnosed, read_diagnoses
-from toolablate.traces.store._errors import reading
-from toolablate.traces.store._failures import read_failures
-from toolablate.traces.store._human_labels import read_labels
-from toolablate.traces.store._jobs import PLANNED, read_finished, read_unscored
-from toolablate.traces.store._observe import read_observations, read_scorers, seen_conditions, values_beside
-from toolablate.traces.store._open import open_reader
-from toolablate.traces.store._resumptions import read_latest_run, read_resumptions
-from toolablate.traces.store._standing import TrialCounts, at_one_moment, read_standing
-from toolablate.traces.store._texts import TextReader, damaged
-from toolablate.traces.store._traces import MODEL, TRACE_QUERY, read_environments, read_trace
-from toolablate.traces.store._worlds import require_same_world
-from toolablate.traces.store.counterfactual import Counterfactual
-from toolablate.traces.store.failure import FailureCount
-from toolablate.traces.store.observation import Observation
+from toolablate.traces.store.content.texts import TextReader, damaged
+from toolablate.traces.store.content.worlds import require_same_world
+from toolablate.traces.store.files.errors import reading
+from toolablate.traces.store.reading.counterfactual import Counterfactual
+from toolablate.traces.store.reading.counterfactuals import read_counterfactuals, read_resumptions
+from toolablate.traces.store.reading.current import read_answered_at, read_attempts
+from toolablate.traces.store.reading.failure import FailureCount
+from toolablate.traces.store.reading.failures import read_failures
+from toolablate.traces.store.reading.observation import Observation
+from toolablate.traces.store.reading.observations import read_observations, read_scorers, seen_conditions, values_beside
+from toolablate.traces.store.reading.opened import Opened
+from toolablate.traces.store.reading.runs import read_latest_run
+from toolablate.traces.store.reading.said import (
+    read_bodies_of_scores,
+    read_designs,
+    read_diagnosed,
+    read_diagnoses,
+    read_labels,
+)
+from toolablate.traces.store.reading.standing import TrialCounts, at_one_moment, read_standing
+from toolablate.traces.store.reading.traces import TRACE_QUERY, read_environments, read_trace
+from toolablate.traces.store.reading.trials import (
+    PLANNED,
+    find_trial,
+    read_finished,
+    read_trials_of,
+    read_trials_with_verdict,
+    read_unscored,
+)
 
-R = TypeVar("R", bound=Record)
 
-SHOWN_MATCHES = 5
-
-
-class Store:
+class Store(Opened):
     """Reads a store, also while a recorder writes to it, and on a read-only disk.
 
     Opening raises StoreError where the path holds no store or a newer one; nothing is created or changed.
     Every method raises StoreError where the file turns out to be damaged.
     """
-
-    def __init__(self, path: str | PathLike[str]) -> None:
-        self.path = Path(path)
-        self._connection = open_reader(self.path)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._connection.close()
 
     @contextmanager
     def at_one_moment(self) -> Iterator[None]:
@@ -147,25 +134,8 @@ class Store:
 
     def find_trial(self, prefix: str) -> str:
         """The id of the one trial that begins with `prefix`. Raises InputError for none or several."""
-        wanted = prefix.strip().lower()
-        rows = self._rows(
-            "SELECT id FROM trials WHERE id >= ?1 AND id < ?1 || 'g' ORDER BY id LIMIT ?2", (wanted, SHOWN_MATCHES + 1)
-        )
-        found = [row[0] for row in rows]
-        if len(found) == 1:
-            return str(found[0])
-        if not found:
-            raise InputError(
-                f"{self.path} has no trial {prefix!r}",
-                hint="Trials are named by the beginning of their id (hexadecimal); `show` without one lists them.",
-                code="unknown_trial",
-            )
-        more = ", ..." if len(found) > SHOWN_MATCHES else ""
-        raise InputError(
-            f"Several trials of {self.path} begin with {prefix!r}: {', '.join(found[:SHOWN_MATCHES])}{more}",
-            hint="Give more of the id.",
-            code="ambiguous_trial",
-        )
+        with reading(self.path):
+            return find_trial(self._connection, self.path, prefix)
 
     def trace(self, trial: str, *, attempt: int | None = None) -> Trace:
         """The current trace of a trial, named by its id or a unique beginning of it; or one attempt at it.
@@ -244,11 +214,8 @@ class Store:
 
     def trials_with_verdict(self, verdict: Verdict, *, scorer: str, version: int) -> frozenset[str]:
         """Ids of the trials to which that scorer, in that version, gave this verdict."""
-        query = (
-            "SELECT trials.id FROM scores JOIN trials ON trials.key = scores.trial AND trials.current = scores.trace"
-            " WHERE verdict = ? AND scorer = ? AND scores.version = ?"
-        )
-        return frozenset(row[0] for row in self._rows(query, (verdict, scorer, version)))
+        with reading(self.path):
+            return read_trials_with_verdict(self._connection, verdict, scorer=scorer, version=version)
 
     def questions(self) -> tuple[Question, ...]:
         return tuple(self._record(Question, row[0]) for row in self._rows("SELECT body FROM questions ORDER BY key"))
@@ -335,17 +302,8 @@ class Store:
 
     def trials_of(self, run: str) -> tuple[Trial, ...]:
         """The trials that a run called for, ended or not; none where there is no such run."""
-        rows = self._rows(
-            "SELECT questions.id, models.id, conditions.id, repeat FROM run_trials"
-            " JOIN runs ON runs.key = run_trials.run JOIN trials ON trials.key = run_trials.trial"
-            " JOIN questions ON questions.key = question JOIN models ON models.key = model"
-            " JOIN conditions ON conditions.key = condition WHERE runs.id = ? ORDER BY trials.key",
-            (run,),
-        )
-        return tuple(
-            Trial(question=question, model=model, condition=condition, repeat=repeat)
-            for question, model, condition, repeat in rows
-        )
+        with reading(self.path):
+            return read_trials_of(self._connection, run)
 
     def run_of(self, trial: str) -> Run | None:
         """The last run that called for a trial; None for one of no plan."""
@@ -364,32 +322,6 @@ class Store:
 
     def condition(self, identity: str) -> Condition:
         return self._record(Condition, self._body("conditions", identity))
-
-    def _body(self, table: str, identity: str) -> bytes:
-        rows = self._rows(f"SELECT body FROM {table} WHERE id = ?", (identity,))  # noqa: S608 - our names
-        if not rows:
-            raise InputError(f"{self.path} has no {table[:-1]} with the id {identity}", code=f"unknown_{table[:-1]}")
-        return bytes(rows[0][0])
-
-    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
-        with reading(self.path):
-            return self._connection.execute(query, values).fetchall()
-
-    def _record(self, kind: type[R], body: bytes) -> R:
-        try:
-            return kind.model_validate(self._content(body), strict=False)
-        except ValidationError as error:
-            raise damaged(f"a {kind.__name__.lower()} does not hold ({error.errors()[0]['msg']})") from None
-
-    def _model(self, body: bytes) -> Model:
-        try:
-            return MODEL.validate_python(self._content(body))
-        except ValidationError as error:
-            raise damaged(f"a model does not hold ({error.errors()[0]['msg']})") from None
-
-    def _content(self, body: bytes) -> Any:
-        with reading(self.path):
-            return TextReader(self._connection).unpack(body)
 
     def _read_trace(self, row: Sequence[Any], reader: TextReader) -> Trace:
         with reading(self.path):

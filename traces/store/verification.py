@@ -6,11 +6,11 @@ from os import PathLike
 from pathlib import Path
 
 from toolablate.traces.errors import StoreError
-from toolablate.traces.store._checks import CHECKS
-from toolablate.traces.store._checks.records import Check
-from toolablate.traces.store._errors import reading
-from toolablate.traces.store._jobs import read_unscored
-from toolablate.traces.store._open import open_reader
+from toolablate.traces.store.checking import CHECKS
+from toolablate.traces.store.checking.records import Check
+from toolablate.traces.store.files.errors import reading
+from toolablate.traces.store.files.opening import open_reader
+from toolablate.traces.store.reading.trials import read_unscored
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""What recorders write, and the thread that does it."""
