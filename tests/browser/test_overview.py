@@ -14,6 +14,7 @@ from tests.browser.serving import Site, indexed, serving, viewing
 from tests.browser.wire import get
 from tests.experiments.attributing.test_attribute import said
 from tests.experiments.viewing.reading import read_findings
+from tests.traces.plots.samples import many
 from tests.traces.samples import plan
 
 from toolablate.traces.analysis.selection import Selection
@@ -105,6 +106,24 @@ def test_the_table_of_scores_fits_its_box(site: Site, browse: Browse) -> None:
     page = browse(site)
     box = page.locator(".scroll:has(table.results)")
     assert box.evaluate("each => each.scrollWidth <= each.clientWidth")
+
+
+@pytest.mark.parametrize("conditions", [5, 10])
+def test_no_figure_is_wider_than_its_box(serve: Callable[..., Site], browse: Browse, conditions: int) -> None:
+    site = serve()
+    site.view.index.put_findings(many(["m", "n"], [f"condition-{number}:placebo" for number in range(conditions)]))
+    page = browse(site, width=400)
+    page.locator("figure svg.plot:visible").first.wait_for()
+    for width in (400, 560, 640, 720, 860, 920, 1000, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate(SHOWN) == [1] * page.locator("main figure .scroll").count()
+        assert page.evaluate(SCROLLING) == [], width
+
+
+SHOWN = """[...document.querySelectorAll("main figure .scroll")].map(
+  (box) => [...box.querySelectorAll("svg.plot")].filter((each) => each.getClientRects().length).length)"""
+SCROLLING = """[...document.querySelectorAll("main figure .scroll")]
+  .filter((box) => box.scrollWidth > box.clientWidth).map((box) => box.parentElement.id)"""
 
 
 def test_nothing_is_promised_before_a_trial_has_ended(tmp_path: Path, browse: Browse) -> None:

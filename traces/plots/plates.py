@@ -5,14 +5,15 @@ from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from toolablate.traces.analysis.attribution.ledger import Ledger
+from toolablate.traces.analysis.comparison import Comparison
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.analysis.selection import Link
 from toolablate.traces.plots.bounds import bounded, bounded_domains, bounded_ladders, bounded_ledgers
 from toolablate.traces.plots.drawing.files import as_text
 from toolablate.traces.plots.drawing.marks import Drawing
-from toolablate.traces.plots.drawing.rows import BROAD, SLIM, Form, note
+from toolablate.traces.plots.drawing.rows import BROAD, SLIM, WIDE, Form, note
 from toolablate.traces.plots.drawing.svg import as_svg
-from toolablate.traces.plots.figures.domains import draw_domains
+from toolablate.traces.plots.figures.domains import draw_domains, is_whole
 from toolablate.traces.plots.figures.effects import draw_effects
 from toolablate.traces.plots.figures.flips import draw_flips
 from toolablate.traces.plots.figures.matrices import draw_matrices
@@ -46,19 +47,21 @@ class Plate:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """The same for a page, as SVG for a broad one and for a slim one."""
+    """The same for a page, as SVG for a broad one and for a slim one; and for a line of its own, where the broad one
+    has some of it below what would stand beside it there, else ""."""
 
     name: str
     title: str
     about: str
     broad: str
     slim: str
+    wide: str = ""
     left_out: bool = False
 
     @property
     def svg(self) -> str:
         """Stands within HTML as it is; the page's style shows the element that fits."""
-        return self.broad + self.slim
+        return self.broad + self.slim + self.wide
 
 
 def plates(
@@ -102,6 +105,7 @@ def printed(findings: Findings, *, endings: Sequence[Ended] = (), link: Link | N
             if kept.link == link and kept.endings == counted and kept.findings == findings:
                 return kept.found
         broad, slim = (plates(findings, endings=endings, link=link, form=form) for form in (BROAD, SLIM))
+        wide = {each.name: as_svg(each.drawing) for each in _wide(findings, link)}
         found = tuple(
             Printed(
                 each.name,
@@ -109,6 +113,7 @@ def printed(findings: Findings, *, endings: Sequence[Ended] = (), link: Link | N
                 each.drawing.about,
                 as_svg(each.drawing),
                 as_svg(other.drawing),
+                wide.get(each.name, ""),
                 left_out=each.left_out,
             )
             for each, other in zip(broad, slim, strict=True)
@@ -145,8 +150,7 @@ _kept: list[_Kept] = []
 def _of_each_model(findings: Findings, link: Link | None, form: Form) -> Iterator[Plate]:
     ledgers = ledgers_of(findings)
     put_down = () if findings.why is None else findings.why.put_down
-    for number, model in enumerate(findings.models, start=1):
-        ending = "" if number == 1 else f"-{number}"
+    for model, ending in _models(findings):
         if own := [each for each in ledgers if each.model == model]:
             own_ledgers, said = bounded_ledgers(own)
             drawn = draw_mechanisms(own_ledgers, simulated=findings.simulated, put_down=put_down, link=link, form=form)
@@ -154,7 +158,28 @@ def _of_each_model(findings: Findings, link: Link | None, form: Form) -> Iterato
         if waterfalls := [each for each in findings.waterfalls if each.model == model]:
             ladders, said = bounded_ladders(waterfalls)
             yield _plate(f"ladders{ending}", draw_ladders(ladders, link=link, form=form), said)
-        if domains := [each for each in findings.by_domain if each.model == model]:
-            table, said = bounded_domains(domains)
-            drawn = draw_domains(table, simulated=findings.simulated, link=link, form=form)
-            yield _plate(f"domains{ending}", drawn, said)
+        if table := _by_domain(findings, model):
+            yield _domains(f"domains{ending}", table, findings, link, form)
+
+
+def _wide(findings: Findings, link: Link | None) -> Iterator[Plate]:
+    """Those that have more beside each other where there is more room than the broad form needs."""
+    for model, ending in _models(findings):
+        table = _by_domain(findings, model)
+        if table and not is_whole(bounded_domains(table)[0], BROAD):
+            yield _domains(f"domains{ending}", table, findings, link, WIDE)
+
+
+def _models(findings: Findings) -> Iterator[tuple[str, str]]:
+    """With how the names of their figures end."""
+    for number, model in enumerate(findings.models, start=1):
+        yield model, "" if number == 1 else f"-{number}"
+
+
+def _by_domain(findings: Findings, model: str) -> list[Comparison]:
+    return [each for each in findings.by_domain if each.model == model]
+
+
+def _domains(name: str, table: Sequence[Comparison], findings: Findings, link: Link | None, form: Form) -> Plate:
+    few, said = bounded_domains(table)
+    return _plate(name, draw_domains(few, simulated=findings.simulated, link=link, form=form), said)

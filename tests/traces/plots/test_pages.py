@@ -94,6 +94,22 @@ def test_a_page_can_tell_a_broad_figure_from_a_slim_one_and_both_say_the_same() 
         assert sorted(marked(broad)) == sorted(marked(slim)), each.name
 
 
+def test_many_conditions_stand_beside_each_other_where_a_figure_has_a_line_of_its_own() -> None:
+    drawn = {}
+    for count in (4, 10):
+        found = many(["m", "n"], [f"condition-{number}:placebo" for number in range(count)])
+        drawn[count] = {each.name: each for each in printed(found, link=questions_address)}
+    assert not any(each.wide for each in drawn[4].values())
+    assert [name for name, each in drawn[10].items() if each.wide] == ["domains", "domains-2"]
+    domains = drawn[10]["domains"]
+    broad, wide = parsed(domains.broad), parsed(domains.wide)
+    assert wide.get("class") == "plot wide"
+    assert domains.svg.endswith(domains.wide)
+    assert sorted(marked(broad)) == sorted(marked(wide))
+    assert [text.text for text in wide.iter(f"{SVG}text")].count("m") == 1
+    assert [text.text for text in broad.iter(f"{SVG}text")].count("m") == 3
+
+
 def test_colours_and_letters_are_those_of_the_page() -> None:
     for each in printed(FOUND, endings=endings(FOUND)):
         for text in (*parsed(each.broad).iter(f"{SVG}text"), *parsed(each.slim).iter(f"{SVG}text")):

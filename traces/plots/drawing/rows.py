@@ -40,6 +40,8 @@ class Form:
 
 BROAD = Form("broad", 5.9, 0.25, above=False, ticks=5)
 """Two stand beside each other on a page of 1,280 pixels as they were drawn."""
+WIDE = Form("wide", 8.85, 0.25, above=False, ticks=5)
+"""For a table of more columns than the broad form has room for, where a page has a whole line for it."""
 SLIM = Form("slim", 3.1, 0.21, above=True, ticks=4)
 """For telephones, from 360 pixels."""
 

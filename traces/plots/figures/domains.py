@@ -11,7 +11,19 @@ from toolablate.traces.analysis.selection import Link, Selection
 from toolablate.traces.plots.drawing.files import as_text
 from toolablate.traces.plots.drawing.marks import Drawing, Mark
 from toolablate.traces.plots.drawing.palette import GAIN, GREY, INK, LOSS, PAPER
-from toolablate.traces.plots.drawing.rows import BOLDER, BROAD, FONT, GAP, INDENT, NAMES, SMALL, Form, Sheet, blank
+from toolablate.traces.plots.drawing.rows import (
+    BOLDER,
+    BROAD,
+    FONT,
+    GAP,
+    INDENT,
+    NAMES,
+    SMALL,
+    WIDE,
+    Form,
+    Sheet,
+    blank,
+)
 from toolablate.traces.plots.figures.effects import is_sure
 from toolablate.traces.plots.text import between, fitted, fitted_title, probability, signed, titled
 
@@ -24,7 +36,7 @@ ABOUT = (
 BASE, CELL, TALL, NAME, SLANTED = 1.0, 0.54, 0.24, 1.1, 0.65
 """Inches; the last two are how long a slanted name may be, and how far it reaches beyond its column."""
 MOST = 10
-"""Columns beside each other: of more conditions some stand below others."""
+"""Columns beside each other, where there is room for them: of more conditions some stand below others."""
 DEEPEST = 40.0
 """Points from which colours go no deeper."""
 
@@ -60,13 +72,12 @@ def draw_domains(
     form: Form = BROAD,
 ) -> Drawing:
     """Tables for each model, of a row for each domain and a column for each condition; a cell leads to its trials."""
-    first = INDENT if form.above else NAMES + BASE
-    tables = list(_tables(comparisons, int((form.width - first - SLANTED) / CELL) if form.above else MOST))
-    slant = any(each != fitted(each, CELL, SMALL) for table in tables for each in _conditions(table))
+    first, slant = _first(form), _is_slanted(comparisons)
+    tables = list(_tables(comparisons, _across(form, slant=slant)))
     layout = _Layout(form, first, 3.7 if slant else 0.8, slant)
     lines = sum(map(layout.high, tables))
     columns = max(len(_conditions(table)) for table in tables)
-    width = max(form.width, first + CELL * columns + (SLANTED if slant else 0.1))
+    width = max(BROAD.width if form is WIDE else form.width, first + CELL * columns + _beyond(slant=slant))
     with as_text():
         on = blank(lines * TALL + 0.05, form, width=width)
         on.axes.set_xlim(0, width)
@@ -81,10 +92,37 @@ def draw_domains(
         return on.drawing("Effects within domains, in points", ABOUT)
 
 
+def is_whole(comparisons: Sequence[Comparison], form: Form) -> bool:
+    """Whether no condition of a model has to stand below another in this form."""
+    most = max(len(_conditions(own)) for own in _of_models(comparisons))
+    return most <= _across(form, slant=_is_slanted(comparisons))
+
+
+def _first(form: Form) -> float:
+    return INDENT if form.above else NAMES + BASE
+
+
+def _beyond(*, slant: bool) -> float:
+    """Inches that the head takes beyond the last column."""
+    return SLANTED if slant else 0.1
+
+
+def _across(form: Form, *, slant: bool) -> int:
+    return min(MOST, int((form.width - _first(form) - _beyond(slant=slant)) / CELL + 1e-6))
+
+
+def _is_slanted(comparisons: Sequence[Comparison]) -> bool:
+    return any(each != fitted(each, CELL, SMALL) for each in _conditions(comparisons))
+
+
+def _of_models(comparisons: Sequence[Comparison]) -> Iterator[list[Comparison]]:
+    for model in dict.fromkeys(each.model for each in comparisons):
+        yield [each for each in comparisons if each.model == model]
+
+
 def _tables(comparisons: Sequence[Comparison], across: int) -> Iterator[list[Comparison]]:
     """Of each model, and of at most so many conditions."""
-    for model in dict.fromkeys(each.model for each in comparisons):
-        own = [each for each in comparisons if each.model == model]
+    for own in _of_models(comparisons):
         conditions = _conditions(own)
         count = math.ceil(len(conditions) / across)
         ends = [len(conditions) * place // count for place in range(count + 1)]
