@@ -2,10 +2,14 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from toolablate.traces.analysis.attribution.signals import leaning as reader
 from toolablate.traces.analysis.attribution.signals.answers import AnswerForm, texts_of
 from toolablate.traces.analysis.attribution.signals.leaning import final_answer, leaning
 
@@ -143,3 +147,33 @@ def test_hostile_texts_are_read_in_bounded_time(piece: str) -> None:
     text = piece * (5_000_000 // len(piece))
     for form in (LETTERS, NUMBER, TEXT):
         leaning(text, form)
+
+
+PIECES = (
+    *HOSTILE,
+    *(
+        "A",
+        "C ",
+        "I will go with ",
+        "B is right",
+        "(D) must be the best",
+        "选B",
+        "B是正确的",
+        "12.5 ",
+        "$1,200",
+        "\n",
+        ". ",
+    ),
+    *("A cat sat. ", "words that lead nowhere and hold no letter. " * 30, "x" * 600, "7" * 600, "C" * 600),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(pieces=st.lists(st.sampled_from(PIECES), max_size=30))
+def test_what_is_read_around_letters_and_numbers_alone_is_what_all_would_be(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    for first, pattern in (reader._LETTER_ALONE, reader._LETTER), (reader._FIRST_DIGIT, reader._NUMBER):
+        near = [match.span() for match in reader._near(first, pattern, text)]
+        assert near == [match.span() for match in pattern.finditer(text)]
+        parsed = re._parser.parse(pattern.pattern, pattern.flags & re.MULTILINE)  # type: ignore[attr-defined]
+        assert parsed.getwidth()[1] + 20 <= reader._LONGEST

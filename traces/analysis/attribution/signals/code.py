@@ -1,8 +1,10 @@
 """Code that answers a finite, numeric question in place of a general one, by Python's own parser."""
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from toolablate.traces.analysis.attribution.signals.questions import bounds, general_words
 from toolablate.traces.analysis.attribution.signals.records import Check, CheckKind, Reformulation
@@ -47,6 +49,12 @@ _SAMPLERS = frozenset(
 _DRAWS = frozenset({"random", "choice", "choices", "sample", "shuffle", "permutation"})
 _CHANCE = frozenset({"random", "rng", "rnd", "generator"})
 _EXACT = frozenset({"sympy", "z3"})
+_TELLING = re.compile("|".join(sorted({"for", "while", "abs", *_SAMPLERS, *_DRAWS, *_EXACT, *chain(*_CALLS.values())})))
+"""Code without any of these words holds no check and imports nothing exact, which is found out sooner than parsed."""
+
+_LEAVES = frozenset({ast.Name, ast.Constant, ast.alias}).union(
+    *(kind.__subclasses__() for kind in (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop))
+)
 
 
 def reformulation(calls: Sequence[Call], prompt: str) -> Reformulation:
@@ -58,8 +66,9 @@ def reformulation(calls: Sequence[Call], prompt: str) -> Reformulation:
         tree = _parsed(call) if call.form == "code" and call.made.status != "invalid" else None
         if tree is None:
             continue
-        checks += _checks(call, tree, asked)
-        if any(_imports_exact(node) for node in ast.walk(tree)):
+        nodes = _nodes(tree)
+        checks += _checks(call, nodes, asked)
+        if any(map(_imports_exact, nodes)):
             symbolic.append(call.event)
     kept = tuple(checks[:MOST_CHECKS])
     return Reformulation(_score(asks, kept, symbolic), asks, kept, tuple(symbolic))
@@ -75,8 +84,12 @@ def _score(asks: Sequence[str], checks: Sequence[Check], symbolic: Sequence[int]
 
 
 def _parsed(call: Call) -> ast.Module | None:
-    """None where a cell is no Python, as one that breaks off; lines that only a notebook knows are left out."""
+    """None where a cell tells nothing, or is no Python, as one that breaks off; lines that only a notebook knows are
+    left out."""
     code = call.asked[:MOST_CODE]
+    # The parser takes other forms of a letter for the letter.
+    if code.isascii() and not _TELLING.search(code):
+        return None
     lines = (_without_magic(line) for line in code.split("\n"))
     try:
         with warnings.catch_warnings():
@@ -92,11 +105,23 @@ def _without_magic(line: str) -> str:
     return line[: len(line) - len(bare)] + "pass" if bare.startswith(("%", "!")) else line
 
 
-def _checks(call: Call, tree: ast.Module, asked: frozenset[int]) -> list[Check]:
-    known = _constants(tree)
+def _nodes(tree: ast.Module) -> list[ast.AST]:
+    """In the order of `ast.walk`, without those that hold no others."""
+    found: list[ast.AST] = [tree]
+    for node in found:
+        for field in node._fields:
+            held = getattr(node, field, None)
+            for each in held if isinstance(held, list) else (held,):
+                if isinstance(each, ast.AST) and type(each) not in _LEAVES:
+                    found.append(each)
+    return found
+
+
+def _checks(call: Call, nodes: Sequence[ast.AST], asked: frozenset[int]) -> list[Check]:
+    known = _constants(nodes)
     lines = call.asked[:MOST_CODE].split("\n")
     found: dict[tuple[int, CheckKind], Check] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         for place, kind in _kinds(node, known, asked):
             text = " ".join(lines[place - 1].split())[:_EXCERPT] if place <= len(lines) else ""
             found.setdefault((place, kind), Check(call.event, place, kind, text))
@@ -141,10 +166,10 @@ def _is_long(bound: int | None, asked: frozenset[int]) -> bool:
     return bound is not None and bound >= SHORTEST_LOOP and bound not in asked
 
 
-def _constants(tree: ast.Module) -> dict[str, int]:
+def _constants(nodes: Sequence[ast.AST]) -> dict[str, int]:
     """Names that are given a whole number once and for all to begin with."""
     found: dict[str, int] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             value = _value(node.value, found)
             if value is not None:

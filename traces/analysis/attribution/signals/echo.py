@@ -1,7 +1,9 @@
 """How much of the final reply comes word for word from what tools returned, beside what comes from the question."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import pairwise
 
 from toolablate.traces.analysis.attribution.signals.records import Echo, Run
 from toolablate.traces.analysis.attribution.signals.steps import Steps
@@ -28,10 +30,11 @@ def echo(steps: Steps, prompt: str) -> Echo:
     """Shares of the words of the final reply that lie in a run which a result, or the question, has too."""
     words = _words(steps.final)[-MOST_WORDS:]
     spans: dict[Gram, list[tuple[int, int]]] = {}
-    for gram, start, stop in _grams(words):
+    for gram, start, stop in _grams(words, range(len(words))):
         spans.setdefault(gram, []).append((start, stop))
-    asked = _covered(spans, prompt) if spans else set()
-    shown = {call.event: _covered(spans, call.output) for call in steps.calls if spans}
+    begun = {gram[:2] for gram in spans}
+    asked = _covered(spans, begun, prompt) if spans else set()
+    shown = {call.event: _covered(spans, begun, call.output) for call in steps.calls if spans}
     tools = set[int]().union(*shown.values())
     runs = [run for event, covered in shown.items() for run in _runs(event, covered, words)]
     size = max(len(words), 1)
@@ -49,27 +52,25 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def _grams(words: Sequence[str], firsts: Collection[str] | None = None) -> Iterator[tuple[Gram, int, int]]:
-    """From each place the fewest words that make a whole one: five words, eight characters, or as much of both. Where
-    `firsts` are given, only those that begin with one of them."""
-    weights = [GRAM_WORDS if len(word) == 1 and word >= "\u3005" else GRAM_CHARACTERS for word in words]
-    stop = weight = 0
-    for start, own in enumerate(weights):
+def _grams(words: Sequence[str], starts: Iterable[int]) -> Iterator[tuple[Gram, int, int]]:
+    """From each of these places the fewest words that make a whole one: five words, eight characters, or as much of
+    both."""
+    for start in starts:
+        stop, weight = start, 0
         while weight < _WHOLE and stop < len(words):
-            weight += weights[stop]
+            word = words[stop]
+            weight += GRAM_WORDS if len(word) == 1 and word >= "\u3005" else GRAM_CHARACTERS
             stop += 1
-        if weight < _WHOLE:
-            return
-        if firsts is None or words[start] in firsts:
+        if weight >= _WHOLE:
             yield tuple(words[start:stop]), start, stop
-        weight -= own
 
 
-def _covered(spans: Spans, text: str) -> set[int]:
-    """The places of the final reply that lie in runs which a text has too."""
+def _covered(spans: Spans, begun: AbstractSet[Gram], text: str) -> set[int]:
+    """The places of the final reply that lie in runs which a text has too; `begun` are the first two words of each."""
+    words = _words(text)
+    starts = (start for start, pair in enumerate(pairwise(words)) if pair in begun)
     # Each gram once: a reply and a result that say one word a million times must not be held against each other.
-    firsts = {gram[0] for gram in spans}
-    both = {gram for gram, _, _ in _grams(_words(text), firsts) if gram in spans}
+    both = {gram for gram, _, _ in _grams(words, starts) if gram in spans}
     return {place for gram in both for start, stop in spans[gram] for place in range(start, stop)}
 
 

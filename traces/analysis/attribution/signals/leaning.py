@@ -6,6 +6,7 @@ text alone, so that reading takes linear time.
 """
 
 import re
+from collections.abc import Iterator
 
 from toolablate.traces.analysis.attribution.signals.answers import (
     NUMERAL,
@@ -46,10 +47,8 @@ _LEANT_LETTER = rf"|\b(?:it|this)(?:'s|’s|\s{_BE})\s{_SURELY}|倾向于?\s?|�
 
 _MORE = r"(?:\s?(?:,|and|&|、|和|与|及)\s?(?:and\s)?\(?[A-Z](?![\w'’]|\s[a-z])\)?){0,25}"
 # "A" and "I" are words: after them only what goes on about an answer, or nothing.
-_ALONE = (
-    r"(?![A-Za-z0-9_'’])(?!\s(?!(?:because|since|as|is|was|with|for|and|but|by|from|given|which|so|then|based|due|or|not)\b)"
-    r"[a-z])"
-)
+_ON = r"(?:because|since|as|is|was|with|for|and|but|by|from|given|which|so|then|based|due|or|not)\b"
+_ALONE = rf"(?![A-Za-z0-9_'’])(?!\s(?!{_ON})[a-z])"
 _LETTER = re.compile(
     rf"(?i:(?:{_ANNOUNCED}|{_LEANT}{_LEANT_LETTER}){_OPTION}|选(?!项)择?\s?:?\s?)"
     rf"[(\[]?(?P<first>[A-Z]){_ALONE}[)\]]?(?P<more>{_MORE})"
@@ -63,6 +62,13 @@ _LETTER = re.compile(
 _NUMBER = re.compile(
     rf"(?i:(?:{_ANNOUNCED}|{_LEANT})(?:about\s|around\s|approximately\s|≈\s?)?)(?P<number>{NUMERAL})(?![\w])"
 )
+_LETTER_ALONE = re.compile(rf"[A-Z](?![A-Za-z0-9_'’])(?!\s(?!(?i:{_ON}|{_BE}))[a-z])")
+"""Stands in whatever `_LETTER` finds, as a digit that begins a number does in what `_NUMBER` finds."""
+
+_FIRST_DIGIT = re.compile(r"(?<!\d)\d")
+_LONGEST = 500
+"""Characters, at least, of what these two find, with what they look at after it."""
+
 _TEXT = re.compile(r"(?i:\banswers?\s?(?:(?:is|are)\s?:?|[:=])|答案(?:是|为|:)\s?:?)\s{0,3}(?P<text>[^\n]{1,2000})")
 _WEIGHED = re.compile(
     r"\s?(?:or|versus|vs|instead\sof|and\snot|or\s(?:option|choice))\b|\s?(?:还是|或|吗|\?)", re.IGNORECASE
@@ -97,8 +103,8 @@ def leaning(text: str, form: AnswerForm, *, reported: bool = False) -> Answered:
     text = plain(text[-READ:])
     if form.kind == "letters":
         return _last_letters(text, form.letters, reported)
-    pattern = _NUMBER if form.kind == "number" else _TEXT
-    found = [match for match in pattern.finditer(text) if _is_own(text, match, reported)]
+    matches = _near(_FIRST_DIGIT, _NUMBER, text) if form.kind == "number" else _TEXT.finditer(text)
+    found = [match for match in matches if _is_own(text, match, reported)]
     if not found:
         return ()
     last = found[-1]
@@ -131,15 +137,42 @@ def can_hold_answer(text: str, form: AnswerForm) -> bool:
 
 def _last_letters(text: str, letters: str, reported: bool) -> Answered:
     """Of those that are not taken back later on."""
-    denied = {next(filter(None, found.groups())): found.start() for found in _TAKEN_BACK.finditer(text)}
-    for match in reversed(list(_LETTER.finditer(text))):
+    matches = list(_near(_LETTER_ALONE, _LETTER, text))
+    taken_back = _TAKEN_BACK.finditer(text) if matches else ()
+    denied = {next(filter(None, found.groups())): found.start() for found in taken_back}
+    for match in reversed(matches):
         named = match["first"] or match["named"] or match["clause"] or match["right"]
         more = re.findall(r"[A-Z]", match["more"] or "")
         chosen = {named, *more}
-        taken_back = any(denied.get(letter, -1) > match.start() for letter in chosen)
-        if chosen <= set(letters) and not taken_back and _is_own(text, match, reported):
+        stays = all(denied.get(letter, -1) <= match.start() for letter in chosen)
+        if chosen <= set(letters) and stays and _is_own(text, match, reported):
             return tuple(sorted(chosen))
     return ()
+
+
+def _near(first: re.Pattern[str], pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """What `pattern.finditer` gives, where each of it holds something that `first` finds: to look around that alone
+    takes a small part of the time."""
+    for start, stop in _around(first, text):
+        for match in pattern.finditer(text, start, stop):
+            # Nearer to its end a stretch breaks off what the text goes on with.
+            if match.end() > stop - _LONGEST and stop < len(text):
+                break
+            yield match
+
+
+def _around(first: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    """Stretches of a text that overlap nowhere, with as much beside each find as there can be of a match, and twice as
+    much after it."""
+    start = stop = 0
+    for found in first.finditer(text):
+        if found.start() - _LONGEST > stop:
+            if stop:
+                yield start, stop
+            start = found.start() - _LONGEST
+        stop = min(found.start() + 2 * _LONGEST, len(text))
+    if stop:
+        yield start, stop
 
 
 def _is_own(text: str, match: re.Match[str], reported: bool) -> bool:
