@@ -28,6 +28,7 @@ from .control import CHANNELS
 from .messages import Forgetful, bound_streams, pack
 from .seeds import fix_seeds
 from .shell import Shell
+from .streams import Stream
 
 _OPTIONS = (
     "--HistoryManager.hist_file=:memory:",
@@ -118,6 +119,10 @@ class KernelApplication(IPKernelApp):
         fix_seeds()  # last, since finding a port draws numbers as well
         sys.stdout.flush()
         sys.stderr.flush()
+
+    def init_io(self) -> None:
+        self.outstream_class = f"{Stream.__module__}.{Stream.__qualname__}"
+        super().init_io()
 
     def _begin_session(self, connection: dict[str, Any]) -> None:
         session = self.session

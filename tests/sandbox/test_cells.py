@@ -36,6 +36,31 @@ async def test_output(shared_kernel: Kernel, code: str, status: str, text: str |
     result.text.encode()
 
 
+LATE = """
+import os, threading, time
+read = os.read
+def late(descriptor, count):
+    said = read(descriptor, count)
+    if threading.current_thread() is not threading.main_thread(): time.sleep(0.5)
+    return said
+os.read = late
+_ = os.write(1, b'at once')
+"""
+"""Whatever other threads read counts half a second later; the one that was waiting already is in time once more."""
+
+
+async def test_what_programs_print_belongs_to_their_cell_however_late_it_is_read(shared_kernel: Kernel) -> None:
+    await shared_kernel.execute(LATE)
+    results = [await shared_kernel.execute(code) for code in ("_ = os.write(1, b'raw\\n')", "1")]
+    await shared_kernel.execute("os.read = read")
+    assert [result.text for result in results] == ["raw\n", "1\n"]
+
+
+async def test_what_programs_print_is_read_by_whole_characters(shared_kernel: Kernel) -> None:
+    result = await shared_kernel.execute("import os; _ = os.write(1, '\u20ac'.encode() * 2_000)")
+    assert result.text == "\u20ac" * 2_000
+
+
 async def test_state_lives_between_cells(shared_kernel: Kernel) -> None:
     await shared_kernel.execute("x = 20; open('note.txt', 'w').write('kept')")
     assert (await shared_kernel.execute("x + 22, open('note.txt').read()")).text == "(42, 'kept')\n"
