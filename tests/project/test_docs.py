@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,15 +11,16 @@ from typing import get_args
 import click
 import pytest
 from pydantic import BaseModel
+from tests.project.pages import ROOT, blocks
 
 from toolablate.benchmarks import load_questions
+from toolablate.benchmarks.encyclo_k import load_statements
 from toolablate.experiments.cli import group
 from toolablate.experiments.plans.plan import Plan, load_plan
+from toolablate.experiments.plans.price_file import read_prices
 from toolablate.tools import FunctionTool
 from toolablate.traces.records import Question
 
-ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 QUESTIONS_AND_MODEL = """
 [questions]
 file = "builtin"
@@ -28,10 +28,6 @@ file = "builtin"
 provider = "simulated"
 name = "sim"
 """
-
-
-def blocks(page: str, language: str) -> list[str]:
-    return [body for found, body in BLOCK.findall((ROOT / page).read_text(encoding="utf-8")) if found == language]
 
 
 def completed(plan: str) -> str:
@@ -110,6 +106,19 @@ def test_the_replies_of_the_plans_page_are_json() -> None:
     assert all({"question", "replies"} <= set(json.loads(line)) for line in example.splitlines())
 
 
+def test_the_prices_of_the_plans_page_can_be_read(tmp_path: Path) -> None:
+    (example,) = blocks("docs/plans.md", "text")
+    path = tmp_path / "prices.toml"
+    path.write_text(example, encoding="utf-8")
+    assert set(read_prices(path).prices) == {("api.example.com", "a-model"), ("api.example.com", "another-model")}
+
+
+def test_the_statements_of_encyclo_k_can_be_read(tmp_path: Path) -> None:
+    (example,) = blocks("docs/encyclo_k.md", "json")
+    (tmp_path / "statements.jsonl").write_text(example, encoding="utf-8")
+    assert [statement.id for statement in load_statements(tmp_path / "statements.jsonl")] == ["s1", "s2"]
+
+
 def test_the_tool_of_the_readme_is_a_tool() -> None:
     (code,) = blocks("README.md", "python")
     names: dict[str, object] = {}
@@ -118,9 +127,3 @@ def test_the_tool_of_the_readme_is_a_tool() -> None:
     assert isinstance(made, FunctionTool)
     assert made.parameters["required"] == ["celsius"]
     assert made(100.0) == 212.0
-
-
-def test_the_links_of_the_documents_lead_somewhere() -> None:
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"

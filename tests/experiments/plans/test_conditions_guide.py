@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.experiments.running.test_ladder_runs import calls_of, first_request, run
 from tests.experiments.scripted import QUESTION
+from tests.project.pages import blocks, text_of
 
 from toolablate.experiments import condition
 from toolablate.experiments.plans.plan import load_plan
@@ -21,9 +22,8 @@ from toolablate.experiments.world.world import world_of
 from toolablate.tools import INTERVENTIONS, Resources, open_toolset, own
 from toolablate.traces.records import Condition, ToolRequest, ToolUse, Trace
 
-GUIDE = (Path(__file__).parents[3] / "docs/conditions.md").read_text(encoding="utf-8")
+GUIDE = "docs/conditions.md"
 OTHER = {"id": "other", "prompt": "What is the capital of Mongolia?", "answer": "Ulaanbaatar"}
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 ASKS = {
     "thermometer": ("fahrenheit", {"celsius": 100.0}),
     "fahrenheit": ("fahrenheit", {"celsius": 100.0}),
@@ -36,12 +36,8 @@ LADDERS = ("careful", "my_tools:fahrenheit")
 SUFFIXED = (":scaffold", ":offered", ":sham", ":placebo", ":oracle", ":adversarial")
 
 
-def blocks(language: str) -> list[str]:
-    return [body for found, body in BLOCK.findall(GUIDE) if found == language]
-
-
-PACKAGE = next(text for text in blocks("toml") if "entry-points" in text)
-PLANS = [text for text in blocks("toml") if text != PACKAGE]
+PACKAGE = next(text for text in blocks(GUIDE, "toml") if "entry-points" in text)
+PLANS = [text for text in blocks(GUIDE, "toml") if text != PACKAGE]
 
 
 def plan_with(text: str) -> str:
@@ -52,7 +48,7 @@ def plan_with(text: str) -> str:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The guide's modules in a folder, where they can be imported and `python` is the one that runs the tests."""
     names = []
-    for code in blocks("python"):
+    for code in blocks(GUIDE, "python"):
         first, _, _ = code.partition("\n")
         names.append(first.removeprefix("# ").removesuffix(".py"))
         (tmp_path / f"{names[-1]}.py").write_text(code, encoding="utf-8")
@@ -183,7 +179,7 @@ def test_the_table_of_the_guide_is_the_condition_built_in_python(folder: Path) -
 
 def test_the_guide_names_every_intervention_with_its_options() -> None:
     rows = {}
-    for line in GUIDE.partition("## Interventions")[2].splitlines():
+    for line in text_of(GUIDE).partition("## Interventions")[2].splitlines():
         if line.startswith("| `"):
             names, options, _ = (cell.strip() for cell in line.strip("|").split("|"))
             rows |= {name: set(re.findall(r"`(\w+)`", options)) for name in re.findall(r"`(\w+)`", names)}

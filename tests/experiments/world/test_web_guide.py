@@ -1,36 +1,31 @@
 """The commands of the guide to the web, run as they stand there, one after the other."""
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.experiments.library import Library
+from tests.project.pages import blocks, commands
 
 from toolablate.tools.corpus import open_corpus
 
-GUIDE = (Path(__file__).parents[3] / "docs/web.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-
-
-def blocks(language: str) -> list[str]:
-    return [body for found, body in BLOCK.findall(GUIDE) if found == language]
+GUIDE = "docs/web.md"
 
 
 def test_the_commands_of_the_guide_work_in_their_order(tmp_path: Path) -> None:
-    commands = [line.removeprefix("$ ") for block in blocks("console") for line in block.splitlines()]
-    assert len(commands) >= 12
+    typed = commands(GUIDE)
+    assert len(typed) >= 12
     (tmp_path / "queries.txt").write_text("harmonic series\n", encoding="utf-8")
     (tmp_path / "more-queries.txt").write_text("muon decay\n", encoding="utf-8")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     with Library().running() as library:
-        plan = next(text for text in blocks("toml") if "[[models]]" in text)
+        plan = next(text for text in blocks(GUIDE, "toml") if "[[models]]" in text)
         there = plan.replace("http://localhost:8888", library.url)
         assert there != plan
         allowed = there.replace("[web]\n", f'[web]\nallow = ["{library.host}"]\ndelay_seconds = 0\n')
         (tmp_path / "plan.toml").write_text(allowed, encoding="utf-8")
-        for command in commands:
+        for command in typed:
             ran = subprocess.run(
                 ["sh", "-c", command],
                 cwd=tmp_path,
@@ -44,7 +39,7 @@ def test_the_commands_of_the_guide_work_in_their_order(tmp_path: Path) -> None:
 
 def test_the_documents_of_the_guide_are_a_corpus(tmp_path: Path) -> None:
     documents = tmp_path / "documents.jsonl"
-    documents.write_text("".join(blocks("json")), encoding="utf-8")
+    documents.write_text("".join(blocks(GUIDE, "json")), encoding="utf-8")
     corpus = open_corpus(documents)
     try:
         assert len(corpus) == 1
