@@ -96,6 +96,7 @@ def command(context: click.Context, /, store: Path, **given: Any) -> None:
     """
     from rich.console import Console
 
+    from toolablate.experiments.explaining.place import readings_of
     from toolablate.experiments.explaining.view import read_report
 
     _refuse_unused(context)
@@ -110,6 +111,7 @@ def command(context: click.Context, /, store: Path, **given: Any) -> None:
         conditions=given["conditions"],
         scorer=given["scorer"],
         matrices=matrices,
+        kept=readings_of(store),
     )
     _write(report, given["csv"], given["plot"])
     if given["as_json"]:

@@ -1,11 +1,13 @@
 """What was read of traces, kept in a file, so that no trace has to be read twice.
 
 It depends on the trace, its question and its condition alone. The digest of the trace's content tells these, since its
-trial is among that: what is found by it is what reading the trace again would give."""
+trial is among that: what is found by it is what reading the trace again would give. Each row tells by which code it was
+read, and holds a digest of itself, so that nothing is taken from a file that was changed or damaged."""
 
 import hashlib
 import json
 import sqlite3
+import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,12 +21,13 @@ import zstandard
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from toolablate.experiments.attributing import case
+import toolablate
 from toolablate.experiments.attributing.case import Case
-from toolablate.traces.analysis.attribution import signals, steps
 from toolablate.traces.analysis.attribution.signals import Signals
 
 _MOST_BYTES = 100_000_000
+_DIGEST_BYTES = 16
+_WAIT_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class TraceReading:
 
 class KeptReadings:
     """Of one store, in a file of its own that may be deleted without loss: what cannot be read there is not known, and
-    what cannot be written is forgotten. To be used by one process at a time. None keeps nothing."""
+    what cannot be written is forgotten. Several processes may use it at once, and be killed. None keeps nothing."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -47,8 +50,8 @@ class KeptReadings:
         if self._path is not None:
             try:
                 self._connection = _opened(self._path)
-            except (sqlite3.Error, OSError):
-                self._give_up()
+            except (sqlite3.Error, OSError) as error:
+                self._give_up(error)
         return self
 
     def __exit__(
@@ -60,32 +63,40 @@ class KeptReadings:
     def of(self, traces: Iterable[str]) -> dict[str, TraceReading]:
         """Those that are known, by the digests of their traces."""
         wanted = json.dumps(list(traces))
-        query = "SELECT trace, body FROM readings WHERE trace IN (SELECT value FROM json_each(?))"
+        query = "SELECT trace, body FROM readings WHERE reader = ? AND trace IN (SELECT value FROM json_each(?))"
         try:
-            rows = [] if self._connection is None else self._connection.execute(query, (wanted,)).fetchall()
-        except sqlite3.Error:
-            self._give_up()
+            rows = [] if self._connection is None else self._connection.execute(query, (_reader(), wanted)).fetchall()
+        except sqlite3.Error as error:
+            self._give_up(error)
             rows = []
-        return {trace: found for trace, body in rows if (found := _unpacked(body)) is not None}
+        return {trace: found for trace, body in rows if (found := _unpacked(trace, body)) is not None}
 
     def put(self, found: Mapping[str, TraceReading]) -> None:
-        if self._connection is None:
+        if self._connection is None or not found:
             return
-        rows = [(trace, body) for trace, each in found.items() if (body := _packed(each)) is not None]
+        reader = _reader()
+        rows = [(trace, reader, body) for trace, each in found.items() if (body := _packed(trace, each)) is not None]
         try:
             with self._connection:
-                self._connection.executemany("INSERT OR REPLACE INTO readings (trace, body) VALUES (?, ?)", rows)
-        except sqlite3.Error:
-            self._give_up()
+                self._connection.executemany(
+                    "INSERT OR REPLACE INTO readings (trace, reader, body) VALUES (?, ?, ?)", rows
+                )
+        except sqlite3.Error as error:
+            self._give_up(error)
 
-    def _give_up(self) -> None:
-        """The next to open it makes it anew."""
+    def _give_up(self, error: sqlite3.Error | OSError) -> None:
+        """Where it is damaged the next to open it makes it anew. Others may be at one that is only busy."""
         if self._connection is not None:
             self._connection.close()
         self._connection = None
-        if self._path is not None:
+        if self._path is not None and not _is_busy(error):
             with suppress(OSError):
                 self._path.unlink()
+
+
+def _is_busy(error: sqlite3.Error | OSError) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 @cache
@@ -93,7 +104,7 @@ def _adapter() -> TypeAdapter[TraceReading]:
     return TypeAdapter(TraceReading)
 
 
-def _packed(found: TraceReading) -> bytes | None:
+def _packed(trace: str, found: TraceReading) -> bytes | None:
     """None where it would not come back as it is: models write halves of characters, which no UTF-8 has."""
     try:
         body = _adapter().dump_json(found)
@@ -101,29 +112,37 @@ def _packed(found: TraceReading) -> bytes | None:
             return None
     except (PydanticSerializationError, UnicodeEncodeError, ValidationError):
         return None
-    return zstandard.ZstdCompressor().compress(body)
+    packed = zstandard.ZstdCompressor().compress(body)
+    return _digest(trace, packed) + packed
 
 
-def _unpacked(body: bytes) -> TraceReading | None:
+def _unpacked(trace: str, body: bytes) -> TraceReading | None:
     try:
-        if not 0 <= zstandard.frame_content_size(body) <= _MOST_BYTES:
+        digest, packed = body[:_DIGEST_BYTES], body[_DIGEST_BYTES:]
+        if digest != _digest(trace, packed) or not 0 <= zstandard.frame_content_size(packed) <= _MOST_BYTES:
             return None
-        return _adapter().validate_json(zstandard.ZstdDecompressor().decompress(body))
+        return _adapter().validate_json(zstandard.ZstdDecompressor().decompress(packed))
     except (zstandard.ZstdError, ValidationError, TypeError):
         return None
 
 
+def _digest(trace: str, packed: bytes) -> bytes:
+    return hashlib.blake2b(trace.encode() + _reader() + packed, digest_size=_DIGEST_BYTES).digest()
+
+
 def _opened(path: Path) -> sqlite3.Connection:
     path.touch(mode=0o600)
-    connection = sqlite3.connect(path)
+    connection = sqlite3.connect(path, timeout=_WAIT_SECONDS)
     try:
-        (made_by,) = connection.execute("PRAGMA user_version").fetchone()
-        if made_by != _reader():
-            connection.executescript(
-                "DROP TABLE IF EXISTS readings;"
-                "CREATE TABLE readings (trace TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID;"
-                f"PRAGMA user_version = {_reader()};"
+        # What the system loses where the power goes is made again.
+        connection.execute("PRAGMA synchronous = OFF")
+        with connection:
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS readings (trace TEXT, reader BLOB, body BLOB NOT NULL,"
+                " PRIMARY KEY (trace, reader)) WITHOUT ROWID"
             )
+            if connection.execute("SELECT 1 FROM readings WHERE reader <> ? LIMIT 1", (_reader(),)).fetchone():
+                connection.execute("DELETE FROM readings WHERE reader <> ?", (_reader(),))
     except sqlite3.Error:
         connection.close()
         raise
@@ -131,11 +150,12 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 @cache
-def _reader() -> int:
-    """What reads traces: this version of toolablate, and of a checkout, whose version stays, its code. 31 bits."""
-    sources = (*Path(signals.__file__).parent.glob("*.py"), Path(steps.__file__), Path(case.__file__))
-    found = hashlib.sha256(version("toolablate").encode())
-    for path in sorted(sources):
-        with suppress(OSError):
-            found.update(path.read_bytes())
-    return int.from_bytes(found.digest()[:4]) >> 1
+def _reader() -> bytes:
+    """What reads traces: this version of toolablate, and of a checkout, whose version stays, all of its code, since
+    there is hardly a module that no signal stands on; and Python, whose parser reads programs."""
+    found = hashlib.sha256(f"{version('toolablate')} {sys.version}".encode())
+    for root in map(Path, toolablate.__path__):
+        for path in sorted(root.glob("*/**/*.py")):
+            with suppress(OSError):
+                found.update(f"{path.relative_to(root)}\n".encode() + path.read_bytes())
+    return found.digest()[:_DIGEST_BYTES]

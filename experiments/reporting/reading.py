@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from toolablate.experiments.explaining.place import readings_of
 from toolablate.experiments.explaining.view import read_report
 from toolablate.experiments.reporting.setup import endings_of, setup_of
 from toolablate.experiments.viewing.findings import findings_of, with_why
@@ -47,7 +48,7 @@ def read_for_report(
         named = _Named(store, wanted)
         findings = findings_of(trials, store.conditions_of(trials.observations), seed=seed)
         setup = setup_of(store, trials)
-    report = read_report(path, run=run, scorer=trials.scorer)
+    report = read_report(path, run=run, scorer=trials.scorer, kept=readings_of(path))
     explained = {each.evidence.chain.trial: each for each in report.explained}
     with Store(path) as store:
         reading = _Reading(store, path.name, explained)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
+from toolablate.experiments.explaining.place import readings_of
 from toolablate.experiments.explaining.view import read_report
 from toolablate.experiments.viewing.changes import made_of, reasons_of, stamp_of
 from toolablate.experiments.viewing.findings import attributions_of, findings_of, with_why
@@ -152,7 +153,7 @@ class Rounds:
                 scorer=self._trials.scorer,
                 told=progress.attributed,
                 # While a run goes on only new traces are read.
-                kept=readings_beside(self._index.path),
+                kept=readings_of(self._scope.store) or readings_beside(self._index.path),
             )
             self._findings = with_why(self._findings, report)
             self._index.put_attributions(attributions_of(report), made_of=known)

@@ -12,6 +12,7 @@ from rich.progress import Progress
 from toolablate.experiments.attributing.choosing import scorers_of
 from toolablate.experiments.cli.export.interrupting import heeding_interrupts
 from toolablate.experiments.explaining import explained
+from toolablate.experiments.explaining.place import readings_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.exports.choosing import Choice, Chosen, chosen
 from toolablate.traces.exports.exported import Exported, Reasons, reasons
@@ -87,6 +88,7 @@ def _reasons(
             conditions=tuple({each.called.condition for each in wanted}),
             scorer=given["scorer"],
             told=told,
+            kept=readings_of(path),
         )
     return reasons(found.explained)
 
