@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.traces.attribution.cases import CELL, FLAKY, PAGE, evidence, steady, worlds
-from tests.traces.attribution.stories import ended, ran, read, right, wrong
+from tests.traces.attribution.cases import CELL, FLAKY, PAGE, REPLY, World, evidence, steady, worlds
+from tests.traces.attribution.stories import asked, ended, ran, read, right, told, wrong
 
 from toolablate.traces.analysis.attribution.evidence import Evidence, Turning
 from toolablate.traces.analysis.attribution.layer_one import Bare
@@ -23,6 +23,13 @@ BOTH: frozenset[ToolKind] = frozenset({"search", "code"})
 
 def drawn(name: str, high: float = 1.0, low: float = 0.0) -> Evidence:
     (world,) = [each for each in worlds(high, low) if each.name == name]
+    return evidence(world, np.random.default_rng(0))
+
+
+def of_own_tool(believed: list[float]) -> Evidence:
+    own = told(asked("almanac", word="gas"), "no entry")
+    after = dict.fromkeys(("swapped", "offered", "none"), 1.0)
+    world = World("own", [*own, *REPLY], believed, {"again": 0.0, "repaired": 0.0, **after}, kind="other")
     return evidence(world, np.random.default_rng(0))
 
 
@@ -140,11 +147,26 @@ def test_code_that_says_nothing_of_the_answer_is_a_call_like_any_other() -> None
 
 
 def test_results_of_a_tool_of_ones_own_are_no_search() -> None:
-    each = drawn("search")
-    other: frozenset[ToolKind] = frozenset({"other"})
-    replayed = replace(each.chain.replay or Replay(), rollouts={NONE: (0.0,) * 4, other: (1.0,) * 4})
-    found = label(replace(each, chain=replace(each.chain, tools=other, replay=replayed), trajectory=None, flip=None))
+    found = label(replace(of_own_tool([1.0, 1.0, 0.0]), trajectory=None, flip=None))
     assert (found.mechanism, found.distraction) == ("other_results", None)
+
+
+@pytest.mark.parametrize(("said", "mechanism"), [(1.0, "other_results"), (0.0, "calling")])
+def test_without_placebos_what_is_said_before_the_first_result_tells_what_was_given_from_that_it_was_called(
+    said: float, mechanism: str
+) -> None:
+    each = of_own_tool([1.0, said, 0.0])
+    chain = replace(each.chain, arms=Arms(none=(1.0,) * 3), replay=Replay((0.0,), (0.0,), {NONE: (0.0,) * 4}))
+    found = label(replace(each, chain=chain))
+    assert (found.mechanism, found.confidence > 0.8) == (mechanism, True)
+
+
+def test_code_that_only_failed_by_its_own_doing_is_no_lock_in() -> None:
+    each = drawn("code")
+    raised = "-" * 75 + "\nModuleNotFoundError                       Traceback (most recent call last)"
+    for printed, mechanism in (("", "calling"), ("B\n", "lock_in")):
+        code = ran("print('B'); import none", printed + raised, status="error", error="ModuleNotFoundError")
+        assert label(replace(each, signals=read(*code, *REPLY))).mechanism == mechanism
 
 
 def test_results_that_are_worth_less_than_nothing_are_the_evidence_where_no_fall_was_found() -> None:

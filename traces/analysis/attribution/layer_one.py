@@ -77,7 +77,6 @@ class Bare:
 
 
 _NOTHING = _Finding("unknown", 0.2, (), "no signal of the trace points to a mechanism")
-_CHANCE = "it may be wrong by the same chance"
 
 
 def layer_one(
@@ -133,9 +132,13 @@ def _beside_bare(
     counted = f"{_counted(bare, repeats)}; {_anyway(expected)}"
     if named >= max(luck, own):
         return _Finding(finding.mechanism, named / whole, finding.evidence, f"{note}; {counted}")
-    if luck >= own:
-        return _Finding("luck", luck / whole, (), f"{counted}: {note if finding is _NOTHING else _CHANCE}")
-    return _Finding("own_error", own / whole, (), f"{counted}: no tool need have done it")
+    by_luck = luck >= own
+    said = "it may be wrong by the same chance" if by_luck else "no tool need have done it"
+    if finding is not _NOTHING:
+        said += f", or else (probability {named / whole:.2f}) {note}"
+    elif by_luck:
+        said = note
+    return _Finding("luck" if by_luck else "own_error", max(luck, own) / whole, (), f"{counted}: {said}")
 
 
 def _counted(bare: Sequence[Bare], repeats: Sequence[float]) -> str:

@@ -102,6 +102,8 @@ def _put_down(attribution: Attribution) -> str:
     if attribution.mechanism == "unknown":
         beyond = chance(attribution.confidence)
         return f"It is not known what did it. That it was not chance has a probability of {beyond}."
+    if attribution.confidence < 0.5:
+        return f"No cause is more likely than all others together. The likeliest is {_sentence(attribution)}."
     return f"It is put down to {_sentence(attribution)}."
 
 

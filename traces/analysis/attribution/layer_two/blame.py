@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from toolablate.traces.analysis.attribution.evidence import Evidence
-from toolablate.traces.analysis.attribution.fall import fall_at
+from toolablate.traces.analysis.attribution.fall import KINDS, fall_at
 from toolablate.traces.analysis.attribution.gains import computes_an_answer, is_locked_in
 from toolablate.traces.analysis.attribution.layer_two.chances import PRIOR, drawn_chances
 from toolablate.traces.analysis.attribution.layer_two.levels import Level, Part, chains
 from toolablate.traces.analysis.attribution.ledger import ToolKind
+from toolablate.traces.analysis.attribution.spoiling import faults
 from toolablate.traces.analysis.pairing import RIGHT, mean
 from toolablate.traces.analysis.statistics.numerals import Floats
 from toolablate.traces.records import Mechanism
@@ -112,8 +113,21 @@ def _shared(levels: Sequence[Level], chances: Floats, named: Mapping[Part, Mecha
 
 def _named(evidence: Evidence) -> Mapping[Part, Mechanism]:
     """Calls of code that did it whatever they gave are a lock-in where the model comes back once the computation is set
-    aside: with placebo results it has put the question into the same code."""
-    return {**OF_PARTS, "calling": "lock_in"} if _comes_back(evidence) else OF_PARTS
+    aside: with placebo results it has put the question into the same code. Results that hold nothing mislead nobody:
+    what goes with them is that a call was made."""
+    named = dict(OF_PARTS)
+    for kind in _kinds_without_content(evidence):
+        named[kind] = "calling"
+    return {**named, "calling": "lock_in"} if named["code"] == "lock_in" and _comes_back(evidence) else named
+
+
+def _kinds_without_content(evidence: Evidence) -> frozenset[ToolKind]:
+    """Of tools whose calls all failed by the model's own doing, or found nothing. Of others that failed the replays
+    have what they give when they work."""
+    signals = evidence.signals
+    if faults(signals):
+        return frozenset()
+    return evidence.chain.tools - {KINDS[call.form] for call in signals.calls if call.gave}
 
 
 def _comes_back(evidence: Evidence) -> bool:

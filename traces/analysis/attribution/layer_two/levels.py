@@ -7,7 +7,7 @@ from itertools import permutations
 from typing import Literal
 
 from toolablate.traces.analysis.attribution.evidence import Evidence
-from toolablate.traces.analysis.attribution.fall import fall_at
+from toolablate.traces.analysis.attribution.fall import Fall, fall_at
 from toolablate.traces.analysis.attribution.layer_two.chances import Tally
 from toolablate.traces.analysis.attribution.ledger import Arms, Replay, Scores, ToolKind
 from toolablate.traces.analysis.attribution.spoiling import faults, ran_out
@@ -30,21 +30,34 @@ def chains(evidence: Evidence) -> tuple[tuple[Level, ...], ...]:
     """The levels from the trial as it was to the question without tools, in the order of the ledger's; one chain for
     each order in which kinds of tools lose their results. Levels without runs are left out."""
     orders = permutations(sorted(evidence.chain.tools))
-    return tuple(tuple(_filled([*_before(evidence, order), *_without_results(evidence, order)])) for order in orders)
+    fall = fall_at(evidence.flip, evidence.steps, evidence.signals.calls) if evidence.flip else None
+    return tuple(
+        tuple(_filled([*_before(evidence, order, fall), *_without_results(evidence, order)], fall)) for order in orders
+    )
 
 
-def _filled(levels: Sequence[Level]) -> Iterator[Level]:
-    """A level without runs hands on what was taken away for it. Where several were, the results are named before the
-    calls, and these before what is there without any."""
+def _filled(levels: Sequence[Level], fall: Fall | None) -> Iterator[Level]:
+    """A level without runs hands on what was taken away for it."""
     passed: list[Part] = []
     for level in levels:
         passed.append(level.part)
         if level.tally.runs:
-            yield Level(next((part for part in _NAMED if part in passed), "again"), level.tally)
+            yield Level(_named_of(passed, fall), level.tally)
             passed = []
 
 
-def _before(evidence: Evidence, order: Sequence[ToolKind]) -> Iterator[Level]:
+def _named_of(passed: Sequence[Part], fall: Fall | None) -> Part:
+    """Of what was taken away together what the belief falls at; else the results before the calls, and these before
+    what is there without any."""
+    fell: list[Part] = []
+    if fall is not None and fall.at == "results":
+        fell += sorted(fall.kinds)
+    elif fall is not None and fall.at == "reply":
+        fell.append("calling")
+    return next((part for part in (*fell, *_NAMED) if part in passed), "again")
+
+
+def _before(evidence: Evidence, order: Sequence[ToolKind], fall: Fall | None) -> Iterator[Level]:
     """As it was, mended from outside, drawn again, and without the results of one kind of tool after another."""
     replay, signals = evidence.chain.replay or Replay(), evidence.signals
     stopped, broken = ran_out(signals), bool(faults(signals))
@@ -57,11 +70,15 @@ def _before(evidence: Evidence, order: Sequence[ToolKind]) -> Iterator[Level]:
         return
     # What goes on from the one result has the trial's own budget and faults.
     turning = None if stopped or broken else evidence.turning
+    turned = fall.kinds if fall else frozenset()
     yield Level("again", _tally((*replay.rollouts.get(frozenset(), ()), *(turning.kept if turning else ()))))
     for number, kind in enumerate(order, start=1):
-        if turning and kind in _turned(evidence):
+        if turning and kind in turned:
             yield Level(kind, _tally(turning.without))
         yield Level(kind, _tally(replay.rollouts.get(frozenset(order[:number]), ())))
+    # Tools of which there are no placebos: what it says once the first calls are made, and nothing is given yet.
+    if not replay.rollouts.get(frozenset(order)) and signals.calls[0].event in evidence.steps[1:2]:
+        yield Level(order[-1], _believed(evidence, 1))
 
 
 def _without_results(evidence: Evidence, order: Sequence[ToolKind]) -> Iterator[Level]:
@@ -80,12 +97,6 @@ def _without_tools(arms: Arms, *, prompted: bool) -> Iterator[Level]:
     if prompted:
         yield Level("availability", _tally(arms.scaffold))
     yield Level("prompt" if prompted else "availability", _tally(arms.none))
-
-
-def _turned(evidence: Evidence) -> frozenset[ToolKind]:
-    if evidence.flip is None:
-        return frozenset()
-    return fall_at(evidence.flip, evidence.steps, evidence.signals.calls).kinds
 
 
 def _believed(evidence: Evidence, step: int) -> Tally:

@@ -1,5 +1,6 @@
 """Calls: tools that were never used, calls that were refused, and calls that came to nothing."""
 
+import re
 from collections.abc import Sequence
 
 from toolablate.traces.analysis.attribution.signals.records import (
@@ -27,6 +28,9 @@ _EXACT: dict[str, TroubleKind] = {
     "after_cutoff": "not_recorded",
     "blocked_by_policy": "not_recorded",
 }
+_TRACEBACK = re.compile(r"^(?:-{75}$| +(?:Cell In\[|File )|Traceback )", re.MULTILINE)
+"""Where IPython, and Python itself, begin to say what was raised."""
+
 _NOTHING = ("No results for ", "No match for ")
 
 
@@ -77,8 +81,12 @@ def _later(event: int, works: Sequence[Call], tool: str | None = None) -> int | 
 
 def _gave(call: Call) -> bool:
     stood_in = any(change.intervention in STAND_INS for change in call.made.changes)
-    shown = call.output.strip() not in ("", NO_OUTPUT) and not _found_nothing(call)
-    return call.made.status == "ok" and shown and not stood_in
+    if stood_in or _found_nothing(call):
+        return False
+    if call.made.status == "ok":
+        return call.output.strip() not in ("", NO_OUTPUT)
+    raised = _TRACEBACK.search(call.output) if _kind(call) == "exception" else None
+    return raised is not None and bool(call.output[: raised.start()].strip())
 
 
 def _found_nothing(call: Call) -> bool:

@@ -36,8 +36,8 @@ class UnusedTool:
 
 @dataclass(frozen=True, slots=True)
 class CallSeen:
-    """A call that was answered. `gave` tells whether it gave the model something of the tool's own to go by: it worked,
-    found something, and no stand-in spoke for the tool."""
+    """A call that was answered. `gave` tells whether it gave the model something of the tool's own to go by: it worked
+    (or printed something before it raised), found something, and no stand-in spoke for the tool."""
 
     event: int
     tool: str
