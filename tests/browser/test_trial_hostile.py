@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.hostile import LONG_LINE, SCRIPT, UNSEEN, done, hostile
 from tests.browser.serving import Site
@@ -48,6 +48,28 @@ def test_nothing_runs_and_all_is_readable(
     look_at(page, "trial-hostile")
     narrow = browse(site, f"/trial/{trial}", width=400)
     assert narrow.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_text_is_found_in_the_middle_of_one_that_is_not_all_shown(
+    stored: tuple[Path, str], serve: Callable[..., Site], browse: Browse, look_at: LookAt
+) -> None:
+    store, trial = stored
+    page = browse(serve(store, why=False), f"/trial/{trial}")
+    event = page.locator("#event-2")
+    expect(event).not_to_contain_text("needle")
+    page.keyboard.press("/")
+    page.keyboard.type("NEEDLE")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-found]")).to_have_text("1 of 1 events")
+    expect(event).to_contain_text("xneedley")
+    expect(page.locator("#event-2.is-here")).to_have_count(1)
+    assert event.locator(".left-out").all_inner_texts() == [
+        f"{count:,} characters are left out here" for count in (2_484_600, 2_494_600)
+    ]
+    assert page.evaluate("[...CSS.highlights.get('found')].map(String)") == ["needle"]
+    assert page.evaluate("window.ran") is None
+    assert page.evaluate(_FOREIGN) == []
+    look_at(page, "trial-found-in-the-middle")
 
 
 def test_the_whole_of_a_text_is_text_alone(

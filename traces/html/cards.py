@@ -26,9 +26,19 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of the middle of a long text that is shown for what stands in it: `skipped` characters are left out
+    before it."""
+
+    text: str
+    skipped: int
+    marks: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Text:
     """A text of an event, cut in its middle where it is long: `part` names the whole of it, `chars` characters. `marks`
-    are of `head`, `tail_marks` of `tail`."""
+    are of `head`, `tail_marks` of `tail`; `pieces` of the `middle` are shown where something was looked for in it."""
 
     part: str
     form: Form
@@ -39,10 +49,19 @@ class Text:
     folded: bool = False
     marks: tuple[Span, ...] = ()
     tail_marks: tuple[Span, ...] = ()
+    whole: str = ""
+    pieces: tuple[Piece, ...] = ()
+
+    @property
+    def middle(self) -> str:
+        """What is left out, "" where nothing is, or where nobody has it at hand."""
+        return self.whole[len(self.head) : len(self.whole) - len(self.tail)]
 
     @property
     def left_out(self) -> int:
-        return self.chars - len(self.head) - len(self.tail)
+        """Characters that are not shown, of those after the last piece."""
+        before = sum(each.skipped + len(each.text) for each in self.pieces)
+        return self.chars - len(self.head) - len(self.tail) - before
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,4 +160,4 @@ class Links:
 def cut(text: str, part: str, form: Form, *, title: str = "", folded: bool = False) -> Text:
     if len(text) <= HEAD_CHARS + TAIL_CHARS:
         return Text(part, form, text, len(text), title=title, folded=folded)
-    return Text(part, form, text[:HEAD_CHARS], len(text), text[-TAIL_CHARS:], title, folded)
+    return Text(part, form, text[:HEAD_CHARS], len(text), text[-TAIL_CHARS:], title, folded, whole=text)

@@ -13,11 +13,11 @@ pytest.importorskip("jinja2", reason="pages need the extra 'view'")
 
 from toolablate.traces.analysis.attribution.evidence import Explained
 from toolablate.traces.html.attributed import marks_of
-from toolablate.traces.html.cards import Card, Links, Marks, Panel, Quote, Text, cut
+from toolablate.traces.html.cards import HEAD_CHARS, TAIL_CHARS, Card, Links, Marks, Panel, Quote, Text, cut
 from toolablate.traces.html.environment import environment
 from toolablate.traces.html.events import event_cards
 from toolablate.traces.html.highlighting import as_shown, shown
-from toolablate.traces.html.marking import MOST_PLACES, holds, marked, places_of, target
+from toolablate.traces.html.marking import MOST_PIECES, MOST_PLACES, holds, marked, places_of, target
 from toolablate.traces.html.quoting import MOST_QUOTED, quotes_of
 from toolablate.traces.records import Diagnosis
 
@@ -106,14 +106,51 @@ def test_a_fold_with_a_mark_stands_open() -> None:
     assert _body(marked(_card("the words", folded=True), [Quote("output", "others", "")])).folded
 
 
-def test_of_a_long_text_both_ends_are_looked_at_and_a_mark_is_one_of_many_at_most() -> None:
+def test_of_a_long_text_all_is_looked_at_and_a_mark_is_one_of_many_at_most() -> None:
     long = "word " * 1_000_000 + "needle"
     body = _body(marked(_card(long), [Quote("output", "needle", "", last=True), Quote("output", "word", "")]))
     assert len(body.marks) == MOST_PLACES
     assert [body.tail[span.start : span.end] for span in body.tail_marks][-1] == "needle"
     assert [span.anchor for span in (*body.marks, *body.tail_marks) if span.anchor] == ["event-7-quote"]
     lost = _card("x" * 30_000 + " needle " + "y" * 30_000)
-    assert places_of([_card(""), lost], {1: Marks(quotes=(Quote("output", "needle", ""),))}) == {}, "it is not shown"
+    quote = Quote("output", "needle", "the answer")
+    assert places_of([_card(""), lost], {1: Marks(quotes=(quote,))}) == {1: "event-1-quote"}
+    (piece,) = _body(marked(lost, [quote])).pieces
+    (span,) = piece.marks
+    assert (piece.text[span.start : span.end], span.anchor) == ("needle", "event-7-quote")
+    page = _page(lost, [quote])
+    assert '<mark id="event-7-quote" title="the answer">needle</mark>' in page
+    gaps = [int(each.replace(",", "")) for each in re.findall(r"([\d,]+) characters are left out here", page)]
+    assert len(gaps) == 2
+    assert sum(gaps) + HEAD_CHARS + TAIL_CHARS + len(piece.text) == 60_008
+
+
+def test_of_the_middle_of_a_text_so_much_is_shown_as_stands_around_what_was_looked_for() -> None:
+    middle = "".join(f"{'-' * 5_000}Needle {place:02}" for place in range(40))
+    card = _card("\x1b[31ma\r\n" + "x" * 20_000 + middle + "y" * 20_000)
+    body = _body(marked(card, [], "needle"))
+    assert len(body.pieces) == MOST_PIECES
+    assert [re.findall(r"Needle \d\d", piece.text) for piece in body.pieces] == [
+        [f"Needle {place:02}"] for place in range(MOST_PIECES)
+    ]
+    assert not any(piece.marks for piece in body.pieces)
+    (last,) = _body(marked(card, [Quote("output", "needle", "", last=True)])).pieces
+    assert "Needle 39" in last.text
+    seen = _body(marked(_card("needle" + middle + "y" * 20_000), [Quote("output", "needle", "")]))
+    assert seen.marks
+    assert not seen.pieces, "what is shown already is looked for no further"
+    (together,) = _body(marked(card, [Quote("output", "Needle 07", "")], "needle 07")).pieces
+    assert len(together.marks) == 1
+
+
+@pytest.mark.parametrize("kind", ["text", "words", "number"])
+@pytest.mark.parametrize("text", ["a ", "a" + "*" * 20, "a" * 7, "1 ", "1", "*` ", "a\u202e\ud800", "1,", "1.0e5 "])
+def test_hostile_texts_are_looked_through_in_linear_time(text: str, kind: str) -> None:
+    # Tried from each place on, what begins so again and again and ends otherwise would take minutes.
+    long = text * (2_000_000 // len(text))
+    wanted = "3" if kind == "number" else (f"{text.strip('* ')} " * 190)[:390] + " b"
+    assert not places_of([_card(long)], {0: Marks(quotes=(Quote("output", wanted, "", kind),))})  # type: ignore[arg-type]
+    assert not holds(_card(long), wanted.casefold() + "!")
 
 
 @given(
@@ -139,7 +176,7 @@ def test_a_text_is_found_as_it_is_shown() -> None:
     assert holds(card, "two halves")
     assert holds(card, "strasse")
     assert not holds(card, "[31m")
-    assert not holds(card, "x" * 20_000), "what is left out is not shown"
+    assert holds(card, "x" * 30_000 + "s"), "what is left out is shown to who looks for it"
 
 
 def test_foreign_text_does_nothing_within_a_mark() -> None:

@@ -97,18 +97,22 @@ def trial(request: Request) -> Response:
 
 
 def more_events(request: Request) -> Response:
-    """The events from one on, as a part that a page takes in; up to `until`, where that is asked for."""
+    """The events from one on, as a part that a page takes in; up to `until`, where that is asked for. With `text` one
+    event alone, with as much of its long texts as shows where that stands."""
     view = view_of(request)
     attempt, start = _number(request, "attempt"), _number(request, "from") or 0
     identity = request.path_params["trial"]
     reading = read(view, identity, attempt)
     until = _number(request, "until") or 0
     told = None if attempt is not None or _hides(view, identity) else _told(request, identity)[0]
+    text = _text(request)
+    alone = Part(reading.cards[start : start + 1], start, None)
     return page(
         request,
         "trial_events.html",
         reading=reading,
-        part=_part(reading, start, max(MORE_EVENTS, until + 1 - start)),
+        part=alone if text else _part(reading, start, max(MORE_EVENTS, until + 1 - start)),
+        found=text,
         links=_links(identity, attempt),
         marks={} if told is None else marks_of(told),
         attempt=attempt,
@@ -116,9 +120,9 @@ def more_events(request: Request) -> Response:
 
 
 def find(request: Request) -> Response:
-    """The numbers of the events in which a text stands, whatever its case, as far as their texts are shown."""
+    """The numbers of the events in which a text stands, whatever its case."""
     reading = read(view_of(request), request.path_params["trial"], _number(request, "attempt"))
-    text = request.query_params.get("text", "")[:LONGEST_TEXT].casefold()
+    text = _text(request).casefold()
     return JSONResponse([card.number for card in reading.cards if text and holds(card, text)])
 
 
@@ -213,6 +217,10 @@ def _among(request: Request, identity: str) -> Among:
     before, after = view.index.neighbours(identity, query.selection, sort=query.sort, descending=query.descending)
     place = view.index.place(identity, query.selection, sort=query.sort, descending=query.descending)
     return Among(place, before, after)
+
+
+def _text(request: Request) -> str:
+    return request.query_params.get("text", "")[:LONGEST_TEXT]
 
 
 def _number(request: Request, name: str) -> int | None:

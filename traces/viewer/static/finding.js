@@ -32,11 +32,28 @@ export function finding(box, { here, go, eventAt }) {
     } else {
       last = number;
       await go(number);
+      if (!holds(eventAt(number))) await unearth(number).catch(() => {});
       mark(eventAt(number));
       field.focus({ preventScroll: true });
     }
     told.textContent = numbers.length ? `${numbers.indexOf(number) + 1} of ${numbers.length} events` : "nowhere";
   }
+
+  // What is left out in the middle of a long text is shown where the text stands in it.
+  async function unearth(number) {
+    const address = new URL(box.dataset.events, location);
+    address.searchParams.set("from", number);
+    address.searchParams.set("text", asked);
+    const reply = await fetch(address, { credentials: "same-origin" });
+    const made = document.createElement("template");
+    made.innerHTML = reply.ok ? await reply.text() : "";
+    const fresh = made.content.querySelector("[data-event]");
+    if (!fresh) return;
+    fresh.classList.add("is-here");
+    eventAt(number).replaceWith(fresh);
+  }
+
+  const holds = (event) => !event || ranges(event, asked.toLowerCase()).length > 0;
 
   function mark(event) {
     if (!CSS.highlights) return;
