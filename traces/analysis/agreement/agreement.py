@@ -126,26 +126,25 @@ def _row(first: str, second: str, model: str | None, condition: str | None, seen
 
 def _left_out(seen: Sequence[Both]) -> dict[str, int]:
     """The trials that do not count, by why."""
+    others = [each for each in seen if not each.counts]
     sides = [
-        side for each in seen for side in (("first", each.first, each.second), ("second", each.second, each.first))
+        side for each in others for side in (("first", each.first, each.second), ("second", each.second, each.first))
     ]
     lacking = Counter(
         f"{name}_{'absent' if own.verdict is None else 'unscored'}"
         for name, own, other in sides
         if own.value is None and other.value is not None
     )
-    neither = sum(each.looked and each.first.value is None and each.second.value is None for each in seen)
+    neither = sum(each.looked and each.first.value is None and each.second.value is None for each in others)
     names = ("first_unscored", "second_unscored", "first_absent", "second_absent")
     return {name: lacking[name] for name in names} | {"unscored": neither}
 
 
 def _by_unit(counted: Sequence[Both]) -> dict[Unit, Table]:
-    found: dict[Unit, Table] = defaultdict(lambda: Table(0, 0, 0, 0))
+    cells: dict[Unit, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for each in counted:
-        one, other = correct(each.first), correct(each.second)
-        cell = Table(one and other, one and not other, other and not one, not one and not other)
-        found[unit(each.first)] += cell
-    return found
+        cells[unit(each.first)][2 * (not correct(each.first)) + (not correct(each.second))] += 1
+    return {of: Table(*found) for of, found in cells.items()}
 
 
 def _scores(counted: Sequence[Both], seed: int) -> Effect:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from toolablate.traces.store import Observation
 
 Gradings = Mapping[str, Mapping[str, Observation]]
-"""By scorer, then by trial: the ended trials with its value and verdict, None where it has not looked at them."""
+"""By scorer, then by trial: the ended trials with its value and verdict, None where it has not looked at them. Trials
+stand by question, model, condition and repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ def gradings(observations: Mapping[str, Iterable[Observation]]) -> dict[str, dic
     """Of all observations of each scorer. Scorers stay in their order; one that has looked at no trial is left out.
     What infrastructure spoiled counts for none."""
     found = {
-        scorer: {each.trial: each for each in seen if each.outcome != "failed"} for scorer, seen in observations.items()
+        scorer: {each.trial: each for each in sorted(seen, key=_place) if each.outcome != "failed"}
+        for scorer, seen in observations.items()
     }
     return {
         scorer: trials for scorer, trials in found.items() if any(each.verdict is not None for each in trials.values())
@@ -44,14 +46,13 @@ def gradings(observations: Mapping[str, Iterable[Observation]]) -> dict[str, dic
 
 
 def side_by_side(found: Gradings, first: str, second: str) -> list[Both]:
-    """The trials that one of two scorers has looked at, by question, model, condition and repeat; none where they have
-    not looked at the same."""
-    shared = found[first].keys() & found[second].keys()
-    both = [Both(found[first][trial], found[second][trial]) for trial in shared]
+    """The trials that one of two scorers has looked at, in the order of the first; none where they have not looked at
+    the same."""
+    others = found[second]
+    both = [Both(seen, others[trial]) for trial, seen in found[first].items() if trial in others]
     if not any(each.looked for each in both):
         return []
-    looked = [each for each in both if each.first.verdict is not None or each.second.verdict is not None]
-    return sorted(looked, key=lambda each: _place(each.first))
+    return [each for each in both if each.first.verdict is not None or each.second.verdict is not None]
 
 
 def correct(seen: Observation) -> bool:

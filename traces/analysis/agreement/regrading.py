@@ -83,8 +83,7 @@ def regraded(found: Gradings, answers: Mapping[str, str], *, seed: int = 0) -> l
             ("same_text", _same_text(several, answers)),
         )
         for way, grades in ways:
-            twice = [each for each in grades if each.pairs]
-            if twice:
+            if twice := list(grades):
                 rows.append(_row(judge, way, twice, simulated, seed))
     return rows
 
@@ -98,7 +97,7 @@ def _again(several: Sequence[Mapping[str, Observation]]) -> Iterator[_Grades]:
     for trials in several:
         for trial, seen in trials.items():
             by_trial[trial].append(seen)
-    yield from map(_grades, by_trial.values())
+    yield from _several(by_trial.values())
 
 
 def _same_text(several: Sequence[Mapping[str, Observation]], answers: Mapping[str, str]) -> Iterator[_Grades]:
@@ -108,11 +107,14 @@ def _same_text(several: Sequence[Mapping[str, Observation]], answers: Mapping[st
         for trial, seen in trials.items():
             if trial in answers:
                 by_text[seen.question, answers[trial]].append(seen)
-        yield from map(_grades, by_text.values())
+        yield from _several(by_text.values())
 
 
-def _grades(seen: Sequence[Observation]) -> _Grades:
-    return _Grades(seen[0].question, unit(seen[0]), len(seen), sum(map(correct, seen)))
+def _several(answers: Iterable[Sequence[Observation]]) -> Iterator[_Grades]:
+    """Of those that were graded more than once."""
+    for seen in answers:
+        if len(seen) > 1:
+            yield _Grades(seen[0].question, unit(seen[0]), len(seen), sum(map(correct, seen)))
 
 
 def _row(judge: str, way: Way, twice: Sequence[_Grades], simulated: bool, seed: int) -> Regraded:
