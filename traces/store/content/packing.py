@@ -14,6 +14,8 @@ VALUE_CHARS = 64
 SHARED_CHARS = 1_000
 """A text of such a length that a second trace says too goes into the store's texts."""
 
+_ATOMS = frozenset({int, float, bool, type(None)})
+
 
 class TracePacker:
     """Packs the events of one trace, in their order."""
@@ -84,12 +86,18 @@ class TraceUnpacker:
 
     def _unpack(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self._unpack_text(value)
+            # Most are short and stand for themselves.
+            plain = len(value) < VALUE_CHARS and not value.startswith(MARK)
+            return value if plain else self._unpack_text(value)
         if isinstance(value, dict):
-            return {name: self._unpack(item) for name, item in value.items()}
+            return self._unpack_parts(value)
         if isinstance(value, list):
             return [self._unpack_item(item) if isinstance(item, dict) else self._unpack_again(item) for item in value]
         return value
+
+    def _unpack_parts(self, value: dict[str, Any]) -> dict[str, Any]:
+        unpack = self._unpack
+        return {name: part if type(part) in _ATOMS else unpack(part) for name, part in value.items()}
 
     def _unpack_again(self, value: Any) -> Any:
         """What a list holds was mostly met before, since each request repeats the whole conversation."""
@@ -111,7 +119,7 @@ class TraceUnpacker:
         return text
 
     def _unpack_item(self, item: dict[str, Any]) -> Any:
-        value = {name: self._unpack(part) for name, part in item.items()}
+        value = self._unpack_parts(item)
         self._values.append(value)
         return value
 

@@ -69,10 +69,13 @@ def _with_messages(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]
         request = event.get("request")
         if isinstance(request, dict) and isinstance(request.get("messages"), list):
             given = request["messages"]
+            messages: list[Message] = []
             for each in given:
-                if id(each) not in known:
-                    known[id(each)] = each, Message.model_validate(each)
-            event = {**event, "request": {**request, "messages": tuple(known[id(each)][1] for each in given)}}
+                found = known.get(id(each))
+                if found is None:
+                    found = known[id(each)] = each, Message.model_validate(each)
+                messages.append(found[1])
+            event = {**event, "request": {**request, "messages": tuple(messages)}}
         yield event
 
 
