@@ -67,6 +67,13 @@ def test_a_text_is_found_in_the_middle_of_one_that_is_not_all_shown(
         f"{count:,} characters are left out here" for count in (2_484_600, 2_494_600)
     ]
     assert page.evaluate("[...CSS.highlights.get('found')].map(String)") == ["needle"]
+    place, box = page.evaluate(
+        """[[...CSS.highlights.get('found')][0], document.querySelector('#event-2 pre')].map((each) => {
+          const { top, bottom } = each.getBoundingClientRect();
+          return [top, bottom];
+        })"""
+    )
+    assert max(box[0], 0) < place[0] < place[1] < min(box[1], 900), "one sees it"
     assert page.evaluate("window.ran") is None
     assert page.evaluate(_FOREIGN) == []
     look_at(page, "trial-found-in-the-middle")

@@ -63,7 +63,14 @@ export function finding(box, { here, go, eventAt }) {
     if (!element) return;
     reveal(element);
     element.scrollIntoView({ block: "center" });
+    // The element may be longer than its box, and than the window.
+    const pane = element.closest("pre");
+    if (pane) pane.scrollTop += place(found[0]) - pane.getBoundingClientRect().top - pane.clientHeight / 2;
+    const down = place(found[0]);
+    if (down < 0 || down > innerHeight) scrollBy({ top: down - innerHeight / 2, behavior: "instant" });
   }
+
+  const place = (range) => range.getBoundingClientRect().top;
 
   field.addEventListener("keydown", (event) => {
     if (event.key === "Escape") return field.blur();
