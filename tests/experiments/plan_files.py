@@ -23,7 +23,7 @@ def answered(text: str = "Answer: 2") -> list[dict[str, Any]]:
 
 
 def wait_for(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 100
     while not happened():
         assert time.monotonic() < deadline
         time.sleep(0.02)

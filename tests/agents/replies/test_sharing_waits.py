@@ -54,10 +54,10 @@ async def test_an_outage_that_others_met_uses_up_nobodys_budget(
     chat_server: ChatServer, source: RecordedSource
 ) -> None:
     def answer(_: dict[str, Any]) -> Step:
-        return Slow(0.3, Status(500)) if len(chat_server.requests) <= 5 else reply("well")
+        return Slow(1.0, Status(500)) if len(chat_server.requests) <= 5 else reply("well")
 
     chat_server.answers(answer)
-    played = [play(source, condition(seconds=0.8), []) for _ in range(8)]
+    played = [play(source, condition(seconds=3.0), []) for _ in range(8)]
     assert await asyncio.gather(*played) == ["answered"] * 8
 
 
