@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 import pytest_asyncio
@@ -13,7 +14,8 @@ from toolablate.traces.errors import InputError, SandboxError
 from toolablate.traces.records import ToolRequest, ToolUse
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
-LIMITS = Limits(cell_seconds=2.0, grace_seconds=1.0, output_chars=2_000)
+LIMITS = Limits(cell_seconds=60.0, grace_seconds=2.0, start_seconds=100.0, output_chars=2_000)
+HURRIED = replace(LIMITS, cell_seconds=4.0)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=["forkserver", "none"])
@@ -64,13 +66,17 @@ async def test_calls_of_one_turn_run_in_the_order_asked(tools: Toolset, call: Ca
 
 
 @in_one_loop
-async def test_a_cell_that_takes_too_long_is_stopped_and_state_is_kept(tools: Toolset, call: Caller) -> None:
-    await call(tools, "python", code="y = 5")
-    slow = await call(tools, "python", code="print('begun', flush=True)\nimport time; time.sleep(60)")
-    assert (slow.status, slow.error) == ("error", "timeout")
-    assert "begun" in slow.output
-    assert "interrupted after 2 s" in slow.output
-    assert (await call(tools, "python", code="y")).output == "5"
+async def test_a_cell_that_takes_too_long_is_stopped_and_state_is_kept(
+    sandbox: Sandbox, call: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sandbox, "limits", HURRIED)
+    async with open_toolset([ToolUse(name="python")], Resources(sandbox=sandbox)) as tools:
+        await call(tools, "python", code="y = 5")
+        slow = await call(tools, "python", code="print('begun', flush=True)\nimport time; time.sleep(600)")
+        assert (slow.status, slow.error) == ("error", "timeout")
+        assert "begun" in slow.output
+        assert "interrupted after 4 s" in slow.output
+        assert (await call(tools, "python", code="y")).output == "5"
 
 
 @in_one_loop
@@ -126,9 +132,9 @@ async def test_that_nothing_can_be_installed_is_said_shortly(tools: Toolset, cal
 
 @pytest.mark.parametrize(("name", "network"), [("forkserver", False), ("docker", False), ("none", True)])
 def test_the_model_is_told_what_holds(name: str, network: bool) -> None:
-    (spec,) = open_toolset([ToolUse(name="python")], Resources(sandbox=open_sandbox(name, LIMITS))).specs
+    (spec,) = open_toolset([ToolUse(name="python")], Resources(sandbox=open_sandbox(name, HURRIED))).specs
     assert ("There is no network" in spec.description) is not network
-    for told in ("no input()", "for 2 seconds", "working folder", "!ls"):
+    for told in ("no input()", "for 4 seconds", "working folder", "!ls"):
         assert told in spec.description
 
 

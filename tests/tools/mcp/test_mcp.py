@@ -113,10 +113,10 @@ async def test_a_server_that_dies_is_a_failure_and_the_next_call_gets_a_new_one(
 
 async def test_a_call_that_hangs_ends_in_time(address: Address) -> None:
     server = await listed(address)
-    impatient = McpServer("library", address, RecordedCalls(None, "live"), seconds=1.5)
+    impatient = McpServer("library", address, RecordedCalls(None, "live"), seconds=5.0)
     await impatient.list()
     async with Toolset(impatient.open(["hangs"])) as tools:
-        with pytest.raises(ToolError, match=r"no reply within 1\.5 s") as caught:
+        with pytest.raises(ToolError, match="no reply within 5 s") as caught:
             await call(tools, "hangs")
     assert caught.value.code == "mcp_timeout"
     assert server.specs == impatient.specs
@@ -168,7 +168,7 @@ async def test_noise_on_its_outputs_does_no_harm() -> None:
 )
 async def test_a_server_that_cannot_be_had_is_a_sentence(address: Address, told: str) -> None:
     with pytest.raises(ToolError, match="mcp library") as caught:
-        await listed(address, start_seconds=3.0)
+        await listed(address, start_seconds=3.0 if told == "no connection within" else 60.0)
     assert told in str(caught.value)
     assert "secret" not in str(caught.value)
     assert not [line for line in str(caught.value).splitlines() if "Traceback" in line]

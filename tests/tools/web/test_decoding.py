@@ -111,10 +111,10 @@ def test_a_body_of_exactly_the_limit_is_read() -> None:
 
 def test_a_body_of_many_parts_takes_no_long_time() -> None:
     body = exchange(packed(b"") * 150_000, "gzip")
-    start = time.perf_counter()
+    start = time.thread_time()
     with pytest.raises(FetchError):
         decoded_body(body, LIMIT)
-    assert time.perf_counter() - start < 1.0
+    assert time.thread_time() - start < 1.0
 
 
 def test_no_more_is_unpacked_than_the_limit_needs() -> None:

