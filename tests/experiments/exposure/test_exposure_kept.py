@@ -16,7 +16,7 @@ from tests.experiments.exposure.exposure_plans import (
     write_plan,
 )
 from tests.experiments.plan_files import wait_for
-from tests.servers.chat_server import ChatServer, Slow
+from tests.servers.chat_server import ChatServer, Until
 
 from toolablate.traces.errors import InputError
 
@@ -31,11 +31,15 @@ def test_a_test_that_is_stopped_goes_on_where_it_stopped(
     chat_server: ChatServer, tmp_path: Path, sign: signal.Signals
 ) -> None:
     known = few(20)
-    chat_server.answers(lambda request: Slow(0.1, remembering(known)(request)))
+    stopped, answer = list[signal.Signals](), remembering(known)
+    chat_server.answers(
+        lambda request: Until(lambda: stopped, answer(request)) if len(chat_server.requests) > 5 else answer(request)
+    )
     plan = write_plan(tmp_path, chat_server.url, {"B": known})
     with start(plan) as running:
         wait_for(lambda: len(chat_server.requests) >= 6)
         running.send_signal(sign)
+        stopped.append(sign)
         _, errors = running.communicate(timeout=60)
     assert "Traceback" not in errors
     if sign == signal.SIGINT:

@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.experiments.conftest import Cli
@@ -28,20 +27,20 @@ def runs(tmp_path: Path) -> Iterator[Nursery]:
         yield opened
 
 
-def slowly(request: dict[str, Any]) -> Any:
-    return Slow(0.3, grades(request))
-
-
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_gradings_that_are_stopped_go_on_where_they_stopped(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path, sign: signal.Signals
 ) -> None:
-    chat_server.answers(slowly)
+    stopped = list[signal.Signals]()
+    chat_server.answers(
+        lambda request: Until(lambda: stopped, grades(request)) if len(chat_server.requests) > 4 else grades(request)
+    )
     plan = judged_plan(tmp_path, judge_at(chat_server.url, more="concurrency = 2"), count=8)
     command = [sys.executable, "-m", "toolablate", "run", str(plan)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         wait_for(lambda: len(chat_server.requests) >= 5)
         running.send_signal(sign)
+        stopped.append(sign)
         output, errors = running.communicate(timeout=60)
     assert "Traceback" not in errors
     graded, asked = len(all_scores(store)), len(chat_server.requests)

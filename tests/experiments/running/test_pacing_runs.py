@@ -68,7 +68,7 @@ def test_requests_a_minute_keep_within_a_limit_that_is_never_met(
 ) -> None:
     limited = Limited(each_second=40)
     chat_server.answers(limited)
-    plan = endpoint_plan(tmp_path, chat_server.url, count=80, concurrency=64, model="requests_per_minute = 1800")
+    plan = endpoint_plan(tmp_path, chat_server.url, count=60, concurrency=64, model="requests_per_minute = 600")
     assert cli("run", plan).returncode == 0
     assert set(outcomes(store).values()) == ALL_RIGHT
     assert limited.refused == 0
@@ -188,11 +188,11 @@ def test_an_endpoint_whose_line_outlasts_the_deadlines_is_not_taken_for_dead(
 
     def decide(request: dict[str, Any]) -> Step:
         began[:] = began or [time.monotonic()]
-        refuses = time.monotonic() < began[0] + 2.5
-        return Status(429, headers={"retry-after-ms": "2500"}) if refuses else right(request)
+        refuses = time.monotonic() < began[0] + 7.5
+        return Status(429, headers={"retry-after-ms": "7500"}) if refuses else right(request)
 
     chat_server.answers(decide)
-    plan = endpoint_plan(tmp_path, chat_server.url, count=40, concurrency=6, extra="runner.trial_seconds = 1")
+    plan = endpoint_plan(tmp_path, chat_server.url, count=40, concurrency=6, extra="runner.trial_seconds = 3")
     assert cli("run", plan).returncode == 1
     assert failures(store).keys() == {("rate_limited", True), ("deadline", False)}
     assert Counter(outcomes(store).values())[("answered", "correct")] >= 20
