@@ -8,6 +8,11 @@ from toolablate.tools import expanded_uses, resource_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Rerun
 
+_DONORS = (
+    '[donors] with store = "pilot.sqlite", the store of an earlier run with these tools, in the plan, and the plan run so'
+    " into this store, which does no trial anew"
+)
+
 
 def refuse_without_placebo(taken: TakenUp, world: ReplayWorld) -> None:
     """Raises InputError where a `Rerun` wants placebos of a tool that may not be asked, or of which nobody has results
@@ -20,10 +25,13 @@ def refuse_without_placebo(taken: TakenUp, world: ReplayWorld) -> None:
         if name not in opened.askable:
             raise InputError(
                 f"rerun: a placebo is made from what {name!r} really gives, which may not be asked again",
-                hint="--live allows it; the stand-ins sham, oracle and adversarial need no tool",
+                hint=f"--live allows it; a tool that is not built in wants donors as well: {_DONORS}",
                 code="not_recorded",
             )
-    require_results(taken.condition, change.tools, world.donors)
+    try:
+        require_results(taken.condition, change.tools, world.donors)
+    except InputError as error:
+        raise InputError(error.message, hint=_DONORS, code=error.code) from None
     _require_source(world.plan, taken.condition, change)
 
 

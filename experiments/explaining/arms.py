@@ -14,19 +14,19 @@ from toolablate.traces.store import Observation
 def arms_below(conditions: Mapping[str, Condition], baseline: str) -> dict[str, Mapping[ArmKind, str]]:
     """Of each condition with tools the arms that it is set against, `none` among them, by their labels."""
     found = {ladder.toolset: ladder.arms for ladder in ladders(conditions)}
-    alone = _without_ladder(conditions, baseline)
+    without = {name: each for name, each in conditions.items() if not each.tools}
     return {
-        name: found.get(name, alone)
+        name: found[name] if name in found else _without_ladder(each, without, baseline)
         for name, each in conditions.items()
-        if has_ladder(each) and (name in found or (alone and not each.name.endswith(UNPROMPTED)))
+        if has_ladder(each) and (name in found or (without and not each.name.endswith(UNPROMPTED)))
     }
 
 
 class Ladders:
     """Trials by model, question and condition, and the conditions with tools with the arms below them.
 
-    A condition that has no ladder is set against one condition alone: of those without tools and words of their own, or
-    else of those without tools, the baseline, or else the first.
+    A condition that has no ladder is set against one of those without tools and words of their own, or else of those
+    without tools, the baseline, or else the first; one without tools that has its words is its scaffold.
     """
 
     def __init__(
@@ -83,7 +83,9 @@ class Ladders:
         return [] if label is None else self._trials.get((seen.model, seen.question, label), [])
 
 
-def _without_ladder(conditions: Mapping[str, Condition], baseline: str) -> Mapping[ArmKind, str]:
-    without = [name for name, each in conditions.items() if not each.tools]
-    bare = [name for name in without if not conditions[name].prompt] or without
-    return {"none": baseline if baseline in bare else bare[0]} if bare else {}
+def _without_ladder(condition: Condition, without: Mapping[str, Condition], baseline: str) -> Mapping[ArmKind, str]:
+    bare = [name for name, each in without.items() if not each.prompt] or list(without)
+    none = baseline if baseline in bare else bare[0]
+    worded = (name for name, each in without.items() if condition.prompt and each.prompt == condition.prompt)
+    scaffold = next((name for name in worded if name != none), None)
+    return {"none": none} if scaffold is None else {"none": none, "scaffold": scaffold}

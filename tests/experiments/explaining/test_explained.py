@@ -26,12 +26,12 @@ def store_of(server: ChatServer, folder: Path, decide: Any, conditions: str = "[
     return run(endpoint_plan(folder, server, conditions=conditions))
 
 
-def only(gathered: Gathered) -> Explained:
+def only(gathered: Gathered[Explained]) -> Explained:
     (found,) = gathered.explained
     return found
 
 
-def points(gathered: Gathered) -> dict[str, float]:
+def points(gathered: Gathered[Explained]) -> dict[str, float]:
     (ledger,) = gathered.ledgers
     assert sum(each.points for each in ledger.terms) == pytest.approx(ledger.effect.points, abs=1e-9)
     assert sum(each.points for each in ledger.mechanisms) == pytest.approx(ledger.effect.points, abs=1e-9)
@@ -175,6 +175,14 @@ def test_a_condition_is_set_against_one_with_words_where_there_is_no_other(
         "set against 'scaffold', which has words of its own: no condition has neither words nor tools",
     )
     assert only(gathered).evidence.chain.arms.scaffold == ()
+
+
+def test_who_has_its_words_and_no_tools_is_the_scaffold_of_a_condition_without_a_ladder(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    conditions = "['none', 'scaffold', { name = 'short', base = 'python', budget = { turns = 9 } }]"
+    each = only(explained(store_of(chat_server, tmp_path, MISLED, conditions)))
+    assert (each.evidence.condition, len(each.evidence.chain.arms.scaffold)) == ("short", 1)
 
 
 def test_where_nothing_is_without_tools_nothing_can_be_explained(chat_server: ChatServer, tmp_path: Path) -> None:

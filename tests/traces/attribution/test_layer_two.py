@@ -217,3 +217,14 @@ def test_what_was_asked_of_other_trials_before_anything_was_called_tells_an_offe
         *(level.tally.runs for level in chains(called)[0][:-2] if level.part == "calling"),
         3 + 8,
     ]
+
+
+def test_the_conditions_words_are_told_from_the_offer_of_tools_where_an_arm_has_them_alone() -> None:
+    each = drawn("availability")
+    worded = replace(
+        each, signals=replace(each.signals, prompted=True), trajectory=None, outset=(0.0,) * 9 + (1.0,) * 3
+    )
+    arms = Arms(none=(1.0,) * 3, scaffold=(0.0, 1.0, 0.0))
+    assert label(replace(worded, chain=replace(each.chain, arms=arms))).mechanism == "prompt"
+    alone = label(replace(worded, chain=replace(each.chain, arms=Arms(none=(1.0,) * 3))))
+    assert (alone.mechanism, "which no arm tells apart" in alone.note) == ("availability", True)

@@ -31,7 +31,6 @@ CHANGES: Mapping[Part, float] = {
     "budget": 0.5,
     "tool_fault": 0.5,
     "again": 0.05,
-    "prompt": 0.05,
 }
 """How likely a level is to differ from the one before it, before any run is seen: a limit that ran out and a tool that
 failed mostly matter, and what is drawn again has no reason to be another."""
@@ -42,8 +41,8 @@ where it falls at a reply that makes some and where it does not. Set by hand, on
 tuning, where it hardly matters by how much the two differ."""
 
 OFFER = (0.3, 0.1)
-"""The same of the offer of tools, where nothing was called, so that little else can have done it, and where something
-was."""
+"""The same of the offer of tools and of the condition's words, where nothing was called, so that little else can have
+done it, and where something was."""
 
 UNPROBED = 0.2
 """Of both where no belief was asked for."""
@@ -88,7 +87,7 @@ def _changes(levels: Sequence[Level], evidence: Evidence) -> list[float]:
     def change(part: Part) -> float:
         if part in CHANGES:
             return CHANGES[part]
-        if part == "availability":
+        if part in ("availability", "prompt"):
             return OFFER[bool(evidence.chain.tools)]
         if not probed:
             return UNPROBED

@@ -56,9 +56,12 @@ def _distraction(evidence: Evidence, fall: Fall | None) -> Distraction | None:
 
 
 def _note(mechanism: Mechanism, share: float, evidence: Evidence) -> str:
-    bare = evidence.chain.arms.none
-    right = sum(score >= RIGHT for score in bare)
-    return f"{NOTES[mechanism]} (probability {share:.2f}); {right} of {len(bare)} trials without tools are right"
+    arms = evidence.chain.arms
+    right = sum(score >= RIGHT for score in arms.none)
+    what = NOTES[mechanism]
+    if mechanism == "availability" and evidence.signals.prompted and not arms.scaffold:
+        what = "without the offer of tools and the condition's words, which no arm tells apart, it is right"
+    return f"{what} (probability {share:.2f}); {right} of {len(arms.none)} trials without tools are right"
 
 
 def _events(mechanism: Mechanism, evidence: Evidence, fall: Fall | None) -> Iterator[int]:
