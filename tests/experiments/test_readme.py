@@ -3,13 +3,14 @@
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
 from tests.experiments.answering import endpoint
 from tests.experiments.conftest import Cli
 from tests.experiments.plan_files import KERNELS
-from tests.project.pages import blocks, text_of
+from tests.project.pages import blocks, commands, text_of
 
 from toolablate.traces.store import Store
 
@@ -34,6 +35,13 @@ def written(folder: Path, url: str) -> None:
     (folder / "more.toml").write_text(f'store = "runs/plan.sqlite"\n{KERNELS}\n{more}', encoding="utf-8")
 
 
+def with_donors(folder: Path) -> None:
+    """What the guide to conditions says for tools of one's own."""
+    assert '`[donors]` and `store = "runs/donors.sqlite"`' in text_of("docs/conditions.md")
+    plan = (folder / "more.toml").read_text(encoding="utf-8")
+    (folder / "plan.toml").write_text(f'{plan}\n[donors]\nstore = "runs/donors.sqlite"\n', encoding="utf-8")
+
+
 def typed() -> list[str]:
     told = [part for part in text_of("README.md").split("\n## ") if part.startswith(SECTIONS)]
     assert len(told) == len(SECTIONS)
@@ -54,6 +62,14 @@ def test_the_commands_of_the_readme_work_in_their_order(cli: Cli, tmp_path: Path
                 listed = json.loads(cli(*arguments, "--condition", "python", "--json").stdout)
                 trial = listed["trials"][0]["trial"]
         assert cli("run", "more.toml").returncode == 0
+        with_donors(tmp_path)
+        copied, *typed_then = commands("docs/conditions.md")
+        assert copied == "cp runs/plan.sqlite runs/donors.sqlite"
+        shutil.copy(tmp_path / "runs/plan.sqlite", tmp_path / "runs/donors.sqlite")
+        for line in typed_then:
+            told = cli(*shlex.split(line, comments=True)[1:])
+            assert told.returncode == 0, f"{line}\n{told.stdout}{told.stderr}"
+        assert "cannot be made" not in told.stderr + told.stdout
     with Store(tmp_path / "runs/plan.sqlite") as store:
         seen = store.observations()
     assert {(each.condition, each.verdict) for each in seen} == {
