@@ -24,7 +24,7 @@ Job = tuple[str, Asked]
 @dataclass(frozen=True, slots=True)
 class Refused:
     """So many `replays` for this `purpose` that cannot be made: `reason` is the code of the error, `message` what it
-    says of the first of them."""
+    says of the first of them, and of what can be done."""
 
     purpose: PurposeKind
     reason: str
@@ -84,7 +84,7 @@ class Rounds:
         for (_, asked), error in self._refused.items():
             key = asked.purpose.kind, error.code
             replays[key] += asked.repeats
-            said.setdefault(key, error.message)
+            said.setdefault(key, "; ".join(filter(None, (error.message, error.hint))))
         return tuple(Refused(*key, said[key], number) for key, number in replays.items())
 
     def counts(self) -> tuple[int, int]:

@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     multiple=True,
     help="Also compare within each of these; kind is how a question is answered. May be given several times.",
 )
-@click.option("--flips", "as_flips", is_flag=True, help="List the questions that flipped, with their trials, instead.")
+@click.option(
+    "--flips",
+    "as_flips",
+    is_flag=True,
+    help="List the questions that flipped, with their trials, instead; without --by, --harm and --csv.",
+)
 @options.run("latest")
 @options.scorer
 @click.option("--harm", is_flag=True, help="Also show whom conditions harm and help, as far as repeats tell.")

@@ -9,8 +9,8 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Rerun
 
 _DONORS = (
-    '[donors] with store = "pilot.sqlite", the store of an earlier run with these tools, in the plan, and the plan run so'
-    " into this store, which does no trial anew"
+    '[donors] with store = "pilot.sqlite", the store of an earlier run with these tools, in the plan, and the plan run'
+    " so into this store, which does no trial anew"
 )
 
 

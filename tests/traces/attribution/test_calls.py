@@ -163,7 +163,6 @@ def test_effort_counts_lines_that_say_something() -> None:
     assert signals.effort.cells == (1, 3)
     assert signals.effort.lines == 3
     assert signals.effort.question_words == 13
-    assert signals.effort.lines_per_word == pytest.approx(3 / 13)
 
 
 def test_names_of_tools_of_other_makers_are_known_by_their_arguments() -> None:

@@ -16,7 +16,7 @@ from toolablate.traces.analysis.statistics.student import student_quantile
 MULTINOMIAL_COST = 24
 """A multinomial draw of one kind costs about as much as this many clusters, of which draws are mostly shared."""
 
-CELLS_KEPT = 32_000_000
+CELLS_KEPT = 64_000_000
 """Bytes of memory that one set of draws may take to be shared."""
 
 EMPTY_CHANCE = 1e-9

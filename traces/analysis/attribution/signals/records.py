@@ -246,10 +246,6 @@ class Effort:
     lines: int
     question_words: int
 
-    @property
-    def lines_per_word(self) -> float:
-        return self.lines / max(self.question_words, 1)
-
 
 @dataclass(frozen=True, slots=True)
 class Signals:
