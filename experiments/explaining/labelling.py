@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 
 from toolablate.experiments.comparing.paired import observe
-from toolablate.experiments.explaining import explained
+from toolablate.experiments.explaining import outlined
 from toolablate.traces.analysis.labelling import Attributed, LabelReport, held, label_report
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
@@ -30,7 +30,7 @@ def read_labels(path: str | PathLike[str], *, people: Sequence[str] = (), scorer
         if not labels and scorer is not None:
             observe(store, scorer=scorer)  # refuses one that is not there, as `explained` does
     if labels:
-        for each in explained(path, scorer=scorer).explained:
+        for each in outlined(path, scorer=scorer).explained:
             if each.attribution is not None and each.attribution.trial in about:
                 question, unit = about[each.attribution.trial].question, about[each.attribution.trial].unit
                 about[each.attribution.trial] = Attributed(

@@ -9,14 +9,14 @@ from pathlib import Path
 from toolablate.experiments.attributing.choosing import scorers_of
 from toolablate.experiments.comparing.paired import chosen_run, observe
 from toolablate.experiments.explaining.arms import Ladders
-from toolablate.experiments.explaining.gathered import Gathered
+from toolablate.experiments.explaining.gathered import Gathered, T
 from toolablate.experiments.explaining.kept import KeptReadings
 from toolablate.experiments.explaining.known import Known
 from toolablate.experiments.explaining.mending import Mending
 from toolablate.experiments.explaining.pools import Pools
 from toolablate.experiments.explaining.repeats import beside_repeats
 from toolablate.experiments.explaining.replays import Replays, replays_of
-from toolablate.traces.analysis.attribution.evidence import Evidence, Explained
+from toolablate.traces.analysis.attribution.evidence import Evidence, Explained, Outlined
 from toolablate.traces.analysis.attribution.gains import ledger_signals
 from toolablate.traces.analysis.attribution.layer_one import layer_one
 from toolablate.traces.analysis.attribution.layer_two import layer_two
@@ -42,7 +42,7 @@ def explained(
     design: ReplayDesign | None = None,
     told: Callable[[int, int], None] | None = None,
     kept: Path | None = None,
-) -> Gathered:
+) -> Gathered[Explained]:
     """Of the trials that one run called for (the beginning of its id, or `latest`), or `all` that the store holds; of
     all models and all conditions with tools, or of those of these names; or of one trial, by its id.
 
@@ -50,6 +50,35 @@ def explained(
     takes most of the time. `kept` is a file of one's own for what is read of traces, which is made where it is not
     there, so that none is read twice. Raises InputError for a run or a scorer that is not there, and StoreError.
     """
+    return _gathered(path, run, models, conditions, scorer, trial, design, told, kept, of=lambda each: each)
+
+
+def outlined(
+    path: str | PathLike[str],
+    *,
+    run: str = "all",
+    models: Sequence[str] = (),
+    conditions: Sequence[str] = (),
+    scorer: str | None = None,
+    told: Callable[[int, int], None] | None = None,
+    kept: Path | None = None,
+) -> Gathered[Outlined]:
+    """The same in outline: of a large store the evidence of all trials would be most of what is held."""
+    return _gathered(path, run, models, conditions, scorer, None, None, told, kept, of=Explained.outlined)
+
+
+def _gathered(
+    path: str | PathLike[str],
+    run: str,
+    models: Sequence[str],
+    conditions: Sequence[str],
+    scorer: str | None,
+    trial: str | None,
+    design: ReplayDesign | None,
+    told: Callable[[int, int], None] | None,
+    kept: Path | None,
+    of: Callable[[Explained], T],
+) -> Gathered[T]:
     with Store(Path(path)) as store, KeptReadings(kept) as readings:
         designs = store.replay_designs()
         design = design or (designs[-1] if designs else None)
@@ -63,7 +92,7 @@ def explained(
         ]
         if trial is not None:
             wanted = _of_one_start(wanted, trial)
-        found = _found(wanted, reading, told or _nobody)
+        found = _found(wanted, reading, told or _nobody, of)
     lonely = len(wanted) - len(found)
     found = [each for each in found if trial in (None, each.evidence.chain.trial)]
     chains = [each.evidence.chain for each in found]
@@ -154,9 +183,14 @@ def _of_one_start(seen: Sequence[Observation], trial: str) -> list[Observation]:
     return [each for each in seen if (each.model, each.question, each.condition) in own]
 
 
-def _found(wanted: Sequence[Observation], reading: _Reading, told: Callable[[int, int], None]) -> list[Explained]:
+def _found(
+    wanted: Sequence[Observation],
+    reading: _Reading,
+    told: Callable[[int, int], None],
+    of: Callable[[Explained], T],
+) -> list[T]:
     """Of those with trials without tools to set them against, in their order."""
-    done, found = 0, []
+    done, found = 0, list[T]()
     for chunk in _chunks(wanted):
         bare = (each.trial for seen in chunk for each in reading.ladders.without_tools(seen))
         reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in chunk), *bare)))
@@ -167,7 +201,7 @@ def _found(wanted: Sequence[Observation], reading: _Reading, told: Callable[[int
             if (each := _evidence(seen, reading)) is not None:
                 evidence.append(each)
         reading.known.keep()
-        found += [_explained(each, reading) for each in beside_repeats(evidence)]
+        found += [of(_explained(each, reading)) for each in beside_repeats(evidence)]
     order = {seen.trial: place for place, seen in enumerate(wanted)}
     return sorted(found, key=lambda each: order[each.evidence.chain.trial])
 
@@ -218,7 +252,7 @@ def _evidence(seen: Observation, reading: _Reading) -> Evidence | None:
         replay=_replay(found, case.steps, signals) if reading.chosen(seen.trial) else None,
     )
     return Evidence(
-        *(seen.model, seen.condition, seen.question, seen.domain, signals, score, chain),
+        *(seen.model, seen.condition, seen.question, seen.domain, score, chain, signals),
         bare=tuple(known.bare(each.trial) for each in reading.ladders.without_tools(seen)),
         steps=case.steps,
         trajectory=found.trajectory,

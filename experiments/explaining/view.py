@@ -9,7 +9,7 @@ from typing import Literal
 
 from toolablate.experiments.attributing.running import Attributed
 from toolablate.experiments.comparing.paired import chosen_run, observe, paired
-from toolablate.experiments.explaining import explained
+from toolablate.experiments.explaining import explained, outlined
 from toolablate.experiments.explaining.arms import arms_below
 from toolablate.experiments.explaining.judge_matrices import refuse_other_judges
 from toolablate.traces.analysis import Floor, Observation, floors
@@ -61,7 +61,7 @@ def read_report(
         baseline = opened.runs()[-1].baseline
     _require_known("--model", models, {seen.model for seen in trials.observations})
     _require_known("--condition", conditions, {name for name, each in labelled.items() if has_ladder(each)})
-    gathered = explained(
+    gathered = outlined(
         store, run=run, models=tuple(models), conditions=tuple(conditions), scorer=scorer, told=told, kept=kept
     )
     warned = (f"{trials.warning[:1].upper()}{trials.warning[1:]}.",) if trials.warning else ()

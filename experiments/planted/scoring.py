@@ -138,7 +138,7 @@ def score_planted(
 def _score(
     method: Method,
     known: Truth,
-    gathered: Gathered,
+    gathered: Gathered[Explained],
     pairs: Sequence[Pair],
     verdicts: Sequence[Verdict],
     distractions: Mapping[str, Distraction],
@@ -175,7 +175,7 @@ def _score(
     )
 
 
-def _pairs(known: Truth, gathered: Gathered) -> list[Pair]:
+def _pairs(known: Truth, gathered: Gathered[Explained]) -> list[Pair]:
     by_trial = {each.evidence.score.trial: each for each in gathered.explained}
     return [(true, by_trial[true.trial]) for true in known.trials if true.trial in by_trial]
 
@@ -223,7 +223,7 @@ def _step(steps: Sequence[int], event: int | None) -> int | None:
     return None if event is None else min(bisect_right(steps, event), len(steps) - 1)
 
 
-def _shares(conditions: Sequence[ConditionTruth], gathered: Gathered, pairs: Sequence[Pair]) -> list[Shares]:
+def _shares(conditions: Sequence[ConditionTruth], gathered: Gathered[Explained], pairs: Sequence[Pair]) -> list[Shares]:
     true = {(each.model, each.condition): each for each in conditions}
     found: list[Shares] = []
     for ledger in gathered.ledgers:

@@ -1,16 +1,17 @@
 """Reads a store for a report: findings, what the trials stood on, and the trials that it shows."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from toolablate.experiments.explaining import explained
 from toolablate.experiments.explaining.place import readings_of
 from toolablate.experiments.explaining.view import read_report
 from toolablate.experiments.reporting.setup import endings_of, setup_of
 from toolablate.experiments.viewing.findings import findings_of, with_why
 from toolablate.experiments.viewing.trials import Trials, read_trials
 from toolablate.traces.analysis import flips
-from toolablate.traces.analysis.attribution.evidence import Explained
+from toolablate.traces.analysis.attribution.evidence import Outlined
 from toolablate.traces.analysis.attribution.explanation import Explanation
 from toolablate.traces.errors import InputError
 from toolablate.traces.report.choosing import Choice, telling
@@ -49,10 +50,10 @@ def read_for_report(
         findings = findings_of(trials, store.conditions_of(trials.observations), seed=seed)
         setup = setup_of(store, trials)
     report = read_report(path, run=run, scorer=trials.scorer, kept=readings_of(path))
-    explained = {each.evidence.chain.trial: each for each in report.explained}
+    attributed = {each.evidence.chain.trial: each for each in report.explained}
     with Store(path) as store:
-        reading = _Reading(store, path.name, explained)
-        choices = _telling(trials, explained, wanted.telling)
+        reading = _Reading(store, path, attributed.keys(), run, trials.scorer)
+        choices = _telling(trials, attributed, wanted.telling)
         shown = dict.fromkeys((*named.traces, *(each.trial for each in choices)))
         pairs = dict.fromkeys((*named.beside, *((each.baseline, each.trial) for each in choices)))
         return Report(
@@ -84,10 +85,11 @@ class _Named:
 
 
 class _Reading:
-    """Each trial is read once, however often it is shown."""
+    """Each trial is read once, however often it is shown; the evidence of those that are `attributed`."""
 
-    def __init__(self, store: Store, name: str, explained: Mapping[str, Explained]) -> None:
-        self._store, self._name, self._explained = store, name, explained
+    def __init__(self, store: Store, path: Path, attributed: Collection[str], run: str, scorer: str | None) -> None:
+        self._store, self._path, self._attributed = store, path, attributed
+        self._run, self._scorer = run, scorer
         self._known: dict[str, Told] = {}
 
     def told(self, trial: str) -> Told:
@@ -105,26 +107,30 @@ class _Reading:
             scores=tuple(sorted(store.scores(trial), key=lambda score: (score.scorer, score.scorer_version))),
             conversation=store.conversation(trial),
         )
-        found = self._explained.get(trial)
-        if found is None:
+        found = (
+            explained(self._path, run=self._run, scorer=self._scorer, trial=trial).explained
+            if trial in self._attributed
+            else ()
+        )
+        if not found:
             return told
         explanation = Explanation(
-            explained=found,
+            explained=found[0],
             question=told.question,
             conversation=told.conversation,
             outcome=trace.outcome,
             repeat=trace.trial.repeat,
-            store=self._name,
+            store=self._path.name,
             simulated=told.model.provider == "simulated",
             scripted=told.model.provider == "scripted",
         )
         return replace(told, explanation=explanation)
 
 
-def _telling(trials: Trials, explained: Mapping[str, Explained], most: int) -> tuple[Choice, ...]:
+def _telling(trials: Trials, attributed: Mapping[str, Outlined], most: int) -> tuple[Choice, ...]:
     if not most or not trials.comparable:
         return ()
-    attributions = {trial: each.attribution for trial, each in explained.items() if each.attribution is not None}
+    attributions = {trial: each.attribution for trial, each in attributed.items() if each.attribution is not None}
     values = {seen.trial: seen.value for seen in trials.observations}
     found = flips(trials.observations, trials.baseline, order=trials.conditions)
     return telling(found, attributions, values, most)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from toolablate.traces.analysis.attribution.evidence import Explained
+from toolablate.traces.analysis.attribution.evidence import Outlined
 from toolablate.traces.records import (
     Attribution,
     Condition,
@@ -61,7 +61,7 @@ class Exported(TaggedRecord):
         return None if self.condition.resumed is None else self.condition.resumed.trial
 
 
-def reasons(explained: Iterable[Explained]) -> Mapping[str, Reasons]:
+def reasons(explained: Iterable[Outlined]) -> Mapping[str, Reasons]:
     """By trial, without the evidence."""
     return {
         each.evidence.chain.trial: Reasons(attribution=each.attribution, hypotheses=each.hypotheses)

@@ -11,7 +11,7 @@ from rich.progress import Progress
 
 from toolablate.experiments.attributing.choosing import scorers_of
 from toolablate.experiments.cli.export.interrupting import heeding_interrupts
-from toolablate.experiments.explaining import explained
+from toolablate.experiments.explaining import outlined
 from toolablate.experiments.explaining.place import readings_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.exports.choosing import Choice, Chosen, chosen
@@ -81,7 +81,7 @@ def _reasons(
 
     with _bar() as progress:
         task = progress.add_task("why trials went as they did", total=None)
-        found = explained(
+        found = outlined(
             path,
             run=given["run"],
             models=tuple({each.called.model for each in wanted}),

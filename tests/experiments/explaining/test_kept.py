@@ -36,6 +36,7 @@ from toolablate.experiments.explaining import explained, kept, reading
 from toolablate.experiments.explaining.gathered import Gathered
 from toolablate.experiments.explaining.kept import KeptReadings
 from toolablate.experiments.explaining.known import Known
+from toolablate.traces.analysis.attribution.evidence import Explained
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Diagnosis, Label, Trial, Usage
 from toolablate.traces.store import Recorder, Store
@@ -95,7 +96,7 @@ async def said(recorder: Recorder, what: str, trial: Trial, right: bool) -> None
         recorder.label(Label(trial=trial.id, person="Ada", at=WHEN, mechanism="luck"))
 
 
-def found(store: Path, place: Path | None, named: Mapping[str, str]) -> Gathered | str:
+def found(store: Path, place: Path | None, named: Mapping[str, str]) -> Gathered[Explained] | str:
     """Or why not, as where scorers disagree."""
     try:
         return explained(store, kept=place, **named)

@@ -39,7 +39,7 @@ def test_a_page_says_what_the_tables_say(tmp_path: Path, run: str, scorers: tupl
     for trial, each in said.items():
         found = explain(trial)
         assert found is not None
-        assert found.explained == each
+        assert found.explained.outlined() == each
 
 
 def test_a_trial_of_an_earlier_run_is_held_against_all(tmp_path: Path) -> None:

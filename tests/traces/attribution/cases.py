@@ -95,8 +95,9 @@ def evidence(world: World, rng: np.random.Generator, *, repeats: int = 3) -> Evi
     sham = chances.get("sham", chances["offered"])
     arms = Arms(none, none, drawn(chances["offered"], repeats), drawn(sham, repeats), drawn(sham, repeats))
     return Evidence(
-        *("m", "T", "q", "", signals, wrong()),
+        *("m", "T", "q", "", wrong()),
         Chain("m", "T", "q", ("question", "q"), told.trial.id, 0.0, arms, tools, 0.0, 1.0, replay),
+        signals,
         steps=belief_steps(told.events),
         trajectory=found,
         flip=flip_step(found, 0.3, resamples=20),

@@ -1,7 +1,7 @@
 """What is known of one trial with tools when it is said why it went as it did."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from toolablate.traces.analysis.attribution.belief import Flip, Trajectory
 from toolablate.traces.analysis.attribution.layer_one import Bare
@@ -22,21 +22,14 @@ class Turning:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """One trial of a condition with tools.
+class Outline:
+    """Of one trial of a condition with tools what lists and ledgers are made of, of however many trials.
 
-    bare        its question's trials without tools, of the same model
+    score       without what a judge was asked
+    chain       what the ledger needs
     steps       the events of its `belief_steps`; step k of the trajectory is before event steps[k]
     trajectory  by answers asked for before these; None where none were, or too few steps
-    repeats     scores of the question's other trials under the condition, of the same model
-    outset      scores of answers that were asked for before anything was called, of `repeats`: to the model they are
-                one with this trial there
     flip        where the belief in the right answer falls for good
-    closing     scores of answers that were asked for once more after the final reply
-    set_aside   scores of answers for which the tools' results were to be set aside
-    turning     None where the belief did not fall at a result, or nobody looked
-    worth       of its results, by their events: Shapley values of being right
-    chain       what the ledger needs
     diagnoses   labels of judges, without what these were asked
     """
 
@@ -44,27 +37,57 @@ class Evidence:
     condition: str
     question: str
     domain: str
-    signals: Signals
     score: Score
     chain: Chain
+    steps: tuple[int, ...] = field(default=(), kw_only=True)
+    trajectory: Trajectory | None = field(default=None, kw_only=True)
+    flip: Flip | None = field(default=None, kw_only=True)
+    diagnoses: tuple[Diagnosis, ...] = field(default=(), kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence(Outline):
+    """Of one trial all that a page about it is made of; `score` is whole.
+
+    bare        its question's trials without tools, of the same model
+    repeats     scores of the question's other trials under the condition, of the same model
+    outset      scores of answers that were asked for before anything was called, of `repeats`: to the model they are
+                one with this trial there
+    closing     scores of answers that were asked for once more after the final reply
+    set_aside   scores of answers for which the tools' results were to be set aside
+    turning     None where the belief did not fall at a result, or nobody looked
+    worth       of its results, by their events: Shapley values of being right
+    """
+
+    signals: Signals
     bare: tuple[Bare, ...] = ()
-    steps: tuple[int, ...] = ()
-    trajectory: Trajectory | None = None
     repeats: Scores = ()
     outset: Scores = ()
-    flip: Flip | None = None
     closing: Scores = ()
     set_aside: Scores = ()
     turning: Turning | None = None
     worth: Mapping[int, Worth] = field(default_factory=dict)
-    diagnoses: tuple[Diagnosis, ...] = ()
+
+    def outline(self) -> Outline:
+        known = {each.name: getattr(self, each.name) for each in fields(Outline)}
+        return Outline(**{**known, "score": self.score.model_copy(update={"judgement": None})})
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
-    """A trial's evidence, and what each method makes of it. `attribution` is the one to go by: by replay where there
+class Outlined:
+    """A trial in outline, and what each method makes of it. `attribution` is the one to go by: by replay where there
     is one, else by trace; None for a trial that is right. `hypotheses` are the others."""
 
-    evidence: Evidence
+    evidence: Outline
     attribution: Attribution | None
     hypotheses: tuple[Attribution, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explained(Outlined):
+    """The same with all evidence."""
+
+    evidence: Evidence
+
+    def outlined(self) -> Outlined:
+        return Outlined(self.evidence.outline(), self.attribution, self.hypotheses)

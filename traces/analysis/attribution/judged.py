@@ -7,7 +7,7 @@ from typing import get_args
 
 from toolablate.traces.analysis.attribution.confusion import confusion_of, distraction_of
 from toolablate.traces.analysis.attribution.correction import Shares, judged_shares, rescaled
-from toolablate.traces.analysis.attribution.evidence import Explained
+from toolablate.traces.analysis.attribution.evidence import Outlined
 from toolablate.traces.analysis.attribution.ledger import Ledger
 from toolablate.traces.records import Distraction, JudgeMatrix
 
@@ -30,7 +30,7 @@ class JudgedDistraction:
 
 
 def judged_distractions(
-    ledger: Ledger, explained: Iterable[Explained], matrices: Iterable[JudgeMatrix] = ()
+    ledger: Ledger, explained: Iterable[Outlined], matrices: Iterable[JudgeMatrix] = ()
 ) -> tuple[JudgedDistraction, ...]:
     """Of those trials that are the ledger's, by judge and wording; none where there is no such term, or no judge gave a
     label. Corrected by the matrix of the same judge and wording, where there is one that allows it."""
@@ -48,13 +48,13 @@ def judged_distractions(
     return tuple(found)
 
 
-def _of(ledger: Ledger, explained: Iterable[Explained]) -> Iterator[Explained]:
+def _of(ledger: Ledger, explained: Iterable[Outlined]) -> Iterator[Outlined]:
     for each in explained:
         if (each.evidence.model, each.evidence.condition) == (ledger.model, ledger.condition):
             yield each
 
 
-def _labels(explained: Iterable[Explained]) -> dict[tuple[str, int], Sequence[Sequence[str]]]:
+def _labels(explained: Iterable[Outlined]) -> dict[tuple[str, int], Sequence[Sequence[str]]]:
     """By judge and wording, the labels of each independent question."""
     by_judge: dict[tuple[str, int], dict[object, list[str]]] = defaultdict(lambda: defaultdict(list))
     for each in explained:

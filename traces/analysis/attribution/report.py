@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from toolablate.traces.analysis.attribution.error_types import ErrorTypes
-from toolablate.traces.analysis.attribution.evidence import Evidence, Explained
+from toolablate.traces.analysis.attribution.evidence import Outline, Outlined
 from toolablate.traces.analysis.attribution.judged import JudgedDistraction
 from toolablate.traces.analysis.attribution.ledger import Ledger
 from toolablate.traces.analysis.noise import Floor
@@ -17,7 +17,7 @@ class AttributionReport:
     design      by which trials are chosen to be replayed; None where nothing was
     ledgers     one for each model and condition
     floors      flips of each of these against the trials without tools, beside those of chance
-    explained   the trials, each with its evidence and what is made of it
+    explained   the trials, each with what is made of it
     unreplayed  how many chosen trials still lack replays
     judged      how what was found drew models away, as judges read it
     errors      what kinds of errors judges see in wrong trials
@@ -29,7 +29,7 @@ class AttributionReport:
     design: ReplayDesign | None
     ledgers: tuple[Ledger, ...]
     floors: tuple[Floor, ...]
-    explained: tuple[Explained, ...]
+    explained: tuple[Outlined, ...]
     unreplayed: int = 0
     judged: tuple[JudgedDistraction, ...] = ()
     errors: tuple[ErrorTypes, ...] = ()
@@ -40,9 +40,9 @@ class AttributionReport:
     def floor(self, ledger: Ledger) -> Floor | None:
         return next((each for each in self.floors if _same(each, ledger)), None)
 
-    def trials(self, ledger: Ledger) -> tuple[Explained, ...]:
+    def trials(self, ledger: Ledger) -> tuple[Outlined, ...]:
         return tuple(each for each in self.explained if _same(each.evidence, ledger))
 
 
-def _same(one: Floor | Evidence, ledger: Ledger) -> bool:
+def _same(one: Floor | Outline, ledger: Ledger) -> bool:
     return (one.model, one.condition) == (ledger.model, ledger.condition)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
-from toolablate.traces.analysis.attribution.evidence import Evidence, Explained
+from toolablate.traces.analysis.attribution.evidence import Explained, Outline, Outlined
 from toolablate.traces.analysis.attribution.ledger import Account, Ledger, Replay, points
 from toolablate.traces.analysis.attribution.naming import PUT_DOWN_AS
 from toolablate.traces.analysis.attribution.report import AttributionReport
@@ -75,10 +75,10 @@ def _account(account: Account) -> dict[str, Any]:
     return told | intervals
 
 
-def _trial(explained: Explained) -> dict[str, Any]:
+def _trial(explained: Outlined) -> dict[str, Any]:
     evidence = explained.evidence
     return {
-        "trial": evidence.signals.trial,
+        "trial": evidence.chain.trial,
         "model": evidence.model,
         "condition": evidence.condition,
         "question": evidence.question,
@@ -104,7 +104,7 @@ def _attribution(attribution: Attribution | None) -> dict[str, Any] | None:
     return attribution.model_dump(mode="json", exclude={"version", "trial"})
 
 
-def _belief(evidence: Evidence) -> list[dict[str, Any]]:
+def _belief(evidence: Outline) -> list[dict[str, Any]]:
     beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
     return [
         {"step": each.step, "event": event_of(evidence, each.step), "samples": each.samples, "right": each.right.mean}
@@ -112,7 +112,7 @@ def _belief(evidence: Evidence) -> list[dict[str, Any]]:
     ]
 
 
-def event_of(evidence: Evidence, step: int) -> int | None:
+def event_of(evidence: Outline, step: int) -> int | None:
     """The event before which a step of the trajectory was probed."""
     return evidence.steps[step] if step < len(evidence.steps) else None
 

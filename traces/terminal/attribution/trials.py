@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.traces.analysis.attribution.evidence import Explained
+from toolablate.traces.analysis.attribution.evidence import Outlined
 from toolablate.traces.records import Attribution
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.attribution.wording import attributed, chance, mechanism_name
@@ -20,10 +20,10 @@ MECHANISM_CELLS = 21
 _NO_TOOLS = ("luck", "own_error", "unknown")
 """What no tool did."""
 
-Found = tuple[Explained, Attribution]
+Found = tuple[Outlined, Attribution]
 
 
-def attributed_trials(explained: Sequence[Explained]) -> list[Found]:
+def attributed_trials(explained: Sequence[Outlined]) -> list[Found]:
     """Those that have an attribution: what is measured before what is guessed, what a tool did first, the surest of
     it before the others."""
     return sorted(((each, each.attribution) for each in explained if each.attribution is not None), key=_rank)
@@ -35,7 +35,7 @@ def _rank(found: Found) -> tuple[bool, bool, float]:
 
 
 def trials_view(
-    explained: Sequence[Explained], most: int | None, simulated: Set[str] = frozenset()
+    explained: Sequence[Outlined], most: int | None, simulated: Set[str] = frozenset()
 ) -> Iterator[RenderableType]:
     """How many wrong trials each mechanism has, then the trials; of more than `most` the first of them. Names in
     `simulated` are those of stand-ins."""
@@ -56,7 +56,7 @@ def trials_view(
 def _table(found: Sequence[Found], marked: Set[str]) -> RenderableType:
     return Fitted(
         (
-            words("trial", [each.evidence.signals.trial[:ID_CHARS] for each, _ in found]),
+            words("trial", [each.evidence.chain.trial[:ID_CHARS] for each, _ in found]),
             names("question", [_name(each.evidence.question) for each, _ in found], cut=True),
             names("model", [_model(each.evidence.model, marked) for each, _ in found], common=True),
             names("condition", [_name(each.evidence.condition) for each, _ in found], common=True),
