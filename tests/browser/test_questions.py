@@ -171,6 +171,25 @@ def test_where_nothing_fits_it_says_what_to_loosen(site: Site, browse: Browse) -
     assert len(names(page)) == 8
 
 
+def test_causes_that_are_being_worked_out_may_still_fit(serve: Callable[..., Site], browse: Browse) -> None:
+    site = serve(why=False)
+    site.view.index.put_progress("attributing 1 of 7 trials")
+    page = browse(site, "/questions?mechanism=luck")
+    expect(page.locator(".empty")).to_contain_text("causes are being worked out (attributing 1 of 7 trials)")
+    site.view.index.put_progress("")
+    expect(page.locator(".empty")).to_contain_text("No question fits all of these. Loosen one")
+
+
+def test_the_row_that_one_came_to_is_coloured_from_its_beginning(site: Site, browse: Browse) -> None:
+    page = browse(site, "/questions")
+    page.keyboard.press("j")
+    colours = page.locator("tr.here > *").evaluate_all(
+        "all => all.map((each) => getComputedStyle(each).backgroundColor)"
+    )
+    other = page.locator("tr[data-step]:not(.here) > .first").first
+    assert colours[0] == colours[1] != other.evaluate("each => getComputedStyle(each).backgroundColor")
+
+
 def test_one_question_is_shown_whole(site: Site, browse: Browse, look_at: LookAt) -> None:
     page = browse(site, "/questions")
     page.get_by_role("link", name="math-borwein").click()

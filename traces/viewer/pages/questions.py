@@ -110,6 +110,7 @@ def questions(request: Request) -> Response:
         numbers=numbers,
         turns=TURNS,
         endings=ENDINGS,
+        working=index.progress() if query.selection.mechanisms and not found.rows else "",
         version=index.version(),
     )
 
