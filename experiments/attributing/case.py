@@ -8,11 +8,9 @@ from toolablate.tools import resource_of
 from toolablate.traces.analysis.attribution.belief import Flip
 from toolablate.traces.analysis.attribution.ledger import ToolKind
 from toolablate.traces.analysis.attribution.signals import Signals
+from toolablate.traces.analysis.attribution.spoiling import faults
 from toolablate.traces.analysis.attribution.steps import belief_steps
 from toolablate.traces.records import Answer, Budget, Condition, Event, Limit, ModelCall, ToolCall, ToolUse, Trace
-
-NO_FAULTS = frozenset({"exception", "nothing_found", "cut_off"})
-"""Kinds of trouble that are none of the tool's: the model's own code, and what was not there or not allowed."""
 
 _OF_FORMS: Mapping[str, ToolKind] = {"code": "code", "search": "search", "page": "search", "other": "other"}
 _OF_RESOURCES: Mapping[str | None, ToolKind] = {"sandbox": "code", "search": "search", "pages": "search"}
@@ -88,7 +86,7 @@ def case_of(trace: Trace, condition: Condition, signals: Signals) -> Case:
         ),
         last=asked[-1] if asked else None,
         ending=ending_of(trace.events),
-        fault=_first_fault(signals),
+        fault=next(iter(faults(signals)), None),
         budget=_doubled(condition.budget, signals.budget.stopped if trace.outcome == "budget" else None),
         kinds=kinds,
     )
@@ -105,11 +103,6 @@ def _kinds(trace: Trace, signals: Signals) -> dict[str, ToolKind]:
     offered = (spec.name for request in requests for spec in request.tools)
     kinds = {name: _OF_RESOURCES.get(resource_of(ToolUse(name=name)), "other") for name in dict.fromkeys(offered)}
     return kinds | {call.tool: _OF_FORMS[call.form] for call in reversed(signals.calls)}
-
-
-def _first_fault(signals: Signals) -> int | None:
-    faults = (each for each in signals.troubles if each.recovered is None and each.kind not in NO_FAULTS)
-    return next((each.event for each in faults), None)
 
 
 def _doubled(budget: Budget, stopped: Limit | None) -> Budget | None:

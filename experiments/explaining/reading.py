@@ -244,7 +244,7 @@ def _evidence(seen: Observation, reading: _Reading) -> Evidence | None:
     signals, case = read.signals, read.case
     value = seen.value or 0.0
     own = () if score.verdict == "unparsed" else (value,)
-    found = replays_of(case, own, reading.replays.of(seen.trial), reading.mending)
+    found = replays_of(case, signals, own, reading.replays.of(seen.trial), reading.mending, reading.store.trace)
     chain = Chain(
         *(seen.model, seen.condition, seen.question, unit(seen), seen.trial, value, arms, case.used),
         mended=value if own else None,

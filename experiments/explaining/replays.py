@@ -1,6 +1,6 @@
 """What the replays of one trial say, by what they are for."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from toolablate.experiments.attributing.case import Case
@@ -11,6 +11,10 @@ from toolablate.traces.analysis.attribution.belief import Flip, Trajectory
 from toolablate.traces.analysis.attribution.evidence import Turning
 from toolablate.traces.analysis.attribution.ledger import Replay, Scores, ToolKind
 from toolablate.traces.analysis.attribution.shapley import Worth, design, shapley_values
+from toolablate.traces.analysis.attribution.signals import Signals
+from toolablate.traces.analysis.attribution.signals.reading import troubles_of
+from toolablate.traces.analysis.attribution.spoiling import fail_by_themselves
+from toolablate.traces.records import Trace
 from toolablate.traces.store import Counterfactual
 
 
@@ -28,9 +32,18 @@ class Replays:
     replay: Replay | None = None
 
 
-def replays_of(case: Case, own: Scores, counterfactuals: Iterable[Counterfactual], mending: Mending) -> Replays:
-    """`own` is the trial's score where its answer could be read, else nothing."""
+def replays_of(
+    case: Case,
+    signals: Signals,
+    own: Scores,
+    counterfactuals: Iterable[Counterfactual],
+    mending: Mending,
+    traces: Callable[[str], Trace],
+) -> Replays:
+    """`own` is the trial's score where its answer could be read, else nothing; `traces` reads a trial's trace."""
     outcomes = outcomes_of(case, counterfactuals)
+    if fail_by_themselves(signals.troubles):
+        outcomes = {purpose: _with_tools_that_work(purpose, each, traces) for purpose, each in outcomes.items()}
     if not outcomes:
         return Replays()
     closing, flip = _values(outcomes, "closing"), flip_of(outcomes)
@@ -43,6 +56,16 @@ def replays_of(case: Case, own: Scores, counterfactuals: Iterable[Counterfactual
         worth=_worth(case, outcomes, mending),
         replay=_replay(case, own, closing, outcomes, mending),
     )
+
+
+def _with_tools_that_work(
+    purpose: Purpose, replays: Sequence[Counterfactual], traces: Callable[[str], Trace]
+) -> Sequence[Counterfactual]:
+    """Without the replays that were to have such tools, and in which one failed again: no intervention made it fail
+    that could be left out, and it was not asked again, or has no better to say."""
+    if purpose.kind not in ("repaired", "rollout"):
+        return replays
+    return [each for each in replays if each.value is None or not fail_by_themselves(troubles_of(traces(each.trial)))]
 
 
 def _replay(case: Case, own: Scores, closing: Scores, outcomes: Outcomes, mending: Mending) -> Replay | None:

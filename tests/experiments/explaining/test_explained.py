@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from tests.experiments.attributing.scenes import ALL, swayed
-from tests.experiments.counterfactual.scenes import endpoint_plan, run, trial_of
-from tests.servers.chat_server import ChatServer
+from tests.experiments.counterfactual.scenes import double, endpoint_plan, own_tool, run, trial_of
+from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.experiments import replay
 from toolablate.experiments.attributing.running import attribute
@@ -188,3 +188,30 @@ def test_who_has_its_words_and_no_tools_is_the_scaffold_of_a_condition_without_a
 def test_where_nothing_is_without_tools_nothing_can_be_explained(chat_server: ChatServer, tmp_path: Path) -> None:
     gathered = explained(store_of(chat_server, tmp_path, MISLED, "['python']"))
     assert (gathered.explained, gathered.ledgers) == ((), ())
+
+
+FAILING = """
+from toolablate.tools import tool
+
+@tool
+def double(number: int) -> int:
+    \"\"\"Doubles a number.\"\"\"
+    raise RuntimeError("the table is lost")
+"""
+
+
+def test_a_tool_that_fails_again_is_none_that_works(chat_server: ChatServer, tmp_path: Path) -> None:
+    def decide(request: dict[str, Any]) -> Any:
+        messages = request["messages"]
+        failed = any(message["role"] == "tool" and "lost" in message["content"] for message in messages)
+        called = any(message["role"] == "tool" for message in messages)
+        if called or not request.get("tools") or request.get("tool_choice") == "none":
+            return reply(f"Answer: {7 if failed and 'Put aside' not in messages[-1]['content'] else 4}")
+        return double(2)
+
+    store = store_of(chat_server, tmp_path, decide, f"['none', {own_tool(tmp_path, FAILING).removeprefix('[')}")
+    attribute(store, ALL)
+    found = only(explained(store))
+    assert found.attribution is not None
+    assert (found.attribution.mechanism, found.attribution.method) == ("tool_fault", "trace")
+    assert found.evidence.chain.replay is None

@@ -161,6 +161,15 @@ def test_without_placebos_what_is_said_before_the_first_result_tells_what_was_gi
     assert (found.mechanism, found.confidence > 0.8) == (mechanism, True)
 
 
+def test_calls_that_were_all_refused_are_calls_and_no_chance() -> None:
+    each = drawn("calling")
+    refused = read(*told(asked("calculator"), "there is no such tool", status="invalid"), *REPLY)
+    chain = replace(
+        each.chain, tools=NONE, arms=Arms(none=(1.0,) * 3), replay=Replay((0.0,), (0.0,), {NONE: (0.0,) * 8})
+    )
+    assert label(replace(each, signals=refused, chain=chain)).mechanism == "calling"
+
+
 def test_code_that_only_failed_by_its_own_doing_is_no_lock_in() -> None:
     each = drawn("code")
     raised = "-" * 75 + "\nModuleNotFoundError                       Traceback (most recent call last)"

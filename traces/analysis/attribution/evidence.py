@@ -68,6 +68,11 @@ class Evidence(Outline):
     turning: Turning | None = None
     worth: Mapping[int, Worth] = field(default_factory=dict)
 
+    @property
+    def called(self) -> bool:
+        """Whether it made any call, be it that all were refused."""
+        return bool(self.signals.calls)
+
     def outline(self) -> Outline:
         known = {each.name: getattr(self, each.name) for each in fields(Outline)}
         return Outline(**{**known, "score": self.score.model_copy(update={"judgement": None})})

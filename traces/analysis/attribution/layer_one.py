@@ -35,7 +35,7 @@ from toolablate.traces.analysis.attribution.distraction import distraction
 from toolablate.traces.analysis.attribution.expected import Expected, Pool, tally
 from toolablate.traces.analysis.attribution.signals import CallSeen, MisstatedKind, Signals, Trouble
 from toolablate.traces.analysis.attribution.signals.steps import Form
-from toolablate.traces.analysis.attribution.spoiling import NO_FAULTS
+from toolablate.traces.analysis.attribution.spoiling import unrecovered
 from toolablate.traces.analysis.pairing import RIGHT
 from toolablate.traces.records import Attribution, Mechanism, Score
 
@@ -174,7 +174,7 @@ def _format(signals: Signals, score: Score) -> _Finding | None:
 
 
 def _tool_fault(signals: Signals) -> _Finding | None:
-    left = [trouble for trouble in signals.troubles if trouble.recovered is None and trouble.kind not in NO_FAULTS]
+    left = unrecovered(signals.troubles)
     if not left:
         return None
     kinds = ", ".join(dict.fromkeys(trouble.kind.replace("_", " ") for trouble in left))

@@ -1,8 +1,10 @@
 """What spoiled a trial from outside its reasoning: a limit that ran out, a tool that failed."""
 
-from toolablate.traces.analysis.attribution.signals import Signals
+from collections.abc import Iterable
 
-NO_FAULTS = frozenset({"exception", "nothing_found", "cut_off"})
+from toolablate.traces.analysis.attribution.signals import Signals, Trouble
+
+_NO_FAULTS = frozenset({"exception", "nothing_found", "cut_off"})
 """Kinds of trouble that are none of the tool's: the model's own code, and what was not there or not allowed."""
 
 BEYOND_BUDGETS = frozenset({"reply_length", "context_length"})
@@ -15,5 +17,15 @@ def ran_out(signals: Signals) -> bool:
 
 
 def faults(signals: Signals) -> tuple[int, ...]:
-    """The calls that a tool is to blame for and that were not recovered from, by their events."""
-    return tuple(each.event for each in signals.troubles if each.recovered is None and each.kind not in NO_FAULTS)
+    """The events of calls that a tool is to blame for, and after which it never worked."""
+    return tuple(each.event for each in unrecovered(signals.troubles))
+
+
+def fail_by_themselves(troubles: Iterable[Trouble]) -> bool:
+    """Whether one of these is a tool's that no intervention made fail, and was not recovered from."""
+    return any(each.kind != "injected" for each in unrecovered(troubles))
+
+
+def unrecovered(troubles: Iterable[Trouble]) -> list[Trouble]:
+    """Those that a tool is to blame for, and after which it never worked."""
+    return [each for each in troubles if each.recovered is None and each.kind not in _NO_FAULTS]

@@ -88,7 +88,7 @@ def _changes(levels: Sequence[Level], evidence: Evidence) -> list[float]:
         if part in CHANGES:
             return CHANGES[part]
         if part in ("availability", "prompt"):
-            return OFFER[bool(evidence.chain.tools)]
+            return OFFER[evidence.called]
         if not probed:
             return UNPROBED
         expected, other = CALLS if part == "calling" else RESULTS

@@ -82,13 +82,15 @@ def _before(evidence: Evidence, order: Sequence[ToolKind], fall: Fall | None) ->
 
 
 def _without_results(evidence: Evidence, order: Sequence[ToolKind]) -> Iterator[Level]:
-    """The arms of the ladder, and the belief at the first step, at which nothing was called yet."""
+    """The arms of the ladder, and the belief at the first step, at which nothing was called yet. Calls that were all
+    refused have no results, and are calls."""
     arms = evidence.chain.arms
     if order:
         yield Level("calling", _tally(arms.placebo))
         yield Level("calling", _tally(arms.sham))
+    if evidence.called:
         yield Level("calling", _believed(evidence, 0))
-    yield Level("calling" if order else "again", _tally((*arms.offered, *evidence.outset)))
+    yield Level("calling" if evidence.called else "again", _tally((*arms.offered, *evidence.outset)))
     yield from _without_tools(arms, prompted=evidence.signals.prompted)
 
 

@@ -12,10 +12,15 @@ from toolablate.traces.analysis.attribution.signals.ending import ending
 from toolablate.traces.analysis.attribution.signals.forms import misstated
 from toolablate.traces.analysis.attribution.signals.leaning import final_answer
 from toolablate.traces.analysis.attribution.signals.norms import norm_hints
-from toolablate.traces.analysis.attribution.signals.records import Signals
+from toolablate.traces.analysis.attribution.signals.records import Signals, Trouble
 from toolablate.traces.analysis.attribution.signals.steps import Steps
 from toolablate.traces.analysis.attribution.signals.work import effort, reading
 from toolablate.traces.records import Condition, Question, Trace
+
+
+def troubles_of(trace: Trace) -> tuple[Trouble, ...]:
+    """The calls of a trace that came to nothing."""
+    return of_calls.troubles(trace, Steps.of(trace).calls)
 
 
 def signals_of(trace: Trace, question: Question, condition: Condition) -> Signals:
