@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.servers.chat_server import ChatServer, Drop, Json, Slow, Status, Step, Until, reply
+from tests.servers.chat_server import ChatServer, Drop, Json, Slow, Status, Step, reply
 
 CONDITIONS = '["none", { name = "brief", prompt = "Be brief." }, { name = "tool", tools = ["doubling:double"] }]'
 
@@ -44,14 +44,14 @@ def capricious_plan(folder: Path, url: str, *, count: int, concurrency: int = 4)
 class Caprices:
     """Answers by question and condition, after `seconds`. Where it is `failing`, every 11th request is a server error and
     every 23rd a reply that breaks off; question 3 is refused under the condition `brief` whenever it is asked. `padding`
-    is how many characters go before an answer; what is `held_until` something happens is every answer to question 0."""
+    is how many characters go before an answer; `hold` may hold an answer back."""
 
     def __init__(self, server: ChatServer, *, seconds: float = 0.0, failing: bool = True) -> None:
         self._seconds = seconds
         self._failing = failing
         self._count = 0
         self.padding = 0
-        self.held_until: Callable[[], object] | None = None
+        self.hold: Callable[[dict[str, Any], Step], Step] | None = None
         self.asked: list[Asked] = []
         server.answers(self._answer)
 
@@ -66,7 +66,7 @@ class Caprices:
         if self._failing and self._count % 23 == 0:
             return Drop()
         step: Step = Slow(self._seconds, self._reply(request, number, condition))
-        return Until(self.held_until, step) if self.held_until and number == "0" else step
+        return self.hold(request, step) if self.hold else step
 
     def _reply(self, request: dict[str, Any], number: str, condition: str) -> Json:
         if condition == "tool" and request["messages"][-1]["role"] != "tool":

@@ -7,13 +7,14 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 from tests.experiments.capricious import Caprices, capricious_plan, finished
 from tests.experiments.conftest import Cli
 from tests.experiments.nursery import Nursery, nursery
 from tests.experiments.plan_files import wait_for
-from tests.servers.chat_server import ChatServer
+from tests.servers.chat_server import ChatServer, Step, Until
 
 from toolablate.traces.store import standing, verify
 
@@ -38,8 +39,11 @@ def test_processes_share_a_plan_and_no_trial_is_done_twice(
     store = tmp_path / "store.sqlite"
     plan = capricious_plan(tmp_path, chat_server.url, count=20)
     endpoint = Caprices(chat_server, seconds=0.05, failing=False)
+    joined = Event()
+    endpoint.hold = lambda _, answer: Until(joined.is_set, answer)
     pids = [runs.start(plan, store) for _ in range(processes)]
     wait_for(lambda: store.exists() and len(standing(store).recorders) == processes)
+    joined.set()
     ended = [runs.wait(pid) for pid in pids]
     # What another still has when a run ends is missing there, and done all the same.
     assert 1 in ended
@@ -58,10 +62,19 @@ def test_what_a_killed_process_had_is_done_by_those_who_are_left(
     store = tmp_path / "store.sqlite"
     plan = capricious_plan(tmp_path, chat_server.url, count=20)
     endpoint = Caprices(chat_server, seconds=0.05, failing=False)
-    # A run ends that finds all it could do done or held: the others must not end before what is held is given up.
-    killed = Event()
-    endpoint.held_until = killed.is_set
+    joined, killed, begun = Event(), Event(), list[None]()
+
+    def hold(request: dict[str, Any], answer: Step) -> Step:
+        if request["messages"][-1]["role"] == "tool":
+            return answer
+        begun.append(None)
+        # A run ends that finds all it could do done or held: the others must not end before what is held is given up.
+        return Until(joined.is_set if len(begun) <= 40 else killed.is_set, answer)
+
+    endpoint.hold = hold
     victim, *others = [runs.start(plan, store) for _ in range(processes)]
+    wait_for(lambda: store.exists() and len(standing(store).recorders) == processes)
+    joined.set()
 
     def in_the_middle() -> bool:
         held = {each.pid: each for each in standing(store).recorders} if store.exists() else {}
