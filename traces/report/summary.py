@@ -34,15 +34,22 @@ def _of_model(model: str, rows: Sequence[Comparison], findings: Findings) -> str
     told = [each for each in rows if each.delta_points is not None]
     sure = sorted((each for each in told if is_sure(each)), key=lambda each: each.delta_points or 0.0)
     worse, better = ([each for each in sure if ((each.delta_points or 0.0) < 0) is way] for way in (True, False))
-    open_ = len(told) - len(sure)
+    few = [each for each in told if each.small and (each.p_holm or 1.0) < numbers.SIGNIFICANT]
+    open_ = len(told) - len(sure) - len(few)
     parts = [
         f"{numbers.counted(len(found), 'condition')} {'changes' if len(found) == 1 else 'change'} it for the {word}"
         f" (in points: {_named(found)})"
         for found, word in ((worse, "worse"), (better[::-1], "better"))
         if found
     ]
+    asked = numbers.counted(max((each.questions for each in told), default=0), "question")
+    if few:
+        named = _named(sorted(few, key=lambda each: -abs(each.delta_points or 0.0)))
+        parts.append(
+            f"{numbers.counted(len(few), 'condition')} {'differs' if len(few) == 1 else 'differ'} from it by more than"
+            f" chance gives, over {asked}, which are too few to rely on the intervals (in points: {named})"
+        )
     if open_:
-        asked = numbers.counted(max(each.questions for each in told), "question")
         parts.append(f"of {numbers.counted(open_, 'condition')} {asked} cannot tell a difference from chance")
     return f"{model_name(model, findings)}:{score} {_sentence('; '.join(parts))}".rstrip()
 

@@ -51,7 +51,8 @@ def _tested(rows: Sequence[Comparison]) -> Iterator[str]:
     count = max((row.comparisons for row in rows), default=0)
     shown = "the one comparison" if count == 1 else f"the {count:,} comparisons"
     if count:
-        yield f"In colour: p Holm < {SIGNIFICANT:g}, which is corrected for {shown} in this table."
+        but = f" (but for {SMALL})" if any(row.small for row in rows) else ""
+        yield f"In colour: p Holm < {SIGNIFICANT:g}{but}, which is corrected for {shown} in this table."
 
 
 def _small(rows: Sequence[Comparison]) -> Iterator[str]:
