@@ -21,7 +21,7 @@ from tests.traces.attribution_views.samples import (
 from toolablate.traces.analysis.attribution.belief import flip_step
 from toolablate.traces.analysis.attribution.evidence import Explained
 from toolablate.traces.analysis.attribution.explanation import Explanation
-from toolablate.traces.analysis.attribution.ledger import Replay
+from toolablate.traces.analysis.attribution.ledger import Arms, Replay
 from toolablate.traces.analysis.attribution.shapley import Worth
 from toolablate.traces.records import Diagnosis, Event
 from toolablate.traces.terminal.attribution import explanation_view
@@ -167,6 +167,15 @@ def test_replays_that_no_label_rests_on_are_not_denied() -> None:
     assert "By trace or judge it is a hypothesis: replays have no part in it." in text
     assert "some are missing, or the lot asked for last has not got it" in text
     assert "Or this trial alone" not in text
+
+
+def test_where_no_arm_has_the_words_alone_it_is_not_known_whether_they_did_it() -> None:
+    unsure = "Whether the offer of tools did it or the condition's words"
+    found = explained(evidence(), mechanism="availability", confidence=0.8)
+    assert found.evidence.signals.prompted
+    assert unsure in flat(shown(explanation(found)))
+    of_words = replace(found.evidence, chain=replace(found.evidence.chain, arms=Arms(none=(1.0,), scaffold=(1.0,))))
+    assert unsure not in flat(shown(explanation(replace(found, evidence=of_words))))
 
 
 def test_a_right_trial_is_blamed_for_nothing_and_gains_are_told() -> None:

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator
 
 from toolablate.traces.analysis.attribution.belief.trajectory import share
-from toolablate.traces.analysis.attribution.evidence import Evidence
+from toolablate.traces.analysis.attribution.evidence import Evidence, Explained
 from toolablate.traces.analysis.attribution.explanation import Explanation
 from toolablate.traces.records import Attribution
 from toolablate.traces.terminal.attribution.otherwise import otherwise
@@ -24,11 +24,23 @@ def unknowns(told: Explanation) -> Iterator[Said]:
         yield from _unreplayed(told)
     else:
         yield from _noise(evidence)
+    if _words_or_offer(told.explained):
+        yield (
+            "Whether the offer of tools did it or the condition's words: 'scaffold' among the plan's conditions, which"
+            " has the words alone, would tell."
+        )
     if _is_open(told.explained.attribution) and not evidence.diagnoses:
         yield "In which way it was drawn away, as a judge reads it:"
         yield Apart(f"toolablate attribute {_store(told)} --judge NAME")
     yield "The whole trace:"
     yield Apart(f"toolablate show {_store(told)} {_trial(told)}")
+
+
+def _words_or_offer(explained: Explained) -> bool:
+    """Whether it is put down to what is there before any call, and no arm parts the two."""
+    attribution, evidence = explained.attribution, explained.evidence
+    before = attribution is not None and attribution.mechanism in ("availability", "prompt")
+    return before and evidence.signals.prompted and not evidence.chain.arms.scaffold
 
 
 def _is_open(attribution: Attribution | None) -> bool:
@@ -40,7 +52,10 @@ def _is_open(attribution: Attribution | None) -> bool:
 
 def _unreplayed(told: Explanation) -> Iterator[Said]:
     if told.explained.evidence.trajectory is not None:
-        yield "Which mechanism its replays speak for: some are missing, or the lot asked for last has not got it:"
+        yield (
+            "Which mechanism its replays speak for: some are missing, or the lot asked for last has not got it (those"
+            " in which a tool that was to work has failed again tell nothing):"
+        )
         yield Apart(f"toolablate attribute {_store(told)} --replay")
         return
     yield "What would have been otherwise; a trial is replayed if the lot chooses it:"
