@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 from tests.browser.hostile import done
 from tests.browser.plans import PLAN, REPLAYED
 from tests.browser.serving import Site, indexed, serving, viewing
@@ -21,6 +21,11 @@ from tests.experiments.attributing.test_attribute import toolablate
 from tests.traces.samples import attempt, plan, score
 
 from toolablate.traces.store import Recorder
+
+PATIENCE = 60_000
+"""In milliseconds, of whoever looks for something on a page: a busy machine takes long to draw one."""
+
+expect.set_options(timeout=PATIENCE)
 
 Browse = Callable[..., Page]
 LookAt = Callable[..., Path]
@@ -146,7 +151,7 @@ def browse(chromium: Browser, complaints: list[str]) -> Iterator[Browse]:
             reduced_motion="reduce",
         )
         contexts.append(context)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))

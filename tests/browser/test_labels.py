@@ -48,7 +48,7 @@ def _send(site: Site, trial: str, *, origin: str | None = None, **fields: str) -
 
 
 def _saved(page: Page, count: int) -> None:
-    expect(page.locator(".label-history li")).to_have_count(count, timeout=15_000)
+    expect(page.locator(".label-history li")).to_have_count(count)
     page.wait_for_load_state()  # the keys of the new page are there only then
 
 
@@ -256,6 +256,18 @@ def _said(site: Site, count: int = 24) -> None:
                 label = Label.model_validate({"trial": row.trial, "person": person, "at": datetime.now(UTC), **told})
                 recorder.label(label)
                 site.view.index.put_label(label)
+
+
+def test_by_keyboard_one_comes_to_the_next_failure_and_to_what_was_said(serve: Serve, browse: Browse) -> None:
+    site = serve()
+    said = _wrong(site)
+    assert _send(site, said, mechanism="luck", action="save").status_code == 303
+    page = browse(site, "/labels")
+    page.keyboard.press("j")
+    expect(page.get_by_role("link", name="Read the next one")).to_be_focused()
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/trial/{said}#label")
 
 
 def test_the_page_of_labels_is_what_the_store_says(serve: Serve, browse: Browse) -> None:
