@@ -80,6 +80,14 @@ def test_a_text_is_found_in_the_events_of_a_trial(replays: Site, browse: Browse)
     for place in (*range(1, len(with_it)), 0):
         page.keyboard.press("Enter")
         expect(page.locator("[data-found]")).to_have_text(f"{place + 1} of {len(with_it)} events")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("the")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-found]")).to_contain_text("of")
+    places = (
+        "[...CSS.highlights.get('found')].map((each) => each.startContainer.parentElement.closest('pre.said') !== null)"
+    )
+    assert set(page.evaluate(places)) == {True}, "in texts alone, not in what the page says of them"
     page.keyboard.type("no such words")
     page.keyboard.press("Enter")
     expect(page.locator("[data-found]")).to_have_text("nowhere")

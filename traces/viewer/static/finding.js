@@ -83,17 +83,21 @@ export function finding(box, { here, go, eventAt }) {
 
 const MOST = 500;
 
+// Not in what the page itself says of it.
 function ranges(event, text) {
   const found = [];
-  const texts = document.createTreeWalker(event, NodeFilter.SHOW_TEXT);
-  for (let node = texts.nextNode(); node && found.length < MOST; node = texts.nextNode()) {
-    const within = node.data.toLowerCase();
-    for (let at = within.indexOf(text); at >= 0 && found.length < MOST; at = within.indexOf(text, at + text.length)) {
-      if (at + text.length > node.length) break;
-      const range = new Range();
-      range.setStart(node, at);
-      range.setEnd(node, at + text.length);
-      found.push(range);
+  for (const said of event.querySelectorAll("pre.said")) {
+    const texts = document.createTreeWalker(said, NodeFilter.SHOW_TEXT);
+    for (let node = texts.nextNode(); node && found.length < MOST; node = texts.nextNode()) {
+      if (node.parentElement.matches(".left-out")) continue;
+      const within = node.data.toLowerCase();
+      for (let at = within.indexOf(text); at >= 0 && found.length < MOST; at = within.indexOf(text, at + text.length)) {
+        if (at + text.length > node.length) break;
+        const range = new Range();
+        range.setStart(node, at);
+        range.setEnd(node, at + text.length);
+        found.push(range);
+      }
     }
   }
   return found;
