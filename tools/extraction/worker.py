@@ -20,7 +20,7 @@ MEMORY_BYTES = 1 << 30
 
 _LIBRARIES = ("trafilatura", "resiliparse", "pypdfium2", "lxml", "justext")
 _START_SECONDS = 60.0
-_CLOCK = 5.0
+_CLOCK = 30.0
 """By the clock a document may take so many times longer than of its process's own time, on a machine that is busy."""
 _DOCUMENTS = 1_000
 """How many documents one process reads, so that what libraries leak stays little."""
