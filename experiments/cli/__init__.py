@@ -1,5 +1,6 @@
 """The command line. Each command lives in a module of its own, imported when it is called."""
 
+import errno
 import gc
 import sys
 
@@ -43,6 +44,9 @@ COMMANDS = {
 _COLLECTED_AFTER = (50_000, 20, 20)
 
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
 @click.group(cls=LazyGroup, lazy=COMMANDS, package=__name__, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="toolablate", message="toolablate %(version)s")
 def group() -> None:
@@ -64,4 +68,10 @@ def main() -> None:
         sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()
+        sys.exit(1)
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        click.echo(f"toolablate: there is no room to write to: {error.strerror}", err=True)
+        click.echo("  It is where standard output goes, or the disk of a file that was being written", err=True)
         sys.exit(1)

@@ -55,6 +55,17 @@ def test_a_pipe_that_is_closed_says_nothing(tmp_path: Path) -> None:
         assert (done.returncode, done.stderr) == (1, b""), command
 
 
+def test_a_full_disk_behind_a_redirect_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "s.sqlite"
+    asyncio.run(filled(path, 3))
+    for command in (["--help"], ["show", str(path)], ["show", str(path), "--json"], ["status", str(path)]):
+        with Path("/dev/full").open("wb") as full:
+            line = [sys.executable, "-m", "toolablate", *command]
+            done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, check=False, text=True)
+        said, hint = done.stderr.splitlines()
+        assert (done.returncode, said) == (1, "toolablate: there is no room to write to: No space left on device")
+
+
 @pytest.mark.parametrize("setting", [{"NO_COLOR": "1"}, {"TERM": "dumb"}, {}])
 def test_a_terminal_of_forty_columns(setting: dict[str, str], tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
