@@ -62,7 +62,7 @@ def test_a_full_disk_behind_a_redirect_is_a_sentence(tmp_path: Path) -> None:
         with Path("/dev/full").open("wb") as full:
             line = [sys.executable, "-m", "toolablate", *command]
             done = subprocess.run(line, stdout=full, stderr=subprocess.PIPE, check=False, text=True)
-        said, hint = done.stderr.splitlines()
+        said, _ = done.stderr.splitlines()
         assert (done.returncode, said) == (1, "toolablate: there is no room to write to: No space left on device")
 
 
