@@ -277,7 +277,7 @@ def _notes(lonely: int, unreplayed: int, reading: _Reading) -> Iterator[str]:
     if lonely:
         yield f"{_counted(lonely)} left out: no trial of the same question without tools has a score"
     if unreplayed:
-        yield f"{_counted(unreplayed)} chosen by the design and not replayed yet: unresolved until they are"
+        yield f"{_counted(unreplayed)} chosen by the design without replays, or with none that tell: unresolved"
     if reading.mending.unmended:
         yield (
             f"{_counted(reading.mending.unmended)} without an answer that could be read, among arms and replays, never"

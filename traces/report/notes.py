@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from toolablate.traces.analysis.findings import Findings
-from toolablate.traces.terminal import numbers
 
 
 def simulated_note(findings: Findings) -> str:
@@ -32,7 +31,6 @@ def how_to_read(findings: Findings) -> Iterator[str]:
 def notes_of(findings: Findings) -> Iterator[str]:
     yield from findings.notes
     if findings.why is not None:
-        if findings.why.unreplayed:
-            waiting = numbers.counted(findings.why.unreplayed, "trial")
-            yield f"{waiting} that were chosen by lot are not replayed yet: toolablate attribute STORE --replay"
         yield from findings.why.notes
+        if findings.why.unreplayed:
+            yield "Replays that are missing are made by: toolablate attribute STORE --replay"

@@ -83,7 +83,7 @@ def test_what_a_design_chooses_and_nobody_replayed_is_counted_and_stays_unresolv
         recorder.keep_design(ALL)
     gathered = explained(store)
     assert (gathered.unreplayed, only(gathered).evidence.chain.probability) == (1, 1.0)
-    assert gathered.notes == ("1 trial chosen by the design and not replayed yet: unresolved until they are",)
+    assert gathered.notes == ("1 trial chosen by the design without replays, or with none that tell: unresolved",)
     assert points(gathered) == {"unresolved": pytest.approx(-100)}
     assert explained(store, design=ReplayDesign(failures=0, successes=0)).unreplayed == 0
 

@@ -92,10 +92,9 @@ def _notes(found: Findings | None) -> Iterator[str]:
         return
     yield from found.notes
     if found.why is not None:
-        if found.why.unreplayed:
-            waiting = numbers.counted(found.why.unreplayed, "trial")
-            yield f"{waiting} that were chosen by lot are not replayed yet: `toolablate attribute STORE --replay`."
         yield from found.why.notes
+        if found.why.unreplayed:
+            yield "Replays that are missing are made by `toolablate attribute STORE --replay`."
 
 
 ROUTES = (Route("/", overview, name="overview"),)
