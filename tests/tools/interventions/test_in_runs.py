@@ -99,7 +99,11 @@ def test_another_text_of_an_intervention_of_ones_own_is_another_world(tmp_path: 
     refused = run(plan)
     assert refused.returncode != 0
     assert "intervention own_things:rounded" in refused.stderr.replace("\n", " ")
+    assert "under another name" in refused.stderr.replace("\n", " ")
     assert "Traceback" not in refused.stderr
+    (tmp_path / "own_things_2.py").write_text(OWN.replace("digits: int = 0", "digits: int = 1"))
+    renamed = run(write_plan(tmp_path, "interventions = ['own_things_2:rounded']"))
+    assert (renamed.returncode, "Traceback" in renamed.stderr) == (0, False), renamed.stderr
 
 
 def test_a_bug_in_an_intervention_fails_its_trial(tmp_path: Path) -> None:

@@ -12,6 +12,12 @@ IMPORTED = "imported"
 """The part of a world that tells that trials come from logs of other harnesses."""
 
 
+_OWN = ("tool ", "intervention ")
+"""How the parts begin that are digests of modules of the user's own."""
+
+_UNDER_ANOTHER_NAME = "; or mend its module under another name (my_tools_2): its own conditions alone are then run anew"
+
+
 def require_same_world(connection: sqlite3.Connection, store: Path, world: Mapping[str, str]) -> None:
     """Refuses a run whose trials could not be compared with those that are done, or that a living recorder is at.
 
@@ -28,7 +34,8 @@ def require_same_world(connection: sqlite3.Connection, store: Path, world: Mappi
         if world[part] != earlier[part]:
             raise InputError(
                 f"the trials in {store} ran with {part} = {earlier[part]!r}; this plan says {world[part]!r}",
-                hint="trials of different worlds cannot be compared: name another store (--store), or change it back",
+                hint="trials of different worlds cannot be compared: name another store (--store), or change it back"
+                + (_UNDER_ANOTHER_NAME if part.startswith(_OWN) else ""),
                 code="other_world",
             )
 
