@@ -1,20 +1,23 @@
 """What a label by replay says, and the levels that it goes by."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.traces.attribution.cases import CELL, FLAKY, PAGE, REPLY, World, evidence, steady, worlds
-from tests.traces.attribution.stories import asked, ended, ran, read, right, told, wrong
+from tests.traces.attribution.stories import asked, ended, ran, read, right, searched, told, wrong
 
 from toolablate.traces.analysis.attribution.evidence import Evidence, Turning
+from toolablate.traces.analysis.attribution.fall import KINDS
 from toolablate.traces.analysis.attribution.layer_one import Bare
 from toolablate.traces.analysis.attribution.layer_two import blame, layer_two
 from toolablate.traces.analysis.attribution.layer_two.chances import Tally, drawn_chances
 from toolablate.traces.analysis.attribution.layer_two.levels import chains
-from toolablate.traces.analysis.attribution.ledger import Arms, Replay, ToolKind
+from toolablate.traces.analysis.attribution.ledger import Arms, Replay, Scores, ToolKind
 from toolablate.traces.analysis.attribution.shapley import Worth
-from toolablate.traces.records import Attribution, Diagnosis, Question, SpansTarget
+from toolablate.traces.analysis.attribution.steps import belief_steps
+from toolablate.traces.records import Attribution, Diagnosis, Event, Question, SpansTarget
 
 NONE: frozenset[ToolKind] = frozenset()
 SEARCH: frozenset[ToolKind] = frozenset({"search"})
@@ -31,6 +34,22 @@ def of_own_tool(believed: list[float]) -> Evidence:
     after = dict.fromkeys(("swapped", "offered", "none"), 1.0)
     world = World("own", [*own, *REPLY], believed, {"again": 0.0, "repaired": 0.0, **after}, kind="other")
     return evidence(world, np.random.default_rng(0))
+
+
+BOTH_SWAPPED: dict[frozenset[ToolKind], Scores] = {
+    frozenset({"code"}): (1.0,) * 8,
+    frozenset({"search"}): (0.0,) * 8,
+    frozenset({"code", "search"}): (1.0,) * 8,
+}
+
+
+def of_two_kinds(each: Evidence, events: Sequence[Event], swapped: dict[frozenset[ToolKind], Scores]) -> Evidence:
+    """Where no fall of the belief was found."""
+    signals = read(*events)
+    tools = frozenset(KINDS[call.form] for call in signals.calls)
+    replay = Replay((0.0,), (0.0,) * 8, {NONE: (0.0,) * 8, **swapped})
+    chain = replace(each.chain, tools=tools, arms=Arms(none=(1.0,) * 3), replay=replay)
+    return replace(each, signals=signals, flip=None, steps=belief_steps(events), chain=chain)
 
 
 def label(each: Evidence) -> Attribution:
@@ -176,6 +195,22 @@ def test_code_that_only_failed_by_its_own_doing_is_no_lock_in() -> None:
     for printed, mechanism in (("", "calling"), ("B\n", "lock_in")):
         code = ran("print('B'); import none", printed + raised, status="error", error="ModuleNotFoundError")
         assert label(replace(each, signals=read(*code, *REPLY))).mechanism == mechanism
+
+
+@pytest.mark.parametrize(("error", "mechanism"), [("timeout", "calling"), ("", "lock_in")])
+def test_a_search_that_failed_does_not_make_code_that_gave_nothing_a_lock_in(error: str, mechanism: str) -> None:
+    each = drawn("code")
+    code = ran("import none", "-" * 75 + "\nModuleNotFoundError", status="error", error="ModuleNotFoundError")
+    spoiled = searched("gas", "no answer", status="error", error="timeout")
+    events = [*code, *spoiled, *REPLY] if error else [*CELL, *spoiled, *REPLY]
+    assert label(of_two_kinds(each, events, BOTH_SWAPPED)).mechanism == mechanism
+
+
+def test_of_two_kinds_of_tools_one_without_placebos_is_named_by_what_the_other_does_not_restore() -> None:
+    each = of_own_tool([1.0, 1.0, 0.0])
+    events = [*CELL, *told(asked("almanac", word="gas"), "an entry"), *REPLY]
+    found = label(of_two_kinds(each, events, {frozenset({"code"}): (0.0,) * 8}))
+    assert (found.mechanism, found.confidence > 0.7) == ("other_results", True)
 
 
 def test_results_that_are_worth_less_than_nothing_are_the_evidence_where_no_fall_was_found() -> None:

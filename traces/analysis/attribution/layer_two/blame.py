@@ -121,12 +121,12 @@ def _named(evidence: Evidence) -> Mapping[Part, Mechanism]:
 
 
 def _kinds_without_content(evidence: Evidence) -> frozenset[ToolKind]:
-    """Of tools whose calls all failed by the model's own doing, or found nothing. Of others that failed the replays
-    have what they give when they work."""
-    signals = evidence.signals
-    if faults(signals):
+    """Of tools whose calls all failed by the model's own doing, or found nothing. Of a tool that failed itself the
+    replays have what it gives when it works; an attempt that infrastructure spoiled does not say of which it was."""
+    calls, broken = evidence.signals.calls, set(faults(evidence.signals))
+    if not broken <= {call.event for call in calls}:
         return frozenset()
-    return evidence.chain.tools - {KINDS[call.form] for call in signals.calls if call.gave}
+    return evidence.chain.tools - {KINDS[call.form] for call in calls if call.gave or call.event in broken}
 
 
 def _comes_back(evidence: Evidence) -> bool:

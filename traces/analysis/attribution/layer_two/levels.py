@@ -28,12 +28,15 @@ class Level:
 
 def chains(evidence: Evidence) -> tuple[tuple[Level, ...], ...]:
     """The levels from the trial as it was to the question without tools, in the order of the ledger's; one chain for
-    each order in which kinds of tools lose their results. Levels without runs are left out."""
+    each order in which kinds of tools lose their results. Levels without runs are left out, and orders that tell less
+    apart than others: of a tool without placebos it is not known what taking it away first does."""
     orders = permutations(sorted(evidence.chain.tools))
     fall = fall_at(evidence.flip, evidence.steps, evidence.signals.calls) if evidence.flip else None
-    return tuple(
+    found = [
         tuple(_filled([*_before(evidence, order, fall), *_without_results(evidence, order)], fall)) for order in orders
-    )
+    ]
+    most = max(map(len, found))
+    return tuple(levels for levels in found if len(levels) == most)
 
 
 def _filled(levels: Sequence[Level], fall: Fall | None) -> Iterator[Level]:
