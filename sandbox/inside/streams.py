@@ -24,6 +24,9 @@ class Stream(OutStream):
         self._taking = threading.RLock()  # a handler of a signal may flush, too
         self._characters = codecs.getincrementaldecoder("utf-8")("replace")
         super()._setup_stream_redirects(name)  # type: ignore[no-untyped-call]
+        assert self._fid is not None
+        # A handler of a signal that flushes may have taken what was there.
+        os.set_blocking(self._fid, False)
 
     def _watch_pipe_fd(self) -> None:
         try:
@@ -45,7 +48,10 @@ class Stream(OutStream):
         with self._taking:
             if not self._is_there(0):
                 return True
-            said = os.read(self._fid, _PIPE_BYTES)
+            try:
+                said = os.read(self._fid, _PIPE_BYTES)
+            except BlockingIOError:
+                return True
             if self._should_watch:
                 self.write(self._characters.decode(said))
             return bool(said)

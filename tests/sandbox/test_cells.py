@@ -61,6 +61,20 @@ async def test_what_programs_print_is_read_by_whole_characters(shared_kernel: Ke
     assert result.text == "\u20ac" * 2_000
 
 
+TAKEN = """
+import sys
+sys.stdout._is_there = lambda milliseconds: True
+sys.stdout.flush()
+del sys.stdout._is_there
+print('on')
+"""
+"""As where a handler of a signal flushes between the look and the reading: what was there is gone."""
+
+
+async def test_a_flush_waits_for_nothing_that_another_has_taken(shared_kernel: Kernel) -> None:
+    assert (await shared_kernel.execute(TAKEN)).text == "on\n"
+
+
 async def test_state_lives_between_cells(shared_kernel: Kernel) -> None:
     await shared_kernel.execute("x = 20; open('note.txt', 'w').write('kept')")
     assert (await shared_kernel.execute("x + 22, open('note.txt').read()")).text == "(42, 'kept')\n"

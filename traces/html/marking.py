@@ -196,7 +196,8 @@ def _looked_for(quote: Quote) -> _LookedFor | None:
     pattern = between.join(map(spelled, words))
     if len(quote.text) < WHOLE:
         pattern = f"{_bound(words[0][0], '(?<!')}{pattern}{_bound(words[-1][-1], '(?!')}"
-    begins = re.compile(spelled(words[0][:_BEGINNING]), re.IGNORECASE)
+    # Looked ahead for, since it may begin within what looks like its beginning.
+    begins = re.compile(f"(?={spelled(words[0][:_BEGINNING])})", re.IGNORECASE)
     return _LookedFor(begins, re.compile(pattern, re.IGNORECASE), STEPS // (LONGEST + APART * len(words)))
 
 

@@ -56,6 +56,7 @@ def _page(card: Card, quotes: Sequence[Quote]) -> str:
         ),
         ("subset and set", Quote("output", "set", ""), ["set"]),
         ("是氮气吗", Quote("output", "氮气", ""), ["氮气"]),
+        ("哈" * 11 + "好", Quote("output", "哈" * 9 + "好", ""), ["哈" * 9 + "好"]),
         ("x = 2*3", Quote("output", "x = 23", ""), ["x = 2*3"]),
         ("between 1,200.0 and 12", Quote("output", "1200", "", "number"), ["1,200.0"]),
         ("about 0.3333 or 3", Quote("output", "0.33", "", "number"), ["0.3333"]),
