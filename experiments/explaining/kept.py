@@ -28,6 +28,8 @@ from toolablate.traces.analysis.attribution.signals import Signals
 _MOST_BYTES = 100_000_000
 _DIGEST_BYTES = 16
 _WAIT_SECONDS = 10.0
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR)
+"""What sqlite says of what is no database, or none of these: `SQLITE_ERROR` where a table or column is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +87,19 @@ class KeptReadings:
             self._give_up(error)
 
     def _give_up(self, error: sqlite3.Error | OSError) -> None:
-        """Where it is damaged the next to open it makes it anew. Others may be at one that is only busy."""
+        """Where it is damaged the next to open it makes it anew. Others may be at one that is only busy, and take what
+        they need from one on a full disk."""
         if self._connection is not None:
             self._connection.close()
         self._connection = None
-        if self._path is not None and not _is_busy(error):
+        if self._path is not None and _tells_of_damage(error):
             with suppress(OSError):
                 self._path.unlink()
 
 
-def _is_busy(error: sqlite3.Error | OSError) -> bool:
+def _tells_of_damage(error: sqlite3.Error | OSError) -> bool:
     code = getattr(error, "sqlite_errorcode", None)
-    return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+    return isinstance(error, sqlite3.Error) and (code is None or code & 0xFF in _DAMAGED)
 
 
 @cache

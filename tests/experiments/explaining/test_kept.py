@@ -262,6 +262,30 @@ async def test_a_file_that_another_is_at_stays_and_is_done_without(
     assert read == []
 
 
+async def test_a_file_that_finds_no_more_room_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: list[str]
+) -> None:
+    store, place = tmp_path / "s.sqlite", tmp_path / "kept"
+    await filled(store, 7)
+    explained(store, kept=place)
+    await changed(store, [("answered", PLANNED[-1], False)])
+    with monkeypatch.context() as patch:
+        patch.setattr(kept, "_opened", lambda path: without_room(opened(path)))
+        whole = explained(store, kept=place)
+    read.clear()
+    assert explained(store, kept=place) == whole
+    assert sorted(read) == sorted([PLANNED[-1].id, PLANNED[-4].id])
+
+
+opened = kept._opened
+
+
+def without_room(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """No page more: an insert that wants one finds the disk full."""
+    connection.execute("PRAGMA max_page_count = 1")
+    return connection
+
+
 def test_processes_at_one_file_give_the_same_though_some_are_killed(tmp_path: Path) -> None:
     store, place = tmp_path / "s.sqlite", tmp_path / "kept"
     asyncio.run(filled(store))
