@@ -180,6 +180,18 @@ def test_without_placebos_what_is_said_before_the_first_result_tells_what_was_gi
     assert (found.mechanism, found.confidence > 0.8) == (mechanism, True)
 
 
+@pytest.mark.parametrize(("said", "mechanism"), [(1.0, "other_results"), (0.0, "calling")])
+def test_a_call_that_was_refused_before_gives_no_result_to_be_told_from(said: float, mechanism: str) -> None:
+    again = dict.fromkeys(("again", "repaired", "swapped"), 0.0)
+    calls = [*told(asked("almanac"), "word?", status="invalid"), *told(asked("almanac", word="gas"), "no entry")]
+    world = World(
+        "own", [*calls, *REPLY], [1.0, 1.0, 1.0, said, 0.0], {**again, "offered": 1.0, "none": 1.0}, kind="other"
+    )
+    each = evidence(world, np.random.default_rng(0))
+    chain = replace(each.chain, arms=Arms(none=(1.0,) * 3), replay=Replay((0.0,), (0.0,), {NONE: (0.0,) * 4}))
+    assert label(replace(each, chain=chain)).mechanism == mechanism
+
+
 def test_calls_that_were_all_refused_are_calls_and_no_chance() -> None:
     each = drawn("calling")
     refused = read(*told(asked("calculator"), "there is no such tool", status="invalid"), *REPLY)

@@ -1,6 +1,7 @@
 """The levels of one wrong trial: how often runs are right as more and more of what was at work is taken away."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
@@ -79,9 +80,15 @@ def _before(evidence: Evidence, order: Sequence[ToolKind], fall: Fall | None) ->
         if turning and kind in turned:
             yield Level(kind, _tally(turning.without))
         yield Level(kind, _tally(replay.rollouts.get(frozenset(order[:number]), ())))
-    # Tools of which there are no placebos: what it says once the first calls are made, and nothing is given yet.
-    if not replay.rollouts.get(frozenset(order)) and signals.calls[0].event in evidence.steps[1:2]:
-        yield Level(order[-1], _believed(evidence, 1))
+    if not replay.rollouts.get(frozenset(order)):
+        yield Level(order[-1], _believed(evidence, _step_before_results(evidence)))
+
+
+def _step_before_results(evidence: Evidence) -> int:
+    """Where there are no placebos: once the first calls that were not refused are made, and nothing is given yet."""
+    refused = {each.event for each in evidence.signals.refused}
+    first = min((call.event for call in evidence.signals.calls if call.event not in refused), default=0)
+    return bisect_right(evidence.steps, first) - 1
 
 
 def _without_results(evidence: Evidence, order: Sequence[ToolKind]) -> Iterator[Level]:
