@@ -38,7 +38,8 @@ class Piece:
 @dataclass(frozen=True, slots=True)
 class Text:
     """A text of an event, cut in its middle where it is long: `part` names the whole of it, `chars` characters. `marks`
-    are of `head`, `tail_marks` of `tail`; `pieces` of the `middle` are shown where something was looked for in it."""
+    are of `head`, `tail_marks` of `tail`; `pieces` of the `middle` are shown where something was looked for in it,
+    and `beyond` characters after the last of them are not."""
 
     part: str
     form: Form
@@ -51,6 +52,7 @@ class Text:
     tail_marks: tuple[Span, ...] = ()
     whole: str = ""
     pieces: tuple[Piece, ...] = ()
+    beyond: int = 0
 
     @property
     def middle(self) -> str:
@@ -60,8 +62,7 @@ class Text:
     @property
     def left_out(self) -> int:
         """Characters that are not shown, of those after the last piece."""
-        before = sum(each.skipped + len(each.text) for each in self.pieces)
-        return self.chars - len(self.head) - len(self.tail) - before
+        return self.beyond if self.pieces else self.chars - len(self.head) - len(self.tail)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,11 +77,13 @@ def _marked(body: Body, quotes: Sequence[Quote], anchor: Iterator[str], found: s
     first, last = as_shown(body.head, body.form), as_shown(body.tail, body.form)
     ended = [quote for quote in own if _places(last, quote)]
     deeper = [quote for quote in own if quote not in ended and (quote.last or not _places(first, quote))]
-    pieces = _pieces(as_shown(body.middle, body.form), deeper, found) if deeper or found else ()
+    middle = as_shown(body.middle, body.form) if deeper or found else ""
+    pieces = _pieces(middle, deeper, found)
     if any(piece.marks for piece in pieces):
         ended += deeper
     head, tail = _spans(first, [quote for quote in own if not (quote.last and quote in ended)]), _spans(last, own)
-    made = replace(body, marks=tuple(head), tail_marks=tuple(tail), pieces=pieces)
+    beyond = len(middle) - sum(piece.skipped + len(piece.text) for piece in pieces)
+    made = replace(body, marks=tuple(head), tail_marks=tuple(tail), pieces=pieces, beyond=beyond)
     return _anchored(replace(made, folded=False), next(anchor, "")) if _is_marked(made) else made
 
 

@@ -144,6 +144,13 @@ def test_of_the_middle_of_a_text_so_much_is_shown_as_stands_around_what_was_look
     assert len(together.marks) == 1
 
 
+def test_nothing_is_told_to_be_left_out_where_all_of_the_middle_is_shown() -> None:
+    card = _card("x" * HEAD_CHARS + "\x1b[31ma\r\n" * 20 + " needle " + "y" * TAIL_CHARS)
+    page = _page(card, [Quote("output", "needle", "")])
+    assert ">needle</mark>" in page
+    assert "left out" not in page
+
+
 @pytest.mark.parametrize("kind", ["text", "words", "number"])
 @pytest.mark.parametrize("text", ["a ", "a" + "*" * 20, "a" * 7, "1 ", "1", "*` ", "a\u202e\ud800", "1,", "1.0e5 "])
 def test_hostile_texts_are_looked_through_in_linear_time(text: str, kind: str) -> None:
