@@ -154,10 +154,10 @@ def _check(question: Question) -> None:
     if question.target.kind != "choice":
         if question.choices:
             raise LineError(f"'choices' do not fit a target of kind '{question.target.kind}'")
-        if question.target.kind == "spans" and not all(span.strip() for span in question.target.spans):
+        if question.target.kind == "spans" and not any(span.strip() for span in question.target.spans):
             raise LineError(
-                f"the answer {shown(list(question.target.spans))} holds an empty text, which no reply would have",
-                "Leave the empty text out, or the question where nothing else is asked for.",
+                f"the answer {shown(list(question.target.spans))} is empty, which no reply would be",
+                "Leave the question out, or say what is asked for.",
             )
         return
     if not question.choices and not question.as_is:

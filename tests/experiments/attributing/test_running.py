@@ -87,10 +87,7 @@ def test_the_same_call_asks_nothing_again_and_keeps_the_design_once(chat_server:
         again = attribute(store, ALL, watcher=heard)
     assert len(chat_server.requests) == asked
     assert (again.replays, again.missing, again.estimated_usd) == (first.replays, 0, 0)
-    assert (
-        heard.told[0]
-        == "1 trial to be replayed: 0 replays for about $0, and then 0 replays for about $0 more by what these show"
-    )
+    assert heard.told[0] == "1 trial to be replayed: 0 replays for about $0, and nothing after that"
     with Store(store) as opened:
         assert opened.replay_designs() == (ALL,)
 

@@ -15,10 +15,16 @@ import pytest
 from tests.experiments.conftest import Cli
 from tests.experiments.judged import GRADE, all_scores, asked_about, grades, judge_at, judged_plan, let_judge, verdicts
 from tests.experiments.nursery import Nursery, nursery
-from tests.experiments.plan_files import endpoint_plan, outcomes, wait_for
+from tests.experiments.plan_files import endpoint_plan, wait_for
 from tests.servers.chat_server import ChatServer, ChatServers, Hang, Slow, Status, Until, reply
 
 from toolablate.traces.store import Store, verify
+
+
+def finished(store: Path) -> frozenset[str]:
+    """Whoever has graded them."""
+    with Store(store) as opened:
+        return opened.finished_trials()
 
 
 @pytest.fixture
@@ -153,7 +159,7 @@ def test_what_another_process_ends_meanwhile_is_graded_too(
         chat_server.answers(
             lambda request: Until(lambda: slow.requests, said) if len(chat_server.requests) == 1 else said
         )
-        slow.answers(lambda request: Until(lambda: len(outcomes(store)) == 2, reply(GRADE % 1)))
+        slow.answers(lambda request: Until(lambda: len(finished(store)) == 2, reply(GRADE % 1)))
         quick.answers(grades)
         plan = endpoint_plan(tmp_path, chat_server.url, count=2, concurrency=1)
         text = plan.read_text(encoding="utf-8")
