@@ -42,7 +42,11 @@ def test_files_of_several_splits_are_not_read_as_one(tmp_path: Path, names: tupl
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("rows.jsonl.gz", gzip.compress(b"{}", mtime=0), "rows.jsonl.gz:1: compressed with gzip\n  Unpack the file first."),
+        (
+            "rows.jsonl.gz",
+            gzip.compress(b"{}", mtime=0),
+            "rows.jsonl.gz:1: compressed with gzip\n  Unpack the file first.",
+        ),
         ("rows.jsonl", b"[\n{}]", "needs a file whose name ends in .json."),
         ("rows.jsonl", b"[{}]", "needs a file whose name ends in .json."),
         ("rows.json", b"[3]", "An array of JSON objects is expected."),
