@@ -123,7 +123,7 @@ async def test_an_outage_that_always_asks_for_a_moment_is_waited_out_over_http(c
 
     def decide(_: object) -> object:
         began[:] = began or [time.monotonic()]
-        if time.monotonic() < began[0] + 0.8:
+        if len(chat_server.requests) <= 4 or time.monotonic() < began[0] + 0.8:
             return Status(429, headers={"retry-after-ms": "20"})
         return reply("Answer: A")
 
@@ -137,4 +137,4 @@ async def test_an_outage_that_always_asks_for_a_moment_is_waited_out_over_http(c
     finally:
         await source.close()
     assert {each.result.outcome for each in played} == {"answered"}
-    assert 1 <= len(chat_server.requests) - 4 < 16
+    assert 4 <= len(chat_server.requests) - 4 < 16

@@ -214,7 +214,7 @@ async def test_a_slow_server_is_given_up(web: WebServer, get: Get, failure: Fail
 async def test_redirects_share_one_time_limit(web: WebServer, get: Get, failure: Failure) -> None:
     web.pages["/"] = Drip((b"HTTP/1.1 302 Found\r\n", b"Location: /\r\nContent-Length: 0\r\n\r\n"), 0.3)
     assert (await failure(get(seconds=0.8))).code == "timeout"
-    assert len(web.requests) <= 3
+    assert 1 <= len(web.requests) <= 3
 
 
 async def test_waiting_for_a_hosts_turn_is_not_counted(web: WebServer, get: Get) -> None:
