@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from toolablate.experiments.world.world import bring_up_to_date
+from toolablate.experiments.world.world import require_store_or_none
 from toolablate.traces.errors import InputError
 from toolablate.traces.imports.log import Imported, Log
 from toolablate.traces.imports.naming import name_of
@@ -34,7 +34,7 @@ def import_and_tell(
         raise InputError("there is nothing to import", hint="Name the files of samples.", code="no_files")
     if condition is not None and name_of(condition, "") != condition:
         raise InputError(f"--condition: {one_line(condition)!r} is no name", code="bad_name")
-    bring_up_to_date(store, new=True)
+    require_store_or_none(store)
     logs = [_named(read(path), condition) for path in dict.fromkeys(files)]
     with _advancing() as advance:
         imported = import_logs(logs, store, scorer=scorer, advance=advance)

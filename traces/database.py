@@ -11,6 +11,9 @@ BUSY_SECONDS = 60.0
 
 Result = TypeVar("Result")
 
+Layout = tuple[tuple[str | None, ...], ...]
+"""Type, name, table and SQL of all that a database's schema has, by name."""
+
 
 def connect(path: Path, options: str, *, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
     """A connection in which nothing in the file's schema may run functions or name other files, for use in any thread
@@ -41,3 +44,8 @@ def patiently(act: Callable[[], Result], seconds: float = BUSY_SECONDS) -> Resul
             if not busy or time.monotonic() > until:
                 raise
             time.sleep(0.01)
+
+
+def layout(connection: sqlite3.Connection) -> Layout:
+    """What its schema says, so that a file can be held to the tables that it should have. Raises sqlite3.Error."""
+    return tuple(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"))

@@ -3,7 +3,7 @@
 import sqlite3
 from functools import cache
 
-Layout = tuple[tuple[str | None, ...], ...]
+from toolablate.traces.database import Layout, layout
 
 APPLICATION_ID = 0x746C7270
 """`tlrp`: in the file's header, so that no other SQLite database is taken for a library."""
@@ -50,18 +50,18 @@ def create_schema(connection: sqlite3.Connection) -> None:
 
 
 def is_empty(connection: sqlite3.Connection) -> bool:
-    return _numbers(connection) == (0, 0) and not _layout(connection)
+    return _numbers(connection) == (0, 0) and not layout(connection)
 
 
 def is_library(connection: sqlite3.Connection) -> bool:
     """Whether it is laid out just as ours, with nothing in it that could act. Raises sqlite3.Error for no database."""
-    return _numbers(connection) == (APPLICATION_ID, SCHEMA_VERSION) and _layout(connection) == _expected_layout()
+    return _numbers(connection) == (APPLICATION_ID, SCHEMA_VERSION) and layout(connection) == _expected_layout()
 
 
 def is_ours(connection: sqlite3.Connection) -> bool:
     """Whether it is a library, or was one before it was damaged: by its number, or by a table of ours."""
     statements = {statement for *_, statement in _expected_layout() if statement is not None}
-    return _numbers(connection)[0] == APPLICATION_ID or any(row[-1] in statements for row in _layout(connection))
+    return _numbers(connection)[0] == APPLICATION_ID or any(row[-1] in statements for row in layout(connection))
 
 
 def is_newer(connection: sqlite3.Connection) -> bool:
@@ -75,10 +75,6 @@ def _numbers(connection: sqlite3.Connection) -> tuple[int, int]:
     return application, version
 
 
-def _layout(connection: sqlite3.Connection) -> Layout:
-    return tuple(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"))
-
-
 def _put_schema(connection: sqlite3.Connection) -> None:
     for statement in SCHEMA.split(";\n"):
         connection.execute(statement)
@@ -89,6 +85,6 @@ def _expected_layout() -> Layout:
     connection = sqlite3.connect(":memory:")
     try:
         _put_schema(connection)
-        return _layout(connection)
+        return layout(connection)
     finally:
         connection.close()

@@ -20,7 +20,6 @@ from toolablate.experiments.comparing.paired import observe
 from toolablate.experiments.counterfactual.estimate import Amount, refuse_too_dear
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.watcher import Watcher
-from toolablate.experiments.world.world import bring_up_to_date
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Recorder, Store
 from toolablate.traces.terminal import counted
@@ -68,7 +67,6 @@ def attribute(
     """
     with RunProgress(Console(quiet=True)) if watcher is None else nullcontext(watcher) as told:
         rounds = Rounds(Path(store), Path(plan) if plan is not None else None, max_cost, live, told)
-        bring_up_to_date(rounds.store)
         with Store(rounds.store) as opened:
             seen = observe(opened, run=run, scorer=design.scorer or None)
             chosen = choose(opened, design, seen, models=models, conditions=conditions)

@@ -25,7 +25,6 @@ COMMANDS = {
     "export": "Bring a store's trials to other tools: JSONL, Parquet, datasets, spans, Inspect.",
     "import": "Bring in what other harnesses measured: logs of Inspect and of lm-evaluation-harness.",
     "verify": "Check a store's digests, references and completeness.",
-    "upgrade": "Bring a store that an older toolablate wrote up to date.",
     "replies": "Say what replies of models are recorded, and check them.",
     "web": "Record pages and searches into an archive, and seal, check and extend it.",
     "audit-table": "Recompute a published table of scores, changes and averages.",

@@ -19,7 +19,6 @@ from toolablate.experiments.running.launch import Launched, carry_out
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import StopSwitch
 from toolablate.experiments.running.watcher import Watcher
-from toolablate.experiments.world.world import bring_up_to_date
 from toolablate.traces.records import Condition
 from toolablate.traces.store import Recorder, Store
 
@@ -80,7 +79,6 @@ def estimate_many(
 ) -> Estimate:
     """What `replay_many` would run, and for how much, or would run `anew` if none were there; nothing is opened but the
     store. Raises InputError and StoreError as it does."""
-    bring_up_to_date(Path(store))
     with Store(store) as opened:
         groups = take_up(opened, wanted, Path(plan) if plan is not None else None)
         finished = frozenset[str]() if anew else opened.finished_resumptions()
@@ -97,7 +95,6 @@ class _Asked:
 
 
 async def _replay_many(asked: _Asked, watcher: Watcher) -> Batch:
-    bring_up_to_date(asked.store)
     with Store(asked.store) as opened:
         groups = take_up(opened, asked.wanted, asked.plan)
         finished = opened.finished_resumptions()

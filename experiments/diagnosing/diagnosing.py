@@ -26,7 +26,6 @@ from toolablate.experiments.running.slowness import told_at_the_end
 from toolablate.experiments.running.watcher import Watcher
 from toolablate.experiments.world.judge_costs import JudgeCosts
 from toolablate.experiments.world.replies import asked_lines, open_judges
-from toolablate.experiments.world.world import bring_up_to_date
 from toolablate.traces.analysis.ladder.arms import has_ladder
 from toolablate.traces.analysis.pairing import RIGHT, counts
 from toolablate.traces.errors import InputError
@@ -77,7 +76,6 @@ def diagnose(
     dollars, nor once more than that is spent. Raises ToolablateError; what can be refused is refused before anything
     is spent or written.
     """
-    bring_up_to_date(Path(store))
     with RunProgress(Console(quiet=True)) if watcher is None else nullcontext(watcher) as told_to:
         with Store(store) as opened:
             wrong = _wrong(opened, scorer, models, conditions, run)

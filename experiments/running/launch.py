@@ -27,7 +27,7 @@ from toolablate.experiments.scoring.scoring import Scorers, score_unscored
 from toolablate.experiments.world.judge_costs import JudgeCosts
 from toolablate.experiments.world.question_files import refuse_too_large
 from toolablate.experiments.world.replies import asked_lines, open_judges
-from toolablate.experiments.world.world import bring_up_to_date, finished_trials, needed, require_same_world, world_of
+from toolablate.experiments.world.world import finished_trials, needed, require_same_world, world_of
 from toolablate.traces.records import Run
 from toolablate.traces.store import FailureCount, Recorder
 
@@ -81,7 +81,6 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
         scorers=scorers.names(planned.questions),
         world=world_of(plan, planned.conditions),
     )
-    bring_up_to_date(store, new=True)
     require_same_world(store, run.world)
     refuse_too_large(plan, planned)
     for told in (idle_judges(plan, planned.questions), judges_of_their_own(plan, planned.questions)):

@@ -24,7 +24,7 @@ from toolablate.tools import (
 from toolablate.tools.plain import one_line
 from toolablate.traces.errors import InputError, SandboxError, StoreError
 from toolablate.traces.records import Condition, Environment
-from toolablate.traces.store import Recorder, Store
+from toolablate.traces.store import Store
 
 UNPROTECTED = "none"
 
@@ -111,36 +111,29 @@ def finished_trials(store: Path) -> frozenset[str]:
         return opened.finished_trials()
 
 
-def bring_up_to_date(store: Path, *, new: bool = False) -> bool:
-    """Whether there was a store of an older toolablate to rewrite; any other, and none, is left as it is. Raises
-    StoreError, whose hint says so where a `new` store would do."""
-    if not store.exists():
-        return False
-    try:
-        _opened(store, new=new).close()
-    except StoreError as error:
-        if error.code != "older_version":
-            raise
-        with Recorder(store):
-            return True
-    return False
-
-
 def require_same_world(store: Path, world: dict[str, str]) -> None:
     """Refuses, before anything is opened for writing, what `Recorder.plan` would refuse.
 
     Raises InputError; StoreError where the file is no store.
     """
-    if store.exists():
-        with _opened(store, new=True) as opened:
+    if opened := _opened(store):
+        with opened:
             opened.require_same_world(world)
 
 
-def _opened(store: Path, *, new: bool) -> Store:
+def require_store_or_none(store: Path) -> None:
+    """Raises StoreError where there is a file that is no store, before anything else is looked at."""
+    if opened := _opened(store):
+        opened.close()
+
+
+def _opened(store: Path) -> Store | None:
+    if not store.exists():
+        return None
     try:
         return Store(store)
     except StoreError as error:
-        if new and error.code == "not_a_store":
+        if error.code == "not_a_store":
             error.hint = f"{error.hint.removesuffix('.')}, or a new file."
         raise
 

@@ -1,5 +1,7 @@
 """Records to fill stores with."""
 
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,6 +31,8 @@ from toolablate.traces.records import (
     Verdict,
 )
 from toolablate.traces.store import Recorder, TrialRecorder
+from toolablate.traces.store.content.texts import TextReader, TextWriter
+from toolablate.traces.store.reading.traces import read_events
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 ENVIRONMENT = Environment(versions={"toolablate": "0.1.0"}, sandbox="bubblewrap", sandbox_limits={"memory_mb": 1024.0})
@@ -147,3 +151,16 @@ async def filled(path: Path, count: int | None = None) -> list[Trace]:
         traces = [await attempt(recorder, trial) for trial in planned[:count]]
         await recorder.score([score(trace.trial) for trace in traces])
     return traces
+
+
+def as_rows(path: Path) -> Path:
+    """Turns every block into rows of events, as a trial that runs has them."""
+    with closing(sqlite3.connect(path)) as connection:
+        reader, writer = TextReader(connection), TextWriter(connection)
+        for (trace,) in connection.execute("SELECT trace FROM blocks").fetchall():
+            for seq, event in enumerate(read_events(connection, trace, reader)):
+                kind, body = event["kind"], {name: value for name, value in event.items() if name != "kind"}
+                connection.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (trace, seq, kind, writer.pack(body)))
+        connection.executescript("DELETE FROM blocks; DELETE FROM parts")
+        connection.commit()
+    return path

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
-from tests.traces.older import downgraded
 from tests.traces.samples import WHEN, attempt, filled, plan
 
 from toolablate.traces.errors import StoreError
@@ -78,17 +77,6 @@ def test_labels_of_a_trace_that_is_current_no_more_do_not_count(tmp_path: Path) 
     with Store(path) as store:
         assert store.labels() == (given[4],)
         assert store.labels(traces[0].trial.id) == ()
-
-
-def test_labels_come_with_a_store_that_is_brought_up_to_date(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    (trace,) = asyncio.run(filled(path, 1))
-    downgraded(path, 9)
-    with Recorder(path) as recorder:
-        recorder.label(label(trace.trial.id))
-    with Store(path) as store:
-        assert len(store.labels()) == 1
-    assert verify(path).ok
 
 
 def test_a_label_that_was_told_as_kept_survives_a_kill(tmp_path: Path) -> None:

@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.traces.older import as_rows
-from tests.traces.samples import attempt, begun, conversation, filled, plan, trials
+from tests.traces.samples import as_rows, attempt, begun, conversation, filled, plan, trials
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.store import Recorder, Store, verify
 from toolablate.traces.store.content.blocks import MAX_BASE_BYTES
 from toolablate.traces.store.content.packing import SHARED_CHARS, VALUE_CHARS, TracePacker, TraceUnpacker
 from toolablate.traces.store.content.texts import TextReader, TextWriter
-from toolablate.traces.store.files.schema import migrate, migrations
+from toolablate.traces.store.files.schema import create_schema
 
 TEXTS = st.one_of(
     st.text(max_size=8),
@@ -34,7 +33,7 @@ VALUES = st.recursive(
 @pytest.fixture(scope="module")
 def connection() -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as opened:
-        migrate(opened, migrations())
+        create_schema(opened)
         yield opened
 
 
@@ -130,7 +129,7 @@ async def test_events_are_rows_until_the_trial_has_ended_well(tmp_path: Path) ->
     assert verify(path).ok
 
 
-async def test_rows_of_an_older_version_are_read_beside_blocks(tmp_path: Path) -> None:
+async def test_rows_are_read_beside_blocks(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     traces = await filled(path, 3)
     as_rows(path)

@@ -13,12 +13,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.traces.older import downgraded
 from tests.traces.samples import ENVIRONMENT, WHEN, attempt, begun, filled, plan, trials
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Answer, Trial
-from toolablate.traces.store import SCHEMA_VERSION, Recorder, Store, standing, verify
+from toolablate.traces.store import Recorder, Store, standing, verify
 
 PROJECT = Path(__file__).parents[2]
 
@@ -186,17 +185,16 @@ async def test_a_link_or_another_working_folder_leads_to_the_same_claims(
     assert _names(tmp_path / "b") == ["link.db"]
 
 
-async def test_an_older_toolablate_that_writes_is_waited_for_and_then_told_of(
+async def test_one_that_stopped_while_it_opened_the_store_is_waited_for_and_then_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Up to version 2 the one writer held the lock on this file for as long as it wrote."""
     monkeypatch.setattr("toolablate.traces.store.files.locks.GATE_SECONDS", 0.05)
     path = tmp_path / "s.db"
     await filled(path, 1)
-    with (tmp_path / "s.db-lock").open("w") as older:
-        fcntl.flock(older, fcntl.LOCK_EX)
+    with (tmp_path / "s.db-lock").open("w") as gate:
+        fcntl.flock(gate, fcntl.LOCK_EX)
         before = path.read_bytes()
-        with pytest.raises(StoreError, match="an older toolablate is writing") as caught:
+        with pytest.raises(StoreError, match="has stopped half-way") as caught:
             Recorder(path)
         assert caught.value.code == "locked"
         assert path.read_bytes() == before
@@ -204,38 +202,6 @@ async def test_an_older_toolablate_that_writes_is_waited_for_and_then_told_of(
     with Recorder(path) as recorder:
         await attempt(recorder, plan(recorder, identity="run-2")[1])
     assert _names(tmp_path) == ["s.db"]
-
-
-async def test_a_store_is_brought_up_to_date_when_nobody_else_writes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "s.db"
-    with Recorder(path) as recorder:
-        plan(recorder)
-        for module in ("opening", "schema"):
-            monkeypatch.setattr(f"toolablate.traces.store.files.{module}.SCHEMA_VERSION", SCHEMA_VERSION + 1)
-        with pytest.raises(StoreError, match="an older toolablate is writing") as caught:
-            Recorder(path)
-        assert caught.value.code == "locked"
-        monkeypatch.undo()
-        await attempt(recorder, trials()[0])
-    assert verify(path).finished == 1
-
-
-async def test_a_store_of_version_2_keeps_its_trials_and_tells_them_by_their_outcome(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    with Recorder(path) as recorder:
-        planned = plan(recorder)
-        for trial, outcome in zip(planned, ("answered", "budget", "failed"), strict=False):
-            await attempt(recorder, trial, outcome=outcome)  # type: ignore[arg-type]
-        before = standing(path).counts
-    downgraded(path, 2)
-    with pytest.raises(StoreError, match="older version"):
-        standing(path)
-    with Recorder(path) as recorder:
-        assert recorder.finished_trials() == {trial.id for trial in planned[:2]}
-    assert standing(path).counts == before
-    assert verify(path).ok
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,16 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.traces.older import as_rows
-from tests.traces.samples import attempt, begun, filled, plan, score, trials
+from tests.traces.samples import as_rows, attempt, begun, filled, plan, score, trials
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Answer
 from toolablate.traces.store import SCHEMA_VERSION, Recorder, Store, verify
-from toolablate.traces.store.files.schema import migrate, migrations, schema_version
+from toolablate.traces.store.files.schema import UNRELEASED_ID
 
 
 def _text(path: Path) -> None:
@@ -113,6 +113,44 @@ def test_a_folder_is_made_for_a_new_store(tmp_path: Path) -> None:
     assert verify(tmp_path / "runs" / "today" / "s.db").pending == len(trials())
 
 
+CHANGES = {
+    "recursive view": "ALTER TABLE trials RENAME TO t; CREATE VIEW trials AS WITH RECURSIVE n(key) AS"
+    " (SELECT 1 UNION ALL SELECT key + 1 FROM n) SELECT key, '' AS id, 1 AS question, 1 AS model, 1 AS condition,"
+    " 0 AS repeat, NULL AS current, NULL AS outcome FROM n",
+    "trigger": "CREATE TRIGGER quiet AFTER INSERT ON scores BEGIN UPDATE scores SET value = 1; END",
+    "table": "CREATE TABLE more (a)",
+    "index": "CREATE INDEX more ON trials (lower(id))",
+    "column": "ALTER TABLE scores ADD COLUMN more TEXT",
+    "missing table": "DROP TABLE labels",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_store_whose_tables_were_changed_is_neither_read_nor_written(tmp_path: Path, change: str) -> None:
+    path = tmp_path / "s.db"
+    await filled(path, 1)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(CHANGES[change])
+    before = _contents(tmp_path)
+    for opener in (Store, Recorder):
+        with pytest.raises(StoreError, match="is not laid out as a store") as caught:
+            opener(path)
+        assert caught.value.code == "changed_layout"
+    (problem,) = verify(path).problems
+    assert "is not laid out as a store" in problem.what
+    assert _contents(tmp_path) == before
+
+
+async def test_a_store_of_a_development_version_says_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    await filled(path, 1)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA application_id = {UNRELEASED_ID}")
+    with pytest.raises(StoreError, match=r"from before the first release(.|\n)*run its plan again") as caught:
+        Store(path)
+    assert caught.value.code == "older_version"
+
+
 @pytest.mark.parametrize("opener", OPENERS)
 async def test_a_newer_version_is_refused_and_left_alone(tmp_path: Path, opener: Callable[[Path], object]) -> None:
     path = tmp_path / "s.db"
@@ -121,26 +159,10 @@ async def test_a_newer_version_is_refused_and_left_alone(tmp_path: Path, opener:
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     before = _contents(tmp_path)
-    with pytest.raises(
-        StoreError, match=rf"version is 99, this one knows up to {SCHEMA_VERSION}(.|\n)*Upgrade"
-    ) as caught:
+    with pytest.raises(StoreError, match=rf"version is 99, this one reads {SCHEMA_VERSION}(.|\n)*Upgrade") as caught:
         opener(path)
     assert caught.value.code == "newer_version"
     assert _contents(tmp_path) == before
-
-
-def test_a_migration_that_fails_leaves_the_store_at_its_version(tmp_path: Path) -> None:
-    connection = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
-    good, bad = "CREATE TABLE extra (a)", "CREATE TABLE more (a); INSERT INTO nowhere VALUES (1)"
-    migrate(connection, migrations())
-    assert schema_version(connection) == len(migrations()) == SCHEMA_VERSION
-    with pytest.raises(sqlite3.Error):
-        migrate(connection, (*migrations(), f"{good};", f"{bad};"))
-    assert schema_version(connection) == SCHEMA_VERSION + 1
-    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema")}
-    assert "extra" in tables
-    assert "more" not in tables
-    connection.close()
 
 
 async def test_a_database_that_someone_else_locks_gives_an_error_and_no_endless_wait(

@@ -8,8 +8,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.traces.older import as_rows
-from tests.traces.samples import CODE, MODEL, QUESTIONS, attempt, begun, filled, plan, trials
+from tests.traces.samples import CODE, MODEL, QUESTIONS, as_rows, attempt, begun, filled, plan, trials
 
 from toolablate.traces.errors import StoreError, ToolablateError
 from toolablate.traces.records import Trace

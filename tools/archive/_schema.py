@@ -3,7 +3,7 @@
 import sqlite3
 from functools import cache
 
-Layout = tuple[tuple[str | None, ...], ...]
+from toolablate.traces.database import Layout, layout
 
 APPLICATION_ID = 0x746C7765
 """`tlwe`: in the file's header, so that no other SQLite database is taken for an index."""
@@ -76,11 +76,7 @@ def is_index(connection: sqlite3.Connection) -> bool:
     """Whether it is laid out just as ours, with nothing in it that could act. Raises sqlite3.Error for no database."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    return (application, version) == (APPLICATION_ID, SCHEMA_VERSION) and _layout(connection) == _expected_layout()
-
-
-def _layout(connection: sqlite3.Connection) -> Layout:
-    return tuple(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"))
+    return (application, version) == (APPLICATION_ID, SCHEMA_VERSION) and layout(connection) == _expected_layout()
 
 
 @cache
@@ -88,6 +84,6 @@ def _expected_layout() -> Layout:
     connection = sqlite3.connect(":memory:")
     try:
         _put_schema(connection)
-        return _layout(connection)
+        return layout(connection)
     finally:
         connection.close()

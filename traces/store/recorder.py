@@ -45,7 +45,7 @@ T = TypeVar("T")
 class Recorder:
     """Writes one store, from any thread or event loop, beside other recorders of the same machine.
 
-    Opening raises StoreError where the path holds no store, a newer one, one that an older toolablate is writing or a
+    Opening raises StoreError where the path holds no store, a newer one, one whose tables somebody changed or a
     read-only one; then nothing was created or changed. When writing fails later (a full disk), the next call of any
     method raises one StoreError; what had been committed is kept.
     """

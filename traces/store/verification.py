@@ -57,6 +57,9 @@ SELECT CASE WHEN traces.outcome IN ('answered', 'budget') THEN 'finished' WHEN t
 FROM trials LEFT JOIN traces ON traces.key = trials.current GROUP BY 1
 """
 
+_UNREADABLE = {"corrupt": "is damaged so far that it cannot be opened as a store", "changed_layout": ""}
+"""What keeps a store from being read at all, and is told as a problem of it."""
+
 MAX_PROBLEMS = 1_000
 """Beyond this many a store is a ruin, and the list is cut with a note that says so."""
 
@@ -67,9 +70,9 @@ def verify(path: str | PathLike[str]) -> VerifyReport:
     try:
         connection = open_reader(store)
     except StoreError as error:
-        if error.code != "corrupt":
+        if error.code not in _UNREADABLE:
             raise
-        return VerifyReport(str(store), {}, (Problem("file", "is damaged so far that it cannot be opened as a store"),))
+        return VerifyReport(str(store), {}, (Problem("file", _UNREADABLE[error.code] or error.message),))
     found = _Findings()
     try:
         # One moment of the store, whatever a recorder adds meanwhile.

@@ -13,7 +13,6 @@ from tests.experiments.plan_files import endpoint_plan, right, wait_for
 from tests.experiments.viewing.reading import read_findings
 from tests.experiments.viewing.viewer import keepers, lives, unexpected, view, viewing
 from tests.servers.chat_server import ChatServer, Hang, Slow, reply
-from tests.traces.older import BACK
 from tests.traces.samples import filled, plan
 
 from toolablate.traces.installing import to_install
@@ -167,8 +166,8 @@ def test_what_cannot_be_served_is_one_sentence(store: Path, tmp_path: Path) -> N
         port = taken.getsockname()[1]
         assert f"--port: {port} cannot be had: Address already in use" in _refused(store, "--port", str(port))
     with closing(sqlite3.connect(store)) as connection:
-        connection.executescript(f"{BACK[9]}; PRAGMA user_version = 9")
-    assert "toolablate upgrade" in _refused(store)
+        connection.execute("DROP TABLE labels")
+    assert "its table labels differs" in _refused(store)
 
 
 def test_names_what_is_to_be_installed(store: Path, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from tests.experiments.conftest import Cli, WritePlan
 from tests.experiments.plan_files import answered, outcomes
-from tests.traces.older import downgraded
 
 from toolablate.sandbox import BACKENDS
 from toolablate.traces.store import Store
@@ -132,12 +131,3 @@ def test_a_mended_key_reaches_the_conditions_that_the_plan_leaves_out_for_now(
     good_plan.write_text(whole, encoding="utf-8")
     assert json.loads(cli("run", good_plan, "--json").stdout)["done_before"] == 4
     assert outcomes(store)["q2", "python"] == ("answered", "correct")
-
-
-def test_a_store_that_an_older_version_has_left_is_brought_up_to_date(good_plan: Path, cli: Cli, store: Path) -> None:
-    assert cli("run", good_plan).returncode == 0
-    downgraded(store, 1)
-    assert "older version" in cli("compare", store).stderr
-    again = json.loads(cli("run", good_plan, "--json").stdout)
-    assert (again["done_before"], again["missing"]) == (4, 0)
-    assert cli("verify", store).returncode == 0

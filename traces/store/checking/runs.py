@@ -29,7 +29,7 @@ def runs(connection: sqlite3.Connection) -> Iterator[Finding]:
             yield f"run {identity}", f"its content is that of run {record.id}"
         elif planned != len(ids):
             yield f"run {identity}", f"it planned {planned} trials, of which {len(ids)} are listed"
-        elif listed is not None and listing_digest(map(str, ids)) != listed:
+        elif listing_digest(map(str, ids)) != listed:
             yield f"run {identity}", "the trials that are listed are not those that it planned"
         else:
             yield None

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from toolablate.traces.records import Diagnosis, Label, Question, Score
+from toolablate.traces.records import Diagnosis, Label, Score
 from toolablate.traces.store.checking.records import Finding, whole
 
 ANOTHER = "a column does not match its content"
@@ -70,14 +70,5 @@ def _said(
 
 
 def _targets(connection: sqlite3.Connection) -> dict[int, str]:
-    """Identities of targets by the keys of their questions, without those of questions that are damaged.
-
-    An older toolablate kept a target in the question alone.
-    """
-    targets = dict(connection.execute("SELECT key, lower(hex(target)) FROM questions WHERE target NOT NULL"))
-    kind = TypeAdapter(Question)
-    for key, digest, body in connection.execute("SELECT key, digest, body FROM questions WHERE target IS NULL"):
-        question = whole(connection, kind, digest, body)
-        if isinstance(question, Question):
-            targets[key] = question.key_identity()
-    return targets
+    """Identities of answer keys by the keys of their questions."""
+    return dict(connection.execute("SELECT key, lower(hex(target)) FROM questions"))

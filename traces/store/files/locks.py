@@ -21,11 +21,8 @@ def beside(path: Path, suffix: str) -> Path:
 
 
 class Gate:
-    """Passed by one at a time: whoever opens a store for writing, brings it up to date or leaves it.
-
-    Up to version 2 of the store its one writer held this lock for as long as it wrote, so such a writer and those of
-    today never meet in a store. Entering raises StoreError where the folder is read-only or the wait too long.
-    """
+    """Passed by one at a time: whoever opens a store for writing or leaves it. Entering raises StoreError where the
+    folder is read-only or the wait too long."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
@@ -37,9 +34,8 @@ class Gate:
         while not self._try():
             if time.monotonic() > deadline:
                 raise StoreError(
-                    f"Cannot write the store {self._store}: an older toolablate is writing to it, or one that has"
-                    " stopped while it opened it",
-                    hint="Wait until it is done, or end it, and run again. Reading (compare, show) works meanwhile.",
+                    f"Cannot write the store {self._store}: a toolablate that opens it has stopped half-way",
+                    hint="End that process, and run again. Reading (compare, show) works meanwhile.",
                     code="locked",
                 )
             time.sleep(GATE_POLL_SECONDS)

@@ -10,14 +10,8 @@ from pathlib import Path
 from toolablate.traces.database import connect
 from toolablate.traces.errors import StoreError
 from toolablate.traces.store.files.errors import NAME_A_STORE, explain, reading, unwritable
-from toolablate.traces.store.files.locks import beside, lives
-from toolablate.traces.store.files.schema import (
-    FIRST_SHARED_VERSION,
-    SCHEMA_VERSION,
-    check_version,
-    migrate,
-    migrations,
-)
+from toolablate.traces.store.files.locks import beside
+from toolablate.traces.store.files.schema import check_layout, check_version, create_schema
 
 # Ten writers and a slow disk are no reason to give up, a program that never lets go is.
 BUSY_SECONDS = 30.0
@@ -43,14 +37,8 @@ def open_reader(path: Path) -> sqlite3.Connection:
 
 
 def _check_readable(connection: sqlite3.Connection, path: Path) -> None:
-    version = check_version(connection, path)
-    if version < SCHEMA_VERSION:
-        raise StoreError(
-            f"{path} has the older version {version}; this toolablate reads version {SCHEMA_VERSION}",
-            hint=f"Bring it up to date (an older toolablate cannot read it then): toolablate upgrade {path}",
-            code="older_version",
-        )
-    connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    check_version(connection, path)
+    check_layout(connection, path)
 
 
 def _open_unshared(path: Path) -> sqlite3.Connection:
@@ -68,8 +56,8 @@ def _open_unshared(path: Path) -> sqlite3.Connection:
 
 
 def open_writer(path: Path) -> sqlite3.Connection:
-    """A read-write connection of a recorder that is inside the gate; creates the store where there is none, and brings
-    one of an older version up to date. Raises StoreError."""
+    """A read-write connection of a recorder that is inside the gate; creates the store where there is none. Raises
+    StoreError."""
     if not is_there(path):
         _create(path)
     require_store(path)
@@ -82,10 +70,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
     connection = _connect(path, "mode=rw")
     try:
         with reading(path):
-            version = check_version(connection, path)
-        if version < SCHEMA_VERSION:
-            _require_alone(connection, path, version)
-            migrate(connection, migrations())
+            _check_readable(connection, path)
         connection.execute("PRAGMA journal_mode = WAL").fetchone()
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA busy_timeout = 0")
@@ -98,18 +83,6 @@ def open_writer(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _require_alone(connection: sqlite3.Connection, path: Path, version: int) -> None:
-    """Refuses to change a store under recorders of an older toolablate; those of version 2 and before hold the gate."""
-    if version < FIRST_SHARED_VERSION:
-        return
-    if any(lives(path, key) for (key,) in connection.execute("SELECT key FROM recorders")):
-        raise StoreError(
-            f"Cannot write the store {path}: an older toolablate is writing to it",
-            hint=f"Wait until it is done: version {version} of the store is to become {SCHEMA_VERSION}.",
-            code="locked",
-        )
 
 
 def begin_writing(connection: sqlite3.Connection) -> None:
@@ -208,7 +181,7 @@ def _create(path: Path) -> None:
         try:
             # Rows of events go when their trial has ended; the last writer gives their pages back.
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            migrate(connection, migrations())
+            create_schema(connection)
         finally:
             connection.close()
         building.rename(path)

@@ -12,10 +12,10 @@ class Observation:
     `value` is in [0, 1], or None where there is no score; `verdict` is None where no scorer has looked at it. `tokens`
     and `cost_usd` are None where they are unknown. `cluster` is empty for a question that stands alone; `domain`,
     `difficulty` and `language` are empty where the question does not say; `kind` is how it is answered: `choice`,
-    `several` (of the choices), `number`, `spans` or `reference`. `limit` is what ran out where the outcome is `budget`,
-    None also where an older toolablate did not keep it. `lookups` counts what was asked of the web or its archive,
-    `misses` those that were not there, by kind; `leaks` counts results that held the question's answer, `withheld`
-    those of which the plan's policy kept something from the model.
+    `several` (of the choices), `number`, `spans` or `reference`. `limit` is what ran out where the outcome is `budget`.
+    `lookups` counts what was asked of the web or its archive, `misses` those that were not there, by kind; `leaks`
+    counts results that held the question's answer, `withheld` those of which the plan's policy kept something from the
+    model.
     """
 
     question: str

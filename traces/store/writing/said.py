@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Diagnosis, Label, Question, Score
 from toolablate.traces.store.content.digests import content_digest, record_content
-from toolablate.traces.store.content.texts import TextReader
 from toolablate.traces.store.writing.attempts import unplanned
 from toolablate.traces.store.writing.writer import Desk
 
@@ -43,7 +42,7 @@ def score(scores: Sequence[Score]) -> Callable[[Desk], frozenset[str]]:
 
 def scorable(connection: sqlite3.Connection, identity: str) -> tuple[int, int, str]:
     row = connection.execute(
-        "SELECT trials.key, current, outcome, target, questions.body FROM trials"
+        "SELECT trials.key, current, outcome, lower(hex(target)) FROM trials"
         " JOIN questions ON questions.key = question WHERE trials.id = ?",
         (identity,),
     ).fetchone()
@@ -55,23 +54,17 @@ def scorable(connection: sqlite3.Connection, identity: str) -> tuple[int, int, s
             hint="A trial that infrastructure spoiled is run again, never scored.",
             code="not_scorable",
         )
-    return int(row[0]), int(row[1]), _target_of(connection, row[3], row[4])
+    return int(row[0]), int(row[1]), str(row[3])
 
 
 def drop_scores_of_another_target(desk: Desk, question: Question) -> None:
     """After a mended answer key no score of the question stands, under whatever condition or scorer."""
-    find = "SELECT key, target, body FROM questions WHERE id = ?"
+    find = "SELECT key, lower(hex(target)) FROM questions WHERE id = ?"
     row = desk.connection.execute(find, (question.identity(),)).fetchone()
-    if row is not None and _target_of(desk.connection, row[1], row[2]) != question.key_identity():
+    if row is not None and row[1] != question.key_identity():
         desk.connection.execute(
             "DELETE FROM scores WHERE trial IN (SELECT key FROM trials WHERE question = ?)", (row[0],)
         )
-
-
-def _target_of(connection: sqlite3.Connection, target: bytes | None, body: bytes) -> str:
-    """The identity of a question's present answer key; an older toolablate kept it in the question alone, and knew no
-    rubrics."""
-    return (target or content_digest(TextReader(connection).unpack(body)["target"])).hex()
 
 
 def diagnose(diagnoses: Sequence[Diagnosis]) -> Callable[[Desk], None]:
