@@ -6,6 +6,7 @@ Every pattern is made of bounded pieces, so that the search stays linear on host
 import re
 import unicodedata
 from collections.abc import Iterator
+from typing import NamedTuple
 
 THOUGHT_END = "</think>"
 MAX_ANNOUNCEMENTS = 1_000
@@ -19,9 +20,12 @@ _RIGHT = r"(?:correct|right|best|closest|nearest|appropriate|suitable|accurate|p
 _NOUN = r"(?:answers?|options?|choices?|statements?|letters?|values?|match|ones?|responses?|selection|verdict)"
 _QUOTE = r"""["'_)\]]{0,4}"""
 
+# An empty box is an instruction that was repeated: "I put the answer in \\boxed{}".
+_BOX = r"\\(?:f?boxed|fbox)(?:\s{0,3}\{(?!\s{0,8}\})|\s{1,3}(?=[^\s{])|(?=[0-9+-]))"
+
 _MARKERS = (
     r"<answer>",
-    r"\\f?boxed\s?\{",
+    _BOX,
     # A heading of its own: the answer is on the next line.
     r"(?m:^[ \t#>_-]{0,12}(?:the\s)?(?:final\s|correct\s)?answer[ \t#_]{0,6}$)",
     rf"\banswers?(?:\s(?:choice|option|letter)s?)?{_QUOTE}\s{{0,3}}(?:[:=→]|-{{1,3}}>?\s|[–—]\s)",
@@ -33,6 +37,11 @@ _MARKERS = (
     r"(?:正确|最佳|最终)的?(?:选项|选择|答案|说法|表述|陈述|组合)(?:应该|应|只有)?(?:是|为|:)",
 )
 _MARKER = re.compile("|".join(_MARKERS), re.IGNORECASE)
+_BEGINS_BOX = re.compile(_BOX)
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_UNBRACED = re.compile(r"[^\s$]+")
+_ENDS_IN_VERB = re.compile(r"(?:\b(?:is|are|was|were|be)|[是为选])\s*$", re.IGNORECASE)
+_BEFORE_HEADING = re.compile(r"[\W_]*")
 _NEXT_QUESTION = re.compile(r"^[ \t#*]{0,8}(?:Question|Problem)\s?\d{0,4}\s?[:.]", re.IGNORECASE | re.MULTILINE)
 
 _GAP = re.compile(r"\n{5}")
@@ -65,21 +74,90 @@ def before_another_question(text: str) -> str:
     return text[: following.start()].rstrip() if following else text
 
 
+class Box(NamedTuple):
+    """What stands in a `\\boxed{}`, without its braces, and the places where the whole of it begins and ends."""
+
+    content: str
+    start: int
+    end: int
+
+
+def last_box(text: str) -> Box | None:
+    """The last `\\boxed{...}`, `\\fbox{...}` or `\\boxed 4` that holds anything; None where it is not closed.
+
+    Braces may be nested and escaped; of boxes in a box the innermost counts. `text` is what `final_part` gives, with
+    its LaTeX: markup may be taken off, braces may not. Whoever reads announcements needs no box: `announcements`
+    gives it before all others, and `announced` says which one it is.
+    """
+    found = list(_BEGINS_BOX.finditer(text))
+    return _box(text, found[-1].start(), found[-1].end(), len(text)) if found else None
+
+
+def _box(text: str, start: int, stop: int, end: int) -> Box | None:
+    """The box that `text[start:stop]` opens, where it is closed before `end`."""
+    if not text.endswith("{", start, stop):
+        token = _UNBRACED.match(text, stop, end)
+        return Box(token[0].rstrip(".,;:"), start, token.end()) if token else None
+    depth = 1
+    for brace in _BRACE.finditer(text, stop, end):
+        depth += (brace[0] == "{") - (brace[0] == "}")
+        if not depth:
+            return Box(text[stop : brace.start()], start, brace.end())
+    return None
+
+
+class Announced(NamedTuple):
+    """What follows an announcement; `decides` where it is the content of the box that counts before all others."""
+
+    text: str
+    decides: bool = False
+
+
 def announcements(text: str, *, extra: re.Pattern[str] | None = None, window: int = 400) -> Iterator[str]:
+    """What follows each announcement of an answer, as `announced` orders it."""
+    return (head.text for head in announced(text, extra=extra, window=window))
+
+
+def announced(text: str, *, extra: re.Pattern[str] | None = None, window: int = 400) -> Iterator[Announced]:
     """What follows each announcement of an answer, the last one first, each up to the next and at most `window` long.
+
+    The last box decides, whatever prose follows it: its content, and no more, comes before the announcements in later
+    sentences. Only a later line such as "Answer: C", or what `extra` finds, comes before the box.
 
     A reply that has given an answer and goes on to ask itself another question ends there. `extra` finds further
     announcements that only one kind of answer knows.
     """
     found = [match.span() for match in _MARKER.finditer(text)]
+    later = set[tuple[int, int]]()
     if extra is not None:
-        found = sorted(found + [match.span() for match in extra.finditer(text)])
-    end = len(text)
-    if found:
-        next_question = _NEXT_QUESTION.search(text, found[0][1])
-        end = next_question.start() if next_question else end
+        later = {match.span() for match in extra.finditer(text)}
+        found = sorted(found + list(later))
+    if not found:
+        return
+    next_question = _NEXT_QUESTION.search(text, found[0][1])
+    text = text[: next_question.start()] if next_question else text
+    box = last_box(text)
+    heads, end = list[tuple[int, int, str]](), len(text)
     for start, stop in reversed(found[-MAX_ANNOUNCEMENTS:]):
-        if stop > end:
-            continue
-        yield text[stop : min(end, stop + window)]
-        end = start
+        if stop <= end:
+            heads.append((start, stop, _head(text, start, stop, min(end, stop + window))))
+            end = start
+    if box is None:
+        yield from (Announced(head) for _, _, head in heads)
+        return
+    above = [head for head in heads if head[0] >= box.end and (head[:2] in later or _is_heading(text, *head[:2]))]
+    yield from (Announced(head) for _, _, head in above)
+    yield Announced(box.content[:window], decides=True)
+    yield from (Announced(head[2]) for head in heads if head not in above and not (box.start <= head[0] < box.end))
+
+
+def _head(text: str, start: int, stop: int, end: int) -> str:
+    """What follows an announcement up to `end`; of a box, what it holds."""
+    box = _box(text, start, stop, end) if text.startswith("\\", start) else None
+    return box.content if box else text[stop:end]
+
+
+def _is_heading(text: str, start: int, stop: int) -> bool:
+    """Whether an announcement begins its line and is no sentence: "**Answer:**", but not "The answer is"."""
+    before = text[max(0, start - 40) : start].rpartition("\n")[2]
+    return bool(_BEFORE_HEADING.fullmatch(before)) and not _ENDS_IN_VERB.search(text, start, stop)

@@ -3,7 +3,7 @@
 import re
 from fractions import Fraction
 
-from toolablate.benchmarks.extraction.markers import announcements, final_part
+from toolablate.benchmarks.extraction.markers import announced, final_part
 from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading, unread
 
 NO_NUMBER = "an answer is announced, but it holds no number"
@@ -62,14 +62,14 @@ def read_number(reply: str | None) -> Reading:
     text = final_part(reply or "").strip()
     if not text:
         return Reading(None, EMPTY)
-    announced: str | None = None
-    for head in announcements(text, extra=_GSM8K):
-        announced = head if announced is None else announced
-        line = next((line for line in head.splitlines() if line.strip(" \t*_#:}$")), "")
-        if any(character.isdigit() for character in line):
+    last: str | None = None
+    for head in announced(text, extra=_GSM8K):
+        last = head.text if last is None else last
+        line = next((line for line in head.text.splitlines() if line.strip(" \t*_#:}$")), "")
+        if head.decides or any(character.isdigit() for character in line):
             return _with_seen(_read_line(_cleaned(line)), line)
-    if announced is not None:
-        return unread(NO_NUMBER, announced)
+    if last is not None:
+        return unread(NO_NUMBER, last)
     line = text.splitlines()[-1][-400:]
     return _with_seen(_read_bare(_cleaned(line)), line)
 
