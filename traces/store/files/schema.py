@@ -58,7 +58,7 @@ def check_layout(connection: sqlite3.Connection, path: object) -> None:
         return
     changed = sorted({f"{kind} {name}" for kind, name, *_ in set(found) ^ set(_expected_layout())})
     raise StoreError(
-        f"{path} is not laid out as a store: its {', '.join(changed[:3])}{' ...' if changed[3:] else ''} differs",
+        f"{path} is not laid out as a store; added, changed or missing: {', '.join(changed[:3])}{' ...' if changed[3:] else ''}",
         hint="Somebody changed its tables. Read a copy that nobody has changed.",
         code="changed_layout",
     )
