@@ -57,8 +57,9 @@ def check_layout(connection: sqlite3.Connection, path: object) -> None:
     if found == _expected_layout():
         return
     changed = sorted({f"{kind} {name}" for kind, name, *_ in set(found) ^ set(_expected_layout())})
+    named = ", ".join(changed[:3]) + (" ..." if changed[3:] else "")
     raise StoreError(
-        f"{path} is not laid out as a store; added, changed or missing: {', '.join(changed[:3])}{' ...' if changed[3:] else ''}",
+        f"{path} is not laid out as a store; added, changed or missing: {named}",
         hint="Somebody changed its tables. Read a copy that nobody has changed.",
         code="changed_layout",
     )
