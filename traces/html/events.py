@@ -151,8 +151,8 @@ class _Seen:
             at=event.at,
             took=event.seconds,
             panels=(Panel("answer", "answer", (cut(shown, "answer", "prose"),)),),
-            sign="budget" if limit else "",
-            notes=_there(limit),
+            sign="budget" if limit or event.limit_note else "",
+            notes=_there(limit, event.limit_note),
         )
 
 

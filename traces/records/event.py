@@ -10,7 +10,7 @@ from toolablate.traces.records.message import Message, ToolRequest, ToolSpec, Us
 from toolablate.traces.records.web import Lookup, Marker, ToolReply
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "other"]
-Limit = Literal["turns", "tool_calls", "tokens", "cost_usd", "seconds", "reply_length", "context_length"]
+Limit = Literal["turns", "messages", "tool_calls", "tokens", "cost_usd", "seconds", "reply_length", "context_length"]
 
 
 class _Event(TaggedRecord):
@@ -108,11 +108,13 @@ class Failure(_Event):
 
 
 class Answer(_Event):
-    """The final reply. `limit` names what had run out, if anything had."""
+    """The final reply. `limit` names what had run out, if anything had; `limit_note` is what another harness said of it
+    in its own words, "" for trials of our own."""
 
     kind: Literal["answer"] = "answer"
     text: str
     limit: Limit | None = None
+    limit_note: str = ""
 
 
 class Mismatch(Record):

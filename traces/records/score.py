@@ -1,6 +1,6 @@
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from toolablate.traces.records._base import Record, TaggedRecord
 from toolablate.traces.records.event import ModelReply, ModelRequest
@@ -34,7 +34,8 @@ class Score(TaggedRecord):
     (lost points, but named and counted apart), or None where the plan excludes such replies.
     `extracted` is the answer as it was read from the reply; `reason` says why nothing was extracted or scored.
     `target` is the identity of the answer key that it was made by (`Question.key_identity`), "" where that was not
-    kept. `judgement` is None where no judge was asked.
+    kept. `judgement` is None where no judge was asked. `explanation` and `metadata` are what a scorer says beside the
+    value: how it came to it.
     """
 
     version: Literal[1] = 1
@@ -47,6 +48,8 @@ class Score(TaggedRecord):
     reason: str = ""
     target: str = ""
     judgement: Judgement | None = None
+    explanation: str = ""
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _value_fits_verdict(self) -> "Score":

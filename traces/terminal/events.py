@@ -147,7 +147,7 @@ class Page:
 
     def _answer(self, event: Answer) -> Iterator[RenderableType]:
         limit = f"{event.limit} ran out" if event.limit else ""
-        yield rule("answer", "bold", self._note(limit))
+        yield rule("answer", "bold", self._note(limit, one_line(event.limit_note)))
         # The reply that it was taken from stands right above.
         if event.text not in self.said:
             yield indented(inert(event.text, max_chars=self.max_chars))

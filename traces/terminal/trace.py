@@ -64,6 +64,7 @@ def trace_view(
         parts += answer_key_view(question, page.max_chars)
     for score in scores:
         parts.append(_score(score, question))
+        parts += [indented(inert(text, "dim", max_chars=page.max_chars)) for text in beside_the_score(score)]
         if score.judgement is not None:
             parts += judgement_view(score.judgement, full=full)
     return Group(*parts)
@@ -198,6 +199,14 @@ def _score(score: Score, question: Question | None) -> RenderableType:
     if score.reason:
         line.append(f"; {one_line(score.reason)}")
     return line
+
+
+def beside_the_score(score: Score) -> Iterator[str]:
+    """What the scorer says of how it came to the value."""
+    if score.explanation:
+        yield score.explanation
+    if score.metadata:
+        yield json.dumps(score.metadata, ensure_ascii=False)
 
 
 def _extracted(score: Score, question: Question | None) -> str:

@@ -1,5 +1,6 @@
 """What stands above the events of a trial: what it is, how it ended, and where else to look."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -83,6 +84,11 @@ def beside_the_answer(reading: Reading) -> Iterator[tuple[str, Text]]:
         for title, text in answer_key_parts(reading.question):
             yield title.capitalize(), cut(text, "", "prose")
     for score in reading.scores:
+        by = one_line(score.scorer, max_chars=80)
+        if score.explanation:
+            yield f"How {by} explains its score", cut(score.explanation, "", "prose")
+        if score.metadata:
+            yield f"What {by} adds", cut(json.dumps(score.metadata, indent=1, ensure_ascii=False), "", "prose")
         if score.judgement is not None:
             said = score.judgement.calls[-1].reply.message
             yield (

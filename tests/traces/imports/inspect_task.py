@@ -6,8 +6,10 @@ graded.eval                a model grades; its calls are no part of the sample
 limited.eval               a limit of messages is reached
 broken.eval                a tool breaks down
 rated.eval                 one scorer gives grades from 1 to 10, another a dictionary
+explained.eval             two answers are right; a tool draws, another refuses; the scorer explains its score
 """
 
+import base64
 import sys
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from inspect_ai.dataset import Sample
 from inspect_ai.model import GenerateConfig, ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import Score, accuracy, choice, includes, match, model_graded_fact, scorer
 from inspect_ai.solver import generate, multiple_choice, system_message, use_tools
-from inspect_ai.tool import tool
+from inspect_ai.tool import ContentImage, ContentText, ToolError, tool
 
 NAME = "mockllm/model"
 SUMS = [
@@ -50,6 +52,42 @@ def broken():
         raise RuntimeError(f"no \x1b[31mluck with {x}")
 
     return execute
+
+
+@tool
+def draw():
+    async def execute(x: int) -> list:
+        """Draws.
+
+        Args:
+            x: anything
+        """
+        image = "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(300)).decode()
+        return [ContentText(text="a plot"), ContentImage(image=image)]
+
+    return execute
+
+
+@tool
+def refuse():
+    async def execute(x: int) -> str:
+        """Refuses.
+
+        Args:
+            x: anything
+        """
+        raise ToolError("x is too small")
+
+    return execute
+
+
+@scorer(metrics=[accuracy()])
+def explained():
+    async def score(state, target):
+        metadata = {"grading": "four and two", "tries": 2, "api_key": "sk-secret"}
+        return Score(value="C", answer="42", explanation="Forty-two is\n  42.", metadata=metadata)
+
+    return score
 
 
 @scorer(metrics=[accuracy()])
@@ -109,6 +147,10 @@ def main(folder):
     run(folder, "limited", limited, [calls("add", x=0, y=1)] * 3)
     breaking = Task(SUMS[:2], solver=[use_tools(broken()), generate()], scorer=match(), fail_on_error=False)
     run(folder, "broken", breaking, [calls("broken", x=1), said("2")])
+    both = [Sample(id="two", input="What is 6 x 7?", target=["42", "forty-two"])]
+    drawn = [calls("draw", x=1), calls("refuse", x=1), calls("draw", x=2)]
+    solver = [use_tools(draw(), refuse()), generate()]
+    run(folder, "explained", Task(both, solver=solver, scorer=explained()), drawn, message_limit=7)
     run(folder, "rated", Task(SUMS[:1], solver=generate(), scorer=[rating(), parts()]), [said("1")])
 
 

@@ -2,6 +2,8 @@
 
 import json
 import math
+import resource
+import struct
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -52,6 +54,41 @@ def test_files_that_are_no_logs(inspect_logs: Path, store: Path, tmp_path: Path)
         assert f"{tmp_path / name} cannot be read as a log of Inspect" in refused(store, tmp_path / name)
     assert "cannot be read" in refused(store, tmp_path / "missing.eval")
     assert "is no log of Inspect by its name" in refused(store, tmp_path / "samples.jsonl")
+
+
+@pytest.mark.parametrize(
+    "part", ["header.json", "reductions.json", "_journal/start.json", "samples/sum-0_epoch_1.json"]
+)
+def test_a_small_file_that_unpacks_to_a_large_one_is_refused_unread(
+    inspect_logs: Path, store: Path, tmp_path: Path, part: str
+) -> None:
+    bomb = tmp_path / "bomb.eval"
+    with zipfile.ZipFile(inspect_logs / "plain.eval") as old, zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            if name != part:
+                new.writestr(name, old.read(name))
+        with new.open(part, "w") as member:
+            for _ in range(257):
+                member.write(b" " * (1 << 20))
+    assert bomb.stat().st_size < 1 << 20
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert f"{part} unpacks to 269,484,032 bytes" in refused(store, bomb)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+
+
+def test_a_part_that_is_larger_than_it_declares_is_not_read_on(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
+    bomb = tmp_path / "lying.eval"
+    with zipfile.ZipFile(inspect_logs / "plain.eval") as old, zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name) + (b" " * (64 << 20) if name == "header.json" else b""))
+    with zipfile.ZipFile(bomb) as archive:
+        declared = struct.pack("<I", archive.getinfo("header.json").file_size)
+    raw = bomb.read_bytes()
+    assert raw.count(declared) >= 1
+    bomb.write_bytes(raw.replace(declared, struct.pack("<I", 1000)))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert "cannot be read as a log of Inspect" in refused(store, bomb)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
 
 
 def test_nothing_is_written_where_one_of_several_is_broken(inspect_logs: Path, store: Path, tmp_path: Path) -> None:

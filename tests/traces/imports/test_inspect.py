@@ -142,9 +142,72 @@ def test_limits_and_breakdowns_are_told_apart_from_answers(inspect_logs: Path, s
         trials = {each.condition: each for each in opened.observations(scorers=["match"]) if each.question == "sum-0"}
         failure = opened.trace(trials["generate[broken]"].trial).events[-1]
         assert opened.scores(trials["generate[broken]"].trial) == ()
-    assert trials["generate[add]"].limit == "turns"
+    assert trials["generate[add]"].limit == "messages"
+    with Store(store) as opened:
+        answer = opened.trace(trials["generate[add]"].trial).events[-1]
+    assert answer.limit_note == "Message limit reached. count: 3; limit: 3"
     assert isinstance(failure, Failure)
     assert (failure.boundary, failure.code) == ("runner", "sample_error")
+
+
+@pytest.mark.parametrize("outside", [False, True], ids=["tool events", "messages alone"])
+def test_results_images_and_errors_of_tools_are_kept_however_a_log_tells_them(
+    inspect_logs: Path, store: Path, tmp_path: Path, outside: bool
+) -> None:
+    """An agent that runs outside of Inspect calls its tools there: the log has events of the model alone."""
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    path = inspect_logs / "explained.eval"
+    if outside:
+        log = read_eval_log(str(path), resolve_attachments=True)
+        for sample in log.samples:
+            sample.events = [event for event in sample.events if event.event != "tool"]
+        path = tmp_path / "outside.eval"
+        write_eval_log(log, str(path))
+    imported(store, path)
+    with Store(store) as opened:
+        (trace,) = opened.traces()
+    kinds = [event.kind for event in trace.events]
+    assert kinds == ["model_call", "tool_call"] * 3 + ["answer"]
+    drawn, refused, last = [event for event in trace.events if event.kind == "tool_call"]
+    assert (drawn.call.name, drawn.output, drawn.status) == ("draw", "a plot\n[image]", "ok")
+    assert [artifact.mime for artifact in drawn.artifacts] == ["image/png"]
+    assert (refused.call.name, refused.output, refused.status) == ("refuse", "x is too small", "error")
+    assert (last.call.arguments, last.output, len(last.artifacts)) == ('{"x": 2}', "a plot\n[image]", 1)
+    assert [event.at for event in trace.events] == sorted(event.at for event in trace.events)
+    assert trace.events[-1].limit == "messages"
+
+
+def test_what_a_scorer_says_of_its_score_is_kept_and_shown(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
+    from inspect_ai.log import read_eval_log
+
+    imported(store, inspect_logs / "explained.eval")
+    with Store(store) as opened:
+        (trace,) = opened.traces()
+        (score,) = opened.scores(trace.trial.id)
+    assert score.explanation == "Forty-two is\n  42."
+    assert score.metadata == {"grading": "four and two", "tries": 2}
+    told = subprocess.run(
+        [sys.executable, "-m", "toolablate", "show", store, trace.trial.id[:8]],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "Forty-two is" in told.stdout
+    assert "four and two" in told.stdout
+    command = [sys.executable, "-m", "toolablate", "export", "inspect", store, "-o", tmp_path / "logs"]
+    subprocess.run(command, check=True, capture_output=True, timeout=100)
+    (back,) = (tmp_path / "logs").glob("*.eval")
+    (sample,) = read_eval_log(str(back)).samples
+    exported = sample.scores["explained"]
+    assert (exported.explanation, exported.metadata["grading"]) == ("Forty-two is\n  42.", "four and two")
+    assert (sample.limit.type, sample.limit.reason) == ("message", "Message limit reached. count: 7; limit: 7")
+    again = tmp_path / "again.sqlite"
+    import_logs([read_log(back)], again)
+    with Store(again) as opened:
+        (trace,) = opened.traces()
+        assert opened.scores(trace.trial.id)[0].explanation == score.explanation
+        assert trace.events[-1].limit_note
 
 
 def test_a_value_that_is_no_score_is_named_and_never_guessed(inspect_logs: Path, store: Path) -> None:

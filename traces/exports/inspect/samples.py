@@ -17,6 +17,7 @@ from toolablate.traces.records import Answer, ModelCall, Question, Score, Trace
 
 _LIMITS = {
     "turns": "turn",
+    "messages": "message",
     "tool_calls": "custom",
     "tokens": "token",
     "cost_usd": "cost",
@@ -91,9 +92,9 @@ def score_of(score: Score) -> InspectScore:
     return InspectScore(
         value=_value(score),
         answer=", ".join(score.extracted) or None,
-        explanation=score.reason or None,
+        explanation=score.explanation or score.reason or None,
         reason="invalid_response_format" if score.verdict == "unparsed" else None,
-        metadata={"verdict": score.verdict, "extracted": list(score.extracted), KEY: {"score": kept}},
+        metadata=score.metadata | {"verdict": score.verdict, "extracted": list(score.extracted), KEY: {"score": kept}},
     )
 
 
@@ -104,16 +105,11 @@ def _value(score: Score) -> Value:
 
 
 def _limit(trace: Trace) -> EvalSampleLimit | None:
-    if trace.outcome != "budget":
-        return None
-    ran_out = _ran_out(trace)
-    kind: Any = _LIMITS.get(ran_out or "", "custom")
-    return EvalSampleLimit(type=kind, limit=0, reason=ran_out)
-
-
-def _ran_out(trace: Trace) -> str | None:
     last = next(reversed(trace.events), None)
-    return last.limit if isinstance(last, Answer) else None
+    if trace.outcome != "budget" or not isinstance(last, Answer):
+        return None
+    kind: Any = _LIMITS.get(last.limit or "", "custom")
+    return EvalSampleLimit(type=kind, limit=0, reason=last.limit_note or last.limit)
 
 
 def _metadata(exported: Exported) -> dict[str, Any]:

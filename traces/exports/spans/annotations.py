@@ -57,7 +57,7 @@ def _score(score: Score) -> _Annotation:
         "CODE" if score.judgement is None else "LLM",
         score.verdict,
         score.value,
-        explanation=score.reason or said,
+        explanation=score.explanation or score.reason or said,
         identifier=f"version {score.scorer_version}",
     )
 

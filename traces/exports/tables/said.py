@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from toolablate.traces.exports.exported import Exported
-from toolablate.traces.exports.tables.table import OF_TRIAL, Row, Table, columns
+from toolablate.traces.exports.tables.table import OF_TRIAL, Row, Table, columns, json_text
 from toolablate.traces.records import Record, Score
 
 SCORES = Table(
@@ -17,6 +17,8 @@ SCORES = Table(
         ("verdict", "name", "`correct`, `partial`, `wrong`, `unparsed` or `unscored`"),
         ("extracted", "names", "the answer as it was read from the reply"),
         ("reason", "text", "why nothing was extracted or scored"),
+        ("explanation", "text", "how the scorer explains the value"),
+        ("metadata", "json", "what else the scorer says"),
         ("key", "name", "digest of the answer key that it was made by; see `questions`"),
         ("judge", "name", "the model that judged"),
         ("judge_reply", "text", "what it said last"),
@@ -82,6 +84,8 @@ def score_rows(exported: Exported) -> Iterator[Row]:
             "verdict": score.verdict,
             "extracted": list(score.extracted),
             "reason": score.reason or None,
+            "explanation": score.explanation or None,
+            "metadata": json_text(score.metadata) if score.metadata else None,
             "key": score.target or None,
             **_judge(score),
         }

@@ -1,14 +1,12 @@
 """What an Inspect log says of its model, its condition and its questions."""
 
-import json
-import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pydantic import JsonValue, ValidationError
+from pydantic import ValidationError
 
 from toolablate.traces.imports.inspect.events import choice_of
-from toolablate.traces.imports.inspect.messages import message_of, text_of
+from toolablate.traces.imports.inspect.messages import json_of, message_of, text_of
 from toolablate.traces.imports.inspect.ours import ours
 from toolablate.traces.imports.naming import name_of
 from toolablate.traces.imports.targets import choice_target, target_of
@@ -45,7 +43,6 @@ _CONFIG = (
     "max_tool_output",
 )
 _LIMITS = ("message_limit", "token_limit", "turn_limit", "time_limit", "working_limit", "cost_limit")
-_SECRET = re.compile(r"key|secret|password|authorization|credential|(?:^|_)token$", re.IGNORECASE)
 _DOMAIN = ("domain", "subject", "category", "topic")
 _DIFFICULTY = ("difficulty", "level")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -73,7 +70,7 @@ def condition_of(header: "EvalLog", first: "ModelEvent | None", called: Collecti
         return condition
     tools = sorted({clean_text(tool.name) for tool in first.tools} if first else called or ())
     system = [message for message in (first.input if first else []) if message.role == "system"]
-    steps = [{"solver": step.solver, "params": _plain(step.params)} for step in header.plan.steps]
+    steps = [{"solver": step.solver, "params": json_of(step.params)} for step in header.plan.steps]
     config = {
         name: value
         for of in (header.eval.model_generate_config, header.plan.config)
@@ -88,7 +85,7 @@ def condition_of(header: "EvalLog", first: "ModelEvent | None", called: Collecti
         prompt=message_of(system[0]).content if system else "",
         tools=tuple(ToolUse(name=name) for name in tools),
         tool_choice=(choice_of(first.tool_choice) if first and tools else "") or "auto",
-        imported={"harness": "inspect"} | {key: _plain(value) for key, value in said.items() if value},
+        imported={"harness": "inspect"} | {key: json_of(value) for key, value in said.items() if value},
     )
 
 
@@ -96,17 +93,6 @@ def _condition_name(header: "EvalLog", tools: list[str]) -> str:
     solver = header.eval.solver or (header.plan.steps[-1].solver if header.plan.steps else "")
     named = name_of(solver.rpartition("/")[2], "solver")
     return name_of(f"{named}[{','.join(tools)}]", named) if tools else named
-
-
-def _plain(value: Any) -> JsonValue:
-    """As JSON, without what may be a key."""
-    if isinstance(value, dict):
-        return {clean_text(str(key)): _plain(each) for key, each in value.items() if not _SECRET.search(str(key))}
-    text = clean_text(json.dumps(value, default=str, ensure_ascii=False))
-    plain: JsonValue = json.loads(text, parse_constant=lambda _: None)
-    if isinstance(plain, dict):
-        return _plain(plain)
-    return [_plain(each) for each in plain] if isinstance(plain, list) else plain
 
 
 def question_of(sample: "EvalSample", header: "EvalLog") -> Question:

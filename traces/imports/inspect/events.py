@@ -1,13 +1,14 @@
 """The events of an Inspect sample as ours."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from toolablate.traces.imports.inspect.messages import artifacts_of, message_of, result_of, usage_of
+from toolablate.traces.imports.inspect.messages import artifacts_of, message_of, result_of, text_of, usage_of
 from toolablate.traces.imports.inspect.ours import KEY, ours
 from toolablate.traces.records import (
     Event,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from inspect_ai.event import Event as InspectEvent
     from inspect_ai.event import ModelEvent, ToolEvent
     from inspect_ai.log import EvalSample
-    from inspect_ai.model import ModelOutput
+    from inspect_ai.model import ChatMessageTool, ModelOutput
     from inspect_ai.tool import ToolCallError, ToolChoice, ToolInfo
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
@@ -43,19 +44,53 @@ _NO_KIND = "unknown"
 
 
 def events_of(sample: "EvalSample", began: datetime) -> Iterator[Event]:
-    """The calls of models and tools that were no part of scoring, in their order; where the log has kept no events,
-    those that its messages tell of, without times."""
+    """The calls of models and tools that were no part of scoring, in their order. A call whose result messages alone
+    tell follows its request, without a length of time; so it is with all calls where the log has kept no events."""
     if not sample.events:
         yield from from_messages(sample)
     specs = {tool["name"]: ToolSpec.model_validate(tool) for tool in ours(sample.metadata).get("tools", ())}
-    for event in _solving(sample.events):
+    solving = list(_solving(sample.events))
+    told = _Told(sample, solving)
+    for place, event in enumerate(solving):
         at = max(0.0, (event.timestamp - began).total_seconds())
         if event.event == "model":
-            yield _model_call(event, at, specs)
+            call = _model_call(event, at, specs)
+            yield call
+            if isinstance(call, ModelCall):
+                yield from told.after(place, call)
         elif event.event == "tool" and not event.pending:
             yield _tool_call(event, at)
         elif event.event == "info" and event.source == KEY:
             yield _EVENT.validate_python(event.data)
+
+
+class _Told:
+    """Results of calls that have no event of their own: an agent that ran outside of Inspect called the tools, or a
+    limit ended the sample before the event was whole. A later request or the sample's last messages have them."""
+
+    def __init__(self, sample: "EvalSample", solving: "Sequence[InspectEvent]") -> None:
+        self._solving = solving
+        self._called = {event.id for event in solving if event.event == "tool" and not event.pending}
+        # Ids that a model gave twice tell nothing of which call a message answers.
+        seen = Counter(message.tool_call_id for message in sample.messages if message.role == "tool")
+        self._last = {
+            message.tool_call_id: message
+            for message in sample.messages
+            if message.role == "tool" and message.tool_call_id and seen[message.tool_call_id] == 1
+        }
+
+    def after(self, place: int, call: ModelCall) -> Iterator[ToolCall]:
+        missing = [request for request in call.reply.message.tool_calls if request.id not in self._called]
+        if not missing:
+            return
+        following = (event for event in self._solving[place + 1 :] if event.event == "model")
+        asked = next(following, None)
+        read = {m.tool_call_id: m for m in (asked.input if asked else ()) if m.role == "tool"}
+        for request in missing:
+            # Some providers show an image apart from its result; the sample's own messages have it in place.
+            message = self._last.get(request.id) or read.get(request.id)
+            if message is not None:
+                yield _told_call(message, request, at=call.at + call.seconds)
 
 
 def _solving(events: "Iterable[InspectEvent]") -> "Iterator[InspectEvent]":
@@ -137,7 +172,7 @@ def _tool_call(event: "ToolEvent", at: float) -> ToolCall:
                 name=clean_text(event.function),
                 arguments=written if isinstance(written, str) else clean_text(_json(event.arguments)),
             ),
-            **_given(result_of(event.result), event.error),
+            **_given(result_of(event.result), event.error, failed=bool(event.failed)),
             "truncated": event.truncated is not None,
             "artifacts": artifacts_of(event.result),
             **({"at": 0.0, "seconds": 0.0} if kept else {}),
@@ -146,11 +181,22 @@ def _tool_call(event: "ToolEvent", at: float) -> ToolCall:
     )
 
 
-def _given(result: str, error: "ToolCallError | None") -> dict[str, str]:
+def _told_call(message: "ChatMessageTool", request: ToolRequest, *, at: float) -> ToolCall:
+    return ToolCall.model_validate(
+        {
+            "at": at,
+            "call": request,
+            **_given(text_of(message.content), message.error),
+            "artifacts": artifacts_of(message.content),
+        }
+    )
+
+
+def _given(result: str, error: "ToolCallError | None", *, failed: bool = False) -> dict[str, str]:
     """Output, status and error of a call. Of one that went wrong without a result the model reads the message, and the
-    kind of error, where it is one, tells the rest."""
+    kind of error, where it is one, tells the rest. One that `failed` without an error broke the tool."""
     if error is None:
-        return {"output": result}
+        return {"output": result} | ({"status": "error"} if failed else {})
     said = clean_text(error.message)
     kind = "" if error.type == _NO_KIND else error.type
     status = "invalid" if error.type == "parsing" else "error"
@@ -180,13 +226,8 @@ def from_messages(sample: "EvalSample") -> Iterator[Event]:
         elif message.role == "tool":
             named = clean_text(message.function or "tool")
             request = called.get(ours_now.tool_call_id)
-            yield ToolCall.model_validate(
-                {
-                    "at": 0.0,
-                    "call": request or ToolRequest(id=ours_now.tool_call_id, name=named, arguments="{}"),
-                    **_given(ours_now.content, message.error),
-                    "artifacts": artifacts_of(message.content),
-                }
+            yield _told_call(
+                message, request or ToolRequest(id=ours_now.tool_call_id, name=named, arguments="{}"), at=0.0
             )
         before.append(ours_now)
 

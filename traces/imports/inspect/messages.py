@@ -1,8 +1,11 @@
 """Messages of Inspect as ours."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from pydantic import JsonValue
 
 from toolablate.traces.imports.inspect.ours import ours
 from toolablate.traces.records import Artifact, Message, ToolRequest, Usage, clean_text
@@ -12,6 +15,8 @@ if TYPE_CHECKING:
 
 _DATA = "data:"
 _BASE64 = ";base64,"
+_ADDRESS_CHARS = 300
+_SECRET = re.compile(r"key|secret|password|authorization|credential|(?:^|_)token$", re.IGNORECASE)
 
 
 def message_of(message: "ChatMessage") -> Message:
@@ -56,8 +61,14 @@ def _parts(content: "str | Sequence[Content]") -> tuple[str, str]:
         elif part.type == "tool_use":
             said.append(f"[{part.name} {part.arguments}: {part.error or part.result}]")
         else:
-            said.append(f"[{part.type}]")
+            said.append(f"[{part.type}{_address(part)}]")
     return clean_text("\n".join(said)), clean_text("\n".join(thought))
+
+
+def _address(part: "Content") -> str:
+    """Of what lies elsewhere: its content is not in the log, and nothing here fetches it."""
+    held = getattr(part, part.type, "")
+    return f" {held[:_ADDRESS_CHARS]}" if isinstance(held, str) and held and not held.startswith(_DATA) else ""
 
 
 def artifacts_of(content: Any) -> tuple[Artifact, ...]:
@@ -104,3 +115,14 @@ def usage_of(usage: "ModelUsage | None") -> Usage:
         cache_write_tokens=written,
         reasoning_tokens=usage.reasoning_tokens,
     )
+
+
+def json_of(value: Any) -> JsonValue:
+    """As JSON, without what may be a key."""
+    if isinstance(value, dict):
+        return {clean_text(str(key)): json_of(each) for key, each in value.items() if not _SECRET.search(str(key))}
+    text = clean_text(json.dumps(value, default=str, ensure_ascii=False))
+    plain: JsonValue = json.loads(text, parse_constant=lambda _: None)
+    if isinstance(plain, dict):
+        return json_of(plain)
+    return [json_of(each) for each in plain] if isinstance(plain, list) else plain

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from pydantic import ValidationError
 
@@ -40,13 +40,16 @@ if TYPE_CHECKING:
 
 _SUFFIXES = (".eval", ".json")
 _SAMPLES = "samples/"
-_MOST_BYTES = 1 << 30
-"""Of one sample, unpacked."""
+_MOST_BYTES = {_SAMPLES: 256 << 20, "": 32 << 20}
+"""Of a sample, and of any other part of a log, unpacked. JSON takes some ten times as much memory when it is read."""
+
+_MOST_OF_JSON = 256 << 20
+"""Of a log in one JSON file, which is read whole."""
 
 _ERROR_CHARS = 10_000
 
 _LIMITS: dict[str, Limit] = {
-    "message": "turns",
+    "message": "messages",
     "turn": "turns",
     "token": "tokens",
     "time": "seconds",
@@ -72,8 +75,9 @@ def read_log(path: Path) -> Log:
     except ImportError:
         raise InputError("inspect_ai is not installed", hint=to_install("inspect"), code="no_inspect") from None
     with _reading(path):
-        # A path of a URL's form would be fetched.
-        header = read_eval_log(str(path.resolve()), header_only=path.suffix == ".eval")
+        with path.open("rb") as file:
+            _require_bounded(path, file)
+            header = read_eval_log(file, header_only=path.suffix == ".eval", format=_format(path))
         samples = partial(_samples, path, header)
         first, called = _asked(samples())
         condition = condition_of(header, first, called)
@@ -90,6 +94,34 @@ def read_log(path: Path) -> Log:
             place=place_of(kept),
             notes=_notes(header, bare=called is not None),
         )
+
+
+def _format(path: Path) -> Literal["eval", "json"]:
+    return "eval" if path.suffix == ".eval" else "json"
+
+
+def _require_bounded(path: Path, file: BinaryIO) -> None:
+    """Refuses what would not fit into memory: a megabyte can unpack to a gigabyte. Python's zip reader gives no more
+    than a member declares, so that the declared sizes bound what is read."""
+    if path.suffix == ".json":
+        if (size := path.stat().st_size) > _MOST_OF_JSON:
+            raise InputError(
+                f"{path} has {size:,} bytes; a log in one JSON file of at most {_MOST_OF_JSON:,} is read",
+                hint=f"`inspect log convert --to eval {path.name}` writes one whose samples are read one by one.",
+                code="too_large",
+            )
+        return
+    with zipfile.ZipFile(file) as archive:
+        for member in archive.infolist():
+            most = _MOST_BYTES[_SAMPLES if member.filename.startswith(_SAMPLES) else ""]
+            if member.file_size > most:
+                raise InputError(
+                    f"{path}: {one_line(member.filename, max_chars=80)} unpacks to {member.file_size:,} bytes; at most"
+                    f" {most:,} are read",
+                    hint="A part of that size is no log of a sample, or its sample has to be cut.",
+                    code="too_large",
+                )
+    file.seek(0)
 
 
 @contextmanager
@@ -152,18 +184,16 @@ def _samples(path: Path, header: "EvalLog") -> "Iterator[EvalSample]":
 
     if path.suffix == ".json":
         for sample in header.samples or ():
-            yield resolve_sample_attachments(sample, "full")
+            yield resolve_sample_attachments(sample)
         return
     with zipfile.ZipFile(path) as archive:
         # A member that was written twice is read as it was last.
-        for name, member in archive.NameToInfo.items():
+        for name in archive.NameToInfo:
             if not name.startswith(_SAMPLES) or not name.endswith(".json"):
                 continue
-            if member.file_size > _MOST_BYTES:
-                raise ValueError(f"{name} has {member.file_size:,} bytes; at most {_MOST_BYTES:,} are read")
             with _reading(path, f"sample {one_line(name.removeprefix(_SAMPLES).removesuffix('.json'))!r}"):
                 sample = EvalSample.model_validate(json.loads(archive.read(name)))
-                yield resolve_sample_attachments(sample, "full")
+                yield resolve_sample_attachments(sample)
 
 
 def _taken(path: Path, header: "EvalLog") -> Iterator[Sample]:
@@ -250,5 +280,10 @@ def _ending(sample: "EvalSample", at: float) -> tuple[Outcome, tuple[Event, ...]
         )
         return "failed", (failure,)
     text = sample.output.completion if sample.output.choices else ""
-    limit = _LIMITS.get(sample.limit.type) if sample.limit else None
-    return "budget" if sample.limit else "answered", (Answer(at=at, text=clean_text(text), limit=limit),)
+    if sample.limit is None:
+        return "answered", (Answer(at=at, text=clean_text(text)),)
+    note = sample.limit.reason or f"{sample.limit.type} limit of {sample.limit.limit:g}"
+    answer = Answer(
+        at=at, text=clean_text(text), limit=_LIMITS.get(sample.limit.type), limit_note=one_line(note, max_chars=300)
+    )
+    return "budget", (answer,)

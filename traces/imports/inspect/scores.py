@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from toolablate.traces.imports.inspect.ours import COUNTED, ours
+from toolablate.traces.imports.inspect.messages import json_of
+from toolablate.traces.imports.inspect.ours import COUNTED, KEY, ours
 from toolablate.traces.imports.naming import name_of
 from toolablate.traces.imports.verdicts import verdict_of
 from toolablate.traces.records import Score, clean_text
@@ -54,14 +55,16 @@ def _score(name: str, value: Any, score: "InspectScore") -> Score | str:
         return number
     unparsed = value == _NO_ANSWER or (number == 0 and score.reason in _UNPARSED)
     verdict = "unparsed" if unparsed else verdict_of(number)
-    reason = score.reason or score.explanation or "" if verdict in ("unparsed", "unscored") else ""
+    metadata = json_of({name: each for name, each in (score.metadata or {}).items() if name != KEY})
     return Score(
         trial="",
         scorer=name,
         value=number,
         verdict=verdict,
         extracted=(clean_text(score.answer),) if score.answer else (),
-        reason=clean_text(reason)[:1000],
+        reason=clean_text(score.reason or ""),
+        explanation=clean_text(score.explanation or ""),
+        metadata=metadata if isinstance(metadata, dict) else {},
     )
 
 
