@@ -101,7 +101,9 @@ def judged(trial: Trial) -> Score:
     reply = ModelReply(message=Message(role="assistant", content="1"), finish_reason="stop")
     call = JudgeCall(request=request, reply=reply, cost_usd=0.5)
     judgement = Judgement(model=MODEL, calls=(call,))
-    return score(trial, 0.5, scorer="judge[gpt-x@00000000]").model_copy(update={"judgement": judgement})
+    return score(trial, 0.5, scorer="judge[gpt-x@00000000]").model_copy(
+        update={"judgement": judgement, "explanation": HOSTILE, "metadata": {"said": HOSTILE}}
+    )
 
 
 def label(trial: Trial, person: str = "Ada\u202e") -> Label:
