@@ -33,8 +33,16 @@ _TCP_ULP = 31
 _TERMINAL_INPUT = (0x5412, 0x541C, 0x5423)
 """TIOCSTI, TIOCLINUX, TIOCSETD."""
 
-_LEASES = (1024, 1026, 1031)
-"""F_SETLEASE and F_NOTIFY act on those who write the file, on the host too; F_SETPIPE_SZ is memory without an owner."""
+_COMMANDS = (*range(12), 15, 16, 1025, 1027, 1030, 1032, 1033, 1034)
+"""Of fcntl. Left out are F_SETLEASE and F_NOTIFY, which act on those who write the file, on the host too; F_SETPIPE_SZ,
+memory without an owner; and what is kept with a file that all sandboxes share: locks of an open file (F_OFD_SETLK) and
+hints on its life (F_SET_RW_HINT), which another kernel can read."""
+
+_PAGE_CACHE = (20, 21)
+"""MADV_COLD and MADV_PAGEOUT: pages of files belong to everybody."""
+
+_NO_WAIT = 8
+"""RWF_NOWAIT tells what others have read."""
 
 _HUGE_PAGES = 0x4_0000
 _SHARED_ANONYMOUS = 0x21
@@ -86,7 +94,11 @@ def _conditions() -> dict[str, list[bytes]]:
             *_where(1, _TCP, _never(2, (_TCP_ULP,), errno.EPERM)),
         ],
         "ioctl": _never(1, _TERMINAL_INPUT, errno.EPERM),
-        "fcntl": _never(1, _LEASES, errno.EPERM),
+        "fcntl": _only(1, _COMMANDS, errno.EINVAL),
+        "madvise": _never(2, _PAGE_CACHE, errno.EINVAL),
+        "preadv2": _unless_set(5, _NO_WAIT, errno.EOPNOTSUPP),
+        # Advice is taken and not followed: it would empty, and fill, the page cache of the whole machine.
+        **{name: [_fail(0)] for name in ("fadvise64", "readahead")},
         "mmap": _unless_set(3, _HUGE_PAGES, errno.ENOMEM),
         # Of a process (0), not of a group or of a user, to which the guardian belongs.
         "setpriority": [*_only(0, (0,), errno.EPERM), *_never(1, (_GUARDIAN,), errno.EPERM)],

@@ -4,16 +4,17 @@ What Python, its scientific packages, threads, subprocesses and package installe
 that administrate, trace, or reach far into the machine's kernel; those that allot memory no process is charged for
 (memfd_create, System V and POSIX queues, vmsplice, io_setup); those that use up what one user of the host has only so
 many of (inotify_init); and flock and sync, by which a reader acts on the host's own files. So does a read lock by
-fcntl, which remains: SQLite cannot do without, and no filter can tell whose file a descriptor stands for. Who writes to
-a file that sandboxes are shown (the host's Python and its packages) should not rely on locks of this kind.
+fcntl (F_SETLK), which remains: SQLite cannot do without, and no filter can tell whose file a descriptor stands for. Who
+writes to a file that sandboxes are shown (the host's Python and its packages) should not rely on locks of this kind,
+and two kernels can tell each other something by them (docs/sandbox.md, "What kernels share").
 """
 
 _TABLE = """
 # files by descriptor
 read 0 63, write 1 64, readv 19 65, writev 20 66, pread64 17 67, pwrite64 18 68, preadv 295 69, pwritev 296 70,
-preadv2 327 286, pwritev2 328 287, close 3 57, close_range 436 436, lseek 8 62, dup 32 23, dup2 33 -,
-dup3 292 24, fcntl 72 25, ioctl 16 29, fsync 74 82, fdatasync 75 83, sync_file_range 277 84, ftruncate 77 46,
-fallocate 285 47, fadvise64 221 223, readahead 187 213, copy_file_range 326 285, sendfile 40 71, fstat 5 80,
+pwritev2 328 287, close 3 57, close_range 436 436, lseek 8 62, dup 32 23, dup2 33 -,
+dup3 292 24, ioctl 16 29, fsync 74 82, fdatasync 75 83, sync_file_range 277 84, ftruncate 77 46,
+fallocate 285 47, copy_file_range 326 285, sendfile 40 71, fstat 5 80,
 fstatfs 138 44, fchmod 91 52, fchown 93 55, fchdir 81 50, getdents 78 -, getdents64 217 61,
 # files by name
 open 2 -, openat 257 56, openat2 437 437, creat 85 -, stat 4 -, lstat 6 -, newfstatat 262 79, statx 332 291,
@@ -34,7 +35,7 @@ bind 49 200, listen 50 201, accept 43 202, accept4 288 242, connect 42 203, shut
 getsockname 51 204, getpeername 52 205, getsockopt 55 209, sendto 44 206, sendmsg 46 211, sendmmsg 307 269,
 recvfrom 45 207, recvmsg 47 212, recvmmsg 299 243,
 # memory
-brk 12 214, munmap 11 215, mremap 25 216, mprotect 10 226, msync 26 227, madvise 28 233, mlock 149 228,
+brk 12 214, munmap 11 215, mremap 25 216, mprotect 10 226, msync 26 227, mlock 149 228,
 mlock2 325 284, munlock 150 229, mlockall 151 230, munlockall 152 231, get_mempolicy 239 236,
 membarrier 324 283, pkey_alloc 330 289, pkey_free 331 290, pkey_mprotect 329 288, mseal 462 462,
 # processes
@@ -65,7 +66,7 @@ uname 63 160, sysinfo 99 179, getrandom 318 278,
 # looked at
 socket 41 198, socketpair 53 199, setsockopt 54 208, clone 56 220, mmap 9 222, prlimit64 302 261,
 sched_setaffinity 203 122, sched_setscheduler 144 119, sched_setparam 142 118, sched_setattr 314 274,
-setpriority 141 140,
+setpriority 141 140, fcntl 72 25, madvise 28 233, preadv2 327 286, fadvise64 221 223, readahead 187 213,
 """
 """Name, number on x86_64, number on aarch64 (`-`: does not exist there), by topic. Source: Linux, unistd_64.h and
 asm-generic/unistd.h; since 5.x both count on together, which makes the newest ones the same."""

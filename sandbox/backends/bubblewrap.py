@@ -70,7 +70,7 @@ class BubblewrapProcess(KernelProcess):
             "inside.start",
             users=[self._user or USER_ID],
             tmp_bytes=self.limits.disk_mb * _MB,
-            options=[*options, *_without_pressure()],
+            options=[*options, *_proc()],
         )
         return self._child.control
 
@@ -94,10 +94,15 @@ class BubblewrapProcess(KernelProcess):
         return super()._process_limit() + (_own_tasks() if self._user is None and not _counts_by_namespace() else 0)
 
 
-def _without_pressure() -> tuple[str, ...]:
-    """Anybody may write there, and have the machine's kernel watch."""
-    path = "/proc/pressure"
-    return ("--tmpfs", path, "--remount-ro", path) if Path(path).exists() else ()
+def _proc() -> list[str]:
+    """Covers settings, which bubblewrap leaves writable where we are not root; pressure, where anybody may write and
+    have the machine's kernel watch; and the locks of the whole machine."""
+    options = ["--ro-bind", "/proc/sys", "/proc/sys"]
+    if Path("/proc/pressure").exists():
+        options += ["--tmpfs", "/proc/pressure", "--remount-ro", "/proc/pressure"]
+    if Path("/proc/locks").exists():
+        options += ["--ro-bind", "/dev/null", "/proc/locks"]
+    return options
 
 
 def fresh_user() -> int:

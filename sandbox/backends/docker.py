@@ -29,9 +29,9 @@ _MB = 1_000_000
 _FIRST_USER, _LAST_USER = 61_184, 65_519
 _MASKED = (
     *("acpi", "asound", "kcore", "keys", "kmsg", "latency_stats", "sched_debug", "scsi", "timer_list", "timer_stats"),
-    "pressure",
+    *("pressure", "locks"),
 )
-"""Docker's own list, and what anybody may write to."""
+"""Docker's own list, what anybody may write to, and the locks of the whole machine."""
 
 _SHARE = "/run/toolablate"
 _SHARED_MEMORY_MB = 64

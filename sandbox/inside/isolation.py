@@ -16,11 +16,14 @@ NAMESPACES = {
 }
 _USER_ID = 1000
 _SHARED_MEMORY_BYTES = 64_000_000
-_READ_ONLY_IN_PROC = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
-_PRESSURE = "/proc/pressure"
-"""Anybody may write there, and have the machine's kernel watch."""
+_READ_ONLY_IN_PROC = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/1")
+"""Process 1 among them: its files belong to the root of the user namespace in which the nursery began, since it is not
+dumpable. Where we are no root of the machine, that is the user of the kernel, who could write to them."""
 
-_HIDDEN_IN_PROC = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kmsg")
+_EMPTY_IN_PROC = ("/proc/pressure", "/proc/1/fd", "/proc/1/fdinfo", "/proc/1/task")
+"""Pressure: anybody may write there, and have the machine's kernel watch."""
+
+_HIDDEN_IN_PROC = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kmsg", "/proc/locks")
 
 
 def isolate(limits: dict[str, int], shown: list[str]) -> None:
@@ -67,8 +70,9 @@ def _own_processes() -> None:
     for path in _HIDDEN_IN_PROC:
         if os.access(path, os.R_OK):
             system.mount("/dev/null", path, "", BIND)
-    if Path(_PRESSURE).exists():
-        system.mount("tmpfs", _PRESSURE, "tmpfs", READ_ONLY | NO_SETUID | NO_DEVICES | NO_PROGRAMS)
+    for path in _EMPTY_IN_PROC:
+        if Path(path).exists():
+            system.mount("tmpfs", path, "tmpfs", READ_ONLY | NO_SETUID | NO_DEVICES | NO_PROGRAMS)
 
 
 def own_user() -> None:

@@ -69,6 +69,7 @@ def _guard(control: socket.socket, zygote: socket.socket) -> None:
     try:
         given = receive_request(control)
         introduce(control)
+        os.setsid()  # Linux shares the processor out by session (sched(7), autogroup): this one is no other guardian's
         join(given.groups)
         isolate(given.request["limits"], given.request["shown"])
         guard(control, given, ask_for_kernel(zygote, given, open_namespaces()))

@@ -49,3 +49,8 @@ def test_other_memory_is_given(code: str) -> None:
 
 def test_it_is_given_where_it_counts() -> None:
     assert tried("mmap.mmap(-1, 4096)[0] = 1", shared_anonymous=True) == "ok"
+
+
+def test_advice_on_the_page_cache_is_not_followed() -> None:
+    """Which would empty it of what others read: not even that a pipe has none is noticed."""
+    assert tried("os.posix_fadvise(os.pipe()[0], 0, 0, os.POSIX_FADV_DONTNEED)", shared_anonymous=False) == "ok"

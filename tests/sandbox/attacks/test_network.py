@@ -107,7 +107,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 print(libc.syscall(0x40000000 + 41, 40, 1, 0), libc.syscall(41, ctypes.c_ulong(0x1_0000_0028), 1, 0))
 # mov eax, 359 (socket); mov ebx, 40; mov ecx, 1; xor edx, edx; int 0x80, between push and pop rbx
 machine = bytes.fromhex("53 b867010000 bb28000000 b901000000 31d2 cd80 5b c3")
-page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
 page.write(machine)
 print(ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))())
 """

@@ -112,7 +112,7 @@ async def test_environment_holds_what_we_gave_it_and_no_more(jail: Kernel) -> No
 
 @pytest.mark.parametrize(
     "path",
-    ["/etc/shadow", "/etc/ssh", "/etc/machine-id", "/var/lib/dpkg/lock", str(Path("~root/.bashrc").expanduser()), "/home", "/var/log/journal",
+    ["/etc/shadow", "/etc/ssh", "/etc/machine-id", "/var/lib/dpkg/lock", str(Path("~root/.bashrc").expanduser()), str(Path("~/.bashrc").expanduser()), "/var/log/journal",
      "/dev/kmsg", "/dev/mem", "/dev/sda", "/dev/vda", "/dev/kvm", "/dev/fuse", "/dev/net/tun", "/dev/vsock", "/dev/loop0",
      "/proc/kcore", "/proc/kmsg", "/proc/1/mem", "/proc/1/environ", "/proc/1/maps", "/proc/1/fd/0", "/proc/1/task/1/environ",
      "/proc/1/io", "/proc/1/stack", "/proc/1/auxv", "/proc/vmallocinfo", "/sys/kernel/debug", "/sys/kernel/security",
@@ -122,6 +122,19 @@ async def test_private_part_of_the_system_is_unreadable(jail: Kernel, path: str)
     code = f"import os\npath = {path!r}\nprint(os.listdir(path) if os.path.isdir(path) else open(path, 'rb').read(9).hex())"
     result = await jail.execute(code)
     assert result.error in ("FileNotFoundError", "PermissionError", "OSError") or result.text in ("[]\n", "\n")
+
+
+@pytest.mark.parametrize("home", ["/home", "/root", str(Path.home())])
+async def test_home_holds_nothing_but_the_way_to_the_python_environment(jail: Kernel, home: str) -> None:
+    code = f"""
+import os, sys
+found, shown = [], {{sys.prefix, sys.base_prefix, os.path.realpath(sys.prefix), os.path.realpath(sys.base_prefix)}}
+for top, folders, files in os.walk({home!r}):
+    folders[:] = [name for name in folders if os.path.join(top, name) not in shown]
+    found += [os.path.join(top, name) for name in files]
+print(found)
+"""
+    assert (await jail.execute(code)).text == "[]\n"
 
 
 async def test_name_of_the_host_is_hidden(jail: Kernel) -> None:
@@ -169,15 +182,42 @@ async def test_kernels_do_not_see_each_other(isolating: Sandbox, start: Start) -
     assert (await two.execute(LOOK)).text == "[]\n"
 
 
-async def test_kernels_do_not_lock_each_other_or_the_host_out(isolating: Sandbox, start: Start) -> None:
-    one = await start(isolating)
-    code = "import fcntl, os\nf = open(os.__file__)\n"
-    for lock in (
-        "fcntl.flock(f, fcntl.LOCK_EX)",
-        "fcntl.lockf(f, fcntl.LOCK_EX)",
-        "fcntl.fcntl(f, 1024, fcntl.F_RDLCK)",
-    ):
-        assert (await one.execute(code + lock)).error in ("OSError", "PermissionError")
+LOCKED = "struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 0, 1, 0)"
+
+
+@pytest.mark.parametrize(
+    "way",
+    ["fcntl.flock(f, fcntl.LOCK_EX)", "fcntl.flock(f, fcntl.LOCK_SH)", "fcntl.lockf(f, fcntl.LOCK_EX)", "fcntl.fcntl(f, 1024, fcntl.F_RDLCK)",
+     "fcntl.fcntl(f, 1026, 1)", f"fcntl.fcntl(f, 36, {LOCKED})", f"fcntl.fcntl(f, 37, {LOCKED})", f"fcntl.fcntl(f, 38, {LOCKED})",
+     "fcntl.fcntl(f, 1035, bytes(8))", "fcntl.fcntl(f, 1036, struct.pack('Q', 2))", "fcntl.fcntl(f, 1037, bytes(8))", "fcntl.fcntl(f, 1038, struct.pack('Q', 2))",
+     "os.preadv(f.fileno(), [bytearray(9)], 0, os.RWF_NOWAIT)", "mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ).madvise(20)",
+     "mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ).madvise(21)", "os.utime(f.fileno())", "os.setxattr(f.fileno(), 'user.note', b'x')",
+     "open('/proc/locks').read(9)[0]"],
+    ids=["flock", "shared flock", "write lock", "lease", "notify", "get lock of open file", "lock of open file", "waiting lock of open file",
+         "get hint", "hint", "get hint of file", "hint of file", "what others read", "cold", "page out", "times", "attribute", "locks of the machine"],
+)  # fmt: skip
+async def test_file_that_kernels_share_holds_nothing_of_them(jail: Kernel, way: str) -> None:
+    """Neither for other kernels nor for the host, which may wait for a lock."""
+    result = await jail.execute(f"import fcntl, mmap, os, struct\nf = open(os.__file__, 'rb')\n{way}")
+    assert result.error in ("OSError", "PermissionError", "IndexError"), result
+
+
+async def test_locks_of_sqlite_work(jail: Kernel) -> None:
+    code = """
+import sqlite3, subprocess, sys
+insert = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], timeout=0); c.execute('insert into t values (2)'); c.commit()"
+def other(path): return subprocess.run([sys.executable, "-c", insert, path], capture_output=True, text=True).stderr.splitlines()[-1:]
+for mode in ("wal", "delete"):
+    path = f"{mode}.db"
+    one = sqlite3.connect(path, isolation_level=None)
+    one.execute(f"pragma journal_mode={mode}")
+    one.execute("create table t (x)")
+    one.execute("begin immediate"); one.execute("insert into t values (1)")
+    print(mode, other(path)); one.execute("commit")
+    print(other(path), one.execute("select sum(x) from t").fetchone())
+"""
+    locked = "['sqlite3.OperationalError: database is locked']"
+    assert (await jail.execute(code)).text == "".join(f"{mode} {locked}\n[] (3,)\n" for mode in ("wal", "delete"))
 
 
 async def test_kernels_are_different_users(isolating: Sandbox, start: Start) -> None:
