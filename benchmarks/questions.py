@@ -16,7 +16,8 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question
 
 SHORT_FORM = "answer"
-FIELDS = (*Question.model_fields, SHORT_FORM)
+SCALE = "scale"
+FIELDS = (*Question.model_fields, SHORT_FORM, SCALE)
 OTHER_NAMES = {
     "question": "prompt",
     "text": "prompt",
@@ -37,7 +38,8 @@ def load_questions(path: str | Path, *, folder: str | Path | None = None) -> tup
 
     `path` is a JSONL, or another source that `rows_of` reads. `answer` is a letter or a list of letters where the row
     has `choices`. Without choices it is a number, a text or a list of texts; capitals are refused there, since they
-    look like letters of choices that were forgotten. A question that is `as_is` may hold its choices in its prompt
+    look like letters of choices that were forgotten. With `scale` ("" for none, "thousand", "million", "billion",
+    "percent") the answer is a number, a text or a list of both, and always a target of spans. A question that is `as_is` may hold its choices in its prompt
     alone, and gives its letters as `target`.
     `files` are paths relative to `folder`, by default the question file's own; they are read for their digests.
     Blank lines and a byte order mark are passed over. Raises InputError that names the file, the row, the field,
@@ -62,10 +64,15 @@ def _question(content: dict[str, Any], files: FileFinder) -> Question:
     for name in content:
         if name not in FIELDS:
             raise LineError(f"unknown field {shown(name)}", _similar(name))
+    scale = content.pop(SCALE, None)
     if SHORT_FORM in content:
         if "target" in content:
             raise LineError("both 'answer' and 'target' are given", "Keep one of them.")
-        content["target"] = _target(content.pop(SHORT_FORM), bool(content.get("choices")))
+        answer, has_choices = content.pop(SHORT_FORM), bool(content.get("choices"))
+        target = _target(answer, has_choices) if scale is None else _scaled(answer, scale, has_choices)
+        content["target"] = target
+    elif scale is not None and "target" in content:
+        raise LineError("'scale' is given beside 'target'", "It belongs beside 'answer', or into a target of spans.")
     elif "target" not in content:
         raise LineError("the field 'answer' (or 'target') is missing", f"It is {TARGETS}.")
     if "files" in content:
@@ -95,6 +102,18 @@ def _target(answer: Any, has_choices: bool) -> dict[str, Any]:
         return {"kind": "spans", "spans": [answer]}
     hint = 'With choices it is a letter ("B") or letters (["A", "C"]).' if has_choices else f"It is {TARGETS}."
     raise LineError(f"'answer' cannot be {shown(answer)}", hint)
+
+
+def _scaled(answer: Any, scale: Any, has_choices: bool) -> dict[str, Any]:
+    """TAT-QA's form of an answer. It is one of spans whatever the scale, "" included, so that a benchmark's rows are
+    all asked in the same words."""
+    if has_choices:
+        raise LineError("'scale' does not fit 'choices'", "It says what the numbers of an answer are counted in.")
+    items = answer if isinstance(answer, list) else [answer]
+    if not items or any(isinstance(item, bool) or not isinstance(item, str | int | float) for item in items):
+        raise LineError(f"'answer' cannot be {shown(answer)}", "With 'scale' it is a number, a text or a list of them.")
+    spans = [item if isinstance(item, str) else json.dumps(item) for item in items]
+    return {"kind": "spans", "spans": spans, "scale": scale}
 
 
 def _is_letters(answer: Any) -> bool:

@@ -65,7 +65,7 @@ def _candidates(question: Question, rng: random.Random) -> tuple[Candidate, list
         wrong = [_number(value) for value in _wrong_values(target, rng)]
         return _number(target.value), wrong
     if isinstance(target, SpansTarget):
-        return _spans(target.spans), [_spans(spans) for spans in _wrong_spans(target.spans)]
+        return _spans(target.stated), [_spans(spans) for spans in _wrong_spans(target.stated)]
     if isinstance(target, ReferenceTarget):
         return _reference(target.answer), [_reference(_NOTHING)]
     return _choices(question, target, rng)

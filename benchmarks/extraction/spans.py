@@ -50,6 +50,34 @@ def read_spans(
     return _whole(reply or "", wanted) if unannounced == "whole" else Reading(None, NO_ANSWER)
 
 
+def read_scaled_spans(reply: str | None) -> tuple[Reading, str]:
+    """The texts that the reply finally gives, and their scale ("" for none) where the reply ends in an object that
+    gives it apart: `{"answer": [1496.5], "scale": "million"}`. A scale that the first text says as well is meant once.
+    An `answer` that is null, "" or the bare number 0 is none, as TAT-QA's metric has it.
+
+    Any other reply is read as by `read_spans`; one that announces no answer is one text.
+    """
+    found = _object((reply or "").rstrip(" \n`*."))
+    if found is None:
+        return read_spans(reply, unannounced="whole"), ""
+    given, scale = found
+    items = tuple(map(_as_text, given if isinstance(given, list) else [given] if given else []))
+    unit = "" if scale is None else _as_text(scale).strip()
+    return Reading(items), "" if items and unit in items[0] else unit
+
+
+def _object(text: str) -> tuple[object, object] | None:
+    """The `answer` and the `scale` of the JSON object that the text ends in."""
+    start = text.rfind("{")
+    if start < 0 or not text.endswith("}"):
+        return None
+    try:
+        value = json.loads(text[start:])
+    except (ValueError, RecursionError):
+        return None
+    return (value["answer"], value.get("scale")) if isinstance(value, dict) and "answer" in value else None
+
+
 def _read_head(head: str, wanted: Wanted) -> Reading | None:
     """Reads what follows an announcement; None where nothing does."""
     text = head.strip().lstrip(_MARKS)

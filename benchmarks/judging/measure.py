@@ -33,8 +33,8 @@ def reference_of(question: Question, words: Words) -> str:
     if isinstance(target, ChoiceTarget):
         items = _lettered(question, sorted(set(target.letters)))
         return items[0] if len(items) == 1 else "\n".join(items)
-    items = [f"- {span}" for span in target.spans]
-    return target.spans[0] if len(items) == 1 else "\n".join([words.any_order, *items])
+    items = [f"- {span}" for span in target.stated]
+    return target.stated[0] if len(items) == 1 else "\n".join([words.any_order, *items])
 
 
 def _lettered(question: Question, letters: str | list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Turns an answer into a score. One scorer per kind of target; rules for spans have names."""
+"""Turns an answer into a score. One scorer per kind of target, and those of benchmarks."""
 
 from toolablate.benchmarks.scoring.choice import ChoiceScorer
 from toolablate.benchmarks.scoring.number import NumberScorer

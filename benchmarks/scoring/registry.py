@@ -8,13 +8,15 @@ from toolablate.benchmarks.scoring.encyclo_k import EncycloKScorer
 from toolablate.benchmarks.scoring.number import NumberScorer
 from toolablate.benchmarks.scoring.scorer import Scorer
 from toolablate.benchmarks.scoring.spans import SpansScorer
+from toolablate.benchmarks.scoring.tatqa import TatqaScorer
 from toolablate.traces.errors import ScoringError
 
 SCORERS: Mapping[str, Callable[..., Scorer]] = {
     "choice": ChoiceScorer,
     "number": NumberScorer,
     "spans": SpansScorer,
-    "tatqa": partial(SpansScorer, rule="tatqa", unannounced="whole"),
+    "tatqa": TatqaScorer,
+    "tatqa-f1": partial(TatqaScorer, metric="f1"),
     "encyclo-k": EncycloKScorer,
 }
 
@@ -22,8 +24,7 @@ SCORERS: Mapping[str, Callable[..., Scorer]] = {
 def scorer_for(name: str, **options: Any) -> Scorer:
     """Builds a scorer by its name, or by the kind of a question's target, which is the name of its default scorer.
 
-    Options of all: `unparsed` ("wrong" or "exclude"). Of `choice`: `partial_credit`. Of `spans`: `rule`,
-    `unannounced`. Raises ScoringError for an unknown name or option.
+    Options of all: `unparsed` ("wrong" or "exclude"). Of `choice`: `partial_credit`. Raises ScoringError for an unknown name or option.
     """
     if name not in SCORERS:
         raise ScoringError(

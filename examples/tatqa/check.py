@@ -2,8 +2,8 @@
 
     python examples/tatqa/check.py STORE RECORDED.jsonl [--json]
 
-Prints each condition's accuracy beside the recorded one, scored by the same rule, and every question of `pot` whose
-executed `ans` is not the recorded one, with the reason. Exits with 1 where an accuracy is off by more than it may be:
+Prints each condition's accuracy beside the recorded one, both by TAT-QA's exact match, and every question of `pot`
+whose executed `ans` is not the recorded one, with the reason. Exits with 1 where an accuracy is off by more than it may be:
 nothing for `direct` and `cot`, which only replay; 0.3 points for `pot`, whose programs are executed again.
 """
 
@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from toolablate.benchmarks.scoring.spans import tatqa
+from toolablate.benchmarks.scoring.tatqa import em_and_f1
 from toolablate.traces.records import Trace
 from toolablate.traces.store import Store
 
@@ -53,7 +53,7 @@ def accuracies(store: Store, rows: list[dict[str, Any]]) -> list[Accuracy]:
     observed = {(each.question, each.condition): each.value for each in store.observations()}
     found = []
     for condition in ALLOWED_POINTS:
-        recorded = sum(_right(row[condition]["pred_answer"], row["answer"]) for row in rows)
+        recorded = sum(_right(_recorded(row, condition), row, row[condition]["pred_scale"]) for row in rows)
         measured = sum(observed.get((row["question_id"], condition)) or 0.0 for row in rows)
         found.append(Accuracy(condition, len(rows), 100 * recorded / len(rows), 100 * measured / len(rows)))
     return found
@@ -63,12 +63,12 @@ def differences(store: Store, rows: list[dict[str, Any]]) -> Iterator[Difference
     names = {question.identity(): question.id for question in store.questions()}
     traces = {names[trace.trial.question]: trace for trace in store.traces(condition="pot")}
     for row in rows:
-        recorded = _as_list(row["pot"]["pred_answer"])
+        recorded, scale = _recorded(row, "pot"), row["pot"]["pred_scale"]
         program = row["pot"]["generated"][0]
         executed, reason = _executed(traces.get(row["question_id"]), recorded, program)
         if not reason:
             continue
-        changed = _right(recorded, row["answer"]) != (executed is not None and _right(executed, row["answer"]))
+        changed = _right(recorded, row, scale) != (executed is not None and _right(executed, row, scale))
         yield Difference(row["question_id"], json.dumps(recorded), json.dumps(executed), reason, changed)
 
 
@@ -81,12 +81,12 @@ def _executed(trace: Trace | None, recorded: list[Any], program: str) -> tuple[l
         what = "the authors recorded an empty answer" if recorded == [""] else "the authors recorded a result"
         return None, f"the program raises {call.error}; {what}"
     try:
-        executed: list[Any] = json.loads(call.output)
+        executed = _items(json.loads(call.output)["answer"])
     except ValueError:
         return None, "the program prints something of its own before its answer"
     if _same(executed, recorded):
         return executed, ""
-    if tatqa([_text(item) for item in executed], [_text(item) for item in recorded]):
+    if em_and_f1(_texts(executed), _texts(recorded))[0]:
         return executed, "the same value, which the authors' pipeline turned from text into a number, or rounded"
     if recorded == [""] and any(isinstance(node, ast.ListComp) for node in ast.walk(ast.parse(program))):
         # Python's exec() does so where it is given globals and locals apart: NameError in the comprehension.
@@ -107,16 +107,22 @@ def _same(executed: list[Any], recorded: list[Any]) -> bool:
     )
 
 
-def _right(answer: Any, reference: Any) -> bool:
-    return tatqa([_text(item) for item in _as_list(answer)], [_text(item) for item in _as_list(reference)])
+def _right(answer: list[Any], row: dict[str, Any], scale: str) -> bool:
+    wanted = row["answer"] if isinstance(row["answer"], list) else [row["answer"]]
+    return em_and_f1(_texts(answer), _texts(wanted), scale=scale, wanted_scale=row["scale"])[0] == 1
 
 
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+def _recorded(row: dict[str, Any], condition: str) -> list[Any]:
+    """What the authors' pipeline made of a reply; their evaluation takes a result of 0 for none."""
+    return _items(row[condition]["pred_answer"])
 
 
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _items(answer: Any) -> list[Any]:
+    return answer if isinstance(answer, list) else [answer] if answer else []
+
+
+def _texts(items: list[Any]) -> list[str]:
+    return [item if isinstance(item, str) else json.dumps(item) for item in items]
 
 
 def main() -> None:

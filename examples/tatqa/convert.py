@@ -4,7 +4,7 @@
 
 RECORDED.jsonl holds one question a line with what the model wrote under `direct`, `cot` and `pot` (Program of Thoughts,
 Chen et al. 2022, MIT). OUT_FOLDER gets `questions.jsonl` and `script.jsonl`. Under `pot` the recorded program becomes a
-call of the `python` tool, which prints `ans`, and the reply is what was printed.
+call of the `python` tool, which prints `ans` with its `units`, and the reply is what was printed.
 """
 
 import json
@@ -15,21 +15,23 @@ from typing import Any
 
 from toolablate.traces.records import Question, SpansTarget, digest_text
 
-# A list whatever `ans` is, so that a text that is the answer and a text that holds a list stay apart.
+# In JSON, so that a text that is the answer and a text that holds a list stay apart; with `units`, since the metric
+# takes an answer and its scale.
 PRINT_ANSWER = """
 import json
-print(json.dumps(list(ans) if isinstance(ans, (list, tuple, set)) else [ans], default=str))"""
+print(json.dumps({"answer": list(ans) if isinstance(ans, (tuple, set)) else ans, "scale": units}, default=str))"""
 
 
 def question(row: dict[str, Any]) -> Question:
-    reference = row["answer"] if isinstance(row["answer"], list) else [row["answer"]]
+    answer = row["answer"] if isinstance(row["answer"], list) else [row["answer"]]
     return Question(
         id=row["question_id"],
         prompt=f"{row['text']}\n\n{row['table']}\n\n{row['question']}",
-        target=SpansTarget(spans=tuple(str(item) for item in reference)),
+        target=SpansTarget(spans=tuple(map(str, answer)), scale=row["scale"]),
         domain=row["answer_type"],
         cluster=digest_text(row["text"] + row["table"]),
         source="TAT-QA",
+        metadata={"answer_type": row["answer_type"]},
     )
 
 

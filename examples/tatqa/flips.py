@@ -1,10 +1,11 @@
 """Lists the questions that `pot` turned wrong, with the first label of each: what its trace alone points to.
 
-    python examples/tatqa/flips.py STORE [--sample DIRECT COT] [--seed N] [--unlabelled] [--json]
+    python examples/tatqa/flips.py STORE [--sample DIRECT COT] [--seed N] [--without ID ...] [--unlabelled] [--json]
 
 A flip is a question that `direct`, or `cot`, answers right and `pot` wrong. Its label is that of `layer_one` beside the
-trial that is right. `--sample` draws so many of each at random, no question twice; `--unlabelled` leaves the labels
-out, for who wants to read a flip before seeing what it was called.
+trial that is right. `--sample` draws so many of each at random, no question twice; `--without` leaves
+questions out of the draw, by the first characters of their ids; `--unlabelled` leaves the labels out, for who wants to
+read a flip before seeing what it was called.
 """
 
 import argparse
@@ -83,7 +84,7 @@ def _flip(baseline: str, before: _Seen, after: _Seen, label: Attribution) -> Lab
         question=after.question.id,
         trial=after.trace.trial.id,
         asked=after.question.prompt,
-        wanted=target.spans if target.kind == "spans" else (),
+        wanted=target.stated if target.kind == "spans" else (),
         before=_answer(before.trace),
         code=json.loads(call.call.arguments)["code"] if call else "",
         status=call.status if call else "",
@@ -114,13 +115,15 @@ def main() -> None:
     parser.add_argument("store", type=Path)
     parser.add_argument("--sample", type=int, nargs=2, metavar=("DIRECT", "COT"))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--without", nargs="+", default=[], metavar="ID")
     parser.add_argument("--unlabelled", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with Store(options.store) as store:
         found = flips(store)
     if options.sample:
-        found = sample(found, options.sample, options.seed)
+        left = [flip for flip in found if not flip.question.startswith(tuple(options.without))]
+        found = sample(left, options.sample, options.seed)
     if options.unlabelled:
         found = [replace(flip, label="", confidence=0.0, note="") for flip in found]
     if options.json:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolablate.benchmarks.extraction import read_letters, read_number, read_spans
+from toolablate.benchmarks.extraction import read_letters, read_number, read_scaled_spans, read_spans
 
 UNITS = [
     "answer is ",
@@ -64,7 +64,7 @@ def test_long_hostile_replies_are_read(unit: str, opening: str, characters: int)
     for reading in (
         read_letters(reply, "ABCD", ["x", "y y", "answer is", "(A) (A)"]),
         read_number(reply),
-        read_spans(reply, unannounced="whole"),
+        read_scaled_spans(reply)[0],
         read_spans(reply, wanted="one"),
         read_spans(reply, wanted="several", unannounced="whole"),
     ):

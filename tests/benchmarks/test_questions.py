@@ -32,6 +32,11 @@ def questions_file(tmp_path: Path) -> Path:
         ({"answer": 12.5}, NumberTarget(value=12.5)),
         ({"answer": "Paris"}, SpansTarget(spans=("Paris",))),
         ({"answer": ["2018", "2019"]}, SpansTarget(spans=("2018", "2019"))),
+        ({"answer": ["$1,496.5"], "scale": "million"}, SpansTarget(spans=("$1,496.5",), scale="million")),
+        ({"answer": -22.12, "scale": "percent"}, SpansTarget(spans=("-22.12",), scale="percent")),
+        ({"answer": ["12", 3.0], "scale": ""}, SpansTarget(spans=("12", "3.0"))),
+        ({"answer": "A", "scale": ""}, SpansTarget(spans=("A",))),
+        ({"answer": 5, "scale": None}, NumberTarget(value=5)),
         ({"target": {"kind": "number", "value": 3, "relative": 0.01}}, NumberTarget(value=3, relative=0.01)),
     ],
 )
@@ -117,6 +122,17 @@ def test_bom_blank_lines_and_line_ends_do_not_matter(questions_file: Path) -> No
         (
             b'{"id": "a", "prompt": "p", "target": {"kind": "spans", "spans": []}}',
             ["'target.spans' must hold at least one text; found []"],
+        ),
+        (
+            b'{"id": "a", "prompt": "p", "answer": 1, "scale": "trillion"}',
+            ["'target.scale' must be '', 'thousand', 'million', 'billion' or 'percent'; found \"trillion\""],
+        ),
+        (b'{"id": "a", "prompt": "p", "answer": [1, true], "scale": ""}', ["'answer' cannot be [1, true]", "'scale'"]),
+        (b'{"id": "a", "prompt": "p", "answer": [], "scale": ""}', ["'answer' cannot be []"]),
+        (b'{"id": "a", "prompt": "p", "choices": ["x", "y"], "answer": "A", "scale": ""}', ["does not fit 'choices'"]),
+        (
+            b'{"id": "a", "prompt": "p", "target": {"kind": "number", "value": 1}, "scale": "million"}',
+            ["'scale' is given beside 'target'"],
         ),
         (b'{"id": "a", "prompt": "p", "answer": ""}', ["the answer", "is empty"]),
         (b'{"id": "a", "prompt": "p", "target": {"kind": "spans", "spans": ["", " "]}}', ["the answer", "is empty"]),

@@ -13,9 +13,9 @@ ROOT = Path(__file__).parents[2]
 RECORDED = DATA / "tatqa_codex_conditions.jsonl"
 # By the authors' own answers: the first two turn wrong after both, the third after cot alone, the others never.
 FLIPPED = {
-    "2c5980d5-d0cf-4f56-a194-63a6d46e648e": {"direct", "cot"},
-    "bb6cd671-7a9b-440e-91cc-f1accfedbbf0": {"direct", "cot"},
-    "77963fab-2483-4a7f-9d01-9760d2130093": {"cot"},
+    "2f25de01-c367-4011-8749-a1132424b6d0": {"direct", "cot"},
+    "33fd26df-9da7-489c-96e6-bd43a8b79d89": {"direct", "cot"},
+    "71548485-a281-433a-839e-2c46c12aef57": {"cot"},
 }
 
 
@@ -61,7 +61,8 @@ def test_what_turned_wrong_is_listed_with_its_label(store: Path) -> None:
         assert flip["note"]
         assert flip["code"]
     by_name = {flip["question"][:8]: flip for flip in found}
-    assert (by_name["2c5980d5"]["output"], by_name["2c5980d5"]["wanted"]) == ("[64]", ["$64,000"])
+    flip = by_name["2f25de01"]
+    assert (flip["output"], flip["wanted"]) == ('{"answer": [2540], "scale": "thousand"}', ["$2.5 million"])
     text = run(ROOT / "examples/tatqa/flips.py", store, folder=store.parent)
     assert "2  direct -> pot: format" in text
 
@@ -71,6 +72,8 @@ def test_a_sample_is_drawn_by_its_seed_and_holds_no_question_twice(store: Path) 
     assert drawn == listed(store, "--sample", "1", "2", "--seed", "3")
     assert [flip["baseline"] for flip in drawn] == ["direct", "cot", "cot"]
     assert len({flip["question"] for flip in drawn}) == 3
+    (other,) = listed(store, "--sample", "1", "0", "--without", "2f25de01")
+    assert other["question"].startswith("33fd26df")
 
 
 def test_labels_can_be_left_out(store: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolablate.benchmarks.scoring.tatqa import em_and_f1
 from toolablate.traces.analysis import Observation, compare, comparisons_csv, comparisons_json, flips, flips_json
 from toolablate.traces.errors import InputError
 
@@ -247,25 +248,10 @@ def test_json_and_csv_say_the_same() -> None:
     assert lines[0]["condition"] == "'=cmd()"
 
 
-def _tatqa_right(predicted: Any, reference: Any) -> bool:
-    """The rule of the data's README; "numbers" in its last clause are numbers as they stand."""
-    ours, theirs = (value if isinstance(value, list) else [value] for value in (predicted, reference))
-    if sorted(map(_normal, ours)) == sorted(map(_normal, theirs)):
-        return True
-    first, target = (_number(str(side[0])) if side else None for side in (ours, theirs))
-    return first is not None and target is not None and abs(first - target) <= 0.01 * abs(target)
-
-
-def _normal(item: Any) -> str:
-    number = _number(str(item).replace(",", "").replace("$", "").replace("%", ""))
-    return f"{number:.2f}" if number is not None else str(item).strip().lower().rstrip(".")
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+def _texts(value: Any) -> list[str]:
+    """A result of 0 counts as none in the published evaluation."""
+    items = value if isinstance(value, list) else [value] if value else []
+    return [item if isinstance(item, str) else json.dumps(item) for item in items]
 
 
 @pytest.mark.skipif(not TATQA.is_file(), reason=f"the TAT-QA outputs are not at {TATQA}")
@@ -274,17 +260,21 @@ def test_real_outputs_come_out_as_published() -> None:
     for line in TATQA.read_text(encoding="utf-8").splitlines():
         item = json.loads(line)
         for name in ("direct", "cot", "pot"):
-            value = float(_tatqa_right(item[name]["pred_answer"], item["answer"]))
+            given, wanted = item[name], item["answer"]
+            scales = {"scale": given["pred_scale"], "wanted_scale": item["scale"]}
+            wanted = wanted if isinstance(wanted, list) else [wanted]
+            value, _ = em_and_f1(_texts(given["pred_answer"]), _texts(wanted), **scales)
             rows.append(seen(item["question_id"], name, value))
     from_direct = {row.condition: row for row in compare(rows, "direct")}
     (to_pot,) = [row for row in compare(rows, "cot") if row.condition == "pot"]
-    assert [round(from_direct[name].score or 0, 2) for name in ("cot", "pot")] == [37.37, 70.25]
-    assert round(from_direct["cot"].baseline_score or 0, 2) == 32.21
+    assert [round(from_direct[name].score or 0, 2) for name in ("cot", "pot")] == [61.43, 69.05]
+    assert round(from_direct["cot"].baseline_score or 0, 2) == 55.01
     flips = [
         (row.questions, row.wrong_to_right, row.right_to_wrong)
         for row in (from_direct["pot"], to_pot, from_direct["cot"])
     ]
-    assert flips == [(1667, 724, 90), (1667, 656, 108), (1667, 142, 56)]
+    # One list of numbers, sorted as texts, is right beyond the published 68.99 %, 132 and 156.
+    assert flips == [(1667, 365, 131), (1667, 282, 155), (1667, 198, 91)]
 
 
 def test_trials_that_a_limit_ended_are_counted_by_limit() -> None:

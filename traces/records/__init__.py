@@ -46,6 +46,7 @@ from toolablate.traces.records.question import (
     Rubric,
     SpansTarget,
     Target,
+    with_scale,
 )
 from toolablate.traces.records.replay_design import ReplayDesign
 from toolablate.traces.records.resumption import (
@@ -174,4 +175,5 @@ __all__ = [
     "clean_text",
     "digest_json",
     "digest_text",
+    "with_scale",
 ]

@@ -25,11 +25,30 @@ class NumberTarget(_Target):
     absolute: float = Field(default=0.0, ge=0)
 
 
+Scale = Literal["", "thousand", "million", "billion", "percent"]
+
+
+def with_scale(text: str, scale: str) -> str:
+    """An amount with its scale in words: "$1,496.5 million", "13.98%". A scale that the text says already stays one."""
+    if scale == "percent":
+        return text if "%" in text or scale in text.casefold() else f"{text}%"
+    return text if not scale or scale in text.casefold() else f"{text} {scale}"
+
+
 class SpansTarget(_Target):
-    """A set of text spans or numbers, compared by the benchmark's named rule."""
+    """A set of text spans or numbers, compared by the benchmark's named rule.
+
+    `scale` is what the numbers among them are counted in: "1,496.5" with "million" is 1,496,500,000.
+    """
 
     kind: Literal["spans"] = "spans"
     spans: tuple[str, ...] = Field(min_length=1)
+    scale: Scale = ""
+
+    @property
+    def stated(self) -> tuple[str, ...]:
+        """The spans as an answer says them, each with the scale."""
+        return tuple(with_scale(span, self.scale) for span in self.spans)
 
 
 class ReferenceTarget(_Target):

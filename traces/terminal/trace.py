@@ -225,4 +225,4 @@ def _target(question: Question) -> str:
         return one_line(", ".join(target.letters))
     if target.kind == "reference":
         return one_line(target.answer) if is_short(target.answer) else "what the reference answer above says"
-    return f"{target.value:g}" if target.kind == "number" else _quoted(target.spans)
+    return f"{target.value:g}" if target.kind == "number" else _quoted(target.stated)

@@ -12,7 +12,7 @@ from toolablate.experiments.attributing.running import attribute
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 
-TATQA = "spans[rule=tatqa,unannounced=whole]"
+TATQA = "tatqa"
 
 
 def test_replays_that_would_have_no_score_that_counts_are_not_made(chat_server: ChatServer, tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_replays_that_would_have_no_score_that_counts_are_not_made(chat_server: 
     run(plan)
     asked = len(chat_server.requests)
     by_the_first = ALL.model_copy(update={"scorer": "spans"})
-    with pytest.raises(InputError, match=r"would be scored by spans\[rule=tatqa.*the scores of spans are") as caught:
+    with pytest.raises(InputError, match=r"would be scored by tatqa.*the scores of spans are") as caught:
         attribute(store, by_the_first)
     assert caught.value.code == "other_scorer"
     with pytest.raises(InputError, match="would be scored by spans, where"):

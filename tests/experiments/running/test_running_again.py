@@ -51,6 +51,40 @@ def test_a_mended_answer_key_scores_again_and_runs_nothing(
     assert json.loads(cli("compare", store, "--json", "--run", "all").stdout)["comparisons"][0]["questions"] == 2
 
 
+def test_answers_with_their_scale_are_scored_compared_and_scored_again(
+    write_plan: WritePlan, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    asked = [
+        {"id": "q1", "prompt": "Total sales?", "answer": ["$1,496.5"], "scale": "million"},
+        {"id": "q2", "prompt": "Which share?", "answer": 13.98, "scale": "percent"},
+        {"id": "q3", "prompt": "How many years?", "answer": 2, "scale": ""},
+    ]
+    replies = {"q1": ("1,496.5", "$1,496.5 million"), "q2": ("13.98", "13.98%"), "q3": ("2", "2")}
+    conditions = '[{ name = "bare", prompt = "Be brief." }, { name = "scaled", prompt = "Give the scale." }]'
+    plan = write_plan(
+        {
+            (question, name): answered(f"Answer: {said}")
+            for question, both in replies.items()
+            for name, said in zip(("bare", "scaled"), both, strict=True)
+        },
+        conditions=conditions,
+        questions=asked,
+    )
+    plan.write_text(plan.read_text(encoding="utf-8").replace("[questions]", "[questions]\nscorer = 'tatqa'"), "utf-8")
+    ran = cli("run", plan)
+    assert ran.returncode == 0, ran.stderr
+    verdicts = {key: verdict for key, (_, verdict) in outcomes(store).items()}
+    assert {question for question in replies if verdicts[question, "bare"] == "wrong"} == {"q1", "q2"}
+    assert {verdicts[question, "scaled"] for question in replies} == {"correct"}
+    (row,) = json.loads(cli("compare", store, "--json", "--baseline", "bare").stdout)["comparisons"]
+    assert (row["questions"], row["wrong_to_right"]) == (3, 2)
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text(questions.read_text(encoding="utf-8").replace("million", "thousand"), encoding="utf-8")
+    again = json.loads(cli("run", plan, "--json").stdout)
+    assert (again["planned"], again["done_before"]) == (6, 6)
+    assert outcomes(store)["q1", "scaled"] == ("answered", "wrong")
+
+
 def test_a_refused_run_leaves_nothing_behind(usual_plan: Path, cli: Cli, store: Path) -> None:
     refused = cli("run", usual_plan, env={"PATH": "/nonexistent"})
     assert refused.returncode == 2

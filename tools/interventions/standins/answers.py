@@ -29,7 +29,7 @@ def right_answer(question: Question) -> str:
     if isinstance(target, NumberTarget):
         return written(target.value)
     if isinstance(target, SpansTarget):
-        return _BETWEEN.join(target.spans)
+        return _BETWEEN.join(target.stated)
     if isinstance(target, ReferenceTarget):
         return target.answer
     return _spoken(question, target.letters)
@@ -49,8 +49,8 @@ def wrong_answer(question: Question, setting: Setting) -> str:
         return _spoken(question, _wrong_letters(question, target, rng))
     others = setting.donors.others(f"adversarial {question.id}") if setting.donors else []
     if isinstance(target, SpansTarget):
-        spans = (other.target.spans for other in others if isinstance(other.target, SpansTarget))
-        return _BETWEEN.join(wrong_spans(target.spans, spans, rng))
+        spans = (other.target.stated for other in others if isinstance(other.target, SpansTarget))
+        return _BETWEEN.join(wrong_spans(target.stated, spans, rng))
     # In this language and of this domain if there is one; else in the order that was drawn.
     near = sorted(others, key=lambda each: (each.language != question.language, each.domain != question.domain))
     return other_reference(question, near)

@@ -69,7 +69,7 @@ def target_of(question: Question) -> str | list[str]:
         case "number":
             return f"{target.value:.15g}"
         case "spans":
-            return list(target.spans)
+            return list(target.stated)
         case "reference":
             return target.answer
 

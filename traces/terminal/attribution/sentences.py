@@ -43,7 +43,7 @@ def right_answer(question: Question) -> str:
         case "reference":
             return _short(target.answer) if is_short(target.answer) else ""
         case _:
-            return _short(", ".join(target.spans))
+            return _short(", ".join(target.stated))
 
 
 def without_tools(evidence: Evidence) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from toolablate.traces.analysis.attribution.signals.answers import (
+    AMOUNT,
     NUMBER,
     AnswerForm,
     normal_number,
@@ -48,7 +49,8 @@ def adoption(steps: Steps, form: AnswerForm, final: Answered, said: Sequence[Lea
 def _is_asked(prompt: str, final: Answered) -> bool:
     text = as_words(prompt)
     numbers = _numbers(text)
-    return all(has_number(numbers, item) if NUMBER.fullmatch(item) else has_text(text, item) for item in final)
+    amounts = [(item, AMOUNT.fullmatch(item)) for item in final]
+    return all(has_number(numbers, found["number"]) if found else has_text(text, item) for item, found in amounts)
 
 
 class _Shown:
@@ -69,8 +71,9 @@ class _Shown:
         return _numbers(self.text)
 
     def holds(self, item: str) -> bool:
-        if NUMBER.fullmatch(item):
-            return has_number(self._result, item) or (len(_digits(item)) > 1 and has_number(self._numbers, item))
+        if amount := AMOUNT.fullmatch(item):
+            number = amount["number"]
+            return has_number(self._result, number) or (len(_digits(number)) > 1 and has_number(self._numbers, number))
         return has_text(self.text, item)
 
     def holds_option(self, form: AnswerForm, letter: str) -> bool:

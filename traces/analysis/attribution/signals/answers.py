@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from toolablate.traces.analysis.attribution.signals.records import Answered
-from toolablate.traces.records import Question
+from toolablate.traces.records import Question, with_scale
 
 Kind = Literal["letters", "number", "text"]
 
 NUMERAL = r"[-+]?\$?(?:\d{1,3}(?:,\d{3}){1,9}|\d{1,30})(?:\.\d{1,30})?(?:[eE][-+]?\d{1,3})?"
 NUMBER = re.compile(rf"(?<![\w.,]){NUMERAL}(?![\w])")
+AMOUNT = re.compile(rf"(?P<number>{NUMERAL})(?:\s?(?P<scale>thousand|million|billion))?")
 _LISTED = re.compile(r"(?<![A-Za-z0-9])([A-Z])\s?[.):、．）：]")
 _PLAIN = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | {0x3000: " ", 0x2212: "-"}
 _LONGEST_TEXT = 300
@@ -47,22 +48,26 @@ def normal_number(numeral: str) -> str:
 
 
 def normal_text(text: str) -> str:
-    """Lower-cased, blanks as one, without a full stop or marks at its ends; a numeral as a number."""
+    """Lower-cased, blanks as one, without a full stop or marks at its ends; a numeral as a number, with its scale."""
     bare = " ".join(text.casefold().split()).strip(" .\"'“”。*")
-    unit = bare.removesuffix("%").strip()
-    return normal_number(unit) if NUMBER.fullmatch(unit) else bare
+    amount = AMOUNT.fullmatch(bare.removesuffix("%").strip())
+    return with_scale(normal_number(amount["number"]), amount["scale"] or "") if amount else bare
 
 
 def texts_of(said: str) -> Answered:
-    """A JSON list item by item, anything else of no great length as one text."""
+    """A JSON list item by item, or such an `answer` with its `scale`; anything else of no great length as one text."""
     said = said.strip()
-    if said.startswith("[") and len(said) <= 20_000:
+    if said.startswith(("[", "{")) and len(said) <= 20_000:
         try:
             parsed = json.loads(said)
         except (ValueError, RecursionError):
             parsed = None
+        scale = ""
+        if isinstance(parsed, dict):
+            scale = parsed["scale"] if parsed.get("scale") in ("thousand", "million", "billion") else ""
+            parsed = given if isinstance(given := parsed.get("answer"), list) else [given]
         if isinstance(parsed, list) and all(isinstance(item, str | int | float) for item in parsed):
-            return tuple(sorted(text for item in parsed if (text := normal_text(str(item)))))
+            return tuple(sorted(text for item in parsed if (text := normal_text(with_scale(str(item), scale)))))
     text = normal_text(said) if len(said) <= _LONGEST_TEXT else ""
     return (text,) if text else ()
 

@@ -7,7 +7,7 @@ out as it was computed, and the unit and the precision that the question wants d
 import re
 from collections.abc import Sequence
 
-from toolablate.traces.analysis.attribution.signals.answers import NUMBER, normal_number, normal_text, plain
+from toolablate.traces.analysis.attribution.signals.answers import AMOUNT, NUMBER, normal_number, normal_text, plain
 from toolablate.traces.analysis.attribution.signals.records import Answered, Misstated, MisstatedKind
 from toolablate.traces.analysis.attribution.signals.steps import Steps
 from toolablate.traces.records import Target
@@ -26,7 +26,7 @@ def misstated(steps: Steps, final: Answered, target: Target) -> Misstated | None
         case "number":
             wanted: tuple[str, ...] = (repr(target.value),)
         case "spans":
-            wanted = target.spans
+            wanted = target.stated
         case _:
             return None
     kind = _number_kind(final, wanted) or _words_kind(final, wanted)
@@ -36,9 +36,12 @@ def misstated(steps: Steps, final: Answered, target: Target) -> Misstated | None
 def _number_kind(final: Sequence[str], wanted: Sequence[str]) -> MisstatedKind | None:
     """One number against one number, which may have a unit beside it ("$2.7 million")."""
     numerals = [found[0] for text in wanted for found in NUMBER.finditer(plain(text))]
-    if len(final) != 1 or len(numerals) != 1 or not NUMBER.fullmatch(final[0]):
+    amount = AMOUNT.fullmatch(final[0]) if len(final) == 1 else None
+    if len(numerals) != 1 or amount is None:
         return None
-    given, right = float(final[0]), normal_number(numerals[0])
+    given, right = float(amount["number"]), normal_number(numerals[0])
+    if amount["scale"] and amount["scale"] not in " ".join(wanted).casefold() and _rounds_to(given, numerals[0]):
+        return "scale"
     if given == float(right):
         return None
     if _rounds_to(given, numerals[0]):
