@@ -39,8 +39,8 @@ def load_questions(path: str | Path, *, folder: str | Path | None = None) -> tup
     `path` is a JSONL, or another source that `rows_of` reads. `answer` is a letter or a list of letters where the row
     has `choices`. Without choices it is a number, a text or a list of texts; capitals are refused there, since they
     look like letters of choices that were forgotten. With `scale` ("" for none, "thousand", "million", "billion",
-    "percent") the answer is a number, a text or a list of both, and always a target of spans. A question that is `as_is` may hold its choices in its prompt
-    alone, and gives its letters as `target`.
+    "percent") it is a number, a text or a list of both, and always a target of spans. A question that is `as_is` may
+    hold its choices in its prompt alone, and gives its letters as `target`.
     `files` are paths relative to `folder`, by default the question file's own; they are read for their digests.
     Blank lines and a byte order mark are passed over. Raises InputError that names the file, the row, the field,
     what was found and what is allowed.

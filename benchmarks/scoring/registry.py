@@ -24,7 +24,8 @@ SCORERS: Mapping[str, Callable[..., Scorer]] = {
 def scorer_for(name: str, **options: Any) -> Scorer:
     """Builds a scorer by its name, or by the kind of a question's target, which is the name of its default scorer.
 
-    Options of all: `unparsed` ("wrong" or "exclude"). Of `choice`: `partial_credit`. Raises ScoringError for an unknown name or option.
+    Options of all: `unparsed` ("wrong" or "exclude"). Of `choice`: `partial_credit`. Raises ScoringError for an unknown
+    name or option.
     """
     if name not in SCORERS:
         raise ScoringError(

@@ -3,8 +3,8 @@
     python examples/tatqa/check.py STORE RECORDED.jsonl [--json]
 
 Prints each condition's accuracy beside the recorded one, both by TAT-QA's exact match, and every question of `pot`
-whose executed `ans` is not the recorded one, with the reason. Exits with 1 where an accuracy is off by more than it may be:
-nothing for `direct` and `cot`, which only replay; 0.3 points for `pot`, whose programs are executed again.
+whose executed `ans` is not the recorded one, with the reason. Exits with 1 where an accuracy is off by more than it may
+be: nothing for `direct` and `cot`, which only replay; 0.3 points for `pot`, whose programs are executed again.
 """
 
 import argparse

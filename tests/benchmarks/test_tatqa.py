@@ -115,7 +115,9 @@ def test_f1_is_the_exact_match_of_what_is_computed() -> None:
     assert scorer_for("tatqa-f1").score(Question(id="q", prompt="p", target=number), "t", reply).value == 0
 
 
-@pytest.mark.parametrize(("value", "reply"), [(5, "5"), (0.1 + 0.2, "0.30"), (1e16, "10000000000000000"), (-2.5, "-2.5")])
+@pytest.mark.parametrize(
+    ("value", "reply"), [(5, "5"), (0.1 + 0.2, "0.30"), (1e16, "10000000000000000"), (-2.5, "-2.5")]
+)
 def test_a_plain_number_is_scored_as_one(value: float, reply: str) -> None:
     question = Question(id="q", prompt="p", target=NumberTarget(value=value))
     assert scorer_for("tatqa").score(question, "t", f"Answer: {reply}").verdict == "correct"
