@@ -62,7 +62,7 @@ def test_what_turned_wrong_is_listed_with_its_label(store: Path) -> None:
         assert flip["code"]
     by_name = {flip["question"][:8]: flip for flip in found}
     flip = by_name["2f25de01"]
-    assert (flip["output"], flip["wanted"]) == ('{"answer": [2540], "scale": "thousand"}', ["$2.5 million"])
+    assert (flip["output"], flip["wanted"]) == ('{"answer": 2540, "scale": "thousand"}', ["$2.5 million"])
     text = run(ROOT / "examples/tatqa/flips.py", store, folder=store.parent)
     assert "2  direct -> pot: format" in text
 

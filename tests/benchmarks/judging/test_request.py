@@ -94,6 +94,8 @@ TARGETS: list[tuple[Target, dict[str, object], str]] = [
     ),
     (NumberTarget(value=200, absolute=0.5), {"language": "zh"}, "200（与之相差不超过 0.5 的数也算正确）"),
     (SpansTarget(spans=("12 V",)), {}, "12 V"),
+    (SpansTarget(spans=("$12",), scale="million"), {}, "$12 million"),
+    (SpansTarget(spans=("12",), scale="percent"), {}, "12%"),
     (SpansTarget(spans=("12 V", "9 V")), {}, "All of these, in any order, and no others:\n- 12 V\n- 9 V"),
 ]
 
