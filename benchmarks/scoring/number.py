@@ -21,7 +21,7 @@ class NumberScorer:
 
     @property
     def version(self) -> int:
-        return 1
+        return 2
 
     def score(self, question: Question, trial_id: str, answer: str | None) -> Score:
         if question.target.kind != "number":
