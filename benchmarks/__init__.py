@@ -5,11 +5,12 @@ from toolablate.benchmarks.judging import Judge
 from toolablate.benchmarks.prompt import render
 from toolablate.benchmarks.question_files import read_content
 from toolablate.benchmarks.questions import load_questions
-from toolablate.benchmarks.scoring import Scorer, scorer_for
+from toolablate.benchmarks.scoring import AsyncScorer, Scorer, scorer_for
 
 __all__ = [
     "BUILTIN_CORPUS",
     "BUILTIN_PLAYBOOK",
+    "AsyncScorer",
     "Judge",
     "Scorer",
     "builtin_questions",

@@ -12,12 +12,14 @@ from toolablate.benchmarks.lettering import LETTERS, letters_for
 from toolablate.benchmarks.line_error import LineError, shown
 from toolablate.benchmarks.question_files import FileFinder
 from toolablate.benchmarks.rows import Identities, at, rows_of
-from toolablate.traces.errors import InputError
-from toolablate.traces.records import Question
+from toolablate.benchmarks.scoring.texts import compiled
+from toolablate.traces.errors import InputError, ScoringError
+from toolablate.traces.records import CodeTarget, PatternTarget, Question, TextTarget
 
 SHORT_FORM = "answer"
 SCALE = "scale"
-FIELDS = (*Question.model_fields, SHORT_FORM, SCALE)
+ACCEPTED = "answers"
+FIELDS = (*Question.model_fields, SHORT_FORM, SCALE, ACCEPTED)
 OTHER_NAMES = {
     "question": "prompt",
     "text": "prompt",
@@ -30,7 +32,7 @@ OTHER_NAMES = {
     "attachments": "files",
 }
 TARGETS = 'a letter ("B"), letters (["A", "C"]), a number (12.5), or without choices a list of texts (["Paris"])'
-KINDS = "must be 'choice', 'number', 'spans' or 'reference'"
+KINDS = "must be 'choice', 'number', 'spans', 'text', 'math', 'regex', 'code' or 'reference'"
 
 
 def load_questions(path: str | Path, *, folder: str | Path | None = None) -> tuple[Question, ...]:
@@ -40,7 +42,8 @@ def load_questions(path: str | Path, *, folder: str | Path | None = None) -> tup
     has `choices`. Without choices it is a number, a text or a list of texts; capitals are refused there, since they
     look like letters of choices that were forgotten. With `scale` ("" for none, "thousand", "million", "billion",
     "percent") it is a number, a text or a list of both, and always a target of spans. A question that is `as_is` may
-    hold its choices in its prompt alone, and gives its letters as `target`.
+    hold its choices in its prompt alone, and gives its letters as `target`. `answers`, in place of both, are texts of
+    which each is right.
     `files` are paths relative to `folder`, by default the question file's own; they are read for their digests.
     Blank lines and a byte order mark are passed over. Raises InputError that names the file, the row, the field,
     what was found and what is allowed.
@@ -64,17 +67,7 @@ def _question(content: dict[str, Any], files: FileFinder) -> Question:
     for name in content:
         if name not in FIELDS:
             raise LineError(f"unknown field {shown(name)}", _similar(name))
-    scale = content.pop(SCALE, None)
-    if SHORT_FORM in content:
-        if "target" in content:
-            raise LineError("both 'answer' and 'target' are given", "Keep one of them.")
-        answer, has_choices = content.pop(SHORT_FORM), bool(content.get("choices"))
-        target = _target(answer, has_choices) if scale is None else _scaled(answer, scale, has_choices)
-        content["target"] = target
-    elif scale is not None and "target" in content:
-        raise LineError("'scale' is given beside 'target'", "It belongs beside 'answer', or into a target of spans.")
-    elif "target" not in content:
-        raise LineError("the field 'answer' (or 'target') is missing", f"It is {TARGETS}.")
+    content["target"] = _given_target(content)
     if "files" in content:
         content["files"] = [file.model_dump() for file in files.describe(content["files"])]
     try:
@@ -83,6 +76,28 @@ def _question(content: dict[str, Any], files: FileFinder) -> Question:
         raise _explained(error.errors(include_url=False)[0]) from error
     _check(question)
     return question
+
+
+def _given_target(content: dict[str, Any]) -> Any:
+    """The target as it is given, in full or in short; what says it in short is taken out of the row."""
+    given = [name for name in (SHORT_FORM, ACCEPTED, "target") if name in content]
+    if len(given) > 1:
+        raise LineError(f"both '{given[0]}' and '{given[1]}' are given", "Keep one of them.")
+    if not given:
+        raise LineError("the field 'answer' (or 'target') is missing", f"It is {TARGETS}.")
+    scale, target = content.pop(SCALE, None), content.pop(given[0])
+    if given == [SHORT_FORM]:
+        has_choices = bool(content.get("choices"))
+        return _target(target, has_choices) if scale is None else _scaled(target, scale, has_choices)
+    if scale is not None:
+        raise LineError(
+            f"'scale' is given beside '{given[0]}'", "It belongs beside 'answer', or into a target of spans."
+        )
+    if given == [ACCEPTED]:
+        return {"kind": "text", "answers": target}
+    if isinstance(target, dict) and target.get("kind") == "code" and isinstance(target.get("tests"), str):
+        return target | {"tests": [target["tests"]]}
+    return target
 
 
 def _target(answer: Any, has_choices: bool) -> dict[str, Any]:
@@ -178,6 +193,7 @@ def _check(question: Question) -> None:
                 f"the answer {shown(list(question.target.spans))} is empty, which no reply would be",
                 "Leave the question out, or say what is asked for.",
             )
+        _check_texts(question)
         return
     if not question.choices and not question.as_is:
         raise LineError(
@@ -192,6 +208,26 @@ def _check(question: Question) -> None:
             raise LineError(f"the answer {shown(letter)} names no choice", f"Allowed is a letter from {spoken}.")
     if len(set(question.target.letters)) < len(question.target.letters):
         raise LineError(f"the answer {shown(list(question.target.letters))} names a letter twice")
+
+
+def _check_texts(question: Question) -> None:
+    match question.target:
+        case TextTarget(answers=answers):
+            if empty := [answer for answer in answers if not answer.strip()]:
+                raise LineError(f"the answer {shown(empty[0])} is empty, which no reply would be")
+        case PatternTarget(pattern=pattern):
+            try:
+                compiled(pattern)
+            except ScoringError as error:
+                raise LineError(f"'target.pattern': {error.message}", error.hint) from error
+        case CodeTarget(tests=tests, entry_point=name):
+            if name and not name.isidentifier():
+                raise LineError(f"'target.entry_point' must be the name of a function; found {shown(name)}")
+            for test in tests:
+                try:
+                    compile(test, "tests", "exec", dont_inherit=True)
+                except (SyntaxError, ValueError) as error:
+                    raise LineError(f"'target.tests' must be Python code: {error}") from error
 
 
 def _similar(name: str) -> str:

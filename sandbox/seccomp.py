@@ -8,6 +8,7 @@ some that are listed the arguments are looked at as well.
 import errno
 import platform
 import struct
+from collections.abc import Mapping
 
 from toolablate.sandbox.system_calls import MACHINES, numbers
 
@@ -48,6 +49,16 @@ _HUGE_PAGES = 0x4_0000
 _SHARED_ANONYMOUS = 0x21
 """MAP_ANONYMOUS, and the bit that MAP_SHARED and MAP_SHARED_VALIDATE have in common."""
 
+_WRITING = 0o1 | 0o2 | 0o100 | 0o1000 | 0o2000
+"""O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_APPEND."""
+
+_COMPUTING = """
+read readv pread64 write close lseek fstat stat lstat newfstatat statx open openat access faccessat faccessat2 getcwd
+readlink readlinkat getdents getdents64 brk mmap munmap mremap mprotect madvise membarrier exit exit_group getpid gettid
+futex sched_yield sched_getaffinity getcpu rt_sigprocmask rt_sigreturn restart_syscall time gettimeofday clock_gettime
+clock_getres uname sysinfo getrandom getrusage times
+"""
+
 _GUARDIAN = 1
 _ON_A_PROCESS = ("prlimit64", "sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr")
 """Their first argument is a process. The guardian has the user of those it guards, who could else take its CPU time,
@@ -64,16 +75,30 @@ def syscall_filter(machine: str = "", *, shared_anonymous: bool = True) -> bytes
     machine = machine or platform.machine()
     if machine not in MACHINES:
         return None
-    calls = numbers(machine)
+    conditions_by_name = _conditions()
+    if not shared_anonymous:
+        conditions_by_name["mmap"] += _unless_all_set(3, _SHARED_ANONYMOUS, errno.ENOMEM)
+    return _program(machine, numbers(machine), conditions_by_name)
+
+
+def computing_filter(machine: str = "") -> bytes | None:
+    """The filter for a process that reckons and reads files, and does nothing else: no sockets, no other processes, no
+    signals, and no file opened for writing. None for a machine whose numbers are not known."""
+    machine = machine or platform.machine()
+    if machine not in MACHINES:
+        return None
+    calls = {name: number for name, number in numbers(machine).items() if name in _COMPUTING.split()}
+    opened = {"open": _unless_set(1, _WRITING, errno.EPERM), "openat": _unless_set(2, _WRITING, errno.EPERM)}
+    return _program(machine, calls, {name: conditions for name, conditions in opened.items() if name in calls})
+
+
+def _program(machine: str, calls: dict[str, int], conditions_by_name: Mapping[str, list[bytes]]) -> bytes:
     program = [
         _instruction(_LOAD, _ARCHITECTURE),
         _instruction(_JUMP_IF_EQUAL, _AUDIT[machine], yes=1),
         _fail(errno.ENOSYS),
         _instruction(_LOAD, _NUMBER),
     ]
-    conditions_by_name = _conditions()
-    if not shared_anonymous:
-        conditions_by_name["mmap"] += _unless_all_set(3, _SHARED_ANONYMOUS, errno.ENOMEM)
     for name, conditions in conditions_by_name.items():
         body = [*conditions, _allow()]
         program += [_instruction(_JUMP_IF_EQUAL, calls.pop(name), no=len(body)), *body]

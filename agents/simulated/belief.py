@@ -7,7 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from toolablate.tools.guards.letters import lettered
-from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, ReferenceTarget, SimulatedModel, SpansTarget
+from toolablate.traces.records import (
+    ChoiceTarget,
+    NumberTarget,
+    Question,
+    ReferenceTarget,
+    SimulatedModel,
+    SpansTarget,
+    TextTarget,
+)
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _WRONG_SETS = 3
@@ -68,6 +76,11 @@ def _candidates(question: Question, rng: random.Random) -> tuple[Candidate, list
         return _spans(target.stated), [_spans(spans) for spans in _wrong_spans(target.stated)]
     if isinstance(target, ReferenceTarget):
         return _reference(target.answer), [_reference(_NOTHING)]
+    if isinstance(target, TextTarget):
+        return _reference(target.answers[0]), [_reference(_NOTHING)]
+    if not isinstance(target, ChoiceTarget):
+        # Neither a pattern nor tests say what would be right.
+        return _reference(_NOTHING), []
     return _choices(question, target, rng)
 
 

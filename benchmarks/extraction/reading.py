@@ -1,3 +1,4 @@
+import unicodedata
 from dataclasses import dataclass
 
 EMPTY = "the reply is empty"
@@ -19,3 +20,10 @@ def unread(reason: str, text: str) -> Reading:
     line = text.strip().partition("\n")[0].strip()
     shown = line if len(line) <= SEEN_CHARS else f"{line[:SEEN_CHARS]}..."
     return Reading(None, f"{reason}: {shown!r}" if shown else reason)
+
+
+def normalised(text: str) -> str:
+    """What texts are compared as: NFKC (full and half width alike), no case, runs of blanks as one blank, no quotes
+    around and no full stop after."""
+    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    return plain.strip("\"'“”‘’ ").rstrip(".。 ")

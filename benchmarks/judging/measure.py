@@ -4,7 +4,15 @@ from fractions import Fraction
 
 from toolablate.benchmarks.judging.wording import Words
 from toolablate.benchmarks.lettering import letters_for
-from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, ReferenceTarget
+from toolablate.traces.records import (
+    ChoiceTarget,
+    CodeTarget,
+    NumberTarget,
+    PatternTarget,
+    Question,
+    ReferenceTarget,
+    TextTarget,
+)
 
 
 def shown_question(question: Question) -> str:
@@ -33,6 +41,12 @@ def reference_of(question: Question, words: Words) -> str:
     if isinstance(target, ChoiceTarget):
         items = _lettered(question, sorted(set(target.letters)))
         return items[0] if len(items) == 1 else "\n".join(items)
+    if isinstance(target, PatternTarget):
+        return target.pattern
+    if isinstance(target, CodeTarget):
+        return "\n".join(target.tests)
+    if isinstance(target, TextTarget):
+        return " / ".join(target.answers)
     items = [f"- {span}" for span in target.stated]
     return target.stated[0] if len(items) == 1 else "\n".join([words.any_order, *items])
 

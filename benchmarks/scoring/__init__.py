@@ -3,7 +3,7 @@
 from toolablate.benchmarks.scoring.choice import ChoiceScorer
 from toolablate.benchmarks.scoring.number import NumberScorer
 from toolablate.benchmarks.scoring.registry import SCORERS, scorer_for
-from toolablate.benchmarks.scoring.scorer import Scorer
+from toolablate.benchmarks.scoring.scorer import AsyncScorer, Scorer
 from toolablate.benchmarks.scoring.spans import SpansScorer
 
-__all__ = ["SCORERS", "ChoiceScorer", "NumberScorer", "Scorer", "SpansScorer", "scorer_for"]
+__all__ = ["SCORERS", "AsyncScorer", "ChoiceScorer", "NumberScorer", "Scorer", "SpansScorer", "scorer_for"]

@@ -4,29 +4,42 @@ from functools import partial
 from typing import Any
 
 from toolablate.benchmarks.scoring.choice import ChoiceScorer
+from toolablate.benchmarks.scoring.code import CodeScorer
 from toolablate.benchmarks.scoring.encyclo_k import EncycloKScorer
+from toolablate.benchmarks.scoring.math import MathScorer
 from toolablate.benchmarks.scoring.number import NumberScorer
-from toolablate.benchmarks.scoring.scorer import Scorer
+from toolablate.benchmarks.scoring.scorer import AsyncScorer, Scorer
 from toolablate.benchmarks.scoring.spans import SpansScorer
 from toolablate.benchmarks.scoring.tatqa import TatqaScorer
+from toolablate.benchmarks.scoring.texts import ContainsScorer, ExactScorer, F1Scorer, RegexScorer
+from toolablate.sandbox import Sandbox
 from toolablate.traces.errors import ScoringError
 
-SCORERS: Mapping[str, Callable[..., Scorer]] = {
+SCORERS: Mapping[str, Callable[..., Scorer | AsyncScorer]] = {
     "choice": ChoiceScorer,
     "number": NumberScorer,
     "spans": SpansScorer,
     "tatqa": TatqaScorer,
     "tatqa-f1": partial(TatqaScorer, metric="f1"),
     "encyclo-k": EncycloKScorer,
+    "math": MathScorer,
+    "code": CodeScorer,
+    "exact": ExactScorer,
+    "contains": ContainsScorer,
+    "regex": RegexScorer,
+    "f1": F1Scorer,
 }
 
 
-def scorer_for(name: str, **options: Any) -> Scorer:
-    """Builds a scorer by its name, or by the kind of a question's target, which is the name of its default scorer.
+def scorer_for(name: str, *, sandbox: Callable[[], Sandbox] | None = None, **options: Any) -> Scorer | AsyncScorer:
+    """Builds a scorer by its name, or by the kind of a question's target, which is the name
+    of its default scorer, but for `text`, where that is `exact`. A scorer that runs code does so in what `sandbox`
+    opens.
 
-    Options of all: `unparsed` ("wrong" or "exclude"). Of `choice`: `partial_credit`. Raises ScoringError for an unknown
-    name or option.
+    Options of all: `unparsed` ("wrong" or "exclude"). Of `choice`: `partial_credit`. Of `regex`: `pattern`. Raises
+    ScoringError for an unknown name or option.
     """
+    name = "exact" if name == "text" else name
     if name not in SCORERS:
         raise ScoringError(
             f"there is no scorer {name!r}", hint=f"Allowed are {', '.join(SCORERS)}.", code="unknown_scorer"
@@ -43,4 +56,6 @@ def scorer_for(name: str, **options: Any) -> Scorer:
         raise ScoringError(
             f"'unparsed' cannot be {options['unparsed']!r}", hint="Allowed are wrong, exclude.", code="bad_option"
         )
+    if "sandbox" in allowed:
+        options["sandbox"] = sandbox
     return SCORERS[name](**options)

@@ -1,6 +1,6 @@
 """What a scorer is, and what every scorer does with a reply it could not read."""
 
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from toolablate.benchmarks.extraction import Reading
 from toolablate.traces.records import Question, Score
@@ -8,8 +8,8 @@ from toolablate.traces.records import Question, Score
 Unparsed = Literal["wrong", "exclude"]
 
 
-class Scorer(Protocol):
-    """Scores answers. `name` holds the options that differ from the defaults; `version` rises where scores change."""
+class Named(Protocol):
+    """`name` holds the options that differ from the defaults; `version` rises where scores change."""
 
     @property
     def name(self) -> str: ...
@@ -17,9 +17,35 @@ class Scorer(Protocol):
     @property
     def version(self) -> int: ...
 
+
+class Scorer(Named, Protocol):
+    """Scores answers by itself, at once."""
+
     def score(self, question: Question, trial_id: str, answer: str | None) -> Score:
         """Scores the final reply of a trial, or None where it ended without one. Never raises for what a reply holds:
         that is a verdict; nor for a target that cannot be scored: that is the verdict `unscored`."""
+        ...
+
+
+@runtime_checkable
+class AsyncScorer(Named, Protocol):
+    """Scores answers with something that has to be opened: a process, a kernel. Several scores may be asked for at
+    once."""
+
+    def refusal(self, question: Question) -> str:
+        """Why it does not score the question; "" where it does."""
+        ...
+
+    async def open(self) -> None:
+        """Tries what it needs. Raises ScoringError where that cannot be had. `score` opens it by itself."""
+        ...
+
+    async def score(self, question: Question, trial_id: str, answer: str | None) -> Score:
+        """As a `Scorer` does. Raises ScoringError for what is no fault of the reply: there is no score then."""
+        ...
+
+    async def close(self) -> None:
+        """Ends what was opened. Safe to call twice."""
         ...
 
 
@@ -29,7 +55,7 @@ def named(name: str, **options: str | bool) -> str:
     return f"{name}[{','.join(shown)}]" if shown else name
 
 
-def unscored(scorer: Scorer, trial_id: str, reason: str) -> Score:
+def unscored(scorer: Named, trial_id: str, reason: str) -> Score:
     return Score(
         trial=trial_id,
         scorer=scorer.name,
@@ -40,7 +66,7 @@ def unscored(scorer: Scorer, trial_id: str, reason: str) -> Score:
     )
 
 
-def unparsed(scorer: Scorer, trial_id: str, reading: Reading, policy: Unparsed) -> Score:
+def unparsed(scorer: Named, trial_id: str, reading: Reading, policy: Unparsed) -> Score:
     return Score(
         trial=trial_id,
         scorer=scorer.name,
@@ -51,7 +77,7 @@ def unparsed(scorer: Scorer, trial_id: str, reading: Reading, policy: Unparsed) 
     )
 
 
-def scored(scorer: Scorer, trial_id: str, value: float, extracted: tuple[str, ...]) -> Score:
+def scored(scorer: Named, trial_id: str, value: float, extracted: tuple[str, ...]) -> Score:
     return Score(
         trial=trial_id,
         scorer=scorer.name,
@@ -62,5 +88,5 @@ def scored(scorer: Scorer, trial_id: str, value: float, extracted: tuple[str, ..
     )
 
 
-def not_for(scorer: Scorer, question: Question) -> str:
+def not_for(scorer: Named, question: Question) -> str:
     return f"the scorer {scorer.name!r} does not score a target of kind {question.target.kind!r}"

@@ -1,10 +1,9 @@
 """Scores sets of texts."""
 
-import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 
-from toolablate.benchmarks.extraction import read_spans
+from toolablate.benchmarks.extraction import normalised, read_spans
 from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
 from toolablate.traces.records import Question, Score
 
@@ -34,10 +33,5 @@ class SpansScorer:
         reading = read_spans(answer, wanted="several" if len(wanted) > 1 else "one")
         if reading.value is None:
             return unparsed(self, trial_id, reading, self.unparsed)
-        right = Counter(map(_normalised, reading.value)) == Counter(map(_normalised, wanted))
+        right = Counter(map(normalised, reading.value)) == Counter(map(normalised, wanted))
         return scored(self, trial_id, 1.0 if right else 0.0, reading.value)
-
-
-def _normalised(text: str) -> str:
-    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    return plain.strip("\"'“”‘’ ").rstrip(".。 ")

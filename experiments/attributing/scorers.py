@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolablate.experiments.plans.plan import find_modules_beside, load_plan
-from toolablate.experiments.scoring.judges import judges_of
 from toolablate.experiments.scoring.scoring import Scorers
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
@@ -30,4 +29,4 @@ def _scorers_of(store: Store, trials: Sequence[str], path: Path) -> Sequence[str
     find_modules_beside(path)
     plan, _ = load_plan(path)
     questions = {store.trace(trial).trial.question for trial in trials}
-    return Scorers(plan.questions, judges_of(plan)).names(map(store.question, questions))
+    return Scorers(plan).names(map(store.question, questions))

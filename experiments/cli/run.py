@@ -14,7 +14,7 @@ def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) ->
     """Run PLAN, a TOML file; what the store already holds is not run again.
 
     Judges grade when the trials have ended. Ctrl-C stops cleanly, and the same command goes on from there. Exits with 1
-    if trials are left undone or failed, or answers ungraded, with 2 if the run could not be made.
+    if trials are left undone or failed, or answers unscored or ungraded, with 2 if the run could not be made.
     """
     from rich.console import Console
 
@@ -37,4 +37,4 @@ def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) ->
         click.echo(summary_json(launched))
     else:
         print_summary(launched, Console())
-    raise SystemExit(1 if launched.missing or launched.ungraded else 0)
+    raise SystemExit(1 if launched.missing or launched.unscored or launched.ungraded else 0)

@@ -53,7 +53,7 @@ async def open_group(
     with files_that_may_have_moved():
         world = await open_replay_world(group.plan, conditions, stack, live=live)
     group.taken = await _settled(group.taken, finished, world)
-    planned, scorers = group.design(), group.scorers()
+    planned, scorers = group.design(), await stack.enter_async_context(group.scorers())
     # What only grades needs no key but its judges'.
     asked = group.plan if missing else group.plan.model_copy(update={"models": ()})
     lines, runner = asked_lines(asked), group.plan.runner

@@ -13,7 +13,6 @@ from toolablate.experiments.counterfactual.staging import joined
 from toolablate.experiments.counterfactual.wanted import Refusal, RefusedError, Wanted
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.trials import Design, PlannedTrial
-from toolablate.experiments.scoring.judges import judges_of
 from toolablate.experiments.scoring.scoring import Scorers
 from toolablate.experiments.world.world import world_of
 from toolablate.tools import open_interventions
@@ -58,7 +57,7 @@ class Group:
     world: dict[str, str] = field(default_factory=dict)
 
     def scorers(self) -> Scorers:
-        return Scorers(self.plan.questions, judges_of(self.plan))
+        return Scorers(self.plan)
 
     def design(self) -> Design:
         """As a plan's trials are: so they run, are scored and counted as those are. What needs no kernel comes first,

@@ -15,7 +15,6 @@ from toolablate.experiments.doctor.prices import price_findings
 from toolablate.experiments.doctor.web import listening, web_findings
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.trials import design
-from toolablate.experiments.scoring.judges import judges_of
 from toolablate.experiments.scoring.scoring import Scorers
 from toolablate.experiments.world.question_files import refuse_too_large
 from toolablate.experiments.world.replies import is_replayed
@@ -24,7 +23,7 @@ from toolablate.sandbox import BACKENDS, Limits
 from toolablate.sandbox.cgroups import NoCgroups, find_cgroups, look_for_cgroups
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.installing import to_install
-from toolablate.traces.records import Model, OpenAIModel
+from toolablate.traces.records import Model, OpenAIModel, Question
 
 PACKAGES = (
     "toolablate", "langgraph", "openai", "jupyter-client", "ipykernel", "docker", "pydantic", "ddgs", "httpx2",
@@ -173,9 +172,15 @@ def _plan(plan: Plan | None) -> Iterator[Finding]:
 
 def _look_at_questions(plan: Plan) -> str:
     found = design(plan)
-    Scorers(plan.questions, judges_of(plan)).names(found.questions)
+    asyncio.run(_try_scorers(plan, found.questions))
     refuse_too_large(plan, found)
     return f"{len(found.questions)} questions, {len(found.trials)} trials"
+
+
+async def _try_scorers(plan: Plan, questions: Sequence[Question]) -> None:
+    async with Scorers(plan) as scorers:
+        scorers.names(questions)
+        await scorers.open(questions)
 
 
 def _look_at_tools(plan: Plan) -> str:

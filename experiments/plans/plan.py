@@ -37,7 +37,7 @@ def _backend(value: object) -> object:
 
 class QuestionsSection(Section):
     """`file` is what holds the questions: a file or folder, "hf:OWNER/NAME" or "builtin"; `scorer` and `unparsed` say
-    how replies are scored.
+    how replies are scored. `pattern` is a regular expression that finds the answer in a reply, for the scorer "regex".
 
     The files that questions bring lie in `folder`; "" stands for the folder of `file`, and for none where that is on no
     disk: what strangers published must not be able to name what lies beside a plan.
@@ -47,6 +47,7 @@ class QuestionsSection(Section):
     folder: str = ""
     limit: int | None = Field(default=None, gt=0)
     scorer: str | None = None
+    pattern: str = ""
     unparsed: Literal["wrong", "exclude"] = "wrong"
 
     @property

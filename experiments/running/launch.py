@@ -22,8 +22,8 @@ from toolablate.experiments.running.judge_queue import JudgeWork
 from toolablate.experiments.running.runner import Setting, StopSwitch, run_trials
 from toolablate.experiments.running.slowness import told_at_the_end
 from toolablate.experiments.running.watcher import Watcher
-from toolablate.experiments.scoring.judges import idle_judges, judges_of, judges_of_their_own
-from toolablate.experiments.scoring.scoring import Scorers, score_unscored
+from toolablate.experiments.scoring.judges import idle_judges, judges_of_their_own
+from toolablate.experiments.scoring.scoring import Scorers, Unscored, score_unscored
 from toolablate.experiments.world.judge_costs import JudgeCosts
 from toolablate.experiments.world.question_files import refuse_too_large
 from toolablate.experiments.world.replies import asked_lines, open_judges
@@ -37,8 +37,9 @@ class Launched:
     """How a run went. `missing` counts the trials that have no answer yet: those that failed, and those that were not
     begun or not ended; of these, `elsewhere` are just being run by another process, the rest is left to the next run of
     the plan. `failures` are those of this run; `slowed` says what endpoints refused, and how long they were waited
-    for. `run` is "" for trials that no plan called for. `ungraded` counts the grades that answers lack, `judges` says
-    what each judge did in this run."""
+    for. `run` is "" for trials that no plan called for.
+    `unscored` are answers that the plan's scorer could not score, `ungraded` counts the grades that answers lack,
+    `judges` says what each judge did in this run."""
 
     run: str
     store: Path
@@ -46,6 +47,7 @@ class Launched:
     done_before: int
     missing: int
     elsewhere: int
+    unscored: tuple[Unscored, ...]
     ungraded: int
     stopped: bool
     failures: tuple[FailureCount, ...]
@@ -71,7 +73,7 @@ def launch(plan: Plan, plan_text: str, watcher: Watcher) -> Launched:
 
 
 async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher) -> Launched:
-    store, scorers = Path(plan.store), Scorers(plan.questions, judges_of(plan))
+    store, scorers = Path(plan.store), Scorers(plan)
     run = Run(
         id=uuid.uuid4().hex,
         started_at=datetime.now(UTC),
@@ -88,7 +90,10 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
             watcher.warn(told)
     async with AsyncExitStack() as stack:
         # All that can be refused comes before the store is opened for writing: a refused run leaves nothing there.
+        await stack.enter_async_context(scorers)
         executor, opened = await _open(plan, planned, scorers, watcher, run, stack)
+        finished = finished_trials(store)
+        await scorers.open(entry.question for entry in planned.trials if entry.trial.id not in finished)
         failures = Failures()
         runner = plan.runner
         setting = Setting(executor, scorers, watcher, failures, runner.kernels, runner.trial_seconds)
@@ -117,7 +122,8 @@ async def carry_out(
     async with beating(watcher, opened.lines, recorder, lambda: gradings.standing):
         with interruptible(stop, watcher, opened.lines):
             await _run_missing(missing, setting, recorder, stop)
-        await score_unscored(store, planned, scorers, recorder)
+        with interruptible(stop, watcher, opened.lines):
+            unscored = await score_unscored(store, planned, scorers, recorder, lambda: stop.stopped)
         with interruptible(stop, watcher, opened.lines):
             await gradings.run(lambda: ungraded(store, planned, scorers))
     finished, taken = recorder.finished_trials(), await recorder.taken()
@@ -129,6 +135,7 @@ async def carry_out(
         done_before=len(planned.trials) - len(missing),
         missing=len(left),
         elsewhere=len(taken.intersection(left)),
+        unscored=unscored,
         ungraded=len(ungraded(store, planned, scorers)),
         stopped=stop.stopped,
         failures=setting.failures.counts(),

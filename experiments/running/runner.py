@@ -18,7 +18,7 @@ from toolablate.experiments.running.failing import Failures
 from toolablate.experiments.running.queueing import ModelQueue
 from toolablate.experiments.running.watcher import Watcher
 from toolablate.experiments.scoring.scoring import Scorers
-from toolablate.traces.errors import InternalError, ToolablateError
+from toolablate.traces.errors import InternalError, ScoringError, ToolablateError
 from toolablate.traces.records import Failure, Trace
 from toolablate.traces.store import Recorder, TrialRecorder
 
@@ -145,7 +145,11 @@ class _Work:
         else:
             trace = await session.finish(result.outcome, result.seconds, result.usage, result.cost_usd)
         setting.failures.note(planned, trace)
-        score = setting.scorers.score(planned.question, trace)
+        try:
+            score = await setting.scorers.score(planned.question, trace)
+        except ScoringError:
+            # Tried once more when the trials have ended, and told then.
+            score = None
         if score is not None:
             await self.recorder.score([score])
         setting.watcher.finished(planned, trace, score)

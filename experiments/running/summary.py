@@ -75,6 +75,9 @@ def print_summary(launched: Launched, console: Console) -> None:
             markup=False,
             soft_wrap=True,
         )
+    for left_out in launched.unscored:
+        said = "; ".join(one_line(text, max_chars=400) for text in (left_out.message, left_out.hint) if text)
+        console.print(f"{counted(left_out.count, 'answer')} could not be scored: {said}", style="yellow", markup=False)
     _print_judges(launched, console)
     console.print(Text(f"Written: {launched.store}"), soft_wrap=True)
     console.print(Text(f"Read a trace: {_program()} show {launched.store}"), soft_wrap=True)

@@ -3,36 +3,81 @@
 What a judge scores is left to `grading`.
 """
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
+from inspect import isawaitable
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
-from toolablate.benchmarks import Judge, Scorer, scorer_for
-from toolablate.experiments.plans.plan import QuestionsSection
+from toolablate.benchmarks import AsyncScorer, Judge, Scorer, scorer_for
+from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.trials import Design
-from toolablate.experiments.scoring.judges import SCORER, is_judged
+from toolablate.experiments.scoring.judges import SCORER, is_judged, judges_of
+from toolablate.sandbox import open_sandbox
 from toolablate.traces.errors import InputError, ScoringError
 from toolablate.traces.records import Question, Score, Trace
 from toolablate.traces.store import Recorder, Store
 
+_AT_ONCE = 32
+"""Trials that are read and scored at once; their scores are entered together."""
+_GIVEN_UP_AFTER = 3
+"""Scores in a row that cannot be had, after which no more are tried in this run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unscored:
+    """Answers that have no score through no fault of theirs, and why: nothing was wrong with them, and the next run
+    tries again."""
+
+    count: int
+    code: str
+    message: str
+    hint: str = ""
+
 
 class Scorers:
     """The scorers of one plan: the one that it names, or the one that fits a question's target. Of the `judges`, the
-    first is the one whose scores count where a judge scores."""
+    first is the one whose scores count where a judge scores. As an async context it closes what its scorers open."""
 
-    def __init__(self, section: QuestionsSection, judges: Sequence[Judge] = ()) -> None:
-        self.judges = tuple(judges)
-        self._section = section
+    def __init__(self, plan: Plan) -> None:
+        self.judges = judges_of(plan)
+        self._section = plan.questions
+        self._sandbox = plan.sandbox
+        self._opened: list[AsyncScorer] = []
         self._scorer = cache(self._make)
 
-    def score(self, question: Question, trace: Trace) -> Score | None:
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for scorer in self._opened:
+            await scorer.close()
+
+    async def open(self, questions: Iterable[Question]) -> None:
+        """Tries what the scorers of these questions need. Raises ScoringError where that cannot be had."""
+        for scorer in {self.scorer(question) for question in questions if not self.is_judged(question)}:
+            if isinstance(scorer, AsyncScorer):
+                await scorer.open()
+
+    async def score(self, question: Question, trace: Trace) -> Score | None:
         """None for a trace that infrastructure spoiled, and for one that a judge scores. A scorer that breaks leaves
-        its trial unscored, and says why: what a model wrote must not be able to end a run."""
+        its trial unscored, and says why: what a model wrote must not be able to end a run.
+
+        Raises ScoringError where what the scorer needs fails, which is nobody's answer: there is no score then.
+        """
         if not trace.scorable or self.is_judged(question):
             return None
         scorer = self.scorer(question)
         try:
-            score = scorer.score(question, trace.trial.id, trace.answer)
+            made = scorer.score(question, trace.trial.id, trace.answer)
+            score = await made if isawaitable(made) else made
+        except ScoringError:
+            raise
         except Exception as error:  # noqa: BLE001 - kept in the score
             score = Score(
                 trial=trace.trial.id,
@@ -47,25 +92,24 @@ class Scorers:
     def is_judged(self, question: Question) -> bool:
         return is_judged(self._section, question)
 
-    def scorer(self, question: Question) -> Scorer:
-        return self._scorer(question.target.kind)
+    def scorer(self, question: Question) -> Scorer | AsyncScorer:
+        return self._scorer(self._section.scorer or question.target.kind)
 
     def names(self, questions: Iterable[Question]) -> tuple[str, ...]:
-        """The names of the scorers that the questions call for.
+        """The names of the scorers that the questions call for. Nothing is opened.
 
-        Raises ScoringError for a scorer that is unknown, InputError for a question that the plan's scorer does not fit
-        and for one that needs a judge where there is none that can grade it.
+        Raises ScoringError for a scorer that is unknown or lacks a package, InputError for a question that the plan's
+        scorer does not fit and for one that needs a judge where there is none that can grade it.
         """
-        found = set()
+        found: set[str] = set()
         for question in questions:
             if self.is_judged(question):
                 found.add(self._judge_of(question).name)
                 continue
             scorer = self.scorer(question)
             found.add(scorer.name)
-            tried = scorer.score(question, "", "")
-            if tried.verdict == "unscored":
-                raise InputError(f"questions.scorer: question {question.id!r}: {tried.reason}", code="wrong_scorer")
+            if refusal := _refusal(scorer, question):
+                raise InputError(f"questions.scorer: question {question.id!r}: {refusal}", code="wrong_scorer")
         return tuple(sorted(found))
 
     def _judge_of(self, question: Question) -> Judge:
@@ -85,18 +129,40 @@ class Scorers:
             )
         return judge
 
-    def _make(self, kind: str) -> Scorer:
+    def _make(self, name: str) -> Scorer | AsyncScorer:
+        section, sandbox = self._section, self._sandbox
+        options = {"pattern": section.pattern} if section.pattern else {}
         try:
-            return scorer_for(self._section.scorer or kind, unparsed=self._section.unparsed)
+            scorer = scorer_for(
+                name,
+                unparsed=section.unparsed,
+                sandbox=lambda: open_sandbox(sandbox.backend, sandbox.limits),
+                **options,
+            )
         except ScoringError as error:
-            allowed = f"{error.hint.removesuffix('.')}, {SCORER}."
-            raise ScoringError(error.message, hint=allowed, code=error.code) from None
+            if error.code == "unknown_scorer":
+                allowed = f"{error.hint.removesuffix('.')}, {SCORER}."
+                raise ScoringError(error.message, hint=allowed, code=error.code) from None
+            raise
+        if isinstance(scorer, AsyncScorer):
+            self._opened.append(scorer)
+        return scorer
 
 
-async def score_unscored(store: Path, planned: Design, scorers: Scorers, recorder: Recorder) -> None:
+def _refusal(scorer: Scorer | AsyncScorer, question: Question) -> str:
+    """Why the scorer does not score the question; "" where it does."""
+    if isinstance(scorer, AsyncScorer):
+        return scorer.refusal(question)
+    tried = scorer.score(question, "", "")
+    return tried.reason if tried.verdict == "unscored" else ""
+
+
+async def score_unscored(
+    store: Path, planned: Design, scorers: Scorers, recorder: Recorder, stopped: Callable[[], bool] = lambda: False
+) -> tuple[Unscored, ...]:
     """Scores finished trials that lack the plan's score: a run was killed, the plan names another scorer now, or a
     mended answer key took the scores of a question. By the key that the store has by now: another run may have mended
-    it since this one began."""
+    it since this one began. Returns what could not be scored through no fault of the answers."""
     questions = [question for question in planned.questions if not scorers.is_judged(question)]
     with Store(store) as opened:
         unscored = {
@@ -104,12 +170,37 @@ async def score_unscored(store: Path, planned: Design, scorers: Scorers, recorde
             for scorer in {scorers.scorer(question) for question in questions}
         }
         if not any(unscored.values()):
-            return
+            return ()
         entries = [
             entry
             for entry in planned.trials
             if not scorers.is_judged(entry.question) and entry.trial.id in unscored[scorers.scorer(entry.question).name]
         ]
         held = {each: opened.question(each) for each in {entry.trial.question for entry in entries}}
-        scores = [scorers.score(held[entry.trial.question], opened.trace(entry.trial.id)) for entry in entries]
-    await recorder.score([score for score in scores if score is not None])
+        failed: list[ScoringError] = []
+        left = len(entries)
+        for start in range(0, len(entries), _AT_ONCE):
+            batch = entries[start : start + _AT_ONCE]
+            if stopped() or len(failed) >= _GIVEN_UP_AFTER:
+                break
+            made = await asyncio.gather(
+                *(scorers.score(held[entry.trial.question], opened.trace(entry.trial.id)) for entry in batch),
+                return_exceptions=True,
+            )
+            for each in made:
+                if isinstance(each, ScoringError):
+                    failed.append(each)
+                elif isinstance(each, BaseException):
+                    raise each
+            await recorder.score([score for score in made if isinstance(score, Score)])
+            left -= len(batch)
+    return _told(failed, left)
+
+
+def _told(failed: Sequence[ScoringError], left: int) -> tuple[Unscored, ...]:
+    by_code: dict[str, Unscored] = {}
+    for error in failed:
+        before = by_code.get(error.code)
+        by_code[error.code] = Unscored(before.count + 1 if before else 1, error.code, error.message, error.hint)
+    not_tried = (Unscored(left, "not_tried", "they were not tried", "the same command scores them"),) if left else ()
+    return (*by_code.values(), *not_tried)

@@ -47,8 +47,12 @@ def _of_target(question: Question) -> tuple[str, ...]:
         return target.spans
     if target.kind == "reference":
         return (target.answer,)
+    if target.kind == "text" or target.kind == "math":
+        return target.answers
     if target.kind == "number":
         return tuple(dict.fromkeys(_written(target.value)))
+    if target.kind != "choice":
+        return ()
     right = [question.choices[ord(letter) - ord("A")] for letter in target.letters if question.choices]
     return (*right, *target.letters)
 

@@ -1,11 +1,26 @@
+import random
+import re
+import string
+from collections import Counter
 from typing import Any
 
 import pytest
 
-from toolablate.benchmarks import Scorer, scorer_for
+from toolablate.benchmarks import AsyncScorer, Scorer, scorer_for
 from toolablate.benchmarks.scoring import SCORERS
+from toolablate.benchmarks.scoring.texts import f1
 from toolablate.traces.errors import ScoringError
-from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget, Target
+from toolablate.traces.records import (
+    ChoiceTarget,
+    CodeTarget,
+    NumberTarget,
+    PatternTarget,
+    Question,
+    ReferenceTarget,
+    SpansTarget,
+    Target,
+    TextTarget,
+)
 
 CHOICES = ("red", "green", "blue", "black")
 
@@ -130,13 +145,150 @@ def test_one_numbered_line_is_a_text() -> None:
     assert score.verdict == "correct"
 
 
+TARGETS: list[Target] = [
+    ChoiceTarget(letters=("A",)),
+    NumberTarget(value=1),
+    SpansTarget(spans=("x",)),
+    TextTarget(answers=("x",)),
+    TextTarget(kind="math", answers=("x",)),
+    ReferenceTarget(answer="x"),
+    PatternTarget(pattern="x"),
+    CodeTarget(tests=("assert x",)),
+]
+OF_TEXTS = {"text", "math", "reference"}
+SCORED = {
+    "choice": {"choice"},
+    "encyclo-k": {"choice"},
+    "number": {"number"},
+    "spans": {"spans"},
+    "tatqa": {"spans", "number"},
+    "tatqa-f1": {"spans", "number"},
+    "regex": {"regex"},
+    "code": {"code"},
+}
+
+
 @pytest.mark.parametrize("name", SCORERS)
 def test_a_target_of_another_kind_is_unscored(name: str) -> None:
     scorer = scorer_for(name)
-    targets: list[Target] = [ChoiceTarget(letters=("A",)), NumberTarget(value=1), SpansTarget(spans=("x",))]
-    scores = [scorer.score(question(target), "t", "Answer: A") for target in targets]
-    # TAT-QA has numbers among its answers.
-    assert sum(score.verdict == "unscored" and score.value is None for score in scores) == 2 - ("tatqa" in name)
+    refused = set()
+    for target in TARGETS:
+        if isinstance(scorer, AsyncScorer):
+            unscored = bool(scorer.refusal(question(target)))
+        else:
+            score = scorer.score(question(target), "t", "Answer: A")
+            unscored = score.verdict == "unscored" and score.value is None
+        refused |= {target.kind} if unscored else set()
+    assert {target.kind for target in TARGETS} - refused == SCORED.get(name, OF_TEXTS)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_each_target_has_a_scorer_by_its_kind(target: Target) -> None:
+    if target.kind != "reference":
+        assert scorer_for(target.kind).name == {"text": "exact"}.get(target.kind, target.kind)
+
+
+@pytest.mark.parametrize(
+    ("name", "answers", "reply", "value"),
+    [
+        ("exact", ["Zürich"], "I think so.\nAnswer: zürich.", 1),
+        ("exact", ["Zürich"], "Zürich", 1),
+        ("exact", ["Zürich"], "Answer: “Zürich”", 1),
+        ("exact", ["Zürich"], r"So it is $\boxed{Zürich}$, as we saw.", 1),
+        ("exact", ["Zürich"], "Answer: Zurich", 0),
+        ("exact", ["Zürich"], "Answer: Zürich, Bern", 0),
+        ("exact", ["NYC", "New York"], "**Answer:** New  York", 1),
+        ("exact", ["ＡＢＣ"], "<think>Answer: no</think>Answer: abc", 1),
+        ("contains", ["New York"], "It lies in new york, of course.", 1),
+        ("contains", ["York"], "It lies in Yorkshire.", 0),
+        ("contains", ["4"], "There are 42.", 0),
+        ("contains", ["4"], "There are 4.", 1),
+        ("contains", ["北京"], "答案是北京市", 1),
+        ("contains", ["C++"], "Written in C++.", 1),
+        ("contains", ["no"], "<think>no</think>yes", 0),
+        ("f1", ["Denver Broncos"], "Answer: the Denver Broncos", 1),
+        ("f1", ["Denver Broncos"], "Answer: Denver", 2 / 3),
+        ("f1", ["Carolina", "Denver Broncos"], "Denver Broncos!", 1),
+        ("f1", ["gold"], "It was made of\nsolid gold", 2 / 7),
+        ("f1", ["blue"], "Answer: red", 0),
+    ],
+)
+def test_texts(name: str, answers: list[str], reply: str, value: float) -> None:
+    score = scorer_for(name).score(question(TextTarget(answers=tuple(answers))), "t", reply)
+    assert score.value == pytest.approx(value)
+    assert score.verdict == ("correct" if value == 1 else "partial" if value else "wrong")
+
+
+@pytest.mark.parametrize("name", ["exact", "contains", "f1"])
+def test_an_empty_reply_is_unparsed(name: str) -> None:
+    for options, value in (({}, 0.0), ({"unparsed": "exclude"}, None)):
+        for reply in (None, "", " \n", "<think>Answer: x</think>"):
+            score = scorer_for(name, **options).score(question(TextTarget(answers=("x",))), "t", reply)
+            assert (score.value, score.verdict) == (value, "unparsed")
+
+
+def _published_f1(prediction: str, truth: str) -> float:
+    """SQuAD's evaluate-v1.1.py, written anew from its description."""
+
+    def tokens(text: str) -> list[str]:
+        text = "".join(character for character in text.lower() if character not in set(string.punctuation))
+        return " ".join(re.sub(r"\b(a|an|the)\b", " ", text).split()).split()
+
+    given, wanted = tokens(prediction), tokens(truth)
+    common = Counter(given) & Counter(wanted)
+    shared = sum(common.values())
+    if shared == 0:
+        return 0.0
+    precision, recall = shared / len(given), shared / len(wanted)
+    return (2 * precision * recall) / (precision + recall)
+
+
+def test_f1_is_that_of_squad() -> None:
+    rng = random.Random(17)
+    pieces = [
+        "the",
+        "a",
+        "An",
+        "cat",
+        "Cat's",
+        "U.S.",
+        "1,000",
+        "café",
+        "and",
+        "-",
+        "the-end",
+        "theory",
+        "a.",
+        "“x”",
+        "it",
+    ]
+    for _ in range(2_000):
+        given, wanted = (" ".join(rng.choices(pieces, k=rng.randint(1, 7))) for _ in range(2))
+        assert f1(given, wanted) == pytest.approx(_published_f1(given, wanted)), (given, wanted)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reply", "value"),
+    [
+        (r"(?i)\bparis\b", "It is Paris.", 1),
+        (r"(?i)\bparis\b", "It is Parisian.", 0),
+        (r"^#### 18$", "so\n#### 18", 0),
+        (r"(?m)^#### 18$", "so\n#### 18", 1),
+        (r"(a*)*$", "a" * 100_000 + "b", 1),
+    ],
+)
+def test_a_pattern_of_the_question(pattern: str, reply: str, value: float) -> None:
+    assert scorer_for("regex").score(question(PatternTarget(pattern=pattern)), "t", reply).value == value
+
+
+def test_a_pattern_of_the_plan_finds_the_answer() -> None:
+    scorer, asked = scorer_for("regex", pattern=r"ANSWER: (\w+)"), question(TextTarget(answers=("Paris",)))
+    assert scorer.name == r"regex[pattern=ANSWER: (\w+)]"
+    scores = [scorer.score(asked, "t", reply) for reply in ("ANSWER: Rome ANSWER: paris", "ANSWER: Rome", "Paris")]
+    assert [(score.value, score.verdict) for score in scores] == [(1, "correct"), (0, "wrong"), (0, "unparsed")]
+    for unfit in ("(", r"(?=x)", r"(x)\1"):
+        with pytest.raises(ScoringError, match="no pattern that RE2 takes"):
+            scorer_for("regex", pattern=unfit)
 
 
 def test_a_target_beyond_the_choices_is_unscored() -> None:
@@ -150,6 +302,7 @@ def test_a_target_beyond_the_choices_is_unscored() -> None:
     [
         ("essay", {}, ["'essay'", "choice, number, spans, tatqa"]),
         ("choice", {"rule": "exact"}, ["'rule'", "partial_credit"]),
+        ("number", {"pattern": "x"}, ["'pattern'", "unparsed"]),
         ("choice", {"unparsed": "zero"}, ["'zero'", "wrong, exclude"]),
         ("spans", {"rule": "fuzzy"}, ["'rule'", "Allowed are unparsed"]),
     ],

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterator
+from inspect import isawaitable
 from pathlib import Path
 from types import UnionType
 from typing import get_args
@@ -13,11 +15,12 @@ import pytest
 from pydantic import BaseModel
 from tests.project.pages import ROOT, blocks
 
-from toolablate.benchmarks import load_questions
+from toolablate.benchmarks import AsyncScorer, load_questions, scorer_for
 from toolablate.benchmarks.encyclo_k import load_statements
 from toolablate.experiments.cli import group
 from toolablate.experiments.plans.plan import Plan, load_plan
 from toolablate.experiments.plans.price_file import read_prices
+from toolablate.sandbox import open_sandbox
 from toolablate.tools import FunctionTool
 from toolablate.traces.records import Question
 
@@ -99,6 +102,22 @@ def test_the_questions_of_the_readme_load(tmp_path: Path) -> None:
     path = tmp_path / "questions.jsonl"
     path.write_text("".join(blocks("README.md", "json")), encoding="utf-8")
     assert len(load_questions(path)) == 2
+
+
+async def test_the_examples_of_scorers_are_scored_as_they_say() -> None:
+    rows = [re.findall(r"`([^`]+)`", line) for line in (ROOT / "docs/plans.md").read_text("utf-8").splitlines()]
+    examples = [row for row in rows if len(row) == 4 and row[1].startswith('{"kind"')]
+    assert {name for name, *_ in examples} == {"exact", "contains", "f1", "regex", "math", "code"}
+    for name, target, *replies in examples:
+        asked = Question.model_validate({"id": "q", "prompt": "p", "target": json.loads(target)})
+        scorer = scorer_for(name, sandbox=lambda: open_sandbox("bubblewrap"))
+        made = [scorer.score(asked, "t", reply) for reply in replies]
+        right, other = [await each if isawaitable(each) else each for each in made]
+        if isinstance(scorer, AsyncScorer):
+            await scorer.close()
+        assert right.value == 1, (name, right)
+        assert other.value is not None, (name, other)
+        assert other.value < 1, (name, other)
 
 
 def test_the_replies_of_the_plans_page_are_json() -> None:

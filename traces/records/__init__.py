@@ -38,14 +38,17 @@ from toolablate.traces.records.model import (
 )
 from toolablate.traces.records.question import (
     ChoiceTarget,
+    CodeTarget,
     JudgePrompt,
     NumberTarget,
+    PatternTarget,
     Question,
     QuestionFile,
     ReferenceTarget,
     Rubric,
     SpansTarget,
     Target,
+    TextTarget,
     with_scale,
 )
 from toolablate.traces.records.replay_design import ReplayDesign
@@ -92,6 +95,7 @@ __all__ = [
     "Capabilities",
     "Change",
     "ChoiceTarget",
+    "CodeTarget",
     "Condition",
     "Continuation",
     "Diagnosis",
@@ -131,6 +135,7 @@ __all__ = [
     "OpenAIModel",
     "Outcome",
     "PageText",
+    "PatternTarget",
     "Price",
     "PriceTier",
     "Question",
@@ -162,6 +167,7 @@ __all__ = [
     "SwapContent",
     "TaggedRecord",
     "Target",
+    "TextTarget",
     "ToolCall",
     "ToolReply",
     "ToolRequest",

@@ -58,7 +58,33 @@ class ReferenceTarget(_Target):
     answer: str = Field(min_length=1)
 
 
-Target = Annotated[ChoiceTarget | NumberTarget | SpansTarget | ReferenceTarget, Field(discriminator="kind")]
+class TextTarget(_Target):
+    """Texts (`text`) or mathematical expressions in LaTeX or plain text (`math`), each of which is right by itself."""
+
+    kind: Literal["text", "math"] = "text"
+    answers: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
+
+
+class PatternTarget(_Target):
+    """A regular expression (RE2's syntax) that is found in a right reply."""
+
+    kind: Literal["regex"] = "regex"
+    pattern: str = Field(min_length=1)
+
+
+class CodeTarget(_Target):
+    """Python code that raises nothing after right code was run. Where it defines `check`, as HumanEval's does, `check`
+    is called with the function named `entry_point`."""
+
+    kind: Literal["code"] = "code"
+    tests: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
+    entry_point: str = ""
+
+
+Target = Annotated[
+    ChoiceTarget | NumberTarget | SpansTarget | ReferenceTarget | TextTarget | PatternTarget | CodeTarget,
+    Field(discriminator="kind"),
+]
 
 
 class JudgePrompt(Record):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from toolablate.traces.records import Question, ReferenceTarget
+from toolablate.traces.records import CodeTarget, Question, ReferenceTarget
 from toolablate.traces.terminal.events import indented
 from toolablate.traces.terminal.plain import inert, one_line
 
@@ -26,6 +26,8 @@ def answer_key_parts(question: Question) -> Iterator[tuple[str, str]]:
     answer = target.answer if isinstance(target, ReferenceTarget) else ""
     if answer and not is_short(answer):
         yield "reference answer", answer
+    if isinstance(target, CodeTarget):
+        yield "tests", "\n".join(target.tests)
     if rubric is not None and rubric.reference not in ("", answer):
         yield "the rubric's reference", rubric.reference
     if rubric is not None and rubric.points:

@@ -211,7 +211,7 @@ def beside_the_score(score: Score) -> Iterator[str]:
 
 def _extracted(score: Score, question: Question | None) -> str:
     plain = question is not None and question.target.kind != "spans"
-    return ", ".join(map(one_line, score.extracted)) if plain else _quoted(score.extracted)
+    return ", ".join(one_line(text, max_chars=400) for text in score.extracted) if plain else _quoted(score.extracted)
 
 
 def _quoted(spans: Sequence[str]) -> str:
@@ -225,4 +225,10 @@ def _target(question: Question) -> str:
         return one_line(", ".join(target.letters))
     if target.kind == "reference":
         return one_line(target.answer) if is_short(target.answer) else "what the reference answer above says"
-    return f"{target.value:g}" if target.kind == "number" else _quoted(target.stated)
+    if target.kind == "spans":
+        return _quoted(target.stated)
+    if target.kind == "text" or target.kind == "math":
+        return " or ".join(map(one_line, target.answers))
+    if target.kind == "regex":
+        return f"what {one_line(target.pattern)} is found in"
+    return f"{target.value:g}" if target.kind == "number" else "code that passes the tests"

@@ -4,10 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from tests.experiments.conftest import Cli, WritePlan
 from tests.experiments.plan_files import answered, outcomes
 
+from toolablate.benchmarks.scoring.math_worker import MathWorker
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.running.launch import launch
+from toolablate.experiments.running.progress import RunProgress
 from toolablate.sandbox import BACKENDS
+from toolablate.traces.errors import ScoringError
 from toolablate.traces.store import Store
 
 
@@ -102,6 +108,34 @@ def test_a_scorer_that_fits_no_question_is_refused(good_plan: Path, cli: Cli, st
     assert refused.returncode == 2
     assert "questions.scorer" in refused.stderr
     assert not store.exists()
+
+
+def test_answers_that_a_scorer_cannot_score_are_told_and_scored_by_the_next_run(
+    good_plan: Path, tmp_path: Path, store: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = tmp_path / "questions.jsonl"
+    rows = [json.loads(line) for line in questions.read_text(encoding="utf-8").splitlines()]
+    targets = [{"kind": "math", "answers": [f"{row.pop('target')['value']:g} + 0"]} for row in rows]
+    questions.write_text(
+        "".join(json.dumps(row | {"target": target}) + "\n" for row, target in zip(rows, targets, strict=True)), "utf-8"
+    )
+
+    async def lost(worker: MathWorker, gold: str, given: list[str]) -> str:
+        if gold == "1":
+            return "right"
+        raise ScoringError("the process was lost", hint="try again", code="worker_lost", retryable=True)
+
+    plan, text = load_plan(good_plan)
+    with monkeypatch.context() as patched:
+        patched.setattr(MathWorker, "compare", lost)
+        with RunProgress(Console(quiet=True)) as progress:
+            launched = launch(plan, text, progress)
+    assert launched.missing == 0
+    assert [(left.count, left.code, left.hint) for left in launched.unscored] == [(4, "worker_lost", "try again")]
+    assert {verdict for _, verdict in outcomes(store).values()} == {None}
+    again = cli("run", good_plan, "--json")
+    assert (again.returncode, json.loads(again.stdout)["unscored"]) == (0, [])
+    assert {verdict for _, verdict in outcomes(store).values()} <= {"correct", "wrong"}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,14 @@ from toolablate.tools.interventions.intervention import Setting
 from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.tools.interventions.standins.wrong_spans import wrong_spans
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, ReferenceTarget, SpansTarget
+from toolablate.traces.records import (
+    ChoiceTarget,
+    NumberTarget,
+    Question,
+    ReferenceTarget,
+    SpansTarget,
+    TextTarget,
+)
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _BETWEEN = "; "
@@ -21,10 +28,12 @@ _FAR = 3.0
 """How many times the tolerance a wrong number is off if there is room for it."""
 
 _SETS_DRAWN_FROM = 12
+_NO_WORDS = "a target of kind {!r} has no answer in words"
 
 
 def right_answer(question: Question) -> str:
-    """The texts of the right choices, the number, the spans, or the reference answer."""
+    """The texts of the right choices, the number, the spans, the first of the texts, or the reference answer. Raises
+    InputError where the target has no answer in words: a pattern, or tests of code."""
     target = question.target
     if isinstance(target, NumberTarget):
         return written(target.value)
@@ -32,7 +41,15 @@ def right_answer(question: Question) -> str:
         return _BETWEEN.join(target.stated)
     if isinstance(target, ReferenceTarget):
         return target.answer
-    return _spoken(question, target.letters)
+    if isinstance(target, TextTarget):
+        return target.answers[0]
+    if isinstance(target, ChoiceTarget):
+        return _spoken(question, target.letters)
+    raise InputError(
+        f"question {question.id!r}: an oracle has nothing to say, since {_NO_WORDS.format(target.kind)}",
+        hint='give the question a text for it: metadata = {"oracle": "..."}, or leave out the condition',
+        code="no_right_answer",
+    )
 
 
 def wrong_answer(question: Question, setting: Setting) -> str:
@@ -51,6 +68,11 @@ def wrong_answer(question: Question, setting: Setting) -> str:
     if isinstance(target, SpansTarget):
         spans = (other.target.stated for other in others if isinstance(other.target, SpansTarget))
         return _BETWEEN.join(wrong_spans(target.stated, spans, rng))
+    if isinstance(target, TextTarget):
+        texts = (other.target.answers[:1] for other in others if isinstance(other.target, TextTarget))
+        return wrong_spans(target.answers[:1], texts, rng)[0]
+    if not isinstance(target, ReferenceTarget):
+        raise _nothing_wrong(question, _NO_WORDS.format(target.kind))
     # In this language and of this domain if there is one; else in the order that was drawn.
     near = sorted(others, key=lambda each: (each.language != question.language, each.domain != question.domain))
     return other_reference(question, near)

@@ -9,7 +9,7 @@ from toolablate.tools.interventions.intervention import Call, Options, Proceed, 
 from toolablate.tools.interventions.standins.answers import other_reference, right_answer, wrong_answer
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import InternalError
-from toolablate.traces.records import Question, ReferenceTarget, SpansTarget
+from toolablate.traces.records import Question, ReferenceTarget, SpansTarget, TextTarget
 
 
 class Claim:
@@ -49,8 +49,8 @@ def refuse_without_wrong_answer(questions: Sequence[Question], others: Sequence[
     references = [each for each in (*questions, *others) if isinstance(each.target, ReferenceTarget)]
     words = {each.id: same_words(each.prompt) for each in references}
     for question in questions:
-        # Of spans there are always others, and finding them takes a look at all questions.
-        if isinstance(question.target, SpansTarget) or own_text(question, "adversarial"):
+        # Of texts there are always others, and finding them takes a look at all questions.
+        if isinstance(question.target, SpansTarget | TextTarget) or own_text(question, "adversarial"):
             continue
         if isinstance(question.target, ReferenceTarget):
             apart = (each for each in references if is_other(question, each.id, words[each.id], each.cluster))

@@ -9,7 +9,7 @@ from toolablate.tools.guards.statements import Runs, size_of, statements
 from toolablate.tools.interventions.standins.dates import other_dates
 from toolablate.tools.interventions.standins.numerals import is_value, stated, values_in
 from toolablate.tools.interventions.standins.spelling import Squeezed, searched, stands_alone
-from toolablate.traces.records import NumberTarget, Question, ReferenceTarget, SpansTarget
+from toolablate.traces.records import NumberTarget, Question, ReferenceTarget, SpansTarget, TextTarget
 
 _HOST = re.compile(r"(?<=://)\d+(?:\.\d+){3}(?::\d+)?")
 """The numbers of a machine, which say nothing of what it serves."""
@@ -109,8 +109,8 @@ class Withheld:
     @cached_property
     def _spans(self) -> tuple[str, ...]:
         match self._question.target:
-            case SpansTarget(spans=spans):
-                return spans
+            case SpansTarget(spans=texts) | TextTarget(answers=texts):
+                return texts
             case ReferenceTarget(answer=answer) if size_of(answer) <= _SHORT:
                 return (answer,)
         return ()

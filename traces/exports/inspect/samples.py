@@ -72,6 +72,12 @@ def target_of(question: Question) -> str | list[str]:
             return list(target.stated)
         case "reference":
             return target.answer
+        case "text" | "math":
+            return target.answers[0] if len(target.answers) == 1 else list(target.answers)
+        case "regex":
+            return target.pattern
+        case "code":
+            return target.tests[0] if len(target.tests) == 1 else list(target.tests)
 
 
 def scores_told(exported: Exported, counting: Sequence[str] = ()) -> dict[str, Score]:

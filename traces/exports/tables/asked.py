@@ -12,7 +12,7 @@ QUESTIONS = Table(
         ("prompt", "text", "what is asked"),
         ("choices", "names", "the options of a multiple choice"),
         ("as_is", "bool", "the prompt is all that is asked: no line says how to end the reply"),
-        ("target_kind", "name", "`choice`, `number`, `spans` or `reference`"),
+        ("target_kind", "name", "`choice`, `number`, `spans`, `text`, `math`, `regex`, `code` or `reference`"),
         ("target", "json", "the right answer"),
         ("rubric", "json", "what a judge goes by besides"),
         ("key", "name", "digest of what answers are scored by; see `scores`"),

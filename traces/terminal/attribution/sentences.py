@@ -42,8 +42,14 @@ def right_answer(question: Question) -> str:
             return f"{target.value:g}"
         case "reference":
             return _short(target.answer) if is_short(target.answer) else ""
-        case _:
+        case "spans":
             return _short(", ".join(target.stated))
+        case "text" | "math":
+            return _short(target.answers[0])
+        case "regex":
+            return _short(f"what {target.pattern} is found in")
+        case "code":
+            return "code that passes the tests"
 
 
 def without_tools(evidence: Evidence) -> Iterator[str]:

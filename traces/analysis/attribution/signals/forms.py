@@ -27,6 +27,8 @@ def misstated(steps: Steps, final: Answered, target: Target) -> Misstated | None
             wanted: tuple[str, ...] = (repr(target.value),)
         case "spans":
             wanted = target.stated
+        case "text" | "math":
+            wanted = target.answers[:1]
         case _:
             return None
     kind = _number_kind(final, wanted) or _words_kind(final, wanted)

@@ -1,0 +1,45 @@
+"""Reads one text or formula from a reply, as it is written."""
+
+import re
+from typing import Literal
+
+from toolablate.benchmarks.extraction.bullets import undressed
+from toolablate.benchmarks.extraction.markers import announced, final_part
+from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading
+
+_FORMULA = re.compile(
+    r"\$\$(?P<a>(?:[^$\\]|\\.){1,4000})\$\$|\$(?P<b>(?:[^$\\]|\\.){1,4000})\$"
+    r"|\\\[(?P<c>(?:[^\\]|\\(?!\])){1,4000})\\\]|\\\((?P<d>(?:[^\\]|\\(?!\))){1,4000})\\\)",
+    re.DOTALL,
+)
+_MARKS = ":*_#> \t\n"
+
+
+def read_text(reply: str | None, *, unannounced: Literal["unparsed", "whole"] = "unparsed") -> Reading:
+    r"""The text that the reply finally gives: the last box or announced line (`announced`), else a reply of one line,
+    else a last line that is one formula (`$x$`, `\[x\]`). A formula of several lines is one line.
+
+    Any other reply is unparsed or taken whole, as `unannounced` says.
+    """
+    text = final_part(reply or "").strip()
+    if not text:
+        return Reading(None, EMPTY)
+    for head in announced(text, window=len(text)):
+        if line := head.text.strip() if head.decides else _first_line(head.text):
+            return Reading((line,))
+    if unannounced == "whole" or "\n" not in text:
+        return Reading((text,))
+    formulas = list(_FORMULA.finditer(text))
+    if formulas and not text[formulas[-1].end() :].strip(" .*"):
+        last = formulas[-1]
+        if not text[text.rfind("\n", 0, last.start()) + 1 : last.start()].strip(" *"):
+            return Reading((last[0],))
+    return Reading(None, NO_ANSWER)
+
+
+def _first_line(head: str) -> str:
+    text = head.strip().lstrip(_MARKS)
+    formula = _FORMULA.match(text)
+    end = text.find("\n", formula.end() if formula else 0)
+    line = text[: end if end >= 0 else len(text)].partition("</answer>")[0].strip()
+    return undressed(line.removesuffix("**").strip() if line.count("**") % 2 else line)

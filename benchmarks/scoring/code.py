@@ -1,0 +1,148 @@
+"""Scores code by the tests of its question, run in the sandbox."""
+
+import asyncio
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.resources import files
+
+from toolablate.benchmarks.extraction import Reading
+from toolablate.benchmarks.extraction.markers import THOUGHT_END
+from toolablate.benchmarks.extraction.reading import EMPTY
+from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
+from toolablate.sandbox import CellResult, KernelUnavailable, Sandbox
+from toolablate.traces.errors import ScoringError
+from toolablate.traces.records import CodeTarget, Question, Score, clean_text
+
+CPU_SECONDS = 10
+"""Of the code of one reply, in all tests together."""
+_WALL_SECONDS = 60.0
+_KERNELS = 2
+_NO_BLOCK = "the reply has no code block"
+_BLOCK = re.compile(
+    r"^[ \t]{0,8}(?:```|~~~)[ \t]{0,4}(?P<kind>[\w+-]{0,20})[^\n]{0,80}\n(?P<code>.*?)(?:^[ \t]{0,8}(?:```|~~~)|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+class _Kernels:
+    """A sandbox that is opened when it is first needed."""
+
+    def __init__(self, opening: Callable[[], Sandbox] | None) -> None:
+        self._opening = opening
+        self._sandbox: Sandbox | None = None
+        self._turns = asyncio.Semaphore(_KERNELS)
+
+    async def run(self, cell: Callable[[float], str]) -> CellResult:
+        """Runs a cell in a kernel of its own; it is written for the seconds that a cell may take."""
+        async with self._turns:
+            try:
+                if self._sandbox is None:
+                    if self._opening is None:
+                        raise KernelUnavailable("no sandbox was given to the scorer 'code'", code="no_backend")
+                    self._sandbox = self._opening()
+                kernel = await self._sandbox.start()
+                try:
+                    return await kernel.execute(cell(self._sandbox.limits.cell_seconds))
+                finally:
+                    await kernel.close()
+            except KernelUnavailable as error:
+                raise ScoringError(
+                    f"code cannot be tested: {error.message}", hint=error.hint, code=error.code, retryable=True
+                ) from error
+
+    async def close(self) -> None:
+        sandbox, self._sandbox = self._sandbox, None
+        if sandbox is not None:
+            await sandbox.close()
+
+
+@dataclass(frozen=True, slots=True)
+class CodeScorer:
+    """Right is code that passes all tests of its question: the last code block of the reply that defines `entry_point`,
+    or the last one. `reason` holds what failed first.
+
+    The code runs with no network and the plan's limits in a fresh kernel of the `sandbox`, apart from the tests
+    (`code_driver`), for at most `CPU_SECONDS`. `score` raises ScoringError where no kernel can be had.
+    """
+
+    unparsed: Unparsed = "wrong"
+    sandbox: Callable[[], Sandbox] | None = field(default=None, compare=False)
+    _kernels: _Kernels = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_kernels", _Kernels(self.sandbox))
+
+    @property
+    def name(self) -> str:
+        return named("code", unparsed="exclude" if self.unparsed == "exclude" else "")
+
+    @property
+    def version(self) -> int:
+        return 1
+
+    def refusal(self, question: Question) -> str:
+        return "" if isinstance(question.target, CodeTarget) else not_for(self, question)
+
+    async def open(self) -> None:
+        await self._kernels.run(lambda _: "1")
+
+    async def score(self, question: Question, trial_id: str, answer: str | None) -> Score:
+        target = question.target
+        if not isinstance(target, CodeTarget):
+            return unscored(self, trial_id, not_for(self, question))
+        reading = read_code(answer, target.entry_point)
+        if reading.value is None:
+            return unparsed(self, trial_id, reading, self.unparsed)
+        token = secrets.token_hex(16)
+        code = reading.value[0]
+        cell = await self._kernels.run(lambda seconds: _cell(code, target, token, seconds))
+        failed = _failed(cell, token)
+        return scored(self, trial_id, 0.0 if failed else 1.0, reading.value).model_copy(update={"reason": failed})
+
+    async def close(self) -> None:
+        await self._kernels.close()
+
+
+def read_code(reply: str | None, entry_point: str = "") -> Reading:
+    """The last code block that defines `entry_point`, else the last one; a reply without blocks that is Python."""
+    text = (reply or "").rpartition(THOUGHT_END)[2]
+    if not text.strip():
+        return Reading(None, EMPTY)
+    blocks = [block for block in _BLOCK.finditer(text) if block["code"].strip()]
+    python = [block["code"] for block in blocks if block["kind"].lower() in ("", "python", "py", "python3")]
+    defines = re.compile(rf"^\s*(?:async\s+)?(?:def|class)\s+{entry_point}\b|^{entry_point}\s*=", re.MULTILINE)
+    defining = [code for code in python if entry_point and defines.search(code)]
+    if found := defining or python:
+        return Reading((clean_text(found[-1]),))
+    try:
+        compile(text, "reply", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Reading(None, _NO_BLOCK)
+    return Reading((clean_text(text),))
+
+
+def _cell(code: str, target: CodeTarget, token: str, cell_seconds: float) -> str:
+    driver = files("toolablate.benchmarks.scoring").joinpath("code_driver.py").read_text(encoding="utf-8")
+    # Less than the cell may take, or the kernel would be interrupted before anybody can say why.
+    wall = min(_WALL_SECONDS, 0.8 * cell_seconds)
+    given = (code, list(target.tests), target.entry_point, CPU_SECONDS, wall)
+    return f"{driver}\n\nfailed = run_tests(*{given!r})\nprint({token!r}, 'failed' if failed else 'passed', failed)"
+
+
+def _failed(cell: CellResult, token: str) -> str:
+    """What failed, "" for nothing. Raises ScoringError where that is not known."""
+    _, found, said = cell.text.rpartition(f"{token} ")
+    if cell.status == "ok" and found:
+        passed, _, why = said.strip().partition(" ")
+        if why == "starved":
+            raise ScoringError("code got too little CPU time to be tested", code="starved", retryable=True)
+        return "" if passed == "passed" else clean_text(why) or "failed"
+    if cell.status == "timeout":
+        return "the code took too long"
+    if cell.status == "died":
+        return f"the kernel died of the code: {clean_text(cell.error)}"
+    raise ScoringError(
+        f"the tests could not be run: {cell.error} {cell.text[-300:]}", code="tests_not_run", retryable=True
+    )

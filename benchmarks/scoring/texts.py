@@ -1,0 +1,200 @@
+"""Scores texts by what they are made of: equal, contained, matched, or with words in common."""
+
+import re
+import string
+from collections import Counter
+from dataclasses import dataclass
+
+import re2
+
+from toolablate.benchmarks.extraction import Reading, final_part, normalised, read_text
+from toolablate.benchmarks.extraction.reading import EMPTY
+from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
+from toolablate.traces.errors import ScoringError
+from toolablate.traces.records import PatternTarget, Question, ReferenceTarget, Score, TextTarget
+
+_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_QUIET = re2.Options()
+_QUIET.log_errors = False
+
+
+def accepted(question: Question) -> tuple[str, ...]:
+    """The texts of which each is right; none for a target that has no such texts."""
+    if isinstance(question.target, TextTarget):
+        return question.target.answers
+    return (question.target.answer,) if isinstance(question.target, ReferenceTarget) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExactScorer:
+    """Right is one of the accepted texts, whatever the case, the width of characters, blanks, quotes around and a full
+    stop after."""
+
+    unparsed: Unparsed = "wrong"
+
+    @property
+    def name(self) -> str:
+        return named("exact", unparsed="exclude" if self.unparsed == "exclude" else "")
+
+    @property
+    def version(self) -> int:
+        return 1
+
+    def score(self, question: Question, trial_id: str, answer: str | None) -> Score:
+        if not (wanted := accepted(question)):
+            return unscored(self, trial_id, not_for(self, question))
+        reading = read_text(answer)
+        if reading.value is None:
+            return unparsed(self, trial_id, reading, self.unparsed)
+        return scored(self, trial_id, 1.0 if _is_one_of(reading.value[0], wanted) else 0.0, reading.value)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainsScorer:
+    """Right is a reply that has one of the accepted texts in it, as whole words, compared as `exact` compares. What
+    else the reply says does not matter, so a reply that lists all answers is right."""
+
+    unparsed: Unparsed = "wrong"
+
+    @property
+    def name(self) -> str:
+        return named("contains", unparsed="exclude" if self.unparsed == "exclude" else "")
+
+    @property
+    def version(self) -> int:
+        return 1
+
+    def score(self, question: Question, trial_id: str, answer: str | None) -> Score:
+        if not (wanted := accepted(question)):
+            return unscored(self, trial_id, not_for(self, question))
+        text = final_part(answer or "").strip()
+        if not text:
+            return unparsed(self, trial_id, Reading(None, EMPTY), self.unparsed)
+        found = next((each for each in wanted if _holds(normalised(text), normalised(each))), None)
+        return scored(self, trial_id, 0.0 if found is None else 1.0, () if found is None else (found,))
+
+
+@dataclass(frozen=True, slots=True)
+class RegexScorer:
+    """Right is a reply in which the target's pattern is found. With a `pattern` of the plan, the answer is what its
+    first group (or all of it) matched last in the reply, and right is one of the accepted texts, as `exact` compares.
+
+    Patterns are RE2's, which take time in the length of the reply, whatever the pattern. Raises ScoringError for one
+    that RE2 does not take.
+    """
+
+    unparsed: Unparsed = "wrong"
+    pattern: str = ""
+
+    def __post_init__(self) -> None:
+        compiled(self.pattern)
+
+    @property
+    def name(self) -> str:
+        return named("regex", pattern=self.pattern, unparsed="exclude" if self.unparsed == "exclude" else "")
+
+    @property
+    def version(self) -> int:
+        return 1
+
+    def score(self, question: Question, trial_id: str, answer: str | None) -> Score:
+        if self.pattern and (wanted := accepted(question)):
+            reading = _matched(self.pattern, answer)
+            if reading.value is None:
+                return unparsed(self, trial_id, reading, self.unparsed)
+            return scored(self, trial_id, 1.0 if _is_one_of(reading.value[0], wanted) else 0.0, reading.value)
+        if not isinstance(question.target, PatternTarget):
+            no_pattern = ", and the plan names no questions.pattern" if accepted(question) else ""
+            return unscored(self, trial_id, not_for(self, question) + no_pattern)
+        try:
+            pattern = compiled(question.target.pattern)
+        except ScoringError as error:
+            return unscored(self, trial_id, error.message)
+        text = final_part(answer or "").strip()
+        if not text:
+            return unparsed(self, trial_id, Reading(None, EMPTY), self.unparsed)
+        found = pattern.search(text)
+        return scored(self, trial_id, 0.0 if found is None else 1.0, () if found is None else (found.group(),))
+
+
+@dataclass(frozen=True, slots=True)
+class F1Scorer:
+    """The F1 of the words that answer and accepted text have in common, the largest over the accepted texts.
+
+    Normalisation (lower case, no ASCII punctuation, no a, an, the) and measure are those of SQuAD's evaluate-v1.1.py
+    (Rajpurkar et al. 2016). An announced answer is taken, else the whole reply.
+    """
+
+    unparsed: Unparsed = "wrong"
+
+    @property
+    def name(self) -> str:
+        return named("f1", unparsed="exclude" if self.unparsed == "exclude" else "")
+
+    @property
+    def version(self) -> int:
+        return 1
+
+    def score(self, question: Question, trial_id: str, answer: str | None) -> Score:
+        if not (wanted := accepted(question)):
+            return unscored(self, trial_id, not_for(self, question))
+        reading = read_text(answer, unannounced="whole")
+        if reading.value is None:
+            return unparsed(self, trial_id, reading, self.unparsed)
+        return scored(self, trial_id, max(f1(reading.value[0], each) for each in wanted), reading.value)
+
+
+def f1(given: str, wanted: str) -> float:
+    """Harmonic mean of precision and recall of the words of `given`, as multisets; 0 where they share none."""
+    ours, theirs = _words(given), _words(wanted)
+    same = sum((Counter(ours) & Counter(theirs)).values())
+    return 2 * same / (len(ours) + len(theirs)) if same else 0.0
+
+
+def compiled(pattern: str) -> re2._Regexp:
+    """Raises ScoringError for what RE2 does not take."""
+    try:
+        return re2.compile(pattern, _QUIET)
+    except re2.error as error:
+        said = error.args[0] if error.args else error
+        said = said.decode(errors="replace") if isinstance(said, bytes) else said
+        raise ScoringError(
+            f"{pattern!r} is no pattern that RE2 takes: {said}",
+            hint="RE2 has no look-around and no back-references.",
+            code="bad_pattern",
+        ) from error
+
+
+def _is_one_of(given: str, wanted: tuple[str, ...]) -> bool:
+    return normalised(given) in map(normalised, wanted)
+
+
+def _matched(pattern: str, answer: str | None) -> Reading:
+    text = final_part(answer or "").strip()
+    if not text:
+        return Reading(None, EMPTY)
+    matches = [match.group(1 if match.re.groups else 0) for match in compiled(pattern).finditer(text)]
+    given = [match for match in matches if match]
+    return Reading((given[-1],)) if given else Reading(None, "the plan's pattern is not found in the reply")
+
+
+def _holds(text: str, wanted: str) -> bool:
+    place = text.find(wanted)
+    while place >= 0 and wanted:
+        end = place + len(wanted)
+        if not (_joined(text, place - 1) or _joined(text, end - 1)):
+            return True
+        place = text.find(wanted, place + 1)
+    return False
+
+
+def _joined(text: str, place: int) -> bool:
+    """Whether the characters at `place` and after it belong to one word. Chinese has no blanks between words."""
+    if place < 0 or place + 1 >= len(text):
+        return False
+    return all(character.isalnum() and character < "\u2e80" for character in text[place : place + 2])
+
+
+def _words(text: str) -> list[str]:
+    return _ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split()
