@@ -1,9 +1,12 @@
 """What is the user's own, by the names that a plan or a package gives it."""
 
+import ast
+import hashlib
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -15,7 +18,7 @@ from toolablate.tools.function import FunctionTool
 from toolablate.tools.options import read_options
 from toolablate.tools.plain import one_line
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import ToolUse, digest_text
+from toolablate.traces.records import ToolUse
 
 Key = Literal["tools", "interventions", "conditions", "mcp"]
 """Where they stand in a plan. The entry point group in which a package names its own is `toolablate.` and this."""
@@ -59,20 +62,84 @@ def options_of(use: ToolUse, function: FunctionTool[..., object]) -> BaseModel:
 
 
 def source_digest(name: str) -> str:
-    """Digest of the module that defines the tool; what it imports is not looked at. Raises InputError."""
+    """Digest of the code of the module that defines the tool; what it imports is not looked at. Raises InputError."""
     return module_digest(function_tool(name).function, name, "tools")
 
 
 def module_digest(function: Callable[..., Any], name: str, key: Key) -> str:
-    """Digest of the module that defines the function. Raises InputError."""
+    """Digest of the code of the module that defines the function: `code_digest`. Raises InputError."""
     try:
-        return digest_text(Path(inspect.getsourcefile(function) or "").read_text(encoding="utf-8"))
-    except (OSError, TypeError, UnicodeDecodeError) as error:
+        return code_digest(Path(inspect.getsourcefile(function) or "").read_bytes())
+    except (OSError, TypeError, ValueError, SyntaxError, RecursionError, MemoryError) as error:
         raise InputError(
             f"{key}: the source of {name!r} cannot be read: {error}",
             hint="define it in a module file, so that a change of it can be told",
             code="no_source",
         ) from None
+
+
+def code_digest(source: bytes) -> str:
+    """Digest of a module's syntax tree: "code " and the first 128 bits of a SHA-256, as hexadecimal digits.
+
+    Comments, blank lines, quotes and line breaks are not part of it; docstrings are, since a model reads them. It is
+    the same for all versions of Python that can read the module. Raises SyntaxError, ValueError, and RecursionError or
+    MemoryError where the code is nested too deep.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(source)
+    digest = hashlib.sha256()
+    left: list[object] = [tree]
+    # Not by recursion: Python reads expressions that are nested deeper than its own stack.
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.AST):
+            digest.update(f"({type(node).__name__} ".encode())
+            left.append(_END)
+            for field, value in sorted(_told(node), reverse=True):
+                left += [value, f"{field}="]
+        elif isinstance(node, list):
+            digest.update(b"[")
+            left += [_END, *reversed(node)]
+        else:
+            digest.update(f"{node} ".encode())
+    return f"code {digest.hexdigest()[:32]}"
+
+
+_END = ")"
+
+
+def _told(node: ast.AST) -> Iterator[tuple[str, object]]:
+    """The fields that say something. Versions of Python differ in those that are empty: each adds some."""
+    if isinstance(node, ast.Constant):
+        yield "value", _literal(node.value)
+        return
+    for field, value in ast.iter_fields(node):
+        if isinstance(value, list) and isinstance(node, ast.JoinedStr):
+            value = _joined(value)
+        if field in ("ctx", "type_ignores", "type_comment") or value is None or value == []:
+            continue
+        if field == "format_spec" and isinstance(value, ast.JoinedStr) and not _joined(value.values):
+            continue
+        yield field, value if isinstance(value, ast.AST | list) else _literal(value)
+
+
+def _joined(parts: list[ast.expr]) -> list[ast.expr]:
+    """The parts of an f-string; versions of Python differ in where they cut its text."""
+    joined: list[ast.expr] = []
+    for part in parts:
+        last = joined[-1] if joined else None
+        if isinstance(part, ast.Constant) and isinstance(last, ast.Constant):
+            joined[-1] = ast.Constant(str(last.value) + str(part.value))
+        elif not isinstance(part, ast.Constant) or part.value != "":
+            joined.append(part)
+    return joined
+
+
+def _literal(value: object) -> str:
+    """Of what type it is, and what; a text in ASCII, since versions of Python differ in what they hold for printable.
+    Integers can have more decimal digits than Python writes."""
+    return f"{type(value).__name__}:{hex(value) if type(value) is int else ascii(value)}"
 
 
 def load_own(name: str, key: Key) -> object:

@@ -10,6 +10,7 @@ import pytest
 from pydantic import JsonValue
 
 from toolablate.tools import Resources, open_toolset, own, resources_needed, tool_names
+from toolablate.tools.own import code_digest
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ToolRequest, ToolUse
 
@@ -115,3 +116,81 @@ def test_an_option_may_be_of_a_type_that_json_has_no_word_for(own_module: str, t
     unit = sys.modules[own_module].Unit.KG
     assert weigh.use(unit=unit) == ToolUse(name=f"{own_module}:weigh", options={"unit": "kg"})
     open_toolset([weigh.use(unit=unit)], Resources())
+
+
+CODE = """
+'''Of units.'''
+from toolablate.tools import tool
+
+RATE, TEXTS = -1_000.5e3, ["caf\u00e9 \U0001fae8", b"\\xff", 0x10, None, ..., 2j]
+
+
+@tool
+async def weigh(grams: int, /, *more: str, unit: str = "kg", **options) -> str:
+    '''Weighs.'''
+    match options:
+        case {"of": [first, *_]} if not (lambda: first)():
+            raise ValueError(f"{unit!r:>{grams}}{'a' 'b'} {grams = }" "!" f"{more[0]:}") from None
+    return f"{grams:,}" if grams else f""
+"""
+MEANS_THE_SAME = (
+    ("from toolablate", "# Of one's own: a comment.\nfrom toolablate"),
+    ("RATE, TEXTS = ", "(RATE,\n    TEXTS) = "),
+    ("-1_000.5e3", "-1000500.0"),
+    ('"kg"', "u'kg'"),
+    ("\n", "\r\n"),
+    ("\n\n\n", "\n"),
+    ("raise", "raise  \t"),
+    ('else f""', 'else f""  # at last'),
+    ('"!" ', '"" "!" '),
+)
+MEANS_ANOTHER_THING = (
+    ("'Weighs.", "'Weighs well."),
+    ("'Of units", "'Of weights"),
+    ("-1_000.5e3", "-1_000.5e2"),
+    ("0x10", "True"),
+    ("None, ", ""),
+    ('"kg"', 'b"kg"'),
+    ("async def", "def"),
+    ("/, ", ""),
+    ("!r:>", "!s:>"),
+    (":,", ":_"),
+    ("unit!r", "more!r"),
+    (" from None", ""),
+    ("*more", "*others"),
+    ("not (", "("),
+)
+
+
+@pytest.mark.parametrize(("old", "new"), MEANS_THE_SAME)
+def test_the_digest_of_code_is_of_what_it_means(old: str, new: str) -> None:
+    assert old in CODE
+    assert code_digest(CODE.replace(old, new).encode()) == code_digest(CODE.encode())
+
+
+@pytest.mark.parametrize(("old", "new"), MEANS_ANOTHER_THING)
+def test_the_digest_of_code_tells_changes(old: str, new: str) -> None:
+    assert old in CODE
+    assert code_digest(CODE.replace(old, new).encode()) != code_digest(CODE.encode())
+
+
+def test_the_digest_of_code_is_the_same_in_every_python() -> None:
+    """As Python 3.11.7, 3.12.1 and 3.13.0 give it; whatever runs this test has to give it too."""
+    assert code_digest(CODE.encode()) == "code a1a71e0a91ab9496e26c8478c3cdd1a1"
+
+
+def test_code_of_any_depth_size_and_encoding_has_a_digest() -> None:
+    deep = "x = " + " + ".join(["y"] * 2_000)
+    assert code_digest(deep.encode()) != code_digest(f"{deep} + y".encode())
+    assert code_digest(b"x = 0x" + b"f" * 5_000) != code_digest(b"x = 0x" + b"f" * 5_001)
+    assert code_digest(b"# coding: latin-1\nx = '\xe9'") == code_digest("x = 'é'".encode())
+    assert code_digest(rb"x = '\ud800 \d'") != code_digest(rb"x = '\ud801 \d'")
+    with pytest.raises(SyntaxError):
+        code_digest(b"x = ")
+
+
+def test_a_module_that_cannot_be_read_any_more_is_named(own_module: str, tmp_path: Path) -> None:
+    shout = importlib.import_module(own_module).shout
+    (tmp_path / "own_tools_for_test.py").write_text("def shout(:")
+    with pytest.raises(InputError, match="the source of 'loud' cannot be read"):
+        own.module_digest(shout.function, "loud", "tools")

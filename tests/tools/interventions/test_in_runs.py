@@ -95,6 +95,8 @@ def test_a_trace_keeps_what_was_changed_and_what_the_tool_gave(tmp_path: Path) -
 def test_another_text_of_an_intervention_of_ones_own_is_another_world(tmp_path: Path) -> None:
     plan = write_plan(tmp_path, "interventions = ['own_things:rounded']")
     assert run(plan).returncode == 0
+    (tmp_path / "own_things.py").write_text(f"# A comment.\n{OWN}")
+    assert run(plan).returncode == 0
     (tmp_path / "own_things.py").write_text(OWN.replace("digits: int = 0", "digits: int = 1"))
     refused = run(plan)
     assert refused.returncode != 0

@@ -16,7 +16,7 @@ from toolablate.tools.interventions import Setting, intervened, intervention_sou
 from toolablate.tools.interventions.applying import Applied
 from toolablate.tools.likeness import PLAIN
 from toolablate.traces.errors import InputError, InternalError, SandboxError, ToolError
-from toolablate.traces.records import Change, InterventionUse, Lookup, digest_text
+from toolablate.traces.records import Change, InterventionUse, Lookup
 
 OWN = """
 from toolablate.tools import Call, ToolResult, intervention
@@ -227,7 +227,7 @@ async def test_a_package_can_register_an_intervention(own_module: str, tmp_path:
     own.registered.cache_clear()
     try:
         result = await Echoing([use("brief", chars=1), use("truncate", chars=9)])("abc")
-        digest = digest_text(OWN)
+        digest = own.code_digest(OWN.encode())
         assert intervention_sources([use("brief"), use("truncate")]) == {"brief": digest}
         with pytest.raises(InputError) as refused:
             open_interventions([use("loud")])
@@ -240,7 +240,9 @@ async def test_a_package_can_register_an_intervention(own_module: str, tmp_path:
 
 def test_only_those_of_ones_own_have_a_source(own_module: str) -> None:
     name = f"{own_module}:shorten"
-    assert intervention_sources([use("fail"), use(name, chars=1), use(name, chars=2)]) == {name: digest_text(OWN)}
+    assert intervention_sources([use("fail"), use(name, chars=1), use(name, chars=2)]) == {
+        name: own.code_digest(OWN.encode())
+    }
 
 
 def test_a_use_in_python_is_that_of_a_plan() -> None:

@@ -17,6 +17,8 @@ _OWN = ("tool ", "intervention ")
 
 _UNDER_ANOTHER_NAME = "; or mend its module under another name (my_tools_2): its own conditions alone are then run anew"
 
+_OF_THE_TEXT = "; this store's digest is of the module's text, as an earlier toolablate took it, and not of its code"
+
 
 def require_same_world(connection: sqlite3.Connection, store: Path, world: Mapping[str, str]) -> None:
     """Refuses a run whose trials could not be compared with those that are done, or that a living recorder is at.
@@ -35,7 +37,8 @@ def require_same_world(connection: sqlite3.Connection, store: Path, world: Mappi
             raise InputError(
                 f"the trials in {store} ran with {part} = {earlier[part]!r}; this plan says {world[part]!r}",
                 hint="trials of different worlds cannot be compared: name another store (--store), or change it back"
-                + (_UNDER_ANOTHER_NAME if part.startswith(_OWN) else ""),
+                + (_UNDER_ANOTHER_NAME if part.startswith(_OWN) else "")
+                + (_OF_THE_TEXT if part.startswith(_OWN) and " " not in earlier[part] else ""),
                 code="other_world",
             )
 
