@@ -5,24 +5,30 @@ import os
 import pwd
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from toolablate.sandbox.kernel import KernelUnavailable
 
-_ASK = "import json,sys; print(json.dumps([sys.prefix,sys.exec_prefix,sys.base_prefix,sys.base_exec_prefix]))"
+_ASK = (
+    "import json,sys; "
+    "print(json.dumps([sys.executable,sys.prefix,sys.exec_prefix,sys.base_prefix,sys.base_exec_prefix]))"
+)
 _MAY_HOLD_SECRETS = ("pip.conf", "uv.toml")
-_ALREADY_THERE = ("/usr", "/bin", "/lib")
+_ALREADY_THERE = ("/usr", "/bin", "/lib", "/etc/alternatives")
 
 
 @dataclass(frozen=True, slots=True)
 class Python:
-    """An interpreter, its prefixes, and the folders that it needs to see."""
+    """An interpreter, the folders that it needs to see, its prefixes, and the link outside of these folders, if any, by
+    which it is found."""
 
     executable: str
     folders: tuple[str, ...]
     prefixes: tuple[str, ...] = ()
+    link: str | None = None
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -38,9 +44,12 @@ def find_python(executable: str | None) -> Python:
         executable = sys.executable
         prefixes = [sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix]
     else:
-        prefixes = _ask(executable)
-    paths = {path for prefix in prefixes for path in (prefix, os.path.realpath(prefix))}
-    return Python(executable, _outermost(paths), tuple(sorted(paths)))
+        executable, *prefixes = _ask(executable)
+    executable = _in_real_folder(executable)
+    # Both: a link may be named in pyvenv.cfg. A way with `..` through it is that of the shell alone.
+    paths = {path for prefix in prefixes for path in (prefix, os.path.realpath(prefix)) if ".." not in Path(path).parts}
+    folders = _outermost(paths)
+    return Python(executable, folders, tuple(sorted(paths)), _link_outside(executable, (*folders, *_ALREADY_THERE)))
 
 
 def without_homes(python: Python) -> Python:
@@ -61,17 +70,36 @@ def _holds_a_home(folder: Path) -> bool:
     return any(Path(home).is_relative_to(folder) for home in homes | reals)
 
 
+def _in_real_folder(file: str) -> str:
+    """The same file without `..` and links above it. It may be a link itself, whose place tells Python its environment;
+    started by a relative path, Python knows itself by that."""
+    return str(Path(file).parent.resolve() / Path(file).name)
+
+
+def _link_outside(executable: str, seen: Sequence[str]) -> str | None:
+    """The first path outside of what is seen that the executable leads to as a link."""
+    file = Path(executable)
+    while file.is_symlink():
+        file = file.parent / file.readlink()
+        if ".." in file.parts:
+            file = Path(_in_real_folder(str(file)))
+        if not any(file.is_relative_to(folder) for folder in seen):
+            return str(file)
+    return None
+
+
 def _ask(executable: str) -> list[str]:
+    """Its path and its prefixes."""
     try:
         answer = subprocess.run([executable, "-I", "-c", _ASK], capture_output=True, text=True, timeout=30, check=True)
-        prefixes: list[str] = json.loads(answer.stdout)
+        told: list[str] = json.loads(answer.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise KernelUnavailable(
             f"{executable!r} is no Python that kernels could run on: {error}",
             hint="name the path of a Python >= 3.11 that has ipykernel",
             code="bad_python",
         ) from error
-    return prefixes
+    return told
 
 
 def _outermost(folders: set[str]) -> tuple[str, ...]:

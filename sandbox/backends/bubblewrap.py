@@ -125,7 +125,7 @@ def start_in_bubblewrap(
         _data_file("root:x:0:\n" + group) as group_file,
     ):
         command = [
-            bwrap,
+            str(Path(bwrap).absolute()),  # PATH may name folders below ours, and it starts in another
             *_namespaces(),
             *_mounts(passwd_file.fileno(), group_file.fileno(), tmp_bytes, python),
             *options,
@@ -164,6 +164,7 @@ def _mounts(passwd: int, group: int, tmp_bytes: int, python: Python) -> list[str
         *("--perms", "1777", "--size", str(tmp_bytes), "--tmpfs", "/tmp"),  # noqa: S108
         *(option for folder in python.folders for option in _shown(folder, folder)),
         *(option for file in python.secrets for option in ("--ro-bind", "/dev/null", file)),
+        *([*_parents(python.link), "--symlink", os.path.realpath(python.link), python.link] if python.link else []),
         *_shown(str(INSIDE), f"{_INSIDE}/{INSIDE.name}"),
         *("--remount-ro", "/", "--chdir", "/tmp"),  # noqa: S108
     ]
@@ -186,6 +187,10 @@ def remedy(said: str) -> str:
         return "sysctl -w kernel.unprivileged_userns_clone=1"
     if "uid map" in said:
         return "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (where AppArmor restricts user namespaces)"
+    if "execvp" in said:
+        return (
+            "/usr/bin/python3 -m venv .venv (kernels see /usr and the folders of their Python, and nothing else of it)"
+        )
     if "Unknown option" in said:
         return f"bubblewrap >= 0.8 is needed: {REMEDY_INSTALL}"
     if "namespace" in said or "Operation not permitted" in said:
@@ -209,10 +214,13 @@ def _system_mounts() -> tuple[str, ...]:
 
 
 def _shown(source: str, target: str) -> list[str]:
-    """A read-only bind mount whose parents anybody may pass: bubblewrap makes them for their owner alone."""
-    parents = [str(parent) for parent in reversed(Path(target).parents[:-1])]
-    made = [option for parent in parents for option in ("--perms", "0755", "--dir", parent)]
-    return [*made, "--ro-bind", source, target]
+    return [*_parents(target), "--ro-bind", source, target]
+
+
+def _parents(path: str) -> list[str]:
+    """The folders above, which anybody may pass: bubblewrap makes them for their owner alone."""
+    parents = [str(parent) for parent in reversed(Path(path).parents[:-1])]
+    return [option for parent in parents for option in ("--perms", "0755", "--dir", parent)]
 
 
 def _data_file(content: str) -> BinaryIO:

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from toolablate.sandbox import Kernel, KernelUnavailable, Sandbox, open_sandbox
-from toolablate.sandbox.python import find_python
+from toolablate.sandbox.python import Python, find_python
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
 Start = Callable[[Sandbox], Awaitable[Kernel]]
 
+BASE = os.path.realpath(sys.executable)
 HOST = """
 import asyncio, sys
 from toolablate.sandbox import open_sandbox
@@ -177,6 +178,40 @@ def test_works_as_an_ordinary_user(backend: str) -> None:
         command += [sys.executable, "-c", HOST, backend, "close"]
         ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
     assert ran.stdout == "1000 42\n", ran.stderr
+
+
+@pytest.mark.parametrize("backend", ["forkserver", "bubblewrap", "none"])
+def test_works_with_an_interpreter_named_by_a_relative_path(backend: str, tmp_path: Path) -> None:
+    python, folder = os.path.relpath(sys.executable, tmp_path), os.path.relpath(tempfile.gettempdir(), tmp_path)
+    environment = {**os.environ, "TMPDIR": folder, "HOME": "home"}
+    command = [python, "-c", HOST, backend, "close"]
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert ran.stdout.endswith(" 42\n"), ran.stderr
+
+
+@in_one_loop
+@pytest.mark.parametrize("target", [BASE, f"../system{BASE}"], ids=["absolute", "relative"])
+async def test_interpreter_is_found_by_links_outside_of_its_folders(target: str, tmp_path: Path) -> None:
+    links, bin_folder = tmp_path / "links", tmp_path / "environment" / "bin"
+    for folder in (links, bin_folder):
+        folder.mkdir(parents=True)
+    (tmp_path / "system").symlink_to("/")
+    (links / "python3").symlink_to(target)
+    (bin_folder / "python").symlink_to("../../links/python3")
+    (bin_folder.parent / "pyvenv.cfg").write_text(f"home = {links}\n", encoding="utf-8")
+    sandbox = open_sandbox("bubblewrap", python=str(bin_folder / "python"))
+    assert "No module named 'ipykernel'" in (await sandbox.check()).detail  # which it looked for
+    await sandbox.close()
+
+
+@in_one_loop
+async def test_interpreter_that_needs_what_kernels_do_not_see_has_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox = open_sandbox("bubblewrap")
+    monkeypatch.setattr("toolablate.sandbox.python.find_python", lambda _: Python("/nowhere/python", ()))
+    availability = await sandbox.check()
+    assert "execvp /nowhere/python" in availability.detail
+    assert "-m venv" in availability.remedy
+    await sandbox.close()
 
 
 # --- what is missing is named -----------------------------------------------------------------------------------------
