@@ -20,6 +20,8 @@ Wanted = Literal["any", "one", "several"]
 _SEPARATOR = re.compile(r"[,;、和与及]|\s(?:and|or|[&/|+])\s", re.IGNORECASE)
 _FENCE = re.compile(r"```[A-Za-z]{0,12}[ \t]{0,8}(?:\n|$)|```")
 _MARKS = ":*_ \n"
+_LATEX_TEXT = re.compile(r"\\(?:text|mathrm)\{([^{}]*)\}")
+_AMOUNT_ALONE = re.compile(r"([^A-Za-z\n]{1,60}[\d%)])[.*]{1,3}")
 
 
 def read_spans(
@@ -31,11 +33,11 @@ def read_spans(
     any other reply is unparsed or taken as one text, `whole`, as `unannounced` says. Items that are no texts become
     JSON.
 
-    `wanted` is all that is known of the target: whether it has `one` text or `several`. For both, bullets below the
-    announcement are a list, and what opens like a list but is none is unread. For `several`, so is a text without
-    brackets that holds a comma, a semicolon, an "and" or another line: nobody knows where to cut it ("Trinidad and
-    Tobago, Cuba"). That much of the target cannot make an answer right: one text never equals several. `any` takes the
-    announced line as one text, whatever it holds.
+    Bullets below the announcement are a list. `wanted` is all that is known of the target: whether it has `one` text or
+    `several`. For both, what opens like a list but is none is unread. For `several`, so is a text without brackets that
+    holds a comma, a semicolon, an "and" or another line: nobody knows where to cut it ("Trinidad and Tobago, Cuba").
+    That much of the target cannot make an answer right: one text never equals several. `any` takes an announced line
+    that is no list as one text, whatever it holds.
     """
     text = final_part(reply or "").strip()
     if not text:
@@ -55,15 +57,24 @@ def read_scaled_spans(reply: str | None) -> tuple[Reading, str]:
     gives it apart: `{"answer": [1496.5], "scale": "million"}`. A scale that the first text says as well is meant once.
     An `answer` that is null, "" or the bare number 0 is none, as TAT-QA's metric has it.
 
-    Any other reply is read as by `read_spans`; one that announces no answer is one text.
+    Any other reply is read as by `read_spans`; one that announces no answer is one text. A single text is taken without
+    the LaTeX around an amount, and without the full stop after one.
     """
     found = _object((reply or "").rstrip(" \n`*."))
     if found is None:
-        return read_spans(reply, unannounced="whole"), ""
+        reading = read_spans(reply, unannounced="whole")
+        single = reading.value is not None and len(reading.value) == 1
+        return (Reading(tuple(map(_bare_amount, reading.value or ()))) if single else reading), ""
     given, scale = found
     items = tuple(map(_as_text, given if isinstance(given, list) else [given] if given else []))
     unit = "" if scale is None else _as_text(scale).strip()
     return Reading(items), "" if items and unit in items[0] else unit
+
+
+def _bare_amount(text: str) -> str:
+    plain = _LATEX_TEXT.sub(r"\1", text).replace("\\%", "%").replace("\\$", "$").strip()
+    ended = _AMOUNT_ALONE.fullmatch(plain)
+    return ended[1] if ended else plain
 
 
 def _object(text: str) -> tuple[object, object] | None:
@@ -86,9 +97,11 @@ def _read_head(head: str, wanted: Wanted) -> Reading | None:
     items = _list(text)
     if items is not None:
         return Reading(items)
+    bullets = read_bullets(head)
     if wanted == "any":
-        return Reading((undressed(text.splitlines()[0].strip()),))
-    return read_bullets(head) or _read_bare(text, wanted)
+        whole = bullets is not None and bullets.value is not None
+        return bullets if whole else Reading((undressed(text.splitlines()[0].strip()),))
+    return bullets or _read_bare(text, wanted)
 
 
 def _read_bare(text: str, wanted: Wanted) -> Reading | None:

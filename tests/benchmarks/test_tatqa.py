@@ -90,9 +90,13 @@ def test_the_benchmarks_own_metric(
         ('{"answer": []}', (), "wrong"),
         ('{"answer": 0, "scale": "million"}', (), "wrong"),
         ('{"answer": "0", "scale": "million"}', ("0 million",), "wrong"),
+        ("Answer: $1,496.5 million.", ("$1,496.5 million.",), "correct"),
+        ("Answer: 1,496,500,000.", ("1,496,500,000",), "correct"),
+        ("So it is \\boxed{\\$1,496.5\\text{ million}}.", ("$1,496.5 million",), "correct"),
         ("Answer: 1,496.5", ("1,496.5",), "wrong"),
         ("Zurich, Geneva", ("Zurich, Geneva",), "wrong"),
-        ("Answer:\n- Zurich\n- Geneva", ("- Zurich",), "wrong"),
+        ("Answer:\n- Zurich\n- Geneva", ("Zurich", "Geneva"), "wrong"),
+        ("Answer:\n- Zurich\n* Geneva", ("- Zurich",), "wrong"),
         ('So the answer is:\n["Zurich", "Geneva"', ('["Zurich", "Geneva"',), "wrong"),
         ('{"ans": 1}', ('{"ans": 1}',), "wrong"),
         ("", (), "unparsed"),
@@ -102,6 +106,11 @@ def test_the_benchmarks_own_metric(
 def test_how_replies_are_read(reply: str | None, extracted: tuple[str, ...], verdict: str) -> None:
     score = scorer_for("tatqa").score(asked("$1,496.5", scale="million"), "t", reply)
     assert (score.extracted, score.verdict, score.scorer) == (extracted, verdict, "tatqa")
+
+
+@pytest.mark.parametrize("reply", ["Answer: 13.98%.", "\\boxed{13.98\\%}", "**Answer: 13.98%**", "13.98 %", "0.1398."])
+def test_a_share_may_be_written_in_any_way(reply: str) -> None:
+    assert scorer_for("tatqa").score(asked("13.98", scale="percent"), "t", reply).verdict == "correct"
 
 
 def test_f1_is_the_exact_match_of_what_is_computed() -> None:
