@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from toolablate.traces.analysis.attribution.ledger import Account, Ledger
-from toolablate.traces.analysis.attribution.naming import account_name
+from toolablate.traces.analysis.attribution.naming import mechanism_name
 from toolablate.traces.analysis.comparison import Comparison
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.plots.figures.effects import is_sure
@@ -35,7 +35,7 @@ def _of_model(model: str, rows: Sequence[Comparison], findings: Findings) -> str
     sure = sorted((each for each in told if is_sure(each)), key=lambda each: each.delta_points or 0.0)
     worse, better = ([each for each in sure if ((each.delta_points or 0.0) < 0) is way] for way in (True, False))
     few = [each for each in told if each.small and (each.p_holm or 1.0) < numbers.SIGNIFICANT]
-    open_ = len(told) - len(sure) - len(few)
+    unsure = sorted((each for each in told if each not in sure and each not in few), key=_size, reverse=True)
     parts = [
         f"{numbers.counted(len(found), 'condition')} {'changes' if len(found) == 1 else 'change'} it for the {word}"
         f" (in points: {_named(found)})"
@@ -49,9 +49,16 @@ def _of_model(model: str, rows: Sequence[Comparison], findings: Findings) -> str
             f"{numbers.counted(len(few), 'condition')} {'differs' if len(few) == 1 else 'differ'} from it by more than"
             f" chance gives, over {asked}, which are too few to rely on the intervals (in points: {named})"
         )
-    if open_:
-        parts.append(f"of {numbers.counted(open_, 'condition')} {asked} cannot tell a difference from chance")
+    if unsure:
+        parts.append(
+            f"of {numbers.counted(len(unsure), 'condition')} {asked} cannot tell a difference from chance (in points:"
+            f" {_named(unsure)})"
+        )
     return f"{model_name(model, findings)}:{score} {_sentence('; '.join(parts))}".rstrip()
+
+
+def _size(comparison: Comparison) -> float:
+    return abs(comparison.delta_points or 0.0)
 
 
 def _sentence(text: str) -> str:
@@ -77,7 +84,7 @@ def _sure_mechanisms(ledger: Ledger) -> list[Account]:
 
 def _of_ledger(ledger: Ledger, sure: Sequence[Account], findings: Findings) -> str:
     whole = _points(ledger.effect.points, ledger.effect.ci95)
-    parts = ", ".join(f"{account_name(each.name)} {_points(each.points, each.ci95)}" for each in sure)
+    parts = ", ".join(f"{mechanism_name(each.name)} {_points(each.points, each.ci95)}" for each in sure)
     return f"{model_name(ledger.model, findings)}, {ledger.condition}: of {whole} points against no tools, {parts}."
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from toolablate.traces.analysis.attribution.naming import account_name
+from toolablate.traces.analysis.attribution.naming import mechanism_name
 from toolablate.traces.analysis.comparison import Comparison
 from toolablate.traces.analysis.findings import ArmScore, Findings, FlipMatrix
 from toolablate.traces.analysis.noise import Chance
@@ -178,7 +178,7 @@ def _mechanisms(findings: Findings) -> Iterator[Table]:
             (
                 *(
                     (
-                        account_name(each.name),
+                        mechanism_name(each.name),
                         numbers.signed(each.points),
                         _interval(each.ci95, small=each.small),
                         numbers.p_value(each.p_holm),

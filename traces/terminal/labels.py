@@ -8,9 +8,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from toolablate.traces.analysis import FEW_CLUSTERS
+from toolablate.traces.analysis.attribution.naming import mechanism_name
 from toolablate.traces.analysis.labelling import TOO_FEW, Held, LabelAgreement, LabelReport
 from toolablate.traces.records import Mechanism
-from toolablate.traces.terminal.attribution.wording import chance, distraction_name, mechanism_name
+from toolablate.traces.terminal.attribution.wording import chance, distraction_name
 from toolablate.traces.terminal.fitted import Fitted, figures, names, words
 from toolablate.traces.terminal.numbers import MINUS, counted
 from toolablate.traces.terminal.plain import ID_CHARS, inert, one_line

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from toolablate.traces.analysis.attribution.naming import account_name
+from toolablate.traces.analysis.attribution.naming import mechanism_name
 from toolablate.traces.analysis.selection import Ending, Selection, Turn
 from toolablate.traces.html.addresses import diff_address, question_address, trial_address
 from toolablate.traces.plots.text import plain
@@ -100,7 +100,7 @@ def table_row(
 def said(trial: TrialRow, *, blind: bool = False) -> str:
     """How it ended, in one line of plain text; without what it is put down to for who is blind."""
     answer = f", answered “{plain(trial.answer, 40)}”" if trial.answer else ""
-    why = f"; {account_name(trial.mechanism)}" if trial.mechanism and not blind else ""
+    why = f"; {mechanism_name(trial.mechanism)}" if trial.mechanism and not blind else ""
     where = f"{plain(trial.model, 40)}, {plain(trial.condition, 40)}, repeat {trial.repeat}"
     return f"{where}: {ENDINGS[trial.ending]}{answer}{why}"
 

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
+from toolablate.traces.analysis.attribution.naming import mechanism_name
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Attribution, Distraction, Label, Mechanism
 from toolablate.traces.store import Store
-from toolablate.traces.terminal.attribution.wording import chance, distraction_name, mechanism_name, put_down_to
+from toolablate.traces.terminal.attribution.wording import chance, distraction_name, put_down_to
 from toolablate.traces.viewer.view import View
 
 _MECHANISM_KEYS = "123456789lou"

@@ -15,7 +15,7 @@ from toolablate.experiments.cli import group
 from toolablate.experiments.cli.attribute import command
 from toolablate.experiments.explaining.view import Reason
 from toolablate.traces.analysis.attribution.ledger import Mechanism, Term
-from toolablate.traces.analysis.attribution.naming import account_name
+from toolablate.traces.analysis.attribution.naming import mechanism_name
 from toolablate.traces.analysis.attribution.tables import attribution_json, explained_json, ledgers_csv
 
 GUIDE = (Path(__file__).parents[3] / "docs/attribution.md").read_text(encoding="utf-8")
@@ -53,7 +53,7 @@ def test_every_command_and_option_of_the_guide_is_there() -> None:
 def test_the_guide_names_every_term_and_mechanism() -> None:
     text = GUIDE.replace("`", "").replace("_", " ")
     for name in (*get_args(Term), *get_args(Mechanism)):
-        assert account_name(name) in text or name.replace("_", " ") in text, name
+        assert mechanism_name(name) in text or name.replace("_", " ") in text, name
 
 
 def test_the_guide_names_every_key_of_the_json_and_csv() -> None:

@@ -1,12 +1,17 @@
-"""What parts of an effect are called where people read of them, in tables and figures alike."""
+"""What mechanisms are called where people read of them: one name each, of a trial and of an effect, in tables, figures,
+filters and pages alike."""
 
 from collections.abc import Mapping
 
-_ACCOUNTS: Mapping[str, str] = {
+_NAMES: Mapping[str, str] = {
     "computational_lock_in": "computational lock-in",
+    "lock_in": "computational lock-in",
     "computation_misled": "misled by computation",
     "other_results": "results of other tools",
     "format_loss": "format lost",
+    "format": "format lost",
+    "own_error": "the model's own error",
+    "unknown": "not known",
     "use": "tools' use",
 }
 
@@ -27,6 +32,6 @@ PUT_DOWN_AS: Mapping[str, str] = {
 trial that code led astray is put down to one cause, whose points stand under two names."""
 
 
-def account_name(name: str) -> str:
-    """Of a term or mechanism of a ledger."""
-    return _ACCOUNTS.get(name, name.replace("_", " "))
+def mechanism_name(name: str) -> str:
+    """Of what a trial is attributed to, or of a term or mechanism of an effect."""
+    return _NAMES.get(name, name.replace("_", " "))

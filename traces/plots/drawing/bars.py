@@ -10,13 +10,13 @@ NAME_CHARS, ROW_CHARS, LINE_CHARS = 48, 120, 24
 THICK, MARGIN = 0.62, 0.04
 
 
-def whisker(axes: "Axes", row: float, start: float, interval: tuple[float, float] | None) -> None:
-    """Of the bar that begins at `start`; nothing where there is no interval."""
+def whisker(axes: "Axes", row: float, interval: tuple[float, float] | None) -> None:
+    """Of a bar that begins at zero; nothing where there is no interval. A bar that begins where another ended has none:
+    at that place its line would read as the interval of the sum so far."""
     if interval is None:
         return
-    low, high = (start + end for end in interval)
-    axes.plot([low, high], [row, row], color="black", linewidth=1.1, zorder=3)
-    axes.plot([low, high], [row, row], linestyle="", marker="|", markersize=6, color="black", zorder=3)
+    axes.plot(interval, [row, row], color="black", linewidth=1.1, zorder=3)
+    axes.plot(interval, [row, row], linestyle="", marker="|", markersize=6, color="black", zorder=3)
 
 
 def beside(axes: "Axes", row: int, text: str, *, bold: bool) -> None:

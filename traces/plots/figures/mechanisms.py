@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.traces.analysis.attribution.ledger import Account, Ledger
-from toolablate.traces.analysis.attribution.naming import PUT_DOWN_AS, account_name
+from toolablate.traces.analysis.attribution.naming import PUT_DOWN_AS, mechanism_name
 from toolablate.traces.analysis.effect import LEVEL
 from toolablate.traces.analysis.findings import PutDown
 from toolablate.traces.analysis.selection import Link, Selection
@@ -37,18 +37,19 @@ UNRESOLVED = "white"
 NUMBERS = 1.65
 ABOUT = (
     "Each bar is what one mechanism does to the score, in points, from where the one above it ended; together they are"
-    " the effect, the last bar. Lines are 95 % intervals. Pale: p is not below .05 after Holm's correction, was not"
-    " tested, or questions are too few. Outline: not resolved, for want of replays. A mechanism is named by signs of"
-    " other runs than those that measure it, so that one with a harmful name can be a gain: there what it names did"
-    " more good than harm."
+    " the effect, the last bar, whose line is its 95 % interval; those of mechanisms stand beside them. Pale: p is not"
+    " below .05 after Holm's correction, was not tested, or questions are too few. Outline: not resolved, for want of"
+    " replays. A mechanism is named by signs of other runs than those that measure it, so that one with a harmful name"
+    " can be a gain: there what it names did more good than harm."
 )
 
 
 def draw_ledgers(ledgers: Sequence[Ledger], path: Path, *, simulated: Collection[str] = ()) -> frozenset[str]:
     """A panel for each ledger: models below each other, conditions side by side. `path` ends in .svg, .png or .pdf.
 
-    Whiskers are 95 % intervals of each mechanism, whose bar is pale where its Holm-corrected p-value is not below .05,
-    or it has none, or questions are too few to say; what is unresolved is an outline. Raises InputError where there is
+    The effect has a whisker, its 95 % interval; a mechanism's interval stands beside its bar, which is pale where its
+    Holm-corrected p-value is not below .05, or it has none, or questions are too few to say; what is unresolved is an
+    outline. Raises InputError where there is
     nothing to draw or the file cannot be written. Returns the letters that no font has.
     """
     if not ledgers:
@@ -69,8 +70,8 @@ def draw_ledgers(ledgers: Sequence[Ledger], path: Path, *, simulated: Collection
             panel = panels[models.index(each.model)][conditions.index(each.condition)]
             _panel(panel, each, limits, simulated=each.model in simulated)
         figure.supxlabel(
-            "Points from no tools, with 95 % intervals. Pale: p (Holm) is not below .05, not tested, or too few"
-            " questions. Outline: not resolved.",
+            "Points from no tools, with 95 % intervals beside the bars. Pale: p (Holm) is not below .05, not tested, or"
+            " too few questions. Outline: not resolved.",
             fontsize="small",
             color=GREY,
         )
@@ -110,7 +111,7 @@ def _line(
     row, start = _rows(ledger)[place], _starts(ledger)[place]
     _bar(on.axes, at, row, start)
     numbers = f"{signed(row.points)}{between(row.ci95, sign=True)}"
-    labels(on, at, account_name(row.name), numbers, bold=row is ledger.effect)
+    labels(on, at, mechanism_name(row.name), numbers, bold=row is ledger.effect)
     href, arm = None, Selection(models=(ledger.model,), conditions=(ledger.condition,))
     if link is not None and row is ledger.effect:
         href = link(arm)
@@ -119,7 +120,7 @@ def _line(
     tested = "" if row.p_holm is None else f", p (Holm) {probability(row.p_holm)}"
     points = f"{signed(row.points)} points{between(row.ci95, sign=True)}{tested}"
     replayed = f"{ledger.replayed:,} of {ledger.trials:,} trials replayed"
-    told = f"{ledger.model} · {ledger.condition}: {account_name(row.name)} {points}; {replayed}"
+    told = f"{ledger.model} · {ledger.condition}: {mechanism_name(row.name)} {points}; {replayed}"
     whole_row(on, at, Mark(told, href))
 
 
@@ -137,7 +138,7 @@ def _limits(ledgers: Sequence[Ledger]) -> tuple[float, float]:
     ends = [0.0]
     for ledger in ledgers:
         for start, row in zip(_starts(ledger), _rows(ledger), strict=True):
-            ends += [start + end for end in (0.0, row.points, *(row.ci95 or ()))]
+            ends += [start, start + row.points, *(row.ci95 or () if row is ledger.effect else ())]
     margin = MARGIN * (max(ends) - min(ends)) or 1.0
     return min(ends) - margin, max(ends) + margin
 
@@ -150,7 +151,7 @@ def _panel(axes: "Axes", ledger: Ledger, limits: tuple[float, float], *, simulat
         _bar(axes, place, row, start)
         beside(axes, place, with_interval(row.points, row.ci95), bold=row is ledger.effect)
     axes.axvline(0, color="black", linewidth=0.9, zorder=0)
-    axes.set_yticks(range(len(rows)), [account_name(row.name) for row in rows])
+    axes.set_yticks(range(len(rows)), [mechanism_name(row.name) for row in rows])
     axes.set_xlim(limits)
     frame(axes, len(rows))
 
@@ -163,7 +164,8 @@ def _bar(axes: "Axes", place: float, row: Account, start: float) -> None:
         # The effect has no test here: `compare` has it, and its whisker says what is known of it.
         sure = row.name == "effect" or (not row.small and row.p_holm is not None and row.p_holm < LEVEL)
         axes.barh(place, row.points, left=start, height=THICK, color=colour, alpha=1 if sure else PALE, zorder=2)
-    whisker(axes, place, start, row.ci95)
+    if row.name == "effect":
+        whisker(axes, place, row.ci95)
 
 
 def _title(ledger: Ledger, *, simulated: bool) -> str:

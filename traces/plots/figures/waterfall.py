@@ -34,17 +34,18 @@ if TYPE_CHECKING:
 NUMBERS = 1.65
 ABOUT = (
     "Each bar is what one factor does to the score, in points, from where the one above it ended; together they are the"
-    " total. Lines are 95 % intervals. Pale: p is not below .05 after Holm's correction, or questions are too few."
-    " Outlines: bounds, which are no part of the sum. The order of rungs is a convention."
+    " total, whose line is its 95 % interval; those of factors stand beside them. Pale: p is not below .05 after Holm's"
+    " correction, or questions are too few. Outlines: bounds, which are no part of the sum. The order of rungs is a"
+    " convention."
 )
 
 
 def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> frozenset[str]:
     """A panel for each waterfall: models below each other, ladders side by side. `path` ends in .svg, .png or .pdf.
 
-    Whiskers are 95 % intervals; bars are pale where the Holm-corrected p-value is not below .05, or questions are too
-    few to say. Raises InputError where there is nothing to draw or the file cannot be written. Returns the letters that
-    no font has.
+    The total has a whisker, its 95 % interval; a factor's interval stands beside its bar. Bars are pale where the
+    Holm-corrected p-value is not below .05, or questions are too few to say. Raises InputError where there is nothing
+    to draw or the file cannot be written. Returns the letters that no font has.
     """
     if not waterfalls:
         raise InputError("--plot: there is no ladder to draw", code="no_ladder")
@@ -62,8 +63,8 @@ def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> frozenset[st
         for each in waterfalls:
             _panel(panels[models.index(each.model)][toolsets.index(each.ladder)], each, limits)
         figure.supxlabel(
-            "Points from the first arm, with 95 % intervals. Pale: p (Holm) is not below .05, or too few questions."
-            " The order of rungs is a convention.",
+            "Points from the first arm, with 95 % intervals beside the bars. Pale: p (Holm) is not below .05, or too"
+            " few questions. The order of rungs is a convention.",
             fontsize="small",
             color=GREY,
         )
@@ -90,7 +91,7 @@ def _line(on: Sheet, at: float, each: Waterfall, step: Step, link: Link | None) 
     if step.points is None:
         labels(on, at, named, "nothing scored in all arms")
     else:
-        _bar(on.axes, at, step, _start(each, step), _colour(each, step))
+        _bar(on.axes, at, step, _start(each, step), _colour(each, step), total=step is each.total)
         labels(on, at, named, f"{signed(step.points)}{between(step.ci95, sign=True)}", bold=step is each.total)
     href = None if link is None else link(Selection(models=(each.model,), conditions=(step.after,)))
     points = f"{signed(step.points)} points{between(step.ci95, sign=True)}, p (Holm) {probability(step.p_holm)}"
@@ -115,7 +116,7 @@ def _limits(waterfalls: Sequence[Waterfall]) -> tuple[float, float]:
     for each in waterfalls:
         for step in each.steps:
             start = _start(each, step)
-            ends += [start + end for end in (0.0, step.points or 0.0, *(step.ci95 or ()))]
+            ends += [start, start + (step.points or 0.0), *(step.ci95 or () if step is each.total else ())]
     margin = MARGIN * (max(ends) - min(ends)) or 1.0
     return min(ends) - margin, max(ends) + margin
 
@@ -136,7 +137,7 @@ def _panel(axes: "Axes", waterfall: Waterfall, limits: tuple[float, float]) -> N
         axes.text(0.02, 0.5, "No question is scored in all arms yet.", transform=axes.transAxes)
         return
     for row, step in enumerate(waterfall.steps):
-        _bar(axes, row, step, _start(waterfall, step), _colour(waterfall, step))
+        _bar(axes, row, step, _start(waterfall, step), _colour(waterfall, step), total=step is waterfall.total)
     for row, rung in enumerate(waterfall.rungs):
         reached = (rung.score or 0.0) - base
         axes.plot([reached, reached], [row, row + 1], color=GREY, linewidth=0.6, zorder=1)
@@ -152,14 +153,15 @@ def _colour(waterfall: Waterfall, step: Step) -> str:
     return TOTAL if step is waterfall.total else GAIN if (step.points or 0.0) > 0 else LOSS
 
 
-def _bar(axes: "Axes", row: float, step: Step, start: float, colour: str) -> None:
+def _bar(axes: "Axes", row: float, step: Step, start: float, colour: str, *, total: bool) -> None:
     points = step.points or 0.0
     if colour:
         sure = not step.small and step.p_holm is not None and step.p_holm < LEVEL
         axes.barh(row, points, left=start, height=THICK, color=colour, alpha=1 if sure else PALE, zorder=2)
     else:
         axes.barh(row, points, left=start, height=THICK / 2, color="white", edgecolor=GREY, zorder=2)
-    whisker(axes, row, start, step.ci95)
+    if total:
+        whisker(axes, row, step.ci95)
 
 
 def _labels(axes: "Axes", waterfall: Waterfall) -> None:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from toolablate.traces.analysis import Floor
 from toolablate.traces.analysis.attribution.ledger import Account, Ledger
-from toolablate.traces.analysis.attribution.naming import account_name
+from toolablate.traces.analysis.attribution.naming import mechanism_name
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.terminal import numbers
 from toolablate.traces.terminal.fitted import Column, Fitted, figures, words
@@ -95,7 +95,7 @@ def _table(ledger: Ledger, room: int) -> Fitted:
 
 
 def _name(account: Account) -> str:
-    return "effect" if account.name == "effect" else account_name(account.name)
+    return "effect" if account.name == "effect" else mechanism_name(account.name)
 
 
 def _bars(points: Sequence[float], rows: Sequence[Account], cells: int) -> list[Text]:
@@ -135,7 +135,7 @@ def _remarks(ledger: Ledger, design: ReplayDesign | None) -> Iterator[str]:
 
 
 def _of_nothing(name: str) -> str:
-    return account_name(name) + (" (of answers that could not be read)" if name == "format_loss" else "")
+    return mechanism_name(name) + (" (of answers that could not be read)" if name == "format_loss" else "")
 
 
 def _replayed(ledger: Ledger, design: ReplayDesign | None) -> str:

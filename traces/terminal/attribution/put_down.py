@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from toolablate.traces.analysis.attribution.naming import mechanism_name
 from toolablate.traces.analysis.findings import Findings, PutDown
 from toolablate.traces.records import Mechanism, Method
-from toolablate.traces.terminal.attribution.wording import AS_WITHOUT, mechanism_name
+from toolablate.traces.terminal.attribution.wording import AS_WITHOUT
 
 METHODS: Mapping[Method, str] = {"replay": "By replay", "trace": "By trace", "judge": "By judge"}
 BY_TRACE = (

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from toolablate.traces.analysis.attribution.evidence import Evidence
 from toolablate.traces.analysis.attribution.explanation import Explanation
 from toolablate.traces.analysis.attribution.ledger import points
-from toolablate.traces.analysis.attribution.naming import account_name
+from toolablate.traces.analysis.attribution.naming import mechanism_name
 from toolablate.traces.analysis.pairing import RIGHT
 from toolablate.traces.records import Attribution, Diagnosis, Question, Score
 from toolablate.traces.terminal.answer_key import is_short
@@ -85,7 +85,7 @@ def why(told: Explanation) -> Iterator[str]:
 def summed(evidence: Evidence) -> Iterator[str]:
     """Without terms that are 0."""
     found = points(evidence.chain)
-    parts = [f"{account_name(name)} {signed(value)}" for name, value in found.items() if abs(value) >= LEAST_POINTS]
+    parts = [f"{mechanism_name(name)} {signed(value)}" for name, value in found.items() if abs(value) >= LEAST_POINTS]
     if parts:
         yield f"Against no tools it is {signed(sum(found.values()))} points: {', '.join(parts)}."
 

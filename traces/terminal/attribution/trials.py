@@ -8,9 +8,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from toolablate.traces.analysis.attribution.evidence import Outlined
+from toolablate.traces.analysis.attribution.naming import mechanism_name
 from toolablate.traces.records import Attribution
 from toolablate.traces.terminal import numbers
-from toolablate.traces.terminal.attribution.wording import attributed, chance, mechanism_name
+from toolablate.traces.terminal.attribution.wording import attributed, chance
 from toolablate.traces.terminal.fitted import Column, Fitted, figures, names, words
 from toolablate.traces.terminal.plain import ID_CHARS, inert, one_line
 from toolablate.traces.terminal.simulated import simulated_banner

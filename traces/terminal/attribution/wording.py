@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from toolablate.traces.analysis.attribution.naming import mechanism_name
 from toolablate.traces.analysis.pairing import RIGHT, mean
-from toolablate.traces.records import Attribution, Distraction, Mechanism
+from toolablate.traces.records import Attribution, Distraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,13 +17,6 @@ class Apart:
 
 Said = str | Apart
 
-_MECHANISMS: Mapping[Mechanism, str] = {
-    "lock_in": "computational lock-in",
-    "other_results": "results of other tools",
-    "format": "format lost",
-    "own_error": "the model's own error",
-    "unknown": "not known",
-}
 _DISTRACTIONS: Mapping[Distraction, str] = {
     "misleading_adoption": "misleading content adopted",
     "existence_as_norm": "existence taken as norm",
@@ -31,11 +25,6 @@ _DISTRACTIONS: Mapping[Distraction, str] = {
 _METHODS = {"trace": "by trace", "replay": "by replay", "judge": "by judge"}
 
 AS_WITHOUT = "luck, as without tools"
-
-
-def mechanism_name(mechanism: Mechanism) -> str:
-    """Of what a trial is attributed to."""
-    return _MECHANISMS.get(mechanism, mechanism.replace("_", " "))
 
 
 def distraction_name(distraction: Distraction) -> str:

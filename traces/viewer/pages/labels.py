@@ -13,12 +13,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from toolablate.traces.analysis.attribution.naming import mechanism_name
 from toolablate.traces.analysis.labelling import Held
 from toolablate.traces.analysis.selection import Selection
 from toolablate.traces.html.addresses import questions_address, trial_address
 from toolablate.traces.records import Label, clean_text
 from toolablate.traces.store import Recorder, Store
-from toolablate.traces.terminal.attribution.wording import mechanism_name
 from toolablate.traces.terminal.labels import agreement_words
 from toolablate.traces.viewer.glances import sequel
 from toolablate.traces.viewer.label_panel import refused, said

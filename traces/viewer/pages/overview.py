@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from toolablate.traces.analysis.attribution.naming import PUT_DOWN_AS, account_name
+from toolablate.traces.analysis.attribution.naming import PUT_DOWN_AS, mechanism_name
 from toolablate.traces.analysis.findings import Findings
 from toolablate.traces.analysis.selection import Ending, Selection
 from toolablate.traces.html.addresses import questions_address
@@ -65,7 +65,7 @@ def overview(request: Request) -> Response:
         scale=scale(found),
         link=_link,
         numbers=numbers,
-        account_name=account_name,
+        mechanism_name=mechanism_name,
         accounts_of=accounts_of,
         rests_on=rests_on,
         put_down=put_down,

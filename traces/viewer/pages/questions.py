@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from toolablate.traces.analysis.attribution.naming import account_name
+from toolablate.traces.analysis.attribution.naming import mechanism_name
 from toolablate.traces.analysis.selection import Selection
 from toolablate.traces.html.addresses import PARAMETERS, question_address
 from toolablate.traces.store import Store
@@ -142,7 +142,7 @@ def question(request: Request) -> Response:
         endings=ENDINGS,
         turns=TURNS,
         numbers=numbers,
-        account_name=account_name,
+        mechanism_name=mechanism_name,
         simulated=facets.simulated,
         version=view.index.version(),
         query=onward,
@@ -177,7 +177,7 @@ def value_name(field: str, value: str) -> str:
     if field == "flips":
         return TURNS[value]
     if field in ("mechanisms", "labels"):
-        return account_name(value)
+        return mechanism_name(value)
     return value or "(none)"
 
 
