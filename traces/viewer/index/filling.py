@@ -30,7 +30,7 @@ _PUT = (
     f" {_KEPT}, toolset = CASE WHEN trials.trace = excluded.trace THEN toolset END"
 )
 _QUESTION = (
-    *("id", "place", "name", "domain", "difficulty", "language", "delta", "score", "spread", "tokens"),
+    *("id", "place", "name", "called", "domain", "difficulty", "language", "delta", "score", "spread", "tokens"),
     "cost_usd",
 )
 
@@ -100,7 +100,8 @@ def _put_questions(connection: sqlite3.Connection, store: Store, gathered: Gathe
     for name, trials in gathered.groups.items():
         first, identity = trials[0], outlines[trials[0].trial].question
         names[identity] = name
-        said = (identity, places[identity], name, first.domain, first.difficulty, first.language)
+        called = f"{name}\n{identity}".casefold()
+        said = (identity, places[identity], name, called, first.domain, first.difficulty, first.language)
         row = (*said, *gathered.figures[name])
         if identity not in known:
             _put_question(connection, store, row)

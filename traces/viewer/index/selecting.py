@@ -1,9 +1,12 @@
 """A selection as SQL."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from toolablate.traces.analysis.selection import Selection
+
+_TRIAL = re.compile(r"[0-9a-f]{8,32}")
 
 _UNLABELLED = """CASE WHEN EXISTS (SELECT 1 FROM trials WHERE mechanism NOT NULL) THEN mechanism NOT NULL
     ELSE value < 0.5 AND condition NOT IN (
@@ -56,12 +59,16 @@ def _clauses(selection: Selection) -> Iterator[tuple[str, Sequence[str]]]:
         yield f"toolset IN (SELECT key FROM toolsets WHERE EXISTS ({called}))", selection.tools  # noqa: S608
     if selection.text.strip():
         folded = selection.text.casefold()
+        # The beginning of a trial's id, as pages show it; "g" is above every id.
+        trial = folded.strip() if _TRIAL.fullmatch(folded.strip()) else "g"
         yield (
             (
                 "(question IN (SELECT question FROM asked WHERE instr(folded, ?))"
-                " OR answer IN (SELECT key FROM answers WHERE instr(folded, ?)))"
+                " OR question IN (SELECT key FROM questions WHERE instr(called, ?))"
+                " OR answer IN (SELECT key FROM answers WHERE instr(folded, ?))"
+                " OR trials.key IN (SELECT key FROM trials WHERE id >= ? AND id < ?))"
             ),
-            (folded, folded),
+            (folded, folded, folded, trial, f"{trial}g"),
         )
 
 

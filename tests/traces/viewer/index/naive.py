@@ -1,6 +1,8 @@
 """Which trials a selection means, said in the plainest way."""
 
+import sqlite3
 from collections import defaultdict
+from contextlib import closing
 
 from toolablate.traces.analysis.selection import Selection
 from toolablate.traces.store import Observation, Store
@@ -15,6 +17,10 @@ def selected(made: Made, selection: Selection, baseline: str) -> set[str]:
         asked = {question.id: "\n".join((question.prompt, *question.choices)) for question in store.questions()}
         tools = {trace.trial.id: called(trace) for trace in store.traces()}
         answers = {each.trial: _answer(store, each) for each in seen}
+    with closing(sqlite3.connect(made.path)) as connection:
+        identities = dict(
+            connection.execute("SELECT trials.id, questions.id FROM trials JOIN questions ON questions.key = question")
+        )
     mechanisms = {each.trial: each.mechanism for each in made.attributions}
     turns = _turns(seen, baseline)
 
@@ -41,7 +47,12 @@ def selected(made: Made, selection: Selection, baseline: str) -> set[str]:
             and _among(selection.labels, labels.get(each.trial))
             and (not selection.unlabelled or to_label(each))
             and (not selection.tools or bool(set(selection.tools) & tools[each.trial]))
-            and (text in asked[each.question].casefold() or text in answers[each.trial].casefold())
+            and (
+                text in asked[each.question].casefold()
+                or text in f"{each.question}\n{identities[each.trial]}".casefold()
+                or text in answers[each.trial].casefold()
+                or (len(text.strip()) >= 8 and each.trial.startswith(text.strip()))
+            )
         )
 
     return {each.trial for each in seen if fits(each)}

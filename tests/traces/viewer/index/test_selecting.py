@@ -84,6 +84,17 @@ def test_a_selection_means_what_it_says(made: Made, index: Index, selection: Sel
     assert set(walked) == wanted
 
 
+def test_a_question_is_found_by_its_id_and_by_that_of_a_trial(made: Made, index: Index) -> None:
+    some = observations(made.path)[3]
+    (row,) = [row for row in index.questions(Selection(), size=1000).rows if row.name == some.question]
+    named = index.questions(Selection(text=row.name.upper()), size=1000).rows
+    assert row.question in {each.question for each in named}
+    for text in (row.question, some.trial, some.trial[:10], f" {some.trial[:8].upper()} "):
+        (found,) = index.questions(Selection(text=text)).rows
+        assert found.question == row.question
+    assert index.questions(Selection(text=some.trial[:7])).total == 0, "too short for an id"
+
+
 @given(selection=_SELECTIONS)
 @settings(max_examples=60, deadline=None)
 def test_a_filter_counts_the_questions_that_each_value_would_show(index: Index, selection: Selection) -> None:
