@@ -1,6 +1,6 @@
 """Who got a question right under which condition, as one row of a table shows it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.traces.analysis.attribution.naming import mechanism_name
@@ -40,11 +40,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One trial: its address, how it ended, and that in words."""
+    """One trial: its address, how it ended, and that in words; `fits` tells whether the filters mean it, or it stands
+    beside those that they mean."""
 
     address: str
     ending: Ending
     says: str
+    fits: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +85,26 @@ def columns(facets: Facets, selection: Selection) -> tuple[Column, ...]:
 
 
 def table_row(
-    row: QuestionRow, across: Sequence[Column], baseline: str, *, query: str = "", blind: bool = False
+    row: QuestionRow,
+    across: Sequence[Column],
+    baseline: str,
+    *,
+    fitting: Collection[str],
+    query: str = "",
+    blind: bool = False,
 ) -> Row:
-    """`query` goes on from here to the question and its trials; who is blind is not told what these are put down to."""
+    """`fitting` are the ids of the trials that the filters mean. `query` goes on from here to the question and its
+    trials; who is blind is not told what these are put down to."""
     found = {(glance.model, glance.condition): glance for glance in row.glances}
     cells = tuple(
-        _cell(found.get((column.model, column.condition)), found.get((column.model, baseline)), column, query, blind)
+        _cell(
+            found.get((column.model, column.condition)),
+            found.get((column.model, baseline)),
+            column,
+            fitting=fitting,
+            query=query,
+            blind=blind,
+        )
         for column in across
     )
     seen = {(column.model, column.condition) for column in across}
@@ -123,12 +139,18 @@ def _telling(glance: Glance, *, right: bool) -> TrialRow:
     return next((each for each in glance.trials if (each.ending == "correct") == right), glance.trials[0])
 
 
-def _cell(glance: Glance | None, base: Glance | None, column: Column, query: str, blind: bool) -> Cell:
+def mark_of(trial: TrialRow, fitting: Collection[str], *, query: str, blind: bool) -> Mark:
+    fits = trial.trial in fitting
+    beside = "" if fits else "; not among those chosen"
+    return Mark(trial_address(trial.trial) + query, trial.ending, said(trial, blind=blind) + beside, fits)
+
+
+def _cell(
+    glance: Glance | None, base: Glance | None, column: Column, *, fitting: Collection[str], query: str, blind: bool
+) -> Cell:
     if glance is None:
         return Cell((), None, None, column.first)
-    marks = tuple(
-        Mark(trial_address(each.trial) + query, each.ending, said(each, blind=blind)) for each in glance.trials
-    )
+    marks = tuple(mark_of(each, fitting, query=query, blind=blind) for each in glance.trials)
     diff = beside(glance, base)
     return Cell(marks, glance.flip, None if diff is None else diff + query, column.first)
 

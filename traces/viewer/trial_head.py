@@ -1,8 +1,8 @@
 """What stands above the events of a trial: what it is, how it ended, and where else to look."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from toolablate.traces.html.addresses import diff_address, trial_address
@@ -16,7 +16,7 @@ from toolablate.traces.terminal.attribution.otherwise import AS_IT_WAS, NO_RESUL
 from toolablate.traces.terminal.attribution.sentences import right_answer
 from toolablate.traces.terminal.attribution.wording import right_of
 from toolablate.traces.terminal.plain import one_line
-from toolablate.traces.viewer.glances import Mark, said
+from toolablate.traces.viewer.glances import Mark, mark_of
 from toolablate.traces.viewer.index import QuestionRow, TrialRow
 from toolablate.traces.viewer.trial_reading import Reading
 
@@ -127,11 +127,12 @@ def _environment(environment: Environment) -> Iterator[Fact]:
             yield name, ", ".join(f"{package} {version}" for package, version in versions.items())
 
 
-def others(row: TrialRow, question: QuestionRow, query: str, *, blind: bool) -> Iterator[Others]:
-    """This one among them, each with the selection that its page goes on with."""
+def others(
+    row: TrialRow, question: QuestionRow, fitting: Collection[str], query: str, *, blind: bool
+) -> Iterator[Others]:
+    """This one among them, each with the selection that its page goes on with; `fitting` are those that it means."""
     for glance in question.glances:
-        shown = [replace(each, mechanism=None) if blind else each for each in glance.trials]
-        marks = tuple(Mark(trial_address(each.trial) + query, each.ending, said(each)) for each in shown)
+        marks = tuple(mark_of(each, fitting, query=query, blind=blind) for each in glance.trials)
         here = any(each.trial == row.trial for each in glance.trials)
         yield Others(glance.model, glance.condition, marks, here)
 

@@ -134,9 +134,9 @@ class Index:
 
         return self._read(read)
 
-    def fitting(self, question: str, selection: Selection) -> frozenset[str]:
-        """The ids of those trials of a question, by its id, that are selected."""
-        return self._read(lambda connection: reading.fitting(connection, question, selection))
+    def fitting(self, questions: Sequence[str], selection: Selection) -> frozenset[str]:
+        """The ids of those trials of questions, by their ids, that are selected."""
+        return self._read(lambda connection: reading.fitting(connection, questions, selection))
 
     def progress(self) -> str:
         """What is being computed just now that takes long, "" for nothing."""

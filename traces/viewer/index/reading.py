@@ -107,10 +107,15 @@ def place(
     return ends[questions.index(found[0])] - len(own) + own.index(trial) + 1 if trial in own else None
 
 
-def fitting(connection: sqlite3.Connection, question: str, selection: Selection) -> frozenset[str]:
-    """The ids of a question's selected trials."""
-    found = connection.execute("SELECT key FROM questions WHERE id = ?", (question,)).fetchone()
-    return frozenset(row[0] for row in _selected(connection, found[0], selection)) if found else frozenset()
+def fitting(connection: sqlite3.Connection, questions: Sequence[str], selection: Selection) -> frozenset[str]:
+    """The ids of the selected trials of these questions, which are named by their ids."""
+    where, values = trials_where(selection)
+    rows = connection.execute(
+        "SELECT trials.id FROM trials WHERE question IN (SELECT key FROM questions WHERE id IN"  # noqa: S608
+        f" (SELECT value FROM json_each(?))) AND {where}",
+        (json.dumps(list(questions)), *values),
+    )
+    return frozenset(identity for (identity,) in rows)
 
 
 def _selected(connection: sqlite3.Connection, question: int, selection: Selection) -> list[tuple[Any, ...]]:

@@ -25,7 +25,7 @@ SORTS: dict[Sort, str] = {
     "name": "name",
     "domain": "domain",
     "difficulty": "difficulty",
-    "delta": "largest loss",
+    "delta": "lowest Δ",
     "score": "score",
     "spread": "disagreement",
     "tokens": "tokens",
@@ -92,6 +92,7 @@ def questions(request: Request) -> Response:
     size = max(LEAST_ROWS, min(ROWS, CELLS // max(1, len(across))))
     found = index.questions(query.selection, sort=query.sort, descending=query.descending, page=query.page, size=size)
     query = replace(query, page=found.page)
+    fitting = index.fitting([row.question for row in found.rows], query.selection)
     beyond = sequel(query.address(page=1))
     return page(
         request,
@@ -104,7 +105,10 @@ def questions(request: Request) -> Response:
         domains=bool(set(facets.domains) - {""}),
         difficulties=bool(set(facets.difficulties) - {""}),
         upright=len(across) > MANY,
-        rows=[table_row(row, across, facets.baseline, query=beyond, blind=view.blind) for row in found.rows],
+        rows=[
+            table_row(row, across, facets.baseline, fitting=fitting, query=beyond, blind=view.blind)
+            for row in found.rows
+        ],
         sorts=SORTS,
         simulated=facets.simulated,
         numbers=numbers,
@@ -137,7 +141,7 @@ def question(request: Request) -> Response:
         right=right_answer(found),
         arms=[(glance, None if diff is None else diff + onward) for glance, diff in besides],
         trials=sum(len(glance.trials) for glance in row.glances),
-        fitting=view.index.fitting(row.question, query.selection),
+        fitting=view.index.fitting([row.question], query.selection),
         chips=_chips(view.index, query, count=False),
         endings=ENDINGS,
         turns=TURNS,

@@ -26,6 +26,7 @@ from toolablate.traces.terminal.attribution.unknowns import unknowns
 from toolablate.traces.terminal.attribution.wording import Apart, right_of
 from toolablate.traces.terminal.trace import resumption_facts
 from toolablate.traces.viewer import trial_head
+from toolablate.traces.viewer.index import TrialRow
 from toolablate.traces.viewer.label_panel import panel_of
 from toolablate.traces.viewer.rendering import page, view_of
 from toolablate.traces.viewer.selecting import LONGEST_TEXT, asked, carried
@@ -59,7 +60,7 @@ def trial(request: Request) -> Response:
     reading = read(view, identity, attempt)
     told, trouble = _told(request, identity) if row and attempt is None else (None, "")
     chosen = carried(request.query_params)
-    among = Among() if row is None else _among(request, identity)
+    among = Among() if row is None else _among(request, row)
     before, following = (trial_address(each) + chosen if each else "" for each in (among.before, among.after))
     with Store(view.store) as store:
         panel = panel_of(view, store, identity, told.explained.attribution if told else None, following)
@@ -85,7 +86,9 @@ def trial(request: Request) -> Response:
         head=trial_head,
         simulated=reading.model.provider == "simulated",
         question_at=question_address(reading.trace.trial.question) + chosen,
-        others=tuple(trial_head.others(row, question, chosen, blind=view.blind)) if row and question else (),
+        others=tuple(trial_head.others(row, question, among.fitting, chosen, blind=view.blind))
+        if row and question
+        else (),
         diff=beside + chosen if beside else "",
         replays=() if hidden else tuple(trial_head.replayed(reading)),
         resumed=tuple(resumption_facts(reading.resumed)) if reading.resumed else (),
@@ -204,19 +207,20 @@ def _whole_address(identity: str, attempt: int | None, number: int, part: str) -
 @dataclass(frozen=True, slots=True)
 class Among:
     """Where a trial is among those that were chosen, the whole ids of those before and after it; None where it is none
-    of them, or at their ends."""
+    of them, or at their ends. `fitting` are the ids of its question's trials that were chosen."""
 
     place: tuple[int, int] | None = None
     before: str | None = None
     after: str | None = None
+    fitting: frozenset[str] = frozenset()
 
 
-def _among(request: Request, identity: str) -> Among:
-    view = view_of(request)
+def _among(request: Request, row: TrialRow) -> Among:
+    view, identity = view_of(request), row.trial
     query = asked(request.query_params, view.index.facets(), blind=view.hidden_from)
     before, after = view.index.neighbours(identity, query.selection, sort=query.sort, descending=query.descending)
     place = view.index.place(identity, query.selection, sort=query.sort, descending=query.descending)
-    return Among(place, before, after)
+    return Among(place, before, after, view.index.fitting([row.question], query.selection))
 
 
 def _text(request: Request) -> str:

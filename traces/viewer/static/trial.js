@@ -1,11 +1,12 @@
 /* Events that are not here yet come when one scrolls or jumps to them; keys: j k e f x [ ] d. */
 import { copying } from "./copying.js";
 import { finding } from "./finding.js";
-import { unfolding } from "./folds.js";
+import { settle, unfolding } from "./folds.js";
 
 const trial = document.querySelector("[data-trial]");
 const box = trial.querySelector("[data-events-box]");
 const select = trial.querySelector("[data-jump]");
+const unfold = trial.querySelector("[data-unfold]");
 const outline = new Map([...trial.querySelectorAll("[data-outline] a")].map((each) => [Number(each.dataset.to), each]));
 const numbers = (name) => (trial.dataset[name] || "").split(" ").filter(Boolean).map(Number);
 const evidence = (trial.dataset.evidence || "").split(" ").filter(Boolean);
@@ -90,6 +91,7 @@ const watcher = new IntersectionObserver((seen) => {
   if (seen.some((each) => each.isIntersecting)) more();
 }, { rootMargin: "1200px" });
 function watch() {
+  settle(box, unfold);
   watcher.disconnect();
   const link = next();
   if (link) watcher.observe(link);
@@ -105,7 +107,7 @@ const keys = {
     if (anchor) go(numberOf(anchor), anchor);
   },
   f: () => go(numbers("fall")[0]),
-  x: unfolding(box, trial.querySelector("[data-unfold]")),
+  x: unfolding(box, unfold),
 };
 
 document.addEventListener("keydown", (event) => {
