@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 from tests.browser.colours import contrast, tokens
 from tests.browser.conftest import Browse
@@ -10,6 +11,7 @@ from tests.browser.serving import Site
 
 from toolablate.traces.analysis.selection import Selection
 
+SERIOUS = ("serious", "critical")
 PLACES = ("overview", "questions", "nothing", "question", "labels", "trial", "diff")
 
 
@@ -46,6 +48,17 @@ def test_pages_have_headings_in_order_and_names_for_what_one_can_use(site: Site,
         "[...document.querySelectorAll('[id]')].map(e => e.id).filter((id, at, all) => all.indexOf(id) !== at)"
     )
     assert twice == []
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+@pytest.mark.parametrize("place", PLACES)
+def test_axe_finds_nothing_serious(site: Site, browse: Browse, place: str, width: int) -> None:
+    """By the rules of axe-core, with everything unfolded, since folds hide from it what they hide from people."""
+    page = browse(site, address(site, place), width=width)
+    page.evaluate("for (const each of document.querySelectorAll('main details')) each.open = true")
+    found = Axe().run(page).response["violations"]
+    told = [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found if each["impact"] in SERIOUS]
+    assert told == []
 
 
 NAMELESS = """() => {

@@ -28,13 +28,17 @@ def plain_text(text: str, *, max_chars: int | None = None) -> str:
 
     Tabs and line feeds stay, carriage returns before line feeds go. Longer text is cut in its middle, and says so.
     """
+    return _shown(text, max_chars, "\n[... {:,} characters left out ...]\n")
+
+
+def _shown(text: str, max_chars: int | None, gap: str) -> str:
     left_out = 0
     if max_chars is not None and len(text) > 4 * max_chars:
         # Enough of both ends to be cut again below, without walking through megabytes.
         left_out = len(text) - 4 * max_chars
         text = text[: 2 * max_chars] + text[-2 * max_chars :]
     cleaned = _CONTROLS.sub("\ufffd", _SEQUENCES.sub("", text.replace("\r\n", "\n")))
-    return cleaned if max_chars is None else _cut(cleaned, max_chars, left_out)
+    return cleaned if max_chars is None else _cut(cleaned, max_chars, left_out, gap)
 
 
 def inert(text: str, style: str = "", *, max_chars: int | None = None) -> Text:
@@ -43,8 +47,8 @@ def inert(text: str, style: str = "", *, max_chars: int | None = None) -> Text:
 
 
 def one_line(text: str, *, max_chars: int = 200) -> str:
-    """The same on one line."""
-    return " ".join(plain_text(text, max_chars=max_chars).split())
+    """The same on one line, with … in the middle of a longer text."""
+    return " ".join(_shown(text, max_chars, " … ").split())
 
 
 def shortened(text: str, cells: int) -> str:
@@ -56,10 +60,10 @@ def shortened(text: str, cells: int) -> str:
     return f"{head}…{set_cell_size(text[::-1], tail)[::-1].lstrip()}"
 
 
-def _cut(text: str, max_chars: int, left_out: int) -> str:
+def _cut(text: str, max_chars: int, left_out: int, gap: str) -> str:
     """At most so many characters, of a text that has lost `left_out` in its middle already."""
     if len(text) <= max_chars and not left_out:
         return text
     head = max_chars * 2 // 3
     tail = max(head, len(text) - (max_chars - head))
-    return f"{text[:head]}\n[... {left_out + tail - head:,} characters left out ...]\n{text[tail:]}"
+    return f"{text[:head]}{gap.format(left_out + tail - head)}{text[tail:]}"

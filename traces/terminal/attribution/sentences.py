@@ -21,6 +21,7 @@ from toolablate.traces.terminal.numbers import signed
 from toolablate.traces.terminal.plain import one_line
 
 QUESTION_CHARS, ANSWER_CHARS = 300, 60
+NOTE_CHARS = 4_000
 SHOWN_ANSWERS = 8
 LEAST_POINTS = 0.05
 
@@ -121,20 +122,25 @@ def _sentence(attribution: Attribution) -> str:
 
 def _besides(other: Attribution, first: Attribution | None) -> str:
     if first is not None and attributed(other) == attributed(first):
-        note = one_line(other.note)
+        note = _note(other)
         return f"The {other.method} says the same ({chance(other.confidence)}){f': {note}' if note else ''}."
-    return f"Or else {_sentence(other)}: {one_line(other.note) or 'a hypothesis'}."
+    return f"Or else {_sentence(other)}: {_note(other) or 'a hypothesis'}."
 
 
 def _grounds(attribution: Attribution, *, tried: bool) -> Iterator[str]:
     if attribution.note:
-        note = one_line(attribution.note, max_chars=400)
+        note = _note(attribution)
         yield f"{note[:1].upper()}{note[1:]}."
     if attribution.evidence:
         yield f"Evidence: {_events(attribution.evidence)}."
     if attribution.method != "replay":
         why = "replays have no part in it" if tried else "nothing was tried otherwise"
         yield f"By trace or judge it is a hypothesis: {why}."
+
+
+def _note(attribution: Attribution) -> str:
+    """Whole: it is a sentence of ours, and what it quotes is short."""
+    return one_line(attribution.note, max_chars=NOTE_CHARS)
 
 
 def _gains(evidence: Evidence) -> Iterator[str]:

@@ -26,6 +26,9 @@ export function settle(box, button) {
   for (const pane of box.querySelectorAll("pre:not([data-clip])")) {
     if (!clipped(pane)) continue;
     pane.dataset.clip = "";
+    pane.tabIndex = 0; // so that keys can scroll it
+    pane.setAttribute("role", "region");
+    if (!pane.hasAttribute("aria-label")) pane.setAttribute("aria-label", pane.textContent.trim().slice(0, 40));
     const all = document.createElement("button");
     all.type = "button";
     all.className = "show-all";

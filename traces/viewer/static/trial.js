@@ -146,6 +146,11 @@ addEventListener("hashchange", () => arrive());
 function arrive() {
   go(numberOf(location.hash), location.hash.slice(1));
 }
+/* On a narrow window it stands above the events: what one is led to begins below it, however many lines it has. */
+new ResizeObserver(([outline]) => {
+  const high = outline.borderBoxSize[0].blockSize;
+  document.documentElement.style.setProperty("--outline", `${high}px`);
+}).observe(trial.querySelector(".outline"));
 copying(box);
 finding(trial.querySelector("[data-find]"), { here: () => here, go, eventAt });
 watch();
