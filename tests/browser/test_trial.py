@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.conftest import Browse, LookAt
+from tests.browser.hostile import done
 from tests.browser.serving import Site
+from tests.traces.samples import begun, conversation, plan, score
 
 from toolablate.experiments.explaining.view import read_explanation
 from toolablate.traces.analysis.attribution.explanation import Explanation
-from toolablate.traces.store import Store
+from toolablate.traces.records import Answer, Message, Usage
+from toolablate.traces.store import Recorder, Store
 
 
 def _wrong(store: Path) -> tuple[str, Explanation]:
@@ -122,6 +125,59 @@ def test_a_replay_leads_to_its_parent_and_is_listed_there(replays: Site, browse:
     assert page.locator(".own-from").count() == 1
     page.locator(".note a").first.click()
     page.wait_for_url(re.compile(trial))
+
+
+def _long(path: Path) -> str:
+    """Writes a store with a trial whose output and replies have two hundred lines; its id."""
+    lines = "\n\n".join(f"Step {number}: {number} is not the answer." for number in range(200))
+    first, call, second, _ = conversation(1)
+    called = call.model_copy(update={"output": f"{lines}\nlast line of the output"})
+    reply = second.reply.model_copy(update={"message": Message(role="assistant", content=f"{lines}\n\n\\boxed{{A}}")})
+    events = [first, called, second.model_copy(update={"reply": reply}), Answer(at=9.0, text=reply.message.content)]
+
+    async def write() -> str:
+        with Recorder(path) as recorder:
+            trial = plan(recorder)[1]
+            session = await begun(recorder, trial)
+            for event in events:
+                session.record(event)
+            await session.finish("answered", 9.0, Usage())
+            await recorder.score([score(trial)])
+        return trial.id
+
+    return done(write())
+
+
+def test_a_reply_is_shown_to_its_last_line_and_an_output_says_that_there_is_more(
+    tmp_path: Path, serve: Callable[..., Site], browse: Browse
+) -> None:
+    trial = _long(tmp_path / "long.sqlite")
+    page = browse(serve(tmp_path / "long.sqlite", why=False), f"/trial/{trial}")
+    clipped = "pre => pre.scrollHeight > pre.clientHeight + 24"
+    for text in page.locator(".panel-assistant pre.said, .panel-answer pre.said").all():
+        assert not text.evaluate(clipped)
+    output = page.locator("#event-1 .panel-tool pre.said")
+    assert output.evaluate(clipped)
+    assert output.get_attribute("tabindex") == "0"
+    page.locator("#event-1").get_by_role("button", name="Show all").click()
+    assert not output.evaluate(clipped)
+    page.locator("#event-1").get_by_role("button", name="Show less").click()
+    assert output.evaluate(clipped)
+    page.keyboard.press("x")
+    assert not output.evaluate(clipped)
+    expect(page.get_by_role("button", name="Show all")).to_have_count(0)
+
+
+@pytest.mark.parametrize("width", [320, 375, 900])
+def test_what_one_is_led_to_begins_below_the_bars(replays: Site, browse: Browse, width: int) -> None:
+    trial, _ = _wrong(replays.view.store)
+    page = browse(replays, f"/trial/{trial}", width=width)
+    page.keyboard.press("e")
+    expect(page.locator(".event.is-here")).to_be_visible()
+    top = "each => each.getBoundingClientRect().top"
+    bars = page.locator(".outline").evaluate("each => each.getBoundingClientRect().bottom")
+    quote = page.evaluate("location.hash.slice(1)")
+    assert page.locator(f"#{quote}").evaluate(top) >= bars
 
 
 def test_what_is_blind_shows_no_attribution(replayed: Path, serve: Callable[..., Site], browse: Browse) -> None:

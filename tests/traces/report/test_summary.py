@@ -28,15 +28,16 @@ def test_sure_effects_are_named_the_largest_first_and_the_rest_counted() -> None
     )
 
 
-def test_what_is_not_sure_is_no_finding() -> None:
+def test_what_is_not_sure_is_told_as_such_with_its_points() -> None:
     rows = tuple(
-        replace(each, delta_points=-30.0, p_holm=0.2, small=each.condition == "b")
+        replace(each, delta_points=-30.0, ci95=(-61.0, 1.0), p_holm=0.2, small=each.condition == "b")
         for each in FOUND.comparisons
         if each.condition in ("a", "b")
     )
     said = list(in_short(replace(FOUND, comparisons=rows, why=None)))
     assert [each.partition(". ")[2] for each in said] == [
-        "Of 2 conditions 60 questions cannot tell a difference from chance."
+        "Of 2 conditions 60 questions cannot tell a difference from chance (in points: a \u221230.0 (\u221261.0 to +1.0), b"
+        " \u221230.0 (\u221261.0 to +1.0))."
     ] * 2
     assert said[1].startswith("n (simulated): ")
     assert list(in_short(replace(FOUND, comparisons=(), why=None))) == []
@@ -52,7 +53,7 @@ def test_what_differs_over_few_questions_is_told_with_what_it_rests_on() -> None
     assert said.partition(". ")[2] == (
         "1 condition differs from it by more than chance gives, over 60 questions, which are too few to rely on the"
         " intervals (in points: b \u221230.0 (\u221250.0 to \u22129.0)); of 1 condition 60 questions cannot tell a difference"
-        " from chance."
+        " from chance (in points: a \u221230.0 (\u221250.0 to \u22129.0))."
     )
 
 

@@ -13,7 +13,7 @@ export function unfolding(box, button) {
     button.setAttribute("aria-pressed", String(open));
   };
   // A pane within a fold has no height before that is open.
-  box.addEventListener("toggle", () => settle(box, button), true);
+  box.addEventListener("toggle", (event) => settle(box, button, event.target), true);
   button.setAttribute("aria-pressed", "false");
   button.addEventListener("click", toggle);
   settle(box, button);
@@ -21,9 +21,9 @@ export function unfolding(box, button) {
 }
 
 /* For what has come since: it is unfolded like the rest, and what does not fit into its pane has a button that shows it. */
-export function settle(box, button) {
-  if (box.classList.contains("is-unfolded")) for (const each of folds(box)) each.open = true;
-  for (const pane of box.querySelectorAll("pre:not([data-clip])")) {
+export function settle(box, button, part = box) {
+  if (box.classList.contains("is-unfolded")) for (const each of folds(part)) each.open = true;
+  for (const pane of part.querySelectorAll("pre:not([data-clip])")) {
     if (!clipped(pane)) continue;
     pane.dataset.clip = "";
     pane.tabIndex = 0; // so that keys can scroll it
