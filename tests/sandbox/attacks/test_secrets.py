@@ -198,7 +198,7 @@ LOCKED = "struct.pack('hhqqi4x', fcntl.F_RDLCK, 0, 0, 1, 0)"
 )  # fmt: skip
 async def test_file_that_kernels_share_holds_nothing_of_them(jail: Kernel, way: str) -> None:
     """Neither for other kernels nor for the host, which may wait for a lock."""
-    result = await jail.execute(f"import fcntl, mmap, os, struct\nf = open(os.__file__, 'rb')\n{way}")
+    result = await jail.execute(f"import fcntl, mmap, os, struct\nwith open(os.__file__, 'rb') as f: {way}")
     assert result.error in ("OSError", "PermissionError", "IndexError"), result
 
 
@@ -215,6 +215,7 @@ for mode in ("wal", "delete"):
     one.execute("begin immediate"); one.execute("insert into t values (1)")
     print(mode, other(path)); one.execute("commit")
     print(other(path), one.execute("select sum(x) from t").fetchone())
+    one.close()
 """
     locked = "['sqlite3.OperationalError: database is locked']"
     assert (await jail.execute(code)).text == "".join(f"{mode} {locked}\n[] (3,)\n" for mode in ("wal", "delete"))
