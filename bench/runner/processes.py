@@ -17,6 +17,7 @@ from .server import Watch
 
 _LOOK_SECONDS = 0.05
 _TAIL = 800
+_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 
 
 class EndedBadlyError(Exception):
@@ -46,7 +47,7 @@ def run_measured(command: Command, folder: Path, seconds: float) -> Usage:
         process = subprocess.Popen(
             command.arguments,
             cwd=ROOT,
-            env={**os.environ, **command.env},
+            env={**{name: value for name, value in os.environ.items() if name != _NO_BYTECODE}, **command.env},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -50,7 +50,12 @@ class Bench:
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def compare(self, harnesses: Sequence[Harness]) -> None:
-        """Every round has each harness once with one trial and once with all of them, in random order."""
+        """Every round has each harness once with one trial and once with all of them, in random order. Before the
+        first, each runs unmeasured, or its first start would compile what it imports."""
+        for harness in harnesses if self.options.rounds else ():
+            for kind in KINDS:
+                if kind == "four-tools" or harness.name != SAVED_GRAPH:
+                    self._run(harness, f"first start, {kind}", kind, 1, self.options.concurrency, 0.0)
         for number in range(1, self.options.rounds + 1):
             jobs = [
                 (harness, kind, trials)

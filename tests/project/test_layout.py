@@ -7,6 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+from tests.servers.chat_server import ChatServer, reply
 
 ROOT = Path(__file__).parents[2]
 ROOMS = {"agents", "benchmarks", "experiments", "sandbox", "tools", "traces"}
@@ -52,3 +53,47 @@ def test_dependencies_have_lower_bounds(section: str) -> None:
     listed = project[section] if section == "dependencies" else list(chain.from_iterable(project[section].values()))
     assert listed
     assert all(">=" in requirement for requirement in listed)
+
+
+_NOT_FOR_ONE_CALL = (
+    "langgraph",
+    "langchain_core",
+    "langsmith",
+    "scipy",
+    "matplotlib",
+    "docker",
+    "tantivy",
+    "ddgs",
+    "trafilatura",
+    "lxml",
+    "zmq",
+    "jupyter_client",
+    "ipykernel",
+    "mcp",
+    "pypdfium2",
+    "genai_prices",
+)
+
+
+def test_a_run_imports_what_its_plan_needs(tmp_path: Path, chat_server: ChatServer) -> None:
+    """Most of what a short run costs is its start. LangGraph is for trials whose model may call tools."""
+    chat_server.answers(lambda body: reply("Answer: 4"))
+    (tmp_path / "questions.jsonl").write_text(
+        '{"id": "q", "prompt": "What is 2 + 2?", "target": {"kind": "number", "value": 4}}\n', encoding="utf-8"
+    )
+    (tmp_path / "plan.toml").write_text(
+        f"store = 's.db'\nconditions = ['none']\n[questions]\nfile = 'questions.jsonl'\n"
+        f"[[models]]\nprovider = 'openai'\nname = 'm'\nendpoint = '{chat_server.url}'\n",
+        encoding="utf-8",
+    )
+    program = (
+        "import sys; from toolablate.experiments.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as ended: print(ended.code, *sorted({name.split('.')[0] for name in sys.modules}))"
+    )
+    command = [sys.executable, "-c", program, "run", str(tmp_path / "plan.toml")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    code, *imported = done.stdout.splitlines()[-1].split()
+    assert code == "0", done.stdout + done.stderr
+    assert "openai" in imported
+    assert not set(_NOT_FOR_ONE_CALL).intersection(imported)
