@@ -42,7 +42,8 @@ _BOUNDS = frozenset((
     "except", "exceeds", "exceed", "exceeding", "up", "base", "mod", "modulo", "log", "ln", "sin", "cos", "tan",
     "cot", "sec", "csc", "arcsin", "arccos", "arctan", "sqrt", "root", "square", "squared", "cube", "plus", "times",
     "divided", "half", "twice", "triple", "double", "choose", "factor", "factors", "multiple", "multiples", "until",
-    "or", "and", "isn't", "isn’t", "nor", "neither", "power", "gcd", "lcm", "exp", "max", "min", "det", "dim",
+    "or", "and", "isn't", "isn’t", "nor", "neither", "no", "none", "without", "power", "gcd", "lcm", "exp", "max",
+    "min", "det", "dim",
 ))
 _RELATIONS = frozenset((
     "<", ">", "≤", "≥", "≠", "∈", r"\le", r"\ge", r"\leq", r"\geq", r"\lt", r"\gt", r"\ne", r"\neq", r"\in",
@@ -175,7 +176,7 @@ def _may_equal(left: Sequence[Token], value: str) -> bool:
     depth, variables, sums, multiples = 0, False, False, False
     for place, token in enumerate(left):
         depth += (token.text in "([") - (token.text in ")]")
-        if token.kind == "about" or token.text in _RELATIONS or (depth <= 0 and token.text.lower() in _JOINTS):
+        if token.kind == "about" or (depth <= 0 and token.text.lower() in _RELATIONS | _JOINTS):
             return False
         variable = token.kind == "word" and not token.in_text and len(token.text) == 1
         variables = variables or variable

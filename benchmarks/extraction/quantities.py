@@ -40,8 +40,7 @@ _SHORT_WORDS = frozenset((
 # What is told after one of these is no part of the answer.
 _REMARKS = frozenset((
     "because", "since", "as", "so", "which", "that", "where", "whereas", "while", "is", "are", "was", "were", "in",
-    "per", "after", "before", "every", "each", "on", "at", "from", "with", "given", "using", "but", "when", "by",
-    "for",
+    "per", "after", "before", "every", "each", "on", "at", "from", "with", "given", "using", "but", "when", "for",
 ))
 _TOLD = frozenset(("because", "since", "as", "so", "which", "where", "is", "per", "each", "every"))
 _ALTERNATIVES = frozenset((
@@ -51,14 +50,14 @@ _OPERATIONS = frozenset((
     "plus", "minus", "squared", "cubed", "factorial", "choose", "mod", "modulo", "base", "raised", "half", "halves",
     "third", "thirds", "fourth", "fourths", "fifths", "sixth", "sixths", "seventh", "sevenths", "eighth", "eighths",
     "ninth", "ninths", "tenth", "tenths", "hundredth", "hundredths", "thousandth", "thousandths", "pi", "sqrt",
-    "root", "or",
+    "root", "or", "below",
 ))
 # fmt: on
 HAN_LEAD = re.compile("(?:大约|大概|等于|一共|总共|答案|约|是|为|共|有){0,4}")
-HAN_NO_UNIT = re.compile("[或到至和与多余几来分]")
+HAN_NO_UNIT = re.compile("[或到至和与多余几来分半以]")
 _HAN_ONE = re.compile("[个只元人天次种年米名位本块条件岁张辆斤倍组对支秒克吨里]?")
 _OPENED = {"(": ")", "[": "]"}
-_SILENT = frozenset((")", "]", "'", "*", "_", "’"))
+_SILENT = frozenset((")", "]", "'", "*", "_", "’", "\\"))
 
 
 class OutOfRange(ValueError):
@@ -77,9 +76,10 @@ def quantity_at(tokens: Sequence[Token], place: int) -> Quantity | None:
     negative, place = _sign(tokens, place)
     if text_at(tokens, place).lower() in CURRENCIES:
         place += 1 + (text_at(tokens, place + 1) == ".")
-    place = past(tokens, place, "currency")
-    if not negative:
-        negative, place = _sign(tokens, place)
+    priced = past(tokens, place, "currency")
+    if priced > place and not negative:
+        negative, priced = _sign(tokens, priced)
+    place = priced
     found = _in_figures(tokens, place)
     found = _scaled(tokens, found) if found else _in_words(tokens, place)
     if found is None or not negative:
@@ -158,7 +158,7 @@ def _power(tokens: Sequence[Token], place: int, factor: str) -> Quantity | None:
 def _scaled(tokens: Sequence[Token], found: Quantity) -> Quantity:
     """The number times the scale that follows it: "12 thousand", "12k", "$1.5M", 1.2万."""
     place, scale = found.end, Fraction(1)
-    while (factor := SCALES.get(text_at(tokens, place).lower())) is not None:
+    while (factor := SCALES.get(text_at(tokens, place).lower().removesuffix("s"))) is not None:
         place, scale = place + 1, scale * factor
     if scale == 1 and place < len(tokens) and not tokens[place].spaced and not tokens[place].in_text:
         priced = any(token.kind == "currency" for token in tokens[:place])
@@ -179,10 +179,10 @@ def _in_words(tokens: Sequence[Token], place: int) -> Quantity | None:
     found = spelled_out(words)
     if found is None:
         return None
-    following = [token.text.lower() for token in tokens[place + found[1] :]]
+    following = [token.text.lower().removesuffix("s") for token in tokens[place + found[1] :]]
     # "One" is a pronoun as well.
     if (
-        not (WORDS | {"quarter", "quarters"}).isdisjoint(following[:1])
+        not (WORDS | {"quarter"}).isdisjoint(following[:1])
         or len(following) > (1 if words[0] == "one" else 3)
         or "of" in following
     ):
@@ -283,6 +283,8 @@ def _is_unit(tokens: Sequence[Token], place: int, *, after_number: bool) -> bool
         if low == "times":
             return further or not following
         return further and not after_number and following not in WORDS
+    if after_number and token.text == "K" and not token.spaced and not token.in_text:
+        return False  # Kelvin, or thousand.
     if token.text in _UNITS:
         return True
     if after_number and not token.spaced:

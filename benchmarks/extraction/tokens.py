@@ -15,7 +15,7 @@ class Token(NamedTuple):
 
 
 # One separator throughout: "1,234,567", "1{,}234", "1,\!234", "12 000", "12\,000", "12'000".
-_SEPARATOR = "(?P<{0}>\\{{,\\}}|,\\s?\\\\!|\\\\[, ;:!]|[,\u2009\u202f'’ ])"
+_SEPARATOR = "(?P<{0}>(?:\\\\text)?\\{{,\\}}|,\\s?\\\\[!,]\\s?|\\\\[, ;:!]|[,\u2009\u202f'’ ])"
 _TAIL = r"(?:\.[0-9]{1,300})?(?![0-9])"
 
 
@@ -28,7 +28,8 @@ def _plain(name: str) -> str:
 
 
 def _argument(name: str) -> str:
-    return rf"(?:\s?\{{\s?\{{?\s?(?P<{name}>[-+]?\s?{_plain(f'{name}_by')})\s?\}}?\s?\}}|\s?(?P<{name}_digit>[0-9]))"
+    braced = rf"\{{\s?\{{?(?:\s|\\[,;:! ])?(?P<{name}>[-+]?\s?{_plain(f'{name}_by')})\s?\}}?\s?\}}"
+    return rf"\s?(?:{braced}|(?P<{name}_digit>[0-9]))"
 
 
 _SPACE = r"(?:\s|\\[,;:! ]|\\q?quad\b|~(?=\s?[\\A-Za-z]))+"
@@ -39,7 +40,7 @@ _TOKEN = re.compile(
             # A pair, or a negative sum as accountants write it.
             r"(?P<pair>[(\[]\s?-?[0-9]{1,3}(?:,[0-9]{3})+\s?[)\]])",
             rf"(?P<fraction>\\[dtc]?frac{_argument('above')}{_argument('below')})",
-            rf"(?P<over>\{{\s?(?P<over_above>[-+]?{_plain('by3')})\s?\\over\s?(?P<over_below>{_plain('by4')})\s?\}})",
+            rf"(?P<over>\{{?\s?(?P<over_above>[-+]?{_plain('by3')})\s?\\over\s?(?P<over_below>{_plain('by4')})\s?\}}?)",
             rf"(?P<number>{_plain('by5')}(?:[eE](?P<e>[-+]?[0-9]{{1,6}})(?![A-Za-z0-9]))?(?![.,][0-9]))",
             r"(?P<bad>[0-9][0-9.,]*|\.[0-9][0-9.,]*)",
             rf"(?P<space>{_SPACE})",
@@ -55,8 +56,8 @@ _TOKEN = re.compile(
             r"(?P<arrow>-{1,2}>|=>|→|⇒|\\(?:to|[Rr]ightarrow|implies)(?![A-Za-z]))",
             r"(?P<superscript>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,6})",
             r"(?P<vulgar>[¼½¾⅐-⅞])",
+            r"(?P<ellipsis>\.{2,}|…|\\l?dots(?![A-Za-z]))",
             r"(?P<command>\\[A-Za-z]+|\\.|[₀-₉])",
-            r"(?P<ellipsis>\.{2,}|…)",
             "(?P<han>[\u3007\u3400-\u9fff]+)",
             "(?P<word>[^\\W\\d_\u3007\u3400-\u9fff]+(?:['’][^\\W\\d_\u3007\u3400-\u9fff]+)*)",
             r"(?P<open>\{)|(?P<close>\})",

@@ -160,7 +160,8 @@ x = 5=5  \angle ABC = 60^\circ=60  f(2) = 5=5  a_{{10}} = 5=5  2^{{10}} = 1024=1
 twelve=12  Twelve=12  twenty-one=21  one hundred and five=105  two thousand three hundred=2300  minus five=-5
 twelve apples=12  about 5=5  \approx 5=5  ~5=5  **5**=5  (-5)=-5  $5$=5  \(5\)=5  5 dollars per hour=5  5 times a day=5
 5 km²=5  5°C=5  5 kg·m/s²=5  5 J/(kg·K)=5  €5=5  5 €=5  30-minute=30  9.8 ± 0.2 m/s^2=9.8  3.14159...=3.14159
-18 dollars!=18  5m=5  300 K=300
+18 dollars!=18  5m=5  300 K=300  11,\! 111,\! 100=11111100  15,\,000=15000  8\text{{,}}000=8000  \frac{{\ 5}}{{3}}=5/3
+5 \over 6=5/6  \frac{{270}}7\text{{ degrees}}=270/7  33\frac13\%=100/3  P(X<3) = 0.5=0.5  5 millions=5000000
 """
 
 NOT_PLAIN = r"""
@@ -174,7 +175,7 @@ x \ge 5  x\in[2,5]  [2,5]  (2,\infty)  \{5\}  1, 2  1,2  1, 2, \ldots  5-7  5–
 5 \pmod{7}  5 (mod 7)  x_5  H2O  5th  21^{\text{st}}  less than 5  at least 5  over 5  up to 5  not 5  5 or more
 5 more than x  half of 5  two thirds  one half  5 and a half  three quarters  5 tenths  1 hour 30 minutes
 5 dollars and 20 cents  5'10"  1 in 6  5 out of 6  3 to 1  one of them  the only one  一个常数  三分之一  百分之五十  十几
-100多个  5到7  18元或20元  第三  第5  三五  5²  5 \times 3  (1,234)  |-5|  1.234,56  5 x  5 \mathbf{i}  10^x  \frac{10^5}{2}
+5\text{ inches by }6  +-5  12K  300K  five thousands  5以上  5点半  6 below zero  no more than 5  1,\ 200  100多个  5到7  18元或20元  第三  第5  三五  5²  5 \times 3  (1,234)  |-5|  1.234,56  5 x  5 \mathbf{i}  10^x  \frac{10^5}{2}
 """
 
 
