@@ -7,9 +7,12 @@ from toolablate.benchmarks.extraction.bullets import undressed
 from toolablate.benchmarks.extraction.markers import announced, final_part
 from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading
 
+MAX_FORMULA = 2_000
+"""Characters; looking for one that is not closed takes time in the square of it."""
+
 _FORMULA = re.compile(
-    r"\$\$(?P<a>(?:[^$\\]|\\.){1,4000})\$\$|\$(?P<b>(?:[^$\\]|\\.){1,4000})\$"
-    r"|\\\[(?P<c>(?:[^\\]|\\(?!\])){1,4000})\\\]|\\\((?P<d>(?:[^\\]|\\(?!\))){1,4000})\\\)",
+    r"\$\$(?P<a>(?:[^$\\]|\\.){1,2000})\$\$|\$(?P<b>(?:[^$\\]|\\.){1,2000})\$"
+    r"|\\\[(?P<c>(?:[^\\]|\\(?!\])){1,2000})\\\]|\\\((?P<d>(?:[^\\]|\\(?!\))){1,2000})\\\)",
     re.DOTALL,
 )
 _MARKS = ":*_#> \t\n"
@@ -29,10 +32,11 @@ def read_text(reply: str | None, *, unannounced: Literal["unparsed", "whole"] = 
             return Reading((line,))
     if unannounced == "whole" or "\n" not in text:
         return Reading((text,))
-    formulas = list(_FORMULA.finditer(text))
-    if formulas and not text[formulas[-1].end() :].strip(" .*"):
+    tail = text[-MAX_FORMULA:]
+    formulas = list(_FORMULA.finditer(tail))
+    if formulas and not tail[formulas[-1].end() :].strip(" .*"):
         last = formulas[-1]
-        if not text[text.rfind("\n", 0, last.start()) + 1 : last.start()].strip(" *"):
+        if not tail[tail.rfind("\n", 0, last.start()) + 1 : last.start()].strip(" *"):
             return Reading((last[0],))
     return Reading(None, NO_ANSWER)
 

@@ -106,21 +106,18 @@ class CodeScorer:
 
 
 def read_code(reply: str | None, entry_point: str = "") -> Reading:
-    """The last code block that defines `entry_point`, else the last one; a reply without blocks that is Python."""
+    """The last code block that defines `entry_point`, else the last one; the whole of a reply without blocks that
+    defines it."""
     text = (reply or "").rpartition(THOUGHT_END)[2]
     if not text.strip():
         return Reading(None, EMPTY)
     blocks = [block for block in _BLOCK.finditer(text) if block["code"].strip()]
     python = [block["code"] for block in blocks if block["kind"].lower() in ("", "python", "py", "python3")]
-    defines = re.compile(rf"^\s*(?:async\s+)?(?:def|class)\s+{entry_point}\b|^{entry_point}\s*=", re.MULTILINE)
+    defines = re.compile(rf"^[ \t]{{0,40}}(?:async )?(?:def|class) {entry_point}\b|^{entry_point} ?[:=]", re.MULTILINE)
     defining = [code for code in python if entry_point and defines.search(code)]
     if found := defining or python:
         return Reading((clean_text(found[-1]),))
-    try:
-        compile(text, "reply", "exec", dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return Reading(None, _NO_BLOCK)
-    return Reading((clean_text(text),))
+    return Reading((clean_text(text),)) if entry_point and defines.search(text) else Reading(None, _NO_BLOCK)
 
 
 def _cell(code: str, target: CodeTarget, token: str, cell_seconds: float) -> str:

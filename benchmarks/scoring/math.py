@@ -107,12 +107,12 @@ class MathScorer:
         await self.worker.close()
 
     async def _compared(self, gold: str, given: str) -> str:
+        if len(given) > MAX_CHARS:
+            return "unread"
         if plain(gold) == plain(given):
             return "right"
         if is_words(gold):
             return "right" if words(gold) == words(given) else "wrong"
-        if len(given) > MAX_CHARS:
-            return "unread"
         wanted, ways = formula(gold), alternatives(given, gold)
         if is_words(ways[0]) or _APART.search(ways[0]):
             return "unread"

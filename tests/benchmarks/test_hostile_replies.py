@@ -2,7 +2,9 @@
 
 import pytest
 
-from toolablate.benchmarks.extraction import read_letters, read_number, read_scaled_spans, read_spans
+from toolablate.benchmarks.extraction import read_letters, read_number, read_scaled_spans, read_spans, read_text
+from toolablate.benchmarks.scoring.code import read_code
+from toolablate.benchmarks.scoring.math import MAX_CHARS, alternatives, is_words, plain, words
 
 UNITS = [
     "answer is ",
@@ -45,12 +47,20 @@ UNITS = [
     "\t\u3000",
     "'\"",
     "\ud800",
+    "$",
+    "$a$ and ",
+    "\\(",
+    "\\[ ",
+    "sqrt(",
+    "1e5 ab ",
+    "```python\n",
+    "```\nx\n",
     "\n- a",
     "\n1. ",
     "Answer:\n- a\n",
 ]
 # The slowest per character, of the above and of combinations that were tried.
-WORST = ["A, ", "(A) ", " is (A", "1/", "answer is ", "答案", " ", "\n- a", "\n"]
+WORST = ["A, ", "(A) ", " is (A", "1/", "answer is ", "答案", " ", "\n- a", "\n", "\\(", "```python\n"]
 
 
 @pytest.mark.timeout(60)
@@ -67,8 +77,13 @@ def test_long_hostile_replies_are_read(unit: str, opening: str, characters: int)
         read_scaled_spans(reply)[0],
         read_spans(reply, wanted="one"),
         read_spans(reply, wanted="several", unannounced="whole"),
+        read_text(reply),
+        read_text(reply, unannounced="whole"),
+        read_code(reply, "f"),
     ):
         assert (reading.value is None) == bool(reading.reason)
+    cut = reply[:MAX_CHARS]
+    assert [plain(cut), is_words(cut), words(cut), *alternatives(cut, "(1, 2)")]
 
 
 def test_an_answer_after_a_long_reply_is_found() -> None:
