@@ -3,10 +3,12 @@
 import os
 import signal
 from collections.abc import AsyncIterator
+from importlib.metadata import PackageNotFoundError
 
 import pytest
 import pytest_asyncio
 
+from toolablate.benchmarks import scorer_for
 from toolablate.benchmarks.scoring.math import MathScorer
 from toolablate.benchmarks.scoring.math_worker import MathWorker
 from toolablate.traces.errors import ScoringError
@@ -199,3 +201,15 @@ async def test_a_worker_that_does_not_start_makes_no_wrong_answer(monkeypatch: p
     with pytest.raises(ScoringError) as caught:
         await MathScorer().score(question("17"), "t", "Answer: 34/2")
     assert (caught.value.code, caught.value.retryable) == ("no_worker", True)
+
+
+async def test_a_missing_package_is_named_with_the_command_that_brings_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("toolablate.benchmarks.scoring.math_worker.version", missing)
+    with pytest.raises(ScoringError) as caught:
+        scorer_for("math")
+    assert caught.value.code == "no_math_verify"
+    assert "pip install" in caught.value.hint
+    assert "[math]" in caught.value.hint
