@@ -54,7 +54,11 @@ class StoreError(ToolablateError):
 
 
 class ModelError(ToolablateError):
+    """`limit_of` is whose limit an endpoint says that a request met: the `key`'s, so that other models with this key
+    meet it too, the `model`'s, or "" where it does not say."""
+
     boundary = "model"
+    limit_of: Literal["", "key", "model"] = ""
 
 
 class ToolError(ToolablateError):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from toolablate.traces.errors import ModelError
@@ -36,6 +36,17 @@ _OF_A_RATE = re.compile(r"\bper (minute|second|hour|day)\b|\brate.?limit", re.IG
 # OpenAI and Groq tell a rate's limit, what of it is used, and what this request asks for.
 _OF_ONE_REQUEST = re.compile(r"\blimit:? ([0-9][0-9,]*).{0,60}?\brequested:? ([0-9][0-9,]*)", re.IGNORECASE)
 _REQUEST_TOO_LARGE = re.compile(r"\brequest (is |was )?too large\b", re.IGNORECASE)
+# litellm names what has the limit ("for api_key: ...", "for team: ...", "for model_per_key: ..."), OpenRouter and
+# Anthropic a key's or an account's. Whose it is that an organization is named for, OpenAI and Anthropic do not say: each
+# model has a limit of its own there.
+_HOLDER = r"(api[ _-]?key|virtual key|key|account|team|user)"
+_OF_THE_KEY = re.compile(
+    rf"\blimit\b.{{0,40}}\b(for|of) (this |your |the )?{_HOLDER}\b"
+    rf"|\b(this|your|the) {_HOLDER}('s)? .{{0,20}}\b(limit|quota)\b"
+    r"|\b(key|account)[ _-]((wide|rate|request|total) )?limit\b"
+    r"|\b(key|account|team|user) (is )?over (its |the )?(rate |request )?limit\b",
+    re.IGNORECASE,
+)
 _SHOWN_CHARACTERS = 500
 # Overload is everybody's; any other 5xx, a `server_error`, may be due to one question. So may 403: gateways refuse a
 # single question by their moderation.
@@ -81,6 +92,7 @@ def refused(
     *,
     key_variable: str,
     endpoint: str = "",
+    model: str = "",
     max_tokens_key: str = "",
     safe: Callable[[str], str] = str,
     now: datetime | None = None,
@@ -88,7 +100,7 @@ def refused(
     """The error for a reply with this HTTP status.
 
     `key_variable` is the environment variable that holds the key, "" where none was sent; `endpoint` the address that a
-    redirect may be relative to; `max_tokens_key` the name under which the limit of a reply was sent, if one was; `safe`
+    redirect may be relative to; `model` the model's name as it was sent; `max_tokens_key` the name under which the limit of a reply was sent, if one was; `safe`
     takes the key out of what the endpoint said.
     """
     word, said = _read_error(body)
@@ -99,7 +111,15 @@ def refused(
         said = _leading_to(headers, endpoint, safe)
     wait = retry_after(headers, now or datetime.now(UTC)) if retryable else None
     message = f"the endpoint answered {status}{': ' + said if said else ''}"
-    return ModelError(message, hint=hint, code=code, retryable=retryable, retry_after=wait)
+    error = ModelError(message, hint=hint, code=code, retryable=retryable, retry_after=wait)
+    error.limit_of = _limit_of(said, model)
+    return error
+
+
+def _limit_of(said: str, model: str) -> Literal["", "key", "model"]:
+    if (model and model.lower() in said.lower()) or re.search(r"(?<!free-)\bmodel", said, re.IGNORECASE):
+        return "model"
+    return "key" if _OF_THE_KEY.search(said) else ""
 
 
 def _code(status: int, word: str, said: str) -> str:

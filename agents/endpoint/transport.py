@@ -105,6 +105,7 @@ class Transport:
             body,
             key_variable=self._model.key_variable,
             endpoint=self._model.endpoint,
+            model=self._model.wire_name,
             max_tokens_key=max_tokens_key(self._model) if limited else "",
             safe=self._safe,
         )

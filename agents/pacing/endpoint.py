@@ -1,8 +1,8 @@
 """Places in line for the requests to one endpoint, first come, first served.
 
-An endpoint is an address with a key. Each of its models has a line with a window of its own, so that one model that
-hangs behind a gateway holds up no other. The rates are shared by all lines, and so are the waits that the endpoint asks
-for, as long as they may be everybody's: one model whose own quota is spent must not end the others.
+An endpoint is an address with a key. Each of its models has a line with a window and waits of its own, so that one that
+hangs or is refused behind a gateway holds up no other. The rates are shared by all lines; a wait is shared where the
+refusal says that it met the key's limit. Where it does not say so, each line finds out for itself.
 """
 
 import asyncio
@@ -48,9 +48,10 @@ class EndpointPace:
     def counts_tokens(self) -> bool:
         return self._tokens is not None
 
-    def line(self, most: int) -> "Line":
-        """A line for the requests of one model, of which at most `most` are in flight."""
-        line = Line(self, most)
+    def line(self, most: int, served: str = "") -> "Line":
+        """A line for the requests of one model, of which at most `most` are in flight. `served` is the model's name in
+        requests: lines of one served model share its limits."""
+        line = Line(self, most, served)
         self.lines.append(line)
         return line
 
@@ -119,8 +120,9 @@ class Line:
     the line has rested, the rest of the present one included, and `asked` what the endpoint asked for last.
     """
 
-    def __init__(self, pace: EndpointPace, most: int) -> None:
+    def __init__(self, pace: EndpointPace, most: int, served: str = "") -> None:
         self.pace = pace
+        self.served = served
         self.window = Window(most)
         self.waiting: deque[_Waiting] = deque()
         self.in_flight = 0
@@ -221,10 +223,10 @@ class Line:
         now = asyncio.get_running_loop().time()
         # Only ever longer than what was asked for: others who share the limit come back then too.
         until = now + seconds * (1 + random.random() / 20)  # noqa: S311 - jitter, not a secret
-        shared = error.retry_after is not None or error.code == "rate_limited"
         for line in self.pace.lines:
-            # Who was answered while this line was only refused does not share its limit.
-            if line is self or (shared and line._answered_at <= since):
+            same = error.limit_of == "key" or (self.served and line.served == self.served)
+            # Who was answered while this line was only refused does not share its limit, whatever the endpoint says.
+            if line is self or (same and line._answered_at <= since):
                 line._rest_until(until, now, error.retry_after)
 
     def _rest_until(self, until: float, now: float, asked: float | None) -> None:

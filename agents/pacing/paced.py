@@ -28,7 +28,7 @@ def lines_of(models: Iterable[Model]) -> dict[str, Line]:
             requests_per_minute=min((m.requests_per_minute for m in group if m.requests_per_minute), default=None),
             tokens_per_minute=min((m.tokens_per_minute for m in group if m.tokens_per_minute), default=None),
         )
-        lines |= {model.name: pace.line(model.concurrency) for model in group}
+        lines |= {model.name: pace.line(model.concurrency, model.wire_name) for model in group}
     return lines
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 from toolablate.agents.pacing import Line, PacedSource
 from toolablate.traces.errors import ModelError
@@ -21,8 +22,13 @@ REPLY = ModelReply(message=Message(role="assistant", content="A"), finish_reason
 QUESTION = Question(id="q", prompt="?", choices=("a", "b"), target=ChoiceTarget(letters=("A",)))
 
 
-def _busy(retry_after: float | None = None, code: str = "rate_limited") -> ModelError:
-    return ModelError("slow down", code=code, retryable=True, retry_after=retry_after)
+Holder = Literal["", "key", "model"]
+
+
+def _busy(retry_after: float | None, code: str, limit_of: Holder) -> ModelError:
+    error = ModelError("slow down", code=code, retryable=True, retry_after=retry_after)
+    error.limit_of = limit_of
+    return error
 
 
 def now() -> float:
@@ -32,7 +38,15 @@ def now() -> float:
 class Endpoint:
     """Answers after `seconds`; refuses what is more than `at_once` in flight, and everything before `opens`."""
 
-    def __init__(self, seconds: float = 1.0, at_once: float = math.inf, opens: float = 0.0, asks: float | None = None):
+    def __init__(
+        self,
+        seconds: float = 1.0,
+        at_once: float = math.inf,
+        opens: float = 0.0,
+        asks: float | None = None,
+        limit_of: Holder = "",
+    ) -> None:
+        self.limit_of = limit_of
         self.seconds, self.at_once, self.opens, self.asks = seconds, at_once, opens, asks
         self.code = "rate_limited"
         self.usage = Usage(input_tokens=100, output_tokens=100)
@@ -50,7 +64,7 @@ class Endpoint:
         self.sent.append(now())
         if self.in_flight >= self.at_once or now() < self.opens:
             self.refused.append(now())
-            raise _busy(self.asks, self.code)
+            raise _busy(self.asks, self.code, self.limit_of)
         self.in_flight += 1
         self.peak = max(self.peak, self.in_flight)
         try:

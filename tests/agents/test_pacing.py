@@ -3,6 +3,7 @@
 import asyncio
 import math
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from tests.agents.limited import QUESTION, REPLY, REQUEST, Endpoint, ask_many, ask_until_answered, most_within, now
@@ -47,18 +48,50 @@ def test_it_finds_how_many_an_endpoint_takes(limit: int) -> None:
     assert max(ended) <= 2.5 * count / limit + 20
 
 
-def test_a_wait_that_was_asked_for_is_kept_by_all() -> None:
+@pytest.mark.parametrize(
+    ("limit_of", "names", "kept"),
+    [("key", ("a", "b"), True), ("", ("a", "b"), False), ("model", ("a", "b"), False), ("", ("a", "a"), True)],
+)
+def test_a_wait_is_kept_by_all_whose_limit_it_is(limit_of: Any, names: tuple[str, str], kept: bool) -> None:
+    """A refusal that names the key's limit is everybody's; else it is of those who ask the same served model."""
+
     async def main() -> tuple[Endpoint, Endpoint]:
         pace = EndpointPace("e")
-        first, second = Endpoint(seconds=0.5, at_once=7, asks=40), Endpoint()
-        lines = [pace.line(8), pace.line(8)]
+        first, second = Endpoint(seconds=0.5, at_once=7, asks=40, limit_of=limit_of), Endpoint()
+        lines = [pace.line(8, name) for name in names]
         await asyncio.gather(ask_many(lines[1], second, 100), ask_many(lines[0], first, 20))
         return first, second
 
     first, second = at_once(main())
     assert first.refused[0] == second.sent[0] == 0
-    assert [at for at in [*first.sent, *second.sent] if 0 < at < 40] == []
+    assert [at for at in first.sent if 0 < at < 40] == []
     assert 40 <= first.sent[8] <= 42
+    assert ([at for at in second.sent if 0 < at < 40] == []) is kept
+
+
+@pytest.mark.parametrize("asks", [None, 5.0, 60.0])
+def test_one_of_four_models_that_is_refused_holds_up_no_other(asks: float | None) -> None:
+    async def main() -> list[float]:
+        models = [OpenAIModel(name=name, endpoint="http://e/v1") for name in ("spent", "a", "b", "c")]
+        lines = lines_of(models)
+        refusing = Endpoint(opens=math.inf, asks=asks)
+        spent = asyncio.create_task(ask_many(lines["spent"], refusing, 12))
+        ended = await asyncio.gather(*(ask_many(lines[name], Endpoint(), 12) for name in "abc"))
+        spent.cancel()
+        return [at for each in ended for at in each]
+
+    assert max(at_once(main())) <= 2
+
+
+def test_a_limit_of_the_key_that_no_refusal_names_is_found_by_each_model() -> None:
+    async def main() -> Endpoint:
+        lines = lines_of(OpenAIModel(name=name, endpoint="http://e/v1") for name in "abcd")
+        shared = Endpoint(seconds=0.5, at_once=12)
+        await asyncio.gather(*(ask_many(lines[name], shared, 200) for name in lines))
+        return shared
+
+    shared = at_once(main())
+    assert len(shared.refused) <= 800 / 10
 
 
 def test_a_refusal_that_names_no_wait_makes_longer_and_longer_ones() -> None:

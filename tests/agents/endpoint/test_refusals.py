@@ -105,3 +105,27 @@ def test_a_request_larger_than_a_rate_allows_never_passes(status: int, word: str
     error = refused(status, {"retry-after": "7"}, body, key_variable="")
     assert (error.code, error.retryable) == (("rate_limited", True) if fits else ("context_length", False))
     assert error.retry_after == (7.0 if fits else None)
+
+
+@pytest.mark.parametrize(
+    ("said", "limit_of"),
+    [
+        ("Rate limit exceeded for api_key: 88dc. Limit type: requests. Current limit: 2, Remaining: 0.", "key"),
+        ("Max parallel request limit reached. Hit limit for api_key: 88dc", "key"),
+        ("Rate limit exceeded for team: t1. Limit type: tokens. Current limit: 100, Remaining: 0.", "key"),
+        ("This request would exceed your account's rate limit. Please try again later.", "key"),
+        ("Key limit exceeded (total limit).", "key"),
+        ("key over its limit", "key"),
+        ("Rate limit exceeded for model_per_key: 88dc:asked. Limit type: requests. Current limit: 2", "model"),
+        ("Rate limit reached for asked in organization org-1 on requests per min (RPM): Limit 3, Used 3", "model"),
+        ("No deployments available for selected model, Try again in 60 seconds.", "model"),
+        ("lab/asked:free is temporarily rate-limited upstream. Add your own key to accumulate limits", "model"),
+        ("This request would exceed your organization's rate limit of 50,000 input tokens per minute.", ""),
+        ("Rate limit exceeded: free-models-per-min.", ""),
+        ("Requests rate limit exceeded", ""),
+        ("", ""),
+    ],
+)
+def test_whose_limit_a_refusal_names(said: str, limit_of: str) -> None:
+    error = refused(429, {}, {"error": {"message": said}}, key_variable="KEY", model="asked")
+    assert (error.code, error.limit_of) == ("rate_limited", limit_of)

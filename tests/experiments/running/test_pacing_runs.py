@@ -1,6 +1,7 @@
 """Runs at endpoints that limit, fail for a while or hang, over real HTTP."""
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -146,6 +147,26 @@ def test_endpoints_that_hang_stall_no_other_though_all_need_kernels(
         _, errors = running.communicate(timeout=60)
     assert running.returncode == 1, errors
     assert answered(store) == {("well", f"q{n}") for n in range(4)}
+
+
+def test_one_model_of_a_proxy_that_is_refused_holds_up_no_other(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    """It is told to wait for longer than this test may take."""
+
+    def decide(request: dict[str, Any]) -> Step:
+        return Status(429, headers={"retry-after": "290"}) if request["model"] == "spent" else right(request)
+
+    chat_server.answers(decide)
+    urls = dict.fromkeys(("spent", "a", "b", "c"), chat_server.url)
+    plan = models_plan(tmp_path, urls, conditions="['none']", runner="", count=12)
+    command = [sys.executable, "-m", "toolablate", "run", str(plan)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as running:
+        wait_for(lambda: store.exists() and len(answered(store)) == 36)
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=60)
+    assert running.returncode == 1, errors
+    assert Counter(request["model"] for request in chat_server.requests) == {"spent": 8, "a": 12, "b": 12, "c": 12}
 
 
 def answered(store: Path) -> set[tuple[str, str]]:
