@@ -5,7 +5,7 @@ them: 1.23 ms of CPU for one of 500 on one client, 0.58 ms where no client has m
 there are several, and a new one only when all are full.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -16,6 +16,7 @@ from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, Omit
 from openai._types import RequestOptions
 
 from toolablate.agents.endpoint.environment import open_certificates, require_proxies
+from toolablate.agents.pacing.waits import watched_sending
 from toolablate.traces.records import OpenAIModel
 
 _PER_LANE = 16
@@ -95,7 +96,7 @@ class Lanes:
             http_client=DefaultAsyncHttpxClient(
                 timeout=self._model.timeout_seconds,
                 verify=self._certificates,
-                event_hooks={"response": [self._refuse]},
+                event_hooks={"request": [_watch], "response": [self._refuse]},
                 # Questions and conversations go to no other place than the plan's, and after a redirect a request
                 # would be another one: without its key, or a GET without its body.
                 follow_redirects=False,
@@ -119,3 +120,16 @@ class Lanes:
             if len(body) >= self._most_bytes:
                 break
         raise RefusedError(response.status_code, dict(response.headers), body[: self._most_bytes])
+
+
+async def _watch(request: httpx2.Request) -> None:
+    """Tells who wants to know when the request has been written."""
+    told = watched_sending()
+    if told is None:
+        return
+
+    async def trace(event: str, _info: Mapping[str, Any]) -> None:
+        if event.endswith("send_request_body.complete"):
+            told()
+
+    request.extensions["trace"] = trace

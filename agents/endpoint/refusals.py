@@ -1,7 +1,8 @@
 """What an endpoint's refusal means: from status, headers and body to a ModelError with a stable code.
 
-Codes: `rate_limited`, `overloaded`, `server_error`, `timeout` (retryable); `unauthorized`, `insufficient_quota`,
-`forbidden`, `not_found`, `redirected`, `context_length`, `request_too_large`, `content_filter`, `bad_request` (not).
+Codes: `rate_limited`, `overloaded`, `server_error`, `timeout` (retryable); `unauthorized`, `unknown_model`,
+`insufficient_quota`, `forbidden`, `redirected`, `context_length`, `request_too_large`, `content_filter`, `bad_request`
+(not); `not_found`, which is tried again where it is not the API that says so: a proxy's page may be gone in a moment.
 """
 
 import math
@@ -36,9 +37,8 @@ _OF_A_RATE = re.compile(r"\bper (minute|second|hour|day)\b|\brate.?limit", re.IG
 # OpenAI and Groq tell a rate's limit, what of it is used, and what this request asks for.
 _OF_ONE_REQUEST = re.compile(r"\blimit:? ([0-9][0-9,]*).{0,60}?\brequested:? ([0-9][0-9,]*)", re.IGNORECASE)
 _REQUEST_TOO_LARGE = re.compile(r"\brequest (is |was )?too large\b", re.IGNORECASE)
-# litellm names what has the limit ("for api_key: ...", "for team: ...", "for model_per_key: ..."), OpenRouter and
-# Anthropic a key's or an account's. Whose it is that an organization is named for, OpenAI and Anthropic do not say: each
-# model has a limit of its own there.
+# litellm names what has the limit ("for api_key: ...", "for team: ...", "for model_per_key: ..."), OpenRouter a key and
+# Anthropic an account. An organization is no sign: at OpenAI and Anthropic each of its models has a limit of its own.
 _HOLDER = r"(api[ _-]?key|virtual key|key|account|team|user)"
 _OF_THE_KEY = re.compile(
     rf"\blimit\b.{{0,40}}\b(for|of) (this |your |the )?{_HOLDER}\b"
@@ -47,6 +47,22 @@ _OF_THE_KEY = re.compile(
     r"|\b(key|account|team|user) (is )?over (its |the )?(rate |request )?limit\b",
     re.IGNORECASE,
 )
+_UNKNOWN_MODEL_WORDS = frozenset({"model_not_found", "model_not_available", "DeploymentNotFound"})
+_UNKNOWN_MODEL = re.compile(
+    r"\b(unknown|invalid|no such|unable to access) model\b|\bnot a valid model\b|\bmodel (is |was )?not found"
+    r"|\bmodels?\W+\S+ (is |was |could )?(not found|not be found|does not exist|doesn't exist|not available)"
+    r"|^model: ",
+    re.IGNORECASE,
+)
+# Said by OpenRouter of what a request wants beside its model, such as tools.
+_UNSUPPORTED = re.compile(r"\bno endpoints found that support\b", re.IGNORECASE)
+# Google answers 400 to a bad key.
+_BAD_KEY = re.compile(
+    r"\b(invalid|incorrect|missing|expired|disabled|revoked)\b.{0,30}\bapi[ _-]?key\b"
+    r"|\bapi[ _-]?key\b.{0,40}\b(invalid|incorrect|missing|expired|disabled|revoked|not valid)\b",
+    re.IGNORECASE,
+)
+_WEB_PAGE = "(a web page, not JSON)"
 _SHOWN_CHARACTERS = 500
 # Overload is everybody's; any other 5xx, a `server_error`, may be due to one question. So may 403: gateways refuse a
 # single question by their moderation.
@@ -71,6 +87,7 @@ _RETRYABLE = frozenset({"rate_limited", "overloaded", "server_error", "timeout"}
 _HINTS = {
     "forbidden": "the endpoint's rules bar this request, or its key lacks a right",
     "not_found": "check the endpoint's address and the model's name",
+    "unknown_model": "check the model's name in the plan (model, or name)",
     "redirected": "write the address that it leads to as the model's endpoint, if you trust it",
     "request_too_large": "the endpoint, or a proxy before it, takes no request of so many bytes",
 }
@@ -100,13 +117,14 @@ def refused(
     """The error for a reply with this HTTP status.
 
     `key_variable` is the environment variable that holds the key, "" where none was sent; `endpoint` the address that a
-    redirect may be relative to; `model` the model's name as it was sent; `max_tokens_key` the name under which the limit of a reply was sent, if one was; `safe`
-    takes the key out of what the endpoint said.
+    redirect may be relative to; `model` the model's name as it was sent; `max_tokens_key` the name under which the
+    limit of a reply was sent, if one was; `safe` takes the key out of what the endpoint said.
     """
     word, said = _read_error(body)
     said = _short(safe(said))
     code = _code(status, word, said)
-    hint, retryable = _hint(code, said, key_variable, max_tokens_key), code in _RETRYABLE
+    hint = _key_hint(key_variable) if status == 401 else _hint(code, said, key_variable, max_tokens_key)
+    retryable = code in _RETRYABLE or (code == "not_found" and not _is_of_the_api(body))
     if code == "redirected":
         said = _leading_to(headers, endpoint, safe)
     wait = retry_after(headers, now or datetime.now(UTC)) if retryable else None
@@ -123,7 +141,7 @@ def _limit_of(said: str, model: str) -> Literal["", "key", "model"]:
 
 
 def _code(status: int, word: str, said: str) -> str:
-    code = _WORDS.get(word) or _CODES.get(status)
+    code = _code_of_words(status, word, said) or _CODES.get(status)
     if code:
         return "context_length" if code == "rate_limited" and _never_passes(said) else code
     if status >= 500:
@@ -137,6 +155,20 @@ def _code(status: int, word: str, said: str) -> str:
     if _TOO_LONG.search(said):
         return "context_length"
     return "content_filter" if word == "content_filter" else "bad_request"
+
+
+def _code_of_words(status: int, word: str, said: str) -> str:
+    """What is plain from what was said, whatever the status means else."""
+    if status in (400, 403, 404) and (word in _UNKNOWN_MODEL_WORDS or _UNKNOWN_MODEL.search(said)):
+        return "unknown_model"
+    if status in (400, 403) and _BAD_KEY.search(said):
+        return "unauthorized"
+    if status == 404 and _UNSUPPORTED.search(said):
+        return "bad_request"
+    if status == 401 and said == _WEB_PAGE:
+        # A proxy before the endpoint, whose key nobody has refused yet.
+        return "forbidden"
+    return _WORDS.get(word, "")
 
 
 def _never_passes(said: str) -> bool:
@@ -208,10 +240,19 @@ def _read_error(body: object) -> tuple[str, str]:
     if isinstance(body, dict):
         inner = body.get("error", body)
         if isinstance(inner, dict):
-            return str(inner.get("code") or inner.get("type") or ""), str(inner.get("message") or "")
+            return str(inner.get("code") or inner.get("type") or ""), str(
+                inner.get("message") or inner.get("detail") or ""
+            )
         return "", str(inner)
     text = str(body or "")
-    return "", "(a web page, not JSON)" if text.lstrip().startswith("<") else text
+    return "", _WEB_PAGE if text.lstrip().startswith("<") else text
+
+
+def _is_of_the_api(body: object) -> bool:
+    """Whether an error is in the API's own form, and not the word of some server before it."""
+    if isinstance(body, list) and body:
+        body = body[0]
+    return isinstance(body, dict) and ("error" in body or body.get("object") == "error")
 
 
 def _short(text: str) -> str:

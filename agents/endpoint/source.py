@@ -42,8 +42,9 @@ class EndpointSession:
         self._written: list[tuple[Message, str]] = []
 
     async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
-        """Raises ModelError with one of the codes of `refusals`, or `unreachable`, `bad_reply`; NoReplyError with
-        `content_filter`, `empty_reply`, `bad_reply` or `server_error` where a reply came that is none."""
+        """Raises ModelError with one of the codes of `refusals`, or `unreachable`, `disconnected`, `bad_reply`;
+        NoReplyError with `content_filter`, `empty_reply`, `bad_reply` or `server_error` where a reply came that is
+        none."""
         body = await self._transport.post(self._dialect.path, self._write(request), seconds=seconds)
         turn = sum(message.role == "assistant" for message in request.messages)
         try:

@@ -48,7 +48,7 @@ class Transport:
         self._lanes = Lanes(model, key, most_bytes=_MAX_REFUSAL_BYTES)
 
     async def post(self, path: str, content: bytes, *, seconds: float) -> dict[str, Any]:
-        """Raises ModelError with one of the codes of `refusals`, or `unreachable`, `bad_reply`."""
+        """Raises ModelError with one of the codes of `refusals`, or `unreachable`, `disconnected`, `bad_reply`."""
         allowed = min(seconds, self._model.timeout_seconds)
         try:
             async with asyncio.timeout(allowed):
@@ -112,7 +112,16 @@ class Transport:
 
     def _unreachable(self, cause: BaseException) -> ModelError:
         said = self._safe(str(cause).strip()) or type(cause).__name__
-        return ModelError(f"cannot reach {self._model.endpoint}: {said}", code="unreachable", retryable=True)
+        if isinstance(cause, httpx2.ConnectError | httpx2.ProxyError):
+            return ModelError(
+                f"cannot reach {self._model.endpoint}: {said}",
+                hint="check that its server runs, and the model's endpoint in the plan",
+                code="unreachable",
+                retryable=True,
+            )
+        return ModelError(
+            f"the connection to {self._model.endpoint} broke: {said}", code="disconnected", retryable=True
+        )
 
     def _safe(self, text: str) -> str:
         """Foreign text without the key: an endpoint may echo what it was sent."""

@@ -3,7 +3,7 @@
 from toolablate.agents.pacing.endpoint import EndpointPace, LetGo, Line, Place
 from toolablate.agents.pacing.paced import PacedSource, lines_of
 from toolablate.agents.pacing.pressure import Pressure, pressures
-from toolablate.agents.pacing.waits import counting_waits, note_wait
+from toolablate.agents.pacing.waits import counting_waits, note_wait, watched_sending
 
 __all__ = [
     "EndpointPace",
@@ -16,4 +16,5 @@ __all__ = [
     "lines_of",
     "note_wait",
     "pressures",
+    "watched_sending",
 ]

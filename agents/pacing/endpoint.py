@@ -22,6 +22,12 @@ from toolablate.traces.records import Usage
 FIRST_BACKOFF_SECONDS = 1.0
 LONGEST_BACKOFF_SECONDS = 30.0
 EXPECTED_OUTPUT_TOKENS = 500.0
+# A refusal comes soon, a reply may take minutes: a request that was not refused for so long after it was written has
+# been taken. How far away the endpoint is shows in how long it took to connect; behind a proxy it may be farther.
+LEAST_QUIET_SECONDS = 0.2
+QUIET_CONNECTS = 2.0
+# An endpoint that nothing has been heard of is tried so often, one request at a time, before the rest is let go.
+TRIES_TO_REACH = 4
 
 
 class EndpointPace:
@@ -48,10 +54,11 @@ class EndpointPace:
     def counts_tokens(self) -> bool:
         return self._tokens is not None
 
-    def line(self, most: int, served: str = "") -> "Line":
+    def line(self, most: int, served: str = "", *, declared: bool = False) -> "Line":
         """A line for the requests of one model, of which at most `most` are in flight. `served` is the model's name in
-        requests: lines of one served model share its limits."""
-        line = Line(self, most, served)
+        requests: lines of one served model share its limits. `declared` says that the endpoint is known to take
+        `most`, so that they are not let in at the pace of its replies, but of its silence, until it refuses one."""
+        line = Line(self, most, served, declared=declared)
         self.lines.append(line)
         return line
 
@@ -110,7 +117,8 @@ class Place:
 
 
 class LetGo(Exception):
-    """The run is being stopped: one who has had no reply so far is not to wait for its first."""
+    """One who has had no reply so far is not to wait for its first: the run is being stopped, or nothing can be reached
+    at the model's address, which another was told."""
 
 
 class Line:
@@ -120,8 +128,10 @@ class Line:
     the line has rested, the rest of the present one included, and `asked` what the endpoint asked for last.
     """
 
-    def __init__(self, pace: EndpointPace, most: int, served: str = "") -> None:
+    def __init__(self, pace: EndpointPace, most: int, served: str = "", *, declared: bool = False) -> None:
         self.pace = pace
+        self._declared = declared
+        self._connected_in = math.inf
         self.served = served
         self.window = Window(most)
         self.waiting: deque[_Waiting] = deque()
@@ -136,6 +146,7 @@ class Line:
         self._refused_since: float | None = None
         self._backoffs = 0
         self._given_up: ModelError | None = None
+        self._unreached = 0
 
     @property
     def has_room(self) -> bool:
@@ -147,10 +158,10 @@ class Line:
     async def enter(self, tokens: float = 0.0, *, first: bool = False) -> Place:
         """Waits for a place for a request of about so many tokens; `first` is that of one who has had no reply yet.
         Raises ModelError where the line was given up, LetGo where such a one need not wait any more."""
+        if first and (self._stopping or self._is_absent):
+            raise LetGo
         if self._given_up is not None:
             raise _copied(self._given_up)
-        if first and self._stopping:
-            raise LetGo
         waiting = _Waiting(next(self.pace.tickets), tokens, first, asyncio.get_running_loop().create_future())
         self.waiting.append(waiting)
         self.pace.send_next()
@@ -167,9 +178,16 @@ class Line:
     def let_go(self) -> None:
         """From now on none waits who has had no reply."""
         self._stopping = True
+        self._let_go_waiting()
+
+    def _let_go_waiting(self) -> None:
         for waiting in self.waiting:
             if waiting.first and not waiting.called.done():
                 waiting.called.set_exception(LetGo())
+
+    @property
+    def _is_absent(self) -> bool:
+        return self._given_up is not None and self._unreached >= TRIES_TO_REACH
 
     def let_in(self) -> None:
         """Gives the first in line its place."""
@@ -178,6 +196,22 @@ class Line:
         now = asyncio.get_running_loop().time()
         first.called.set_result(Place(first.tokens, self.window.generation, now))
 
+    @property
+    def listens(self) -> bool:
+        """Whether it wants to be told when a request was `sent`."""
+        return self._declared and self.window.is_opening
+
+    def sent(self, place: Place) -> None:
+        """The request was written. Where it is not refused soon, it has been taken, and lets in others."""
+        loop = asyncio.get_running_loop()
+        self._connected_in = min(self._connected_in, loop.time() - place.sent_at)
+        loop.call_later(max(LEAST_QUIET_SECONDS, QUIET_CONNECTS * self._connected_in), self._was_taken, place)
+
+    def _was_taken(self, place: Place) -> None:
+        if self.window.is_opening:
+            self.window.grow(place.generation, full=self.in_flight >= self.window.places)
+            self.pace.send_next()
+
     def leave(self) -> None:
         """The request ended in a way that tells nothing of how much the endpoint takes."""
         self.in_flight -= 1
@@ -185,7 +219,7 @@ class Line:
 
     def replied(self, place: Place, usage: Usage | None = None) -> None:
         """The endpoint answered, be it with an error of this one request; `usage` is what the reply took."""
-        self._refused_since, self._backoffs, self._given_up = None, 0, None
+        self._refused_since, self._backoffs, self._given_up, self._unreached = None, 0, None, 0
         self._answered_at = max(self._answered_at, place.sent_at)
         self.window.grow(place.generation, full=self.in_flight >= self.window.places)
         if usage is not None:
@@ -208,6 +242,22 @@ class Line:
         elif news or asked is not None:
             self._rest(self._wait(asked, news=news), error, since)
         self.leave()
+
+    def unreached(self, place: Place, error: ModelError) -> ModelError:
+        """No connection could be made; returns what the request is to fail with. While nothing has been heard of the
+        endpoint, one request at a time finds out whether it is there, and when it is not, none waits any more."""
+        now = asyncio.get_running_loop().time()
+        if self._answered_at == -math.inf and self.window.close(place.generation):
+            self._unreached += 1
+            if self._unreached < TRIES_TO_REACH:
+                self._rest(self._wait(None, news=True), error, now)
+            else:
+                message = f"{error.message}; it was tried {self._unreached} times, and nothing was ever heard of it"
+                error = self._given_up = ModelError(message, hint=error.hint, code=error.code)
+                self._let_go_waiting()
+                self._tell_waiting()
+        self.leave()
+        return error
 
     def _wait(self, asked: float | None, *, news: bool) -> float:
         """Seconds. What was asked for is believed once; after that no wait is shorter than a backoff, so that an
@@ -238,6 +288,10 @@ class Line:
     def _give_up(self, why: str, error: ModelError) -> None:
         """Gives up this line alone: whether a long wait is everybody's, the next requests of the others will show."""
         self._given_up = ModelError(f"{self.pace.address} {why}; it said: {error.message}", code="endpoint_busy")
+        self._tell_waiting()
+
+    def _tell_waiting(self) -> None:
+        assert self._given_up is not None
         while self.waiting:
             waiting = self.waiting.popleft()
             if not waiting.called.done():
@@ -246,4 +300,4 @@ class Line:
 
 def _copied(error: ModelError) -> ModelError:
     """Raised in several tasks, one exception would collect the tracebacks of all."""
-    return ModelError(error.message, code=error.code)
+    return ModelError(error.message, hint=error.hint, code=error.code)

@@ -2,16 +2,19 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import nullcontext
+from functools import partial
 
 from toolablate.agents.chat import ChatModel, ModelSource, NoReplyError
 from toolablate.agents.pacing.endpoint import EndpointPace, Line
+from toolablate.agents.pacing.waits import telling_when_sent
 from toolablate.agents.retry import BUSY_CODES
 from toolablate.agents.spending import estimated_tokens
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Condition, Model, ModelReply, ModelRequest, OpenAIModel, Question
 
 # Nothing came from the endpoint that would show that it is alive.
-_SILENT_CODES = frozenset({"unreachable", "timeout"})
+_SILENT_CODES = frozenset({"disconnected", "timeout"})
 
 
 def lines_of(models: Iterable[Model]) -> dict[str, Line]:
@@ -28,8 +31,13 @@ def lines_of(models: Iterable[Model]) -> dict[str, Line]:
             requests_per_minute=min((m.requests_per_minute for m in group if m.requests_per_minute), default=None),
             tokens_per_minute=min((m.tokens_per_minute for m in group if m.tokens_per_minute), default=None),
         )
-        lines |= {model.name: pace.line(model.concurrency, model.wire_name) for model in group}
+        lines |= {model.name: _line(pace, model) for model in group}
     return lines
+
+
+def _line(pace: EndpointPace, model: OpenAIModel) -> Line:
+    """What a user writes of an endpoint is trusted; the default is anybody's."""
+    return pace.line(model.concurrency, model.wire_name, declared="concurrency" in model.model_fields_set)
 
 
 class PacedSource:
@@ -61,14 +69,18 @@ class _PacedChat:
         tokens = self._expected(request) if line.pace.counts_tokens else 0.0
         first = not any(message.role == "assistant" for message in request.messages)
         place = await line.enter(tokens, first=first)
+        listening = telling_when_sent(partial(line.sent, place)) if line.listens else nullcontext()
         try:
-            reply = await self._model.complete(request, seconds=seconds)
+            with listening:
+                reply = await self._model.complete(request, seconds=seconds)
         except NoReplyError as error:
             line.replied(place, error.reply.usage)
             raise
         except ModelError as error:
             if error.code in BUSY_CODES:
                 line.refused(place, error)
+            elif error.code == "unreachable":
+                raise line.unreached(place, error) from None
             elif error.code in _SILENT_CODES:
                 line.leave()
             else:

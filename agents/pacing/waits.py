@@ -1,7 +1,7 @@
 """How long a request waited for its turn: told past whatever lies between the one who waits and the one who counts."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -40,6 +40,25 @@ def note_in_line() -> None:
     waited = _WAITED.get()
     if waited is not None:
         waited.in_line = True
+
+
+# Is told when the request of this task has been written whole.
+_SENT: ContextVar[Callable[[], None] | None] = ContextVar("sent", default=None)
+
+
+@contextmanager
+def telling_when_sent(sent: Callable[[], None]) -> Iterator[None]:
+    """Tells it of requests that are made inside, by clients that `watched_sending` is asked by."""
+    token = _SENT.set(sent)
+    try:
+        yield
+    finally:
+        _SENT.reset(token)
+
+
+def watched_sending() -> Callable[[], None] | None:
+    """Who is to be told when this task's request has been written, if anyone is."""
+    return _SENT.get()
 
 
 @contextmanager

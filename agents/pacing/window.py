@@ -37,6 +37,11 @@ class Window:
     def places(self) -> int:
         return int(self.size)
 
+    @property
+    def is_opening(self) -> bool:
+        """Whether no limit has been met so far, and there is room for more."""
+        return self.generation == 0 and self.size < self.most
+
     def grow(self, generation: int, *, full: bool) -> None:
         """A reply came; `full` tells that all places were taken."""
         self._replied = True
@@ -47,6 +52,14 @@ class Window:
         else:
             passed = self.size > self._met_at * PASSED + 1
             self.size = min(self.size + (FAST if passed else SLOW), self.most)
+
+    def close(self, generation: int) -> bool:
+        """A request met nobody; False where that is no news. One at a time is to try now."""
+        if generation != self.generation:
+            return False
+        self.generation += 1
+        self.size = 1.0
+        return True
 
     def shrink(self, generation: int) -> bool:
         """A request was refused; False where that is no news."""

@@ -27,7 +27,7 @@ MOST_TOKENS_IN = 6_000
 MOST_TOKENS_OUT = 12_000
 
 # The other codes (a rate limit, an outage, no money left, a filter) would have met any request.
-_REFUSALS = ("bad_request", "not_found")
+_REFUSALS = ("bad_request", "not_found", "unknown_model")
 _PASSING = BUSY_CODES | {"server_error"}
 # Replies that are none by the model's way or a filter's, to a request that was taken.
 _TAKEN = ("empty_reply", "content_filter")

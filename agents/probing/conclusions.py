@@ -13,6 +13,7 @@ _LIMIT_REACHED = re.compile(r"(limit|max_\w*tokens).{0,60}reached", re.IGNORECAS
 _AMONG = {"content": "thinking parts of the content"}
 # A wait of its own, or one that the endpoint told of.
 _SILENT = ("timeout", "given_up")
+_NOT_THERE = ("unreachable", "disconnected")
 
 
 def conclude(subject: str, tried: Outcome, evidence: str) -> Observation:
@@ -39,7 +40,7 @@ def first_answer(model: OpenAIModel, tried: Taken | Unclear) -> list[Observation
             Observation(model.api, "yes", "a request was taken"),
             Observation("model", "yes", f"{model.wire_name} was replied to by {served}"),
         ]
-    there: State = "no" if tried.code == "unreachable" else "unknown" if tried.code in _SILENT else "yes"
+    there: State = "no" if tried.code in _NOT_THERE else "unknown" if tried.code in _SILENT else "yes"
     found = [Observation("reachable", there, tried.said if there != "yes" else "it replied")]
     if tried.code == "unauthorized":
         return [*found, Observation("key", "no", tried.said)]

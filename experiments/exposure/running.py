@@ -12,12 +12,12 @@ from typing import Protocol
 
 from toolablate.agents import Line, PacedSource, RetryPolicy, lines_of
 from toolablate.agents.endpoint.text_completions import NOT_SERVED, TextEndpoint
-from toolablate.agents.pacing import pressures
+from toolablate.agents.pacing import LetGo, pressures
 from toolablate.agents.retry import Tries
 from toolablate.experiments.exposure.cutting import Beginning, Prompts, read_prompts
 from toolablate.experiments.exposure.kept import ContinuationFile
 from toolablate.experiments.exposure.plan import ExposurePlan
-from toolablate.experiments.running.queueing import DOWN_CODES, FATAL_CODES, TRIALS_IN_A_ROW
+from toolablate.experiments.running.queueing import Standing
 from toolablate.experiments.running.slowness import told_at_the_end
 from toolablate.traces.analysis.exposure import Continued
 from toolablate.traces.analysis.exposure_overlap import open_rouge
@@ -27,7 +27,7 @@ from toolablate.traces.records import Condition, Continuation, Message, ModelRep
 # Characters of a continuation that are kept; the tokens that are compared are long ones to have so many.
 MOST_CHARACTERS = 20_000
 # Requests are alike but for their texts, so what one after the other is refused is no matter of a text.
-_FAILING_CODES = DOWN_CODES | {"bad_request"}
+_IN_VAIN = frozenset({"bad_request"})
 _NO_TOOLS = Condition(name="exposure")
 
 
@@ -117,7 +117,7 @@ class _Continuer:
     watching: Watching
     failures: Counter[str] = field(default_factory=Counter)
     messages: dict[str, ModelError] = field(default_factory=dict)
-    in_a_row: int = 0
+    standing: Standing = field(default_factory=lambda: Standing(_IN_VAIN))
     given_up: str = ""
 
     async def work(self) -> None:
@@ -126,10 +126,13 @@ class _Continuer:
             beginning = self.left.popleft()
             try:
                 reply = await self._ask(beginning)
+            except LetGo:
+                self.left.appendleft(beginning)
+                return
             except ModelError as error:
                 self._note(error)
             else:
-                self.in_a_row = 0
+                self.standing.succeeded()
                 self.kept.append(_continuation(self.model, beginning, reply))
             self.watching.advance(self.model.name)
 
@@ -149,11 +152,12 @@ class _Continuer:
     def _note(self, error: ModelError) -> None:
         self.failures[error.code] += 1
         self.messages.setdefault(error.code, error)
-        self.in_a_row = self.in_a_row + 1 if error.code in _FAILING_CODES else 0
-        if error.code in FATAL_CODES | {NOT_SERVED}:
-            self._give_up("it would refuse them all")
-        elif self.in_a_row >= TRIALS_IN_A_ROW:
-            self._give_up(f"{self.in_a_row} failed in a row")
+        reason = self.standing.failed(error.code, error.message)
+        if error.code == NOT_SERVED:
+            reason = "it would refuse them all"
+        if reason:
+            # What was said is told by the notes on failures.
+            self._give_up(reason.partition(":")[0].removesuffix(", the last with"))
 
     def _give_up(self, why: str) -> None:
         if self.left:

@@ -4,17 +4,14 @@ from collections import Counter, deque
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from toolablate.experiments.running.queueing import DOWN_CODES, FATAL_CODES
+from toolablate.experiments.running.queueing import TRIALS_IN_A_ROW, GivenUp, Standing
 from toolablate.experiments.world.judge_costs import JudgeCosts
 from toolablate.traces.errors import ScoringError, ToolablateError
 
 T = TypeVar("T")
 
-# With so many gradings failing one after the other, the endpoint is down, or its model can be no judge.
-GRADINGS_IN_A_ROW = 10
-
 # A reply without words is paid for as well.
-_IN_VAIN = DOWN_CODES | {"empty_reply"}
+_IN_VAIN = frozenset({"empty_reply"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +51,6 @@ class JudgeWork:
     ungraded: tuple[Ungraded, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GivenUp:
-    count: int
-    reason: str
-
-
 @dataclass(slots=True)
 class JudgeQueue(Generic[T]):
     """The gradings of one judge."""
@@ -69,7 +60,7 @@ class JudgeQueue(Generic[T]):
     waiting: deque[T] = field(default_factory=deque)
     total: int = 0
     _graded: int = 0
-    _failed_in_a_row: int = 0
+    _endpoint: Standing = field(default_factory=lambda: Standing(_IN_VAIN))
     _unscored: Counter[str] = field(default_factory=Counter)
     _ungraded: dict[str, Ungraded] = field(default_factory=dict)
 
@@ -87,23 +78,24 @@ class JudgeQueue(Generic[T]):
         asked and gives no grades."""
         if lacking is None:
             self._graded += 1
-            self._failed_in_a_row = 0
+            self._endpoint.succeeded()
             return None
         self._unscored[lacking] += 1
-        self._failed_in_a_row += asked
-        if not asked or self._failed_in_a_row < GRADINGS_IN_A_ROW:
+        if not asked:
             return None
-        return self._give_up(ScoringError(lacking, code="no_grade"), self._last(lacking))
+        # A model that replies and never grades can be no judge.
+        endpoint = self._endpoint
+        endpoint.has_replied, endpoint.failed_in_a_row = True, endpoint.failed_in_a_row + 1
+        if endpoint.failed_in_a_row < TRIALS_IN_A_ROW:
+            return None
+        reason = f"{endpoint.failed_in_a_row} failed in a row, the last with: {lacking}"
+        return self._give_up(ScoringError(lacking, code="no_grade"), reason)
 
     def failed(self, error: ToolablateError) -> GivenUp | None:
         """Takes note of a grading that could not be made, and gives up the others that would only fail like it."""
         self._count(error, 1)
-        self._failed_in_a_row = self._failed_in_a_row + 1 if error.code in _IN_VAIN else 0
-        if error.code in FATAL_CODES:
-            return self._give_up(error, f"it would refuse them all: {error.message}")
-        if self._failed_in_a_row >= GRADINGS_IN_A_ROW:
-            return self._give_up(error, self._last(error.message))
-        return None
+        reason = self._endpoint.failed(error.code, error.message)
+        return self._give_up(error, reason) if reason else None
 
     def work(self) -> JudgeWork:
         return JudgeWork(
@@ -115,9 +107,6 @@ class JudgeQueue(Generic[T]):
             unpriced=self.costs.unpriced,
             ungraded=tuple(sorted(self._ungraded.values(), key=lambda each: -each.count)),
         )
-
-    def _last(self, reason: str) -> str:
-        return f"{self._failed_in_a_row} failed in a row, the last with: {reason}"
 
     def _give_up(self, error: ToolablateError, reason: str) -> GivenUp | None:
         left = len(self.waiting)

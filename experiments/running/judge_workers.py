@@ -11,7 +11,8 @@ from typing import Generic, TypeVar
 from toolablate.agents import ChatModel, RetryPolicy
 from toolablate.agents.asking import ask
 from toolablate.agents.pacing import LetGo
-from toolablate.experiments.running.judge_queue import GivenUp, JudgeQueue
+from toolablate.experiments.running.judge_queue import JudgeQueue
+from toolablate.experiments.running.queueing import GivenUp
 from toolablate.experiments.running.runner import as_internal, first_error
 from toolablate.experiments.running.watcher import Watcher
 from toolablate.traces.errors import ToolablateError
@@ -62,7 +63,7 @@ class JudgeWorkers(Generic[T]):
 
     def _tell(self, queue: JudgeQueue[T], given_up: GivenUp | None) -> None:
         if given_up is not None:
-            self.watcher.judge_given_up(queue.judge, given_up.count, given_up.reason)
+            self.watcher.judge_given_up(queue.judge, given_up)
 
 
 class JudgeCalls:

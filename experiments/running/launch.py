@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +19,7 @@ from toolablate.experiments.running.execution import LocalExecutor, open_executo
 from toolablate.experiments.running.failing import Failures
 from toolablate.experiments.running.grading import Gradings, ungraded
 from toolablate.experiments.running.judge_queue import JudgeWork
+from toolablate.experiments.running.queueing import GivenUp
 from toolablate.experiments.running.runner import Setting, StopSwitch, run_trials
 from toolablate.experiments.running.slowness import told_at_the_end
 from toolablate.experiments.running.watcher import Watcher
@@ -37,7 +38,7 @@ class Launched:
     """How a run went. `missing` counts the trials that have no answer yet: those that failed, and those that were not
     begun or not ended; of these, `elsewhere` are just being run by another process, the rest is left to the next run of
     the plan. `failures` are those of this run; `slowed` says what endpoints refused, and how long they were waited
-    for. `run` is "" for trials that no plan called for.
+    for; `given_up` are the models of which no more was asked, and why. `run` is "" for trials that no plan called for.
     `unscored` are answers that the plan's scorer could not score, `ungraded` counts the grades that answers lack,
     `judges` says what each judge did in this run."""
 
@@ -53,6 +54,7 @@ class Launched:
     failures: tuple[FailureCount, ...]
     judges: tuple[JudgeWork, ...]
     slowed: tuple[str, ...]
+    given_up: Mapping[str, GivenUp] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,7 @@ async def carry_out(
         failures=setting.failures.counts(),
         judges=gradings.work,
         slowed=told_at_the_end(pressures(opened.lines.values())),
+        given_up=setting.failures.given_up,
     )
 
 

@@ -15,10 +15,12 @@ from rich.text import Text
 
 from toolablate.experiments.plans.trials import PlannedTrial
 from toolablate.experiments.running.failing import last_failure
+from toolablate.experiments.running.queueing import GivenUp
 from toolablate.experiments.running.watcher import JudgeTask
 from toolablate.traces.records import Condition, OpenAIModel, Score, Trace
 from toolablate.traces.terminal import counted, plain_text
 from toolablate.traces.terminal.numbers import dollars
+from toolablate.traces.terminal.plain import one_line
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -155,8 +157,9 @@ class RunProgress:
             for line in (now, *self._slow):
                 self._console.print(line, markup=False)
 
-    def given_up(self, model: str, remaining: int, reason: str) -> None:
-        self._notes.append(f"{model}: {counted(remaining, 'trial')} left undone, {plain_text(reason)}")
+    def given_up(self, model: str, given_up: GivenUp) -> None:
+        """Told at once: of a run of hours, one wants to know."""
+        self._console.print(told_of_given_up(model, given_up), style="yellow", markup=False)
 
     def grading(self, total: int, task: JudgeTask = "grade") -> None:
         if task == "read" and self._gradings.noun != _TASKS[task][0]:
@@ -168,9 +171,10 @@ class RunProgress:
     def graded(self, *, made: bool) -> None:
         self._gradings.ended(made=made)
 
-    def judge_given_up(self, judge: str, remaining: int, reason: str) -> None:
+    def judge_given_up(self, judge: str, given_up: GivenUp) -> None:
         what = self._gradings
-        self._notes.append(f"{judge}: {counted(remaining, what.noun)} left un{what.done}, {plain_text(reason)}")
+        left = f"{counted(given_up.count, what.noun)} left un{what.done}"
+        self._notes.append(f"{judge}: {left}, {plain_text(given_up.reason)}")
 
     def tell(self, text: str) -> None:
         self._console.print(text, markup=False)
@@ -220,6 +224,12 @@ class RunProgress:
         waits = [Text(f"  {wait}", style="yellow") for wait in self._slow]
         bars = [self._bar, self._gradings.bar] if self._gradings.began else [self._bar]
         return Group(table, *lines, *waits, Text(self._summary_line(), style="dim"), *bars)
+
+
+def told_of_given_up(model: str, given_up: GivenUp) -> str:
+    left = f"; {counted(given_up.count, 'trial')} left undone" if given_up.count else ""
+    said = one_line(". ".join(line.strip() for line in given_up.reason.splitlines()), max_chars=600)
+    return f"{one_line(model)} was given up: {said}{left}"
 
 
 def _shown(condition: Condition) -> str:

@@ -19,7 +19,7 @@ from toolablate.experiments.running.queueing import ModelQueue
 from toolablate.experiments.running.watcher import Watcher
 from toolablate.experiments.scoring.scoring import Scorers
 from toolablate.traces.errors import InternalError, ScoringError, ToolablateError
-from toolablate.traces.records import Failure, Trace
+from toolablate.traces.records import Event, Failure, ModelCall, Trace
 from toolablate.traces.store import Recorder, TrialRecorder
 
 
@@ -119,8 +119,11 @@ class _Work:
                 self.skipped.append(planned)
                 self.setting.watcher.skipped(planned)
                 continue
-            given_up = self.queue.note(planned, trace, self.setting.watcher)
-            self.kernels.done(name, sum(map(self.queue.runs_code, given_up)))
+            given_up, left = self.queue.note(planned, trace)
+            if given_up is not None:
+                self.setting.failures.give_up(name, given_up)
+                self.setting.watcher.given_up(name, given_up)
+            self.kernels.done(name, sum(map(self.queue.runs_code, left)))
 
     async def _run_one(self, planned: PlannedTrial) -> Trace | None:
         """None where another run has the trial, or has done it."""
@@ -158,9 +161,15 @@ class _Work:
     async def _in_time(self, planned: PlannedTrial, session: TrialRecorder) -> AgentResult:
         task = TrialTask(planned.trial, planned.question, planned.model.name, planned.condition.name)
         deadline = asyncio.timeout(self.setting.trial_seconds)
+
+        def record(event: Event) -> None:
+            if isinstance(event, ModelCall):
+                self.queue.endpoint.replied()
+            session.record(event)
+
         try:
             async with deadline:
-                return await self.setting.executor.run(task, session.record)
+                return await self.setting.executor.run(task, record)
         except TimeoutError:
             if not deadline.expired():
                 raise

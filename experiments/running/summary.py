@@ -14,6 +14,7 @@ from toolablate.experiments.comparing.ladders import ladder_view
 from toolablate.experiments.comparing.paired import read_paired
 from toolablate.experiments.running.judge_queue import JudgeWork, Ungraded
 from toolablate.experiments.running.launch import Launched
+from toolablate.experiments.running.progress import told_of_given_up
 from toolablate.traces.terminal import comparison_table, counted, failures_view, misses_view
 from toolablate.traces.terminal.numbers import dollars
 from toolablate.traces.terminal.plain import one_line
@@ -38,9 +39,30 @@ def summary_json(launched: Launched) -> str:
 
 
 def print_summary(launched: Launched, console: Console) -> None:
-    """The comparison, what is left to do and why, and the path of what was written."""
+    """First which models were given up, and why; then the comparison, where there is anything to compare, what is left
+    to do, and the path of what was written."""
+    for model, given_up in launched.given_up.items():
+        console.print(told_of_given_up(model, given_up), style="bold red", markup=False)
+    _print_comparison(launched, console)
+    if launched.failures:
+        console.print(failures_view(launched.failures))
+    for note in launched.slowed:
+        console.print(note, style="yellow", markup=False)
+    _print_missing(launched, console)
+    for left_out in launched.unscored:
+        said = "; ".join(one_line(text, max_chars=400) for text in (left_out.message, left_out.hint) if text)
+        console.print(f"{counted(left_out.count, 'answer')} could not be scored: {said}", style="yellow", markup=False)
+    _print_judges(launched, console)
+    console.print(Text(f"Written: {launched.store}"), soft_wrap=True)
+    console.print(Text(f"Read a trace: {_program()} show {launched.store}"), soft_wrap=True)
+
+
+def _print_comparison(launched: Launched, console: Console) -> None:
+    """Pages of "-" would hide why there is nothing."""
     paired = read_paired(launched.store, run=launched.run)
-    if any(seen.condition == paired.baseline for seen in paired.observations):
+    if launched.given_up and all(seen.outcome == "failed" for seen in paired.observations):
+        console.print("Nothing to compare: no trial was answered", markup=False)
+    elif any(seen.condition == paired.baseline for seen in paired.observations):
         console.print(comparison_table(paired.compare(harm=False)))
         if (misses := misses_view(paired.miss_rates(), paired.miss_differences())) is not None:
             console.print(misses)
@@ -48,10 +70,9 @@ def print_summary(launched: Launched, console: Console) -> None:
             console.print(ladder)
     else:
         console.print(f"Nothing to compare yet: no trial of the baseline, {paired.baseline}, has ended", markup=False)
-    if launched.failures:
-        console.print(failures_view(launched.failures))
-    for note in launched.slowed:
-        console.print(note, style="yellow", markup=False)
+
+
+def _print_missing(launched: Launched, console: Console) -> None:
     unrecorded = sum(failure.count for failure in launched.failures if failure.code == NOT_RECORDED)
     be = "is" if launched.planned == 1 else "are"
     if left := launched.missing - launched.elsewhere - unrecorded:
@@ -75,12 +96,6 @@ def print_summary(launched: Launched, console: Console) -> None:
             markup=False,
             soft_wrap=True,
         )
-    for left_out in launched.unscored:
-        said = "; ".join(one_line(text, max_chars=400) for text in (left_out.message, left_out.hint) if text)
-        console.print(f"{counted(left_out.count, 'answer')} could not be scored: {said}", style="yellow", markup=False)
-    _print_judges(launched, console)
-    console.print(Text(f"Written: {launched.store}"), soft_wrap=True)
-    console.print(Text(f"Read a trace: {_program()} show {launched.store}"), soft_wrap=True)
 
 
 def _print_judges(launched: Launched, console: Console) -> None:

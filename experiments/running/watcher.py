@@ -2,6 +2,7 @@ from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from toolablate.experiments.plans.trials import PlannedTrial
+from toolablate.experiments.running.queueing import GivenUp
 from toolablate.traces.records import Score, Trace
 
 JudgeTask = Literal["grade", "read"]
@@ -33,7 +34,9 @@ class Watcher(Protocol):
         """Is called every second."""
         ...
 
-    def given_up(self, model: str, remaining: int, reason: str) -> None: ...
+    def given_up(self, model: str, given_up: GivenUp) -> None:
+        """No more is asked of a model; of its trials so many are left undone beside those in flight."""
+        ...
 
     def grading(self, total: int, task: JudgeTask = "grade") -> None:
         """The trials have ended, and judges begin to grade, or to read: so many answers by all of them. It may come
@@ -44,7 +47,7 @@ class Watcher(Protocol):
         """One of these has ended; `made` is False where no grade came of it."""
         ...
 
-    def judge_given_up(self, judge: str, remaining: int, reason: str) -> None: ...
+    def judge_given_up(self, judge: str, given_up: GivenUp) -> None: ...
 
     def tell(self, text: str) -> None: ...
 

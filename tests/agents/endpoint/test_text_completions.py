@@ -118,7 +118,7 @@ async def test_a_text_that_is_sent_back_is_no_part_of_its_continuation(chat_serv
 @pytest.mark.parametrize(
     ("name", "said", "code"),
     [
-        ("base", "The model `base` does not exist.", "not_found"),
+        ("base", "The model `base` does not exist.", "unknown_model"),
         ("base", "This is a chat model and not supported in the v1/completions endpoint.", "no_text_completions"),
         ("t", "Not Found", "no_text_completions"),
     ],
