@@ -235,11 +235,15 @@ class Line:
         self.refused_at = now
         asked = error.retry_after
         news = self.window.shrink(place.generation)
-        if asked is not None and asked > self.pace.patience:
+        # One that has replied is asked once more before it is believed: it may be a proxy's page that names the wait.
+        odd = self._answered_at > -math.inf and since == now and news
+        if odd and asked is not None and asked > self.pace.patience:
+            self._rest(self._wait(None, news=True), error, since)
+        elif asked is not None and asked > self.pace.patience and (news or self._answered_at == -math.inf):
             self._give_up(f"asks to be left alone for {asked:.0f} s", error)
         elif now - since > self.pace.patience:
             self._give_up(f"has refused every request for {now - since:.0f} s", error)
-        elif news or asked is not None:
+        elif news or (asked is not None and asked <= self.pace.patience):
             self._rest(self._wait(asked, news=news), error, since)
         self.leave()
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from toolablate.agents.pacing import Line, PacedSource
+from toolablate.agents.pacing import Line, PacedSource, watched_sending
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import (
     ChoiceTarget,
@@ -47,6 +47,7 @@ class Endpoint:
         limit_of: Holder = "",
     ) -> None:
         self.limit_of = limit_of
+        self.refuses_after = 0.0
         self.seconds, self.at_once, self.opens, self.asks = seconds, at_once, opens, asks
         self.code = "rate_limited"
         self.usage = Usage(input_tokens=100, output_tokens=100)
@@ -62,6 +63,9 @@ class Endpoint:
 
     async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
         self.sent.append(now())
+        if told := watched_sending():
+            told()
+        await asyncio.sleep(self.refuses_after)
         if self.in_flight >= self.at_once or now() < self.opens:
             self.refused.append(now())
             raise _busy(self.asks, self.code, self.limit_of)

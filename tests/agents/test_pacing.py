@@ -10,7 +10,7 @@ from tests.agents.limited import QUESTION, REPLY, REQUEST, Endpoint, ask_many, a
 from tests.agents.virtual_time import at_once
 
 from toolablate.agents.chat import NoReplyError
-from toolablate.agents.pacing import EndpointPace, PacedSource, counting_waits, lines_of
+from toolablate.agents.pacing import EndpointPace, LetGo, PacedSource, counting_waits, lines_of
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import (
     Condition,
@@ -29,6 +29,61 @@ def test_it_starts_with_a_few_and_soon_has_all_in_flight() -> None:
     assert endpoint.peak == 500
     assert max(ended) <= 3000 / 500 + 4
     assert not endpoint.refused
+
+
+def test_what_is_declared_is_filled_before_the_first_reply() -> None:
+    endpoint = Endpoint(seconds=2.0)
+    ended = at_once(ask_many(EndpointPace("e").line(500, declared=True), endpoint, 3000))
+    assert len([at for at in endpoint.sent if at == 0]) == 8
+    assert endpoint.peak == 500
+    # At least 92 % of what 500 places can do from first to last.
+    assert max(ended) <= 3000 / 500 * 2 / 0.92
+
+
+@pytest.mark.parametrize("refuses_after", [0.0, 0.3])
+@pytest.mark.parametrize("limit", [1, 8, 100])
+def test_what_is_declared_and_cannot_be_had_is_refused_few_times(limit: int, refuses_after: float) -> None:
+    """Also where a proxy takes a while to say no."""
+    endpoint = Endpoint(seconds=2.0, at_once=limit)
+    endpoint.refuses_after = refuses_after
+    count = 20 * limit
+    at_once(ask_many(EndpointPace("e").line(500, declared=True), endpoint, count))
+    assert endpoint.peak == limit
+    # Before the first refusal is heard, two rounds may have been let in, each of twice what was there.
+    assert len(endpoint.refused) <= (3 if refuses_after == 0 else 9) * max(limit, 8) + count / 10
+
+
+@pytest.mark.parametrize("concurrency", [1, 32])
+def test_an_endpoint_that_is_not_there_is_tried_by_one_at_a_time(concurrency: int) -> None:
+    class Absent(Endpoint):
+        async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+            self.sent.append(now())
+            raise ModelError("cannot reach it", hint="start it", code="unreachable", retryable=True)
+
+    absent = Absent()
+
+    async def main() -> list[object]:
+        line = EndpointPace("e").line(concurrency)
+        asked = (ask_until_answered(line, absent) for _ in range(80))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    ended = at_once(main())
+    told = [error for error in ended if isinstance(error, ModelError)]
+    assert [(error.code, error.retryable, error.hint) for error in told] == [("unreachable", False, "start it")]
+    assert {type(error) for error in ended} == {ModelError, LetGo}
+    assert len(absent.sent) <= min(8, concurrency) + 3
+    assert absent.sent[-1] < 8
+
+
+def test_one_that_was_there_is_not_given_up_for_a_broken_connection() -> None:
+    class Restarting(Endpoint):
+        async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+            if 5 < now() < 6:
+                await asyncio.sleep(0.1)
+                raise ModelError("cannot reach it", code="unreachable", retryable=True)
+            return await super().complete(request, seconds=seconds)
+
+    assert len(at_once(ask_many(EndpointPace("e").line(4), Restarting(), 80))) == 80
 
 
 def test_there_are_never_more_in_flight_than_the_model_allows() -> None:
@@ -205,7 +260,7 @@ def test_a_model_that_hangs_holds_up_no_other_at_the_same_endpoint() -> None:
 
     ended, hanging = at_once(main())
     assert ended <= 160 / 16 + 2
-    assert hanging == 8
+    assert hanging == 16
 
 
 def test_a_place_that_is_not_taken_up_goes_to_the_next() -> None:

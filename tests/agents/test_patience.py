@@ -15,7 +15,7 @@ from tests.servers.chat_server import ChatServer, Status, reply
 from toolablate.agents import RetryPolicy, connect
 from toolablate.agents.pacing import EndpointPace, Line, PacedSource
 from toolablate.traces.errors import ModelError
-from toolablate.traces.records import OpenAIModel
+from toolablate.traces.records import ModelReply, ModelRequest, OpenAIModel
 
 WAITING = RetryPolicy(attempts=2, paced=True)
 
@@ -115,6 +115,20 @@ def test_a_long_wait_that_is_everybodys_ends_all_after_one_try_each() -> None:
     codes, sent = at_once(main())
     assert codes == {"endpoint_busy"}
     assert sent <= 16
+
+
+def test_one_odd_wait_of_hours_after_replies_is_asked_about_again() -> None:
+    class Odd(Endpoint):
+        async def complete(self, request: ModelRequest, *, seconds: float) -> ModelReply:
+            if len(self.sent) in (20, 21):
+                self.sent.append(now())
+                self.refused.append(now())
+                raise ModelError("maintenance", code="overloaded", retryable=True, retry_after=7200)
+            return await super().complete(request, seconds=seconds)
+
+    endpoint = Odd()
+    assert len(at_once(ask_many(EndpointPace("e").line(4), endpoint, 60))) == 60
+    assert len(endpoint.refused) == 2
 
 
 async def test_an_outage_that_always_asks_for_a_moment_is_waited_out_over_http(chat_server: ChatServer) -> None:

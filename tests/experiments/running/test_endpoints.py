@@ -1,6 +1,7 @@
 """Endpoints that fail, by the real command line and over real HTTP."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,68 @@ def test_an_endpoint_that_is_down_is_given_up_and_named(
     assert "failed in a row" in ran.stderr
     assert "out of order" in ran.stderr.replace("\n", " ")
     assert {outcome for outcome, _ in outcomes(store).values()} == {"failed"}
+    assert cli("verify", store).returncode == 0
+
+
+PAGE = "<html><h1>404 Not Found</h1></html>"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [Status(404, body=PAGE), Status(404, body="404 page not found"), Status(401, body=PAGE), Status(302)],
+)
+def test_one_odd_answer_of_a_proxy_after_good_replies_gives_nothing_up(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path, odd: Status
+) -> None:
+    chat_server.answers(lambda request: odd if len(chat_server.requests) == 8 else right(request))
+    ran = cli("run", endpoint_plan(tmp_path, chat_server.url, count=24))
+    assert "given up" not in ran.stdout + ran.stderr
+    ended = Counter(outcome for outcome, _ in outcomes(store).values())
+    # A page instead of the API is asked for again; else one trial fails.
+    assert ended == ({"answered": 24} if odd.status == 404 else {"answered": 23, "failed": 1})
+
+
+@pytest.mark.parametrize(
+    ("final", "named"),
+    [
+        (Status(404, {"message": "The model `m` does not exist."}), "The model `m` does not exist"),
+        (Status(400, {"message": "m is not a valid model ID"}), "not a valid model"),
+        (Status(400, {"message": "API key not valid. Please pass a valid API key."}), "api_key_env"),
+    ],
+)
+def test_what_the_api_says_for_good_gives_a_model_up_at_once_and_stands_first(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli, final: Status, named: str
+) -> None:
+    chat_server.answers(lambda request: final)
+    ran = cli("run", endpoint_plan(tmp_path, chat_server.url, count=40))
+    assert len(chat_server.requests) <= 4
+    first, _, rest = ran.stdout.partition("Nothing to compare: no trial was answered")
+    assert first.startswith("m was given up: it would refuse them all: the endpoint answered")
+    assert named in " ".join(first.split())
+    assert rest
+
+
+def test_parameters_that_an_endpoint_never_takes_are_not_tried_by_every_trial(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli
+) -> None:
+    chat_server.answers(lambda request: Status(400, {"message": "unknown parameter"}))
+    ran = cli("run", endpoint_plan(tmp_path, chat_server.url, count=40))
+    assert len(chat_server.requests) < 16
+    assert "10 failed in a row" in " ".join(ran.stdout.split())
+
+
+def test_an_endpoint_that_is_not_there_fails_one_trial_and_is_named_first(
+    tmp_path: Path, cli: Cli, store: Path
+) -> None:
+    port = closed_port()
+    ran = cli("run", endpoint_plan(tmp_path, f"http://127.0.0.1:{port}/v1", count=80, concurrency=32))
+    assert ran.returncode == 1
+    told = " ".join(ran.stdout.split())
+    assert told.startswith(f"m was given up: cannot reach http://127.0.0.1:{port}/v1")
+    assert "check that its server runs" in told
+    assert "Points" not in told
+    assert "1 trial failed" in told
+    assert "80 of 80 trials are missing" in told
     assert cli("verify", store).returncode == 0
 
 
