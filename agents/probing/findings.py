@@ -21,7 +21,7 @@ class Observation:
 class Probed:
     """A model's endpoint after it was asked. `requests` counts those that were sent, `usage` adds up their tokens.
 
-    `capabilities` holds what was found out and is None elsewhere.
+    `capabilities` holds what was found out and is None elsewhere. `stopped` says that not all was asked.
     """
 
     model: str
@@ -31,6 +31,7 @@ class Probed:
     usage: Usage
     observations: tuple[Observation, ...]
     capabilities: Capabilities
+    stopped: bool = False
 
     def state(self, subject: str) -> State:
         return next((seen.state for seen in self.observations if seen.subject == subject), "unknown")

@@ -1,5 +1,7 @@
 """Whether tools are called, must be called, may be called together, and what goes back with their results."""
 
+from collections.abc import AsyncIterator
+
 from toolablate.agents.probing.asking import TOOL, Asker, Outcome, Refused, Taken, saying
 from toolablate.agents.probing.conclusions import conclude, missed
 from toolablate.agents.probing.findings import Observation
@@ -10,18 +12,22 @@ _CALL_NONE = "Say hello."
 _CALL_TWO = f'Call the tool {TOOL.name} for the name "a" and for the name "b", both calls in this one reply.'
 
 
-async def probe_tools(base: OpenAIModel, asker: Asker) -> list[Observation]:
+async def probe_tools(base: OpenAIModel, asker: Asker) -> AsyncIterator[Observation]:
+    """Each thing as it is found out."""
     asked = saying(_CALL_ONE, tools=(TOOL,))
     auto = await asker.ask(base, asked)
     required = await asker.ask(base, saying(_CALL_NONE, tools=(TOOL,), tool_choice="required"))
-    seen = [_tools(auto, required), _required(required)]
-    seen.append(await _parallel(base, asker, seen[0]))
+    tools = _tools(auto, required)
+    yield tools
+    yield _required(required)
+    yield await _parallel(base, asker, tools)
     if base.api == "responses":
         encrypted = await asker.ask(base.model_copy(update={"capabilities": Capabilities()}), asked)
-        seen.append(_encrypted(encrypted))
+        yield _encrypted(encrypted)
         if isinstance(encrypted, Taken):
             auto, base = encrypted, base.model_copy(update={"capabilities": Capabilities()})
-    return seen + await _given_back(base, asker, asked, auto)
+    for each in await _given_back(base, asker, asked, auto):
+        yield each
 
 
 def _calls(tried: Outcome) -> int:
@@ -65,7 +71,10 @@ async def _parallel(base: OpenAIModel, asker: Asker, tools: Observation) -> Obse
             return missed(subject, tried)
         counts.append(_calls(tried))
     told = f"asked for two calls in one reply, true brought {counts[0]} and false {counts[1]}"
-    return Observation(subject, "no" if counts[1] > 1 else "yes", told)
+    if counts[1] > 1:
+        return Observation(subject, "no", told)
+    # One call each is what a model does that never makes two, and says nothing of the parameter.
+    return Observation(subject, "yes" if counts[0] > 1 else "unknown", told)
 
 
 def _encrypted(tried: Outcome) -> Observation:

@@ -3,8 +3,10 @@
 import asyncio
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 
 from toolablate.agents import require_capabilities
 from toolablate.agents.probing import MOST_REQUESTS, MOST_TOKENS_IN, MOST_TOKENS_OUT, Observation, Probed, probe
@@ -42,13 +44,21 @@ def announce(models: Sequence[OpenAIModel]) -> str:
     return "\n".join(lines)
 
 
-def probe_models(models: Sequence[OpenAIModel]) -> tuple[Probed, ...]:
-    """Asks all models at once. Raises InputError where one cannot be asked: no key, no address."""
+def probe_models(models: Sequence[OpenAIModel], tell: Callable[[OpenAIModel, Observation], None]) -> tuple[Probed, ...]:
+    """Asks all models at once, and tells of each thing that is found out. At Ctrl-C it is what was found out by then.
+    Raises InputError where one cannot be asked: no key, no address."""
 
-    async def probe_all() -> list[Probed]:
-        return list(await asyncio.gather(*(probe(model) for model in models)))
+    async def probe_all() -> tuple[Probed, ...]:
+        asked = [asyncio.create_task(probe(model, tell=partial(tell, model))) for model in models]
+        # Ctrl-C cancels this task alone.
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait(asked, return_when=asyncio.FIRST_EXCEPTION)
+        for task in asked:
+            task.cancel()
+        await asyncio.wait(asked)
+        return tuple(task.result() for task in asked)
 
-    return tuple(asyncio.run(probe_all()))
+    return asyncio.run(probe_all())
 
 
 def problems(plan: Plan, model: OpenAIModel, probed: Probed) -> list[str]:
@@ -60,6 +70,9 @@ def problems(plan: Plan, model: OpenAIModel, probed: Probed) -> list[str]:
 def _unusable(model: OpenAIModel, probed: Probed) -> Iterator[str]:
     """Why the endpoint replies to nothing; empty where it replies."""
     if probed.state(model.api) == "yes":
+        return
+    if not probed.observations:
+        yield f"{model.name!r} gave no reply before it was stopped"
         return
     failing = [seen for seen in probed.observations if seen.state == "no"]
     unknown = [seen for seen in probed.observations if seen.state == "unknown"]
@@ -147,6 +160,7 @@ def as_json(plan: Plan, models: Sequence[OpenAIModel], results: Sequence[Probed]
 
 
 LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+STATES = {"yes": "yes", "no": "no", "unknown": "not found out"}
 LABELS = {
     "reachable": "reachable",
     "key": "key",

@@ -7,11 +7,11 @@ from rich.table import Table
 from rich.text import Text
 
 from toolablate.agents.probing import Probed
-from toolablate.experiments.probing.asking import LABELS, as_toml, differences
+from toolablate.experiments.probing.asking import LABELS, STATES, as_toml, differences
 from toolablate.traces.records import Capabilities, OpenAIModel
 from toolablate.traces.terminal import plain_text
 
-_MARKS = {"yes": ("yes", "green"), "no": ("no", "red"), "unknown": ("not found out", "yellow")}
+_STYLES = {"yes": "green", "no": "red", "unknown": "yellow"}
 _EVIDENCE_CHARACTERS = 300
 
 
@@ -24,9 +24,8 @@ def show(model: OpenAIModel, probed: Probed, problems: Sequence[str], console: C
     for _ in range(3):
         table.add_column(overflow="fold")
     for seen in probed.observations:
-        mark, style = _MARKS[seen.state]
         evidence = _inert(seen.evidence, max_chars=_EVIDENCE_CHARACTERS)
-        table.add_row(LABELS[seen.subject], Text(mark, style=style), evidence)
+        table.add_row(LABELS[seen.subject], Text(STATES[seen.state], style=_STYLES[seen.state]), evidence)
     console.print(table)
     if probed.capabilities != Capabilities():
         console.print(Text("For the model's entry in the plan:"))

@@ -1,14 +1,18 @@
 """`toolablate probe`, by the real command line and over real HTTP."""
 
 import json
+import signal
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.agents.personalities import Chat, Responses
 from tests.experiments.conftest import Cli
-from tests.experiments.plan_files import endpoint_plan
-from tests.servers.chat_server import ChatServer, Echo, Status, closed_port
+from tests.experiments.plan_files import endpoint_plan, wait_for
+from tests.servers.chat_server import ChatServer, Echo, Hang, Status, Step, closed_port, reply
 
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.traces.records import Capabilities, OpenAIModel
@@ -139,3 +143,38 @@ def test_neither_key_nor_escape_reaches_the_terminal(
             assert shown in "".join(ran.stdout.split())
             assert key[:8] not in ran.stdout + ran.stderr
             assert "\x1b" not in ran.stdout + ran.stderr
+
+
+def test_ctrl_c_keeps_what_was_found_out(chat_server: ChatServer, tmp_path: Path) -> None:
+    def decide(body: dict[str, Any]) -> Step:
+        return Hang() if body.get("logprobs") else OPENAI_LIKE(body)
+
+    chat_server.answers(decide)
+    plan = plan_of(tmp_path, chat_server.url)
+    command = [sys.executable, "-m", "toolablate", "probe", str(plan)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        wait_for(lambda: any(body.get("logprobs") for body in chat_server.requests))
+        running.send_signal(signal.SIGINT)
+        output, errors = running.communicate(timeout=60)
+    assert running.returncode == 130, errors
+    assert "  m: seed: yes" in errors
+    assert 'capabilities = { max_tokens_key = "max_completion_tokens", seed = true }' in output
+
+
+def test_two_calls_have_to_come_before_they_are_said_to_be_possible(
+    chat_server: ChatServer, tmp_path: Path, cli: Cli
+) -> None:
+    """This model makes one call at a time, whatever it is allowed."""
+
+    def decide(body: dict[str, Any]) -> Step:
+        calls = body.get("tools") and len(body["messages"]) == 1
+        return reply("", ("read_number", {"name": "a"})) if calls else reply("ready")
+
+    chat_server.answers(decide)
+    (found,) = json.loads(cli("probe", plan_of(tmp_path, chat_server.url), "--json").stdout)["models"]
+    assert "parallel_tool_calls" not in found["capabilities"]
+    (told,) = [seen for seen in found["observations"] if seen["subject"] == "parallel_tool_calls"]
+    assert (told["state"], told["evidence"]) == (
+        "unknown",
+        "asked for two calls in one reply, true brought 1 and false 1",
+    )
