@@ -13,6 +13,10 @@ from toolablate.sandbox.zmtp import ConnectionEnded
 _SILENCE_SECONDS = 1.0
 """How long, once the reply is there, no output may come before its end counts as lost: floods lose messages."""
 
+_MOST_TIMES = 3
+"""How often `cell_seconds` a cell may take that others keep from running, before it is given up."""
+
+_WORTHWHILE = 0.02
 _AFTERMATH_SECONDS = 10.0
 _LAST_WORDS_SECONDS = 0.2
 _LISTENING_TURNS = 10
@@ -20,12 +24,13 @@ _LISTENING_TURNS = 10
 
 class Execution:
     """Runs a cell once. Afterwards `ended` tells if and how the kernel went, `overtime` whether the cell was stopped
-    for time, `failed` what was raised; the output is in `output`."""
+    for time, `starved` whether through others' load, `failed` what was raised; the output is in `output`."""
 
     def __init__(self, client: BoundedClient, process: KernelProcess, limits: Limits) -> None:
         self.output = CellOutput(limits)
         self.ended: Exit | None = None
         self.overtime = False
+        self.starved = False
         self.failed = ""
         self._raised: dict[str, Any] = {}
         self._client = client
@@ -34,6 +39,7 @@ class Execution:
         self._request = ""
         self._leaving = False
         self._cut_off = False
+        self._lost = 0.0
         self._idle = asyncio.Event()
 
     async def run(self, code: str) -> None:
@@ -43,6 +49,8 @@ class Execution:
         end = asyncio.ensure_future(self._process.wait())
         try:
             await self._until_replied(reply, end)
+            if self.starved:
+                return
             if self.ended is None and self._leaving:
                 await asyncio.wait({end}, timeout=self._limits.grace_seconds)
             if end.done():
@@ -62,19 +70,37 @@ class Execution:
         return self.ended is None and (self._cut_off or not self.output.idle)
 
     async def _until_replied(self, reply: "asyncio.Future[None]", end: "asyncio.Future[Exit]") -> None:
-        if await _any_of(reply, end, seconds=self._limits.cell_seconds):
-            return
-        self.overtime = True
-        self._process.interrupt()
-        if not await _any_of(reply, end, seconds=self._limits.grace_seconds):
-            self.ended = Exit()  # whoever reads this closes the process
+        """What others' load takes of a cell's time is given to it on top, as long as that is bearable."""
+        clock, own = asyncio.get_running_loop().time, self._limits.cell_seconds
+        begun, allowed = clock(), own
+        while not await _any_of(reply, end, seconds=begun + allowed - clock()):
+            waited = clock() - begun
+            wanted = own + await self._process.lost_seconds()
+            if wanted - waited < own * _WORTHWHILE:
+                self.overtime = True
+                break
+            if waited >= own * _MOST_TIMES:
+                self.starved = True
+                return
+            allowed = min(wanted, own * _MOST_TIMES)
+        if self.overtime and not (reply.done() or end.done()):
+            self._process.interrupt()
+            if not await _any_of(reply, end, seconds=self._limits.grace_seconds):
+                self.ended = Exit()  # whoever reads this closes the process
 
     async def _until_quiet(self, output: "asyncio.Future[None]") -> None:
         silence = _LAST_WORDS_SECONDS if self.ended else _SILENCE_SECONDS
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _AFTERMATH_SECONDS
-        while loop.time() < deadline and await self._more_came(output, silence):
+        while loop.time() < deadline and (await self._more_came(output, silence) or await self._was_kept(output)):
             pass
+
+    async def _was_kept(self, output: "asyncio.Future[None]") -> bool:
+        """Whether others' load is why nothing came."""
+        if self.ended is not None or output.done():
+            return False
+        before, self._lost = self._lost, await self._process.lost_seconds()
+        return self._lost - before > _SILENCE_SECONDS / 2
 
     async def _more_came(self, output: "asyncio.Future[None]", seconds: float) -> bool:
         """Within `seconds` of listening, in turns: a pause of this process costs one of them, and is no silence."""

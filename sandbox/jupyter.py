@@ -16,8 +16,13 @@ REPLACED = "[the kernel was lost through no fault of the code; this cell runs in
 FRESH_KERNEL = "[the next cell starts in a fresh kernel: variables, imports and files of earlier cells are gone]"
 
 
+_REST_SECONDS = 0.1
+"""How long after a cell a kernel goes on: cells that follow at once find it awake."""
+
+
 class JupyterKernel:
-    """One kernel, replaced by a fresh one when it has died. `launch` gives a process that is starting."""
+    """One kernel, replaced by a fresh one when it has died, and stopped between cells: what it started goes on with the
+    next one. `launch` gives a process that is starting."""
 
     def __init__(
         self,
@@ -34,6 +39,7 @@ class JupyterKernel:
         self._one_at_a_time = asyncio.Lock()
         self._closed = False
         self._news = ""
+        self._resting: asyncio.TimerHandle | None = None
         self._has_state = False
         self._files: tuple[WorkFile, ...] = ()
 
@@ -45,9 +51,21 @@ class JupyterKernel:
             self._client = connect(self._process.connection)
             await wait_until_ready(self._client, self._process, self._limits)
             await self._place_files()
+            self._rest_soon()
         except BaseException:
             await self._discard()
             raise
+
+    def _rest_soon(self) -> None:
+        if self._process is not None:
+            self._resting = asyncio.get_running_loop().call_later(_REST_SECONDS, self._process.rest)
+
+    def _wake(self) -> None:
+        if self._resting is not None:
+            self._resting.cancel()
+            self._resting = None
+        if self._process is not None:
+            self._process.begin_cell()
 
     async def give(self, files: Sequence[WorkFile]) -> None:
         """Puts files into the work folder, and into that of every fresh kernel; raises `KernelUnavailable`."""
@@ -67,6 +85,7 @@ class JupyterKernel:
         """Runs one cell; raises `KernelUnavailable` where a fresh kernel is needed and cannot be had, and `kernel_lost`
         where the kernel was ended from outside: retryable as long as it held nothing of earlier cells.
 
+        So it does, with `starved`, where others kept the cell from the processors for longer than can be waited.
         A cancelled cell takes its kernel with it: what it would have done is unknown.
         """
         async with self._one_at_a_time:
@@ -75,10 +94,13 @@ class JupyterKernel:
             await self._revive()
             assert self._client is not None
             assert self._process is not None
+            self._wake()
             execution = Execution(self._client, self._process, self._limits)
             guarded = self._process.guarded
             try:
                 await execution.run(code.encode("utf-8", "replace").decode())
+                if execution.starved:
+                    raise self._starved()
                 if execution.ended is not None:
                     self._refuse_unstarted()
                     self._refuse_lost()
@@ -91,6 +113,7 @@ class JupyterKernel:
                 await self._discard()
                 raise
             self._has_state = execution.ended is None and self._client is not None
+            self._rest_soon()
             news, self._news = self._news, ""
             return _result(execution, self._limits, news, guarded=guarded)
 
@@ -118,13 +141,17 @@ class JupyterKernel:
         """False where the kernel no longer answers and is gone now."""
         assert self._client is not None
         assert self._process is not None
+        self._wake()
         reconnect(self._client)
         try:
             patience = replace(self._limits, start_seconds=self._limits.grace_seconds)
             await wait_until_ready(self._client, self._process, patience)
         except KernelUnavailable:
             self._refuse_lost()
+            lost = await self._process.lost_seconds()
             await self._discard()
+            if lost > self._limits.grace_seconds / 2:
+                raise self._starved() from None
             return False
         return True
 
@@ -139,16 +166,29 @@ class JupyterKernel:
         process = self._process
         if process is None or not process.guarded or process.ended is None or not process.ended.lost:
             return
-        self._news = REPLACED
-        raise KernelUnavailable(
-            "the kernel was ended from outside"
-            + (", and what earlier cells made in it is gone" if self._has_state else ""),
+        raise self._lost(
+            "the kernel was ended from outside",
             hint="something on this machine killed it: look for a shortage of memory (dmesg) or a restarted daemon",
             code="kernel_lost",
-            retryable=not self._has_state,
         )
 
+    def _starved(self) -> KernelUnavailable:
+        return self._lost(
+            "other programs kept the cell from the processors",
+            hint="lower the concurrency, or see that each kernel gets its share (toolablate doctor, cgroups)",
+            code="starved",
+        )
+
+    def _lost(self, what: str, *, hint: str, code: str) -> KernelUnavailable:
+        """Through no fault of the code; tried again where no state went with it."""
+        self._news = REPLACED
+        gone = ", and what earlier cells made in it is gone" if self._has_state else ""
+        return KernelUnavailable(what + gone, hint=hint, code=code, retryable=not self._has_state)
+
     async def _discard(self) -> None:
+        if self._resting is not None:
+            self._resting.cancel()
+            self._resting = None
         if self._client is not None:
             self._client.stop_channels()
             self._client = None

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import json
+import math
 import os
 import signal
 import socket
@@ -92,6 +93,7 @@ class KernelProcess(ABC):
         self._control: socket.socket | None = None
         self._ended: asyncio.Future[Exit] | None = None
         self._placed: asyncio.Queue[str] = asyncio.Queue()
+        self._lost: asyncio.Queue[float] = asyncio.Queue()
         self._greeting = asyncio.Event()
         self._guardian = -1
 
@@ -218,11 +220,14 @@ class KernelProcess(ABC):
             self._greeting.set()
         elif "placed" in message:
             self._placed.put_nowait(message["error"])
+        elif "lost" in message:
+            self._lost.put_nowait(message["lost"])
         else:
             asyncio.get_running_loop().remove_reader(self._control)
             if not self._ended.done():
                 self._ended.set_result(self._exit(message))
             self._placed.put_nowait("the kernel has ended")
+            self._lost.put_nowait(0.0)
 
     def _exit(self, report: dict[str, Any]) -> Exit:
         told = Exit(report["code"], report["over"], report["error"]) if report else Exit(lost=True)
@@ -273,9 +278,29 @@ class KernelProcess(ABC):
 
     def send_signal(self, number: int) -> None:
         """To the kernel and the processes it started."""
+        self._tell(f"signal {number}")
+
+    def begin_cell(self) -> None:
+        """Lets what `rest` has stopped go on."""
+        self._tell("cell")
+
+    def rest(self) -> None:
+        """Stops the kernel and all that it has started until the next cell begins."""
+        self._tell("rest")
+
+    async def lost_seconds(self) -> float:
+        """For how long, since its cell began, others had the processors on which the kernel could have run; for ever
+        where the guardian itself does not come to say it."""
+        self._tell("lost")
+        try:
+            return await asyncio.wait_for(self._lost.get(), self.limits.grace_seconds)
+        except TimeoutError:
+            return math.inf if self.guarded else 0.0
+
+    def _tell(self, command: str) -> None:
         if self._control is not None:
             with contextlib.suppress(OSError):
-                self._control.send(f"signal {number}".encode())
+                self._control.send(command.encode())
 
     async def close(self) -> None:
         """Ends everything. Safe to call twice, and goes through even if the caller is cancelled meanwhile."""
@@ -284,6 +309,7 @@ class KernelProcess(ABC):
             self._control.close()
             self._control = None
         self._placed.put_nowait("the kernel was closed")
+        self._lost.put_nowait(0.0)
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(Exit())
         try:

@@ -18,9 +18,9 @@ from toolablate.experiments.plans.trials import design
 from toolablate.experiments.scoring.scoring import Scorers
 from toolablate.experiments.world.question_files import refuse_too_large
 from toolablate.experiments.world.replies import is_replayed
-from toolablate.experiments.world.world import UNPROTECTED, needed, require_same_world, try_backend, world_of
+from toolablate.experiments.world.world import UNPROTECTED, needed, require_same_world, try_backend, unbounded, world_of
 from toolablate.sandbox import BACKENDS, Limits
-from toolablate.sandbox.cgroups import NoCgroups, find_cgroups, look_for_cgroups
+from toolablate.sandbox.cgroups import find_cgroups
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.installing import to_install
 from toolablate.traces.records import Model, OpenAIModel, Question
@@ -84,12 +84,8 @@ def _cgroups() -> Iterator[Finding]:
         limited = ", ".join(sorted(held.controllers))
         yield Finding("system", "cgroups", "ok", f"version {held.version} limits {limited} of each kernel")
         return
-    found = look_for_cgroups()
-    if isinstance(found, NoCgroups):
-        detail = f"none for kernels ({found.reason}); their memory is limited by rlimits and a watch"
-        yield Finding("system", "cgroups", "warning", detail, found.remedy)
-    else:
-        found.close()
+    if (missing := unbounded("forkserver")) is not None:
+        yield Finding("system", "cgroups", "warning", missing.reason, missing.remedy)
 
 
 async def _backends(limits: Limits) -> list[Finding]:

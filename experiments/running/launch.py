@@ -28,7 +28,7 @@ from toolablate.experiments.scoring.scoring import Scorers, Unscored, score_unsc
 from toolablate.experiments.world.judge_costs import JudgeCosts
 from toolablate.experiments.world.question_files import refuse_too_large
 from toolablate.experiments.world.replies import asked_lines, open_judges
-from toolablate.experiments.world.world import finished_trials, needed, require_same_world, world_of
+from toolablate.experiments.world.world import finished_trials, needed, require_same_world, unbounded, world_of
 from toolablate.traces.records import Run
 from toolablate.traces.store import FailureCount, Recorder
 
@@ -157,6 +157,8 @@ async def _open(
         for model in planned.models:
             require_capabilities(model, condition)
     if "sandbox" in needed(left):
+        if (roughly := unbounded(plan.sandbox.backend)) is not None:
+            watcher.warn(f"{roughly.reason}. To bound it: {roughly.remedy or 'run as root'}")
         watcher.tell(f"Starting the sandbox ({plan.sandbox.backend}) ...")
     # What only grades needs no key but its judges'.
     asked = plan if left else plan.model_copy(update={"models": ()})

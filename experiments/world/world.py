@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -13,6 +13,7 @@ from toolablate.experiments.world.donors import donors_world
 from toolablate.experiments.world.naming import web_world
 from toolablate.experiments.world.replies import replies_world
 from toolablate.sandbox import BACKENDS, Availability, Limits, Sandbox, open_sandbox
+from toolablate.sandbox.cgroups import NoCgroups, find_cgroups, look_for_cgroups
 from toolablate.sandbox.process import ENVIRONMENT
 from toolablate.tools import (
     intervention_sources,
@@ -138,6 +139,12 @@ def _opened(store: Path) -> Store | None:
         raise
 
 
+_ROUGHLY = (
+    "no cgroups for kernels: their memory is limited by rlimits and a watch, which a burst can exceed for a moment, "
+    "and one that starts many sessions takes processors from others"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class TriedSandbox:
     """A sandbox that works, with what trying it has shown."""
@@ -164,6 +171,17 @@ async def open_tried_sandbox(plan: Plan, conditions: Sequence[Condition], stack:
             code="no_sandbox",
         )
     return TriedSandbox(sandbox, availability)
+
+
+def unbounded(backend: str) -> NoCgroups | None:
+    """What of its kernels is bounded roughly only, since there are no cgroups here; None where nothing is."""
+    if backend not in ("forkserver", "bubblewrap") or find_cgroups() is not None:
+        return None
+    found = look_for_cgroups()
+    if isinstance(found, NoCgroups):
+        return replace(found, reason=f"{_ROUGHLY} ({found.reason})")
+    found.close()
+    return None
 
 
 async def try_backend(backend: str, limits: Limits) -> Availability:

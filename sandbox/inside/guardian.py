@@ -122,6 +122,12 @@ class _Guardian:
         if command == "signal":
             with contextlib.suppress(OSError, ValueError):
                 os.killpg(self._kernel, int(argument))
+        elif command == "cell":
+            self._watch.cell()
+        elif command == "rest":
+            self._watch.rest()
+        elif command == "lost":
+            send(self._control, {"lost": self._watch.lost()})
         elif command == "file" and descriptors:
             send(self._control, {"placed": argument, "error": self._place(argument, descriptors[0])})
         else:

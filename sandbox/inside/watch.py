@@ -2,10 +2,23 @@
 
 import contextlib
 import os
+import signal
 import time
 
+from . import processes
+from .processes import names
+
 _WATCH_SECONDS = 0.15
-_CONFIRMATIONS, _CONFIRM_SECONDS = 5, 0.01
+_LEAST_SECONDS = 0.01
+_FILL_BYTES = 1_000_000_000
+"""What one processor can fill with data in a second, or little less."""
+
+_CPU_SECONDS = 0.3
+"""How often it is looked who waits for a processor."""
+
+_RESISTED = 3
+_REST_SECONDS = 10.0
+
 _IDLE_BYTES = 256_000_000
 """The most that an idle kernel itself is taken to use."""
 
@@ -36,6 +49,7 @@ class Watch:
     def __init__(self, limits: dict[str, int], counted: list[str], kills: int | None) -> None:
         self._kills = kills
         self._killed_before = _count_of(kills)
+        self._alone = os.getpid() == 1
         looks = {
             "files": self._too_many_files,
             "killed": self.killed_for_memory,
@@ -48,14 +62,41 @@ class Watch:
         self._in_sockets = limits["memory"]
         self._files = limits["files"]
         self._due: float | None = None
+        self._waiting: processes.Waiting | None = None
+        self._stopped: frozenset[int] | None = None
+        self._pause = _WATCH_SECONDS
+        self._resisted = 0
 
     def begin(self) -> None:
         """What is used up to now is the kernel's own."""
-        if os.getpid() != 1 or not self._looks:
+        if not self._alone:
             return
-        self._memory += min(_memory_used(), _IDLE_BYTES)
+        self._memory += min(processes.memory_roughly()[0], _IDLE_BYTES)
         self._files += _files_used()
         self._due = time.monotonic() + _WATCH_SECONDS
+
+    def cell(self) -> None:
+        """A cell begins: what was stopped goes on."""
+        if not self._alone:
+            return
+        if self._stopped is not None:
+            processes.go_on(but=self._stopped)
+            self._stopped = None
+            self._due = time.monotonic() + _WATCH_SECONDS
+        self._waiting = processes.Waiting()
+
+    def rest(self) -> None:
+        """Between cells nothing runs, so that no trial takes time from others while its model thinks."""
+        if not self._alone or self._stopped is not None:
+            return
+        self._stopped = processes.stop()
+        self._waiting = None
+        self._resisted, self._pause = 0, _WATCH_SECONDS
+        self._due = time.monotonic() + self._pause
+
+    def lost(self) -> float:
+        """For how many seconds of the cell others kept its processes from running."""
+        return self._waiting.look() if self._waiting else 0.0
 
     @property
     def pause_ms(self) -> int | None:
@@ -65,9 +106,22 @@ class Watch:
         """Which limit is exceeded: `memory`, `files` or none."""
         if self._due is None or time.monotonic() < self._due:
             return ""
-        self._due = time.monotonic() + _WATCH_SECONDS
+        self._pause = _WATCH_SECONDS if self._stopped is None else min(2 * self._pause, _REST_SECONDS)
+        if self._stopped is not None:
+            self._keep_still()
+        elif self._waiting and self._waiting.age >= _CPU_SECONDS:
+            self._waiting.look()
         over = next((name for name, too_much in self._looks.items() if too_much()), "")
+        self._due = time.monotonic() + self._pause
         return {"killed": "memory", "sockets": "memory", "terminals": "files"}.get(over, over)
+
+    def _keep_still(self) -> None:
+        """A timer can send SIGCONT. Who goes on again and again although nobody let him is ended."""
+        if not processes.still():
+            self._resisted += 1
+            self._pause = _WATCH_SECONDS
+            with contextlib.suppress(OSError):
+                os.kill(-1, signal.SIGKILL if self._resisted >= _RESISTED else signal.SIGSTOP)
 
     def killed_for_memory(self) -> bool:
         """Whether the kernel of the machine killed something of ours for it, as far as that can be seen."""
@@ -81,14 +135,19 @@ class Watch:
         return _files_used() > self._files
 
     def _too_much_memory(self) -> bool:
-        """Not by pages that forked processes share, nor by a child that is just about to become another program."""
-        if _memory_used() <= self._memory:
+        """Not by pages that forked processes share. Nobody takes more, nor time from us, while we count them."""
+        used, number = processes.memory_roughly()
+        room, filling = self._memory - used, min(number, os.cpu_count() or 1) * _FILL_BYTES
+        self._pause = min(self._pause, max(room / filling, _LEAST_SECONDS))
+        if room >= 0:
             return False
-        for _ in range(_CONFIRMATIONS):
-            if _memory_used(exactly=True) <= self._memory:
-                return False
-            time.sleep(_CONFIRM_SECONDS)
-        return True
+        if self._stopped is not None:
+            return processes.memory_exactly() > self._memory
+        stopped = processes.stop()
+        try:
+            return processes.memory_exactly() > self._memory
+        finally:
+            processes.go_on(but=stopped)
 
 
 def _count_of(kills: int | None) -> int:
@@ -98,7 +157,7 @@ def _count_of(kills: int | None) -> int:
 
 def _too_many_terminals() -> bool:
     """By their names: one whose master is closed while its other end is kept open has none, and is not seen."""
-    return len(_names("/dev/pts")) > _TERMINALS + 1  # ptmx lies there, too
+    return len(names("/dev/pts")) > _TERMINALS + 1  # ptmx lies there, too
 
 
 def _files_used() -> int:
@@ -129,38 +188,4 @@ def _sockets_open() -> int:
 
 
 def _lines(path: str) -> list[bytes]:
-    with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - several times a second
-        return file.readlines()
-    return []
-
-
-def _memory_used(*, exactly: bool = False) -> int:
-    """Of all processes but ourselves, bytes, without what lies in files of the system; shared pages count in part if
-    `exactly`, which takes longer, and once for each process otherwise."""
-    processes = [f"/proc/{name}" for name in _names("/proc") if name.isdigit() and name != "1"]
-    return sum((exactly and _proportional(process)) or _resident(process) for process in processes)
-
-
-def _proportional(process: str) -> int:
-    return _sum_of(f"{process}/smaps_rollup", (b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:"))
-
-
-def _resident(process: str) -> int:
-    fields = (b"RssAnon:", b"RssShmem:", b"VmSwap:")
-    if used := _sum_of(f"{process}/status", fields):
-        return used
-    # A process whose first thread has ended shows no memory there, and its other threads do.
-    return max((_sum_of(f"{process}/task/{task}/status", fields) for task in _names(f"{process}/task")), default=0)
-
-
-def _names(folder: str) -> list[str]:
-    with contextlib.suppress(OSError):
-        return os.listdir(folder)  # noqa: PTH208 - several times a second
-    return []
-
-
-def _sum_of(path: str, fields: tuple[bytes, ...]) -> int:
-    """In bytes; 0 for what has ended, or does not let us look."""
-    with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123 - several times a second
-        return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(fields))
-    return 0
+    return processes.read(path).splitlines()

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 import pytest_asyncio
 
-from toolablate.sandbox import BACKENDS, Kernel, KernelUnavailable, Limits, Sandbox, open_sandbox
+from toolablate.sandbox import BACKENDS, Kernel, KernelUnavailable, Limits, Sandbox, execution, jupyter, open_sandbox
 from toolablate.sandbox.jupyter import JupyterKernel
 
 OpenKernel = Callable[..., Awaitable[Kernel]]
@@ -99,6 +99,18 @@ async def shared_kernel(request: pytest.FixtureRequest) -> AsyncIterator[Kernel]
 async def shared_jail(request: pytest.FixtureRequest) -> AsyncIterator[Kernel]:
     async with _opened(str(request.param)) as opened:
         yield await started(opened)
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells that a busy machine keeps from running get their own time, however long that takes."""
+    monkeypatch.setattr(execution, "_MOST_TIMES", 1_000)
+
+
+@pytest.fixture
+def restless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels go on between cells, where a test wants to see what they do there."""
+    monkeypatch.setattr(jupyter, "_REST_SECONDS", 3600.0)
 
 
 def unhurried(kernel: Kernel, cell_seconds: float = 60.0) -> Kernel:

@@ -34,6 +34,7 @@ async def test_death_is_told_and_a_fresh_kernel_follows(kernel: Kernel, code: st
     assert (await kernel.execute("x")).error == "NameError"
 
 
+@pytest.mark.usefixtures("restless")
 async def test_death_between_cells_is_told(kernel: Kernel) -> None:
     await kernel.execute("import os, threading; threading.Timer(0.2, os._exit, [1]).start()")
     await kernel._process.wait()  # type: ignore[attr-defined]

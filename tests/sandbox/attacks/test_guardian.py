@@ -139,6 +139,7 @@ async def test_guardian_that_dies_of_what_it_guards_is_no_accident(jail_with: Op
     assert (await kernel.execute("6 * 7")).text == "42\n"
 
 
+@pytest.mark.usefixtures("restless")
 async def test_daemon_does_not_outlive_its_kernel(jail_with: OpenKernel) -> None:
     kernel = await jail_with()
     mark = f"9{os.getpid()}{id(kernel) % 1000}"
@@ -161,6 +162,7 @@ subprocess.Popen(["setsid", "nohup", "sleep", "{mark}"], stdout=subprocess.DEVNU
     assert sleepers(mark) == []
 
 
+@pytest.mark.usefixtures("restless")
 async def test_daemon_of_a_dead_kernel_is_gone_with_it(jail_with: OpenKernel) -> None:
     kernel = await jail_with()
     mark = f"8{os.getpid()}{id(kernel) % 1000}"
