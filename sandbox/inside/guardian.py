@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .control import Given, receive, send
-from .system import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, become, prctl
+from .system import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, ask_for_short_turns, become, prctl
 from .watch import Watch
 
 ERROR_BYTES = 8_000
@@ -68,6 +68,7 @@ class _Guardian:
         self._watch = Watch(given.request["limits"], given.request["counted"], kills)
 
     def run(self) -> None:
+        ask_for_short_turns()
         poll = select.poll()
         sources = [self._control.fileno(), self._wake_reader, self._error_reader]
         sources += [self._status.fileno()] if self._status else []

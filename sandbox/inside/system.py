@@ -10,6 +10,7 @@ import struct
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
 _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _LAST_CAPABILITY = 63
+_TURN_NANOSECONDS = 100_000
 _CAPABILITY_VERSION_3 = 0x2008_0522
 
 NEW_MOUNTS, NEW_CGROUP, NEW_HOSTNAME, NEW_IPC = 0x0002_0000, 0x0200_0000, 0x0400_0000, 0x0800_0000
@@ -39,6 +40,16 @@ def become(uid: int | None) -> None:
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
     _check(_libc.capset(header, bytes(24)), "giving up capabilities")
     prctl(PR_SET_NO_NEW_PRIVS, 1)
+
+
+def ask_for_short_turns() -> None:
+    """Of the processor: who wants less of it at a time gets it sooner (Linux 6.12, sched_setattr(2)). Before, and on
+    machines whose number is not known here, nothing changes."""
+    number = {"x86_64": 314, "aarch64": 274}.get(os.uname().machine)
+    if number is not None:
+        size, policy, flags, nice, priority = 48, 0, 0, 0, 0
+        attributes = struct.pack("IIQiIQQQ", size, policy, flags, nice, priority, _TURN_NANOSECONDS, 0, 0)
+        _libc.syscall(number, 0, attributes, 0)
 
 
 def filter_system_calls(program: bytes) -> None:

@@ -1,5 +1,6 @@
 """Cells that take all they can get: processes, threads, descriptors, memory of every kind."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -102,6 +103,26 @@ async def test_memory_of_all_processes_is_bounded(jail_with: OpenKernel, before:
     assert (result.status, result.error) == ("died", "memory")
     assert "out of memory (200 MB)" in result.text
     assert (await kernel.execute("6 * 7")).text == "42\n"
+
+
+SPINNING = """
+import os, time
+for _ in range({number}):
+    if os.fork() == 0:
+        {before}
+        while True: pass
+time.sleep(1000)
+"""
+
+
+async def test_memory_is_bounded_though_all_processors_are_taken(jail_with: OpenKernel) -> None:
+    kernel, other = await jail_with(memory_mb=200), await jail_with()
+    spinning = asyncio.ensure_future(other.execute(SPINNING.format(number=30, before="os.setsid()")))
+    hoard = "hoard = bytearray(os.urandom(1)) * 150_000_000"
+    result = await kernel.execute(SPINNING.format(number=22, before=hoard))
+    assert (result.status, result.error) == ("died", "memory")
+    spinning.cancel()
+    await asyncio.wait({spinning})
 
 
 async def test_files_leave_to_memory_what_is_its(jail_with: OpenKernel) -> None:

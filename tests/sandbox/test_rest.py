@@ -1,0 +1,155 @@
+"""What a cell leaves behind stands still until the next one, and what others' load takes from a cell is not its own
+fault."""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from toolablate.sandbox import Kernel, KernelUnavailable, execution
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+OpenKernel = Callable[..., Awaitable[Kernel]]
+
+
+async def rested(kernel: Kernel) -> tuple[float, float]:
+    """Lets it rest for a while; gives the times between which nothing can have run."""
+    process: Any = kernel._process  # type: ignore[attr-defined]
+    process.rest()
+    await process.lost_seconds()  # commands are obeyed in their order
+    begin = time.monotonic()
+    await asyncio.sleep(0.3)
+    return begin, time.monotonic()
+
+
+TICKING = """
+import subprocess, sys, threading, time
+program = "import time\\nwhile True:\\n with open('ticks', 'a') as file: file.write(f'{time.monotonic()}\\\\n')\\n time.sleep(.01)"
+child = subprocess.Popen([sys.executable, "-I", "-S", "-c", program], start_new_session=True)
+times = []
+def tick():
+    while True: times.append(time.monotonic()); time.sleep(.01)
+threading.Thread(target=tick, daemon=True).start()
+def seen():
+    try: return [float(line) for line in open("ticks") if line.endswith("\\n")]
+    except FileNotFoundError: return []
+while not times or not seen(): time.sleep(.01)
+"""
+
+
+async def test_what_a_cell_left_runs_with_cells_only(jail_with: OpenKernel) -> None:
+    kernel = await jail_with()
+    assert (await kernel.execute(TICKING)).status == "ok"
+    begin, end = await rested(kernel)
+    code = f"""
+while times[-1] < {end} or seen()[-1] < {end}: time.sleep(.01)
+print([t for t in times + seen() if {begin} < t < {end}])
+"""
+    assert (await kernel.execute(code)).text == "[]\n"
+
+
+async def test_a_server_of_one_cell_answers_the_next(jail_with: OpenKernel) -> None:
+    kernel = await jail_with()
+    start = "import subprocess, sys\nopen('a.txt', 'w').write('kept')\nserver = subprocess.Popen([sys.executable, '-m', 'http.server', '8000', '--bind', '127.0.0.1'], stderr=subprocess.DEVNULL)"
+    await kernel.execute(start)
+    await rested(kernel)
+    ask = """
+import time, urllib.error, urllib.request
+while True:
+    try: print(urllib.request.urlopen('http://127.0.0.1:8000/a.txt').read().decode()); break
+    except urllib.error.URLError: time.sleep(.05)
+"""
+    assert (await kernel.execute(ask)).text == "kept\n"
+
+
+async def test_what_its_own_program_stopped_stays_stopped(jail_with: OpenKernel) -> None:
+    kernel = await jail_with()
+    stop = "import os, signal, subprocess\nchild = subprocess.Popen(['sleep', '1000']); child.send_signal(signal.SIGSTOP); os.waitpid(child.pid, os.WUNTRACED)\nstate = lambda: open(f'/proc/{child.pid}/stat').read().split()[2]\nprint(state())"
+    assert (await kernel.execute(stop)).text == "T\n"
+    await rested(kernel)
+    assert (await kernel.execute("state()")).text == "'T'\n"
+    await kernel.execute("child.send_signal(signal.SIGCONT); os.waitpid(child.pid, os.WCONTINUED)")
+    await rested(kernel)
+    assert (await kernel.execute("state()")).text == "'S'\n"
+
+
+GOES_ON = """
+import ctypes, os, signal
+class Event(ctypes.Structure): _fields_ = [("value", ctypes.c_void_p), ("signal", ctypes.c_int), ("how", ctypes.c_int), ("room", ctypes.c_char * 48)]
+class Every(ctypes.Structure): _fields_ = [("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long), ("first", ctypes.c_long), ("first_ns", ctypes.c_long)]
+create, settime = {"x86_64": (222, 223), "aarch64": (107, 110)}[os.uname().machine]
+libc, timer = ctypes.CDLL(None), ctypes.c_int()
+signal.signal(signal.SIGCONT, lambda *_: None)
+made = libc.syscall(create, 1, ctypes.byref(Event(None, signal.SIGCONT, 0)), ctypes.byref(timer))
+print(made, libc.syscall(settime, timer.value, 0, ctypes.byref(Every(0, 1_000_000, 0, 1_000_000)), None))
+"""
+
+
+async def test_who_does_not_rest_is_ended(jail_with: OpenKernel) -> None:
+    kernel = await jail_with()
+    assert (await kernel.execute(GOES_ON)).text == "0 0\n"
+    await kernel._process.wait()  # type: ignore[attr-defined]
+    after = await kernel.execute("6 * 7")
+    assert "the kernel died before this cell" in after.text
+    assert after.text.endswith("42\n")
+
+
+# --- time that others take -------------------------------------------------------------------------------------------
+
+PIN = f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}})\n"
+"""To the processor that the others have, so that it is known how many share it."""
+
+
+@contextlib.contextmanager
+def load() -> Iterator[None]:
+    """Twelve programs that take a processor, each with a share of its own."""
+    others = [subprocess.Popen(["sh", "-c", "while :; do :; done"], start_new_session=True) for _ in range(12)]
+    try:
+        for other in others:
+            os.sched_setaffinity(other.pid, {min(os.sched_getaffinity(0))})
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "while True: pass",
+        "import subprocess; subprocess.run(['sh', '-c', 'while :; do :; done'])",
+        "import threading\ndef work():\n while True: pass\nthread = threading.Thread(target=work); thread.start(); thread.join()",
+    ],
+    ids=["itself", "in a child", "in a thread"],
+)
+async def test_a_cell_that_others_keep_from_running_is_no_result(
+    jail_with: OpenKernel, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    monkeypatch.setattr(execution, "_MOST_TIMES", 3)
+    kernel = await jail_with(cell_seconds=1.0, grace_seconds=20.0)
+    with load(), pytest.raises(KernelUnavailable) as starved:
+        await kernel.execute(PIN + code)
+    assert (starved.value.code, starved.value.retryable) == ("starved", True)
+    assert "lost through no fault of the code" in (await kernel.execute("6 * 7")).text
+
+
+async def test_sleep_is_not_waiting_for_a_processor(jail_with: OpenKernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "_MOST_TIMES", 3)
+    kernel = await jail_with(cell_seconds=2.0, grace_seconds=60.0)
+    with load():
+        result = await kernel.execute("import time; time.sleep(1000)")
+    assert (result.status, result.error) == ("timeout", "timeout")
+
+
+async def test_what_a_cell_takes_from_itself_is_its_own_fault(jail_with: OpenKernel) -> None:
+    """Else it would be given time without end."""
+    kernel = await jail_with(cell_seconds=0.3, grace_seconds=0.5)
+    crowd = "import os\nfor _ in range(20):\n if os.fork() == 0:\n  while True: pass\nwhile True: pass"
+    assert (await kernel.execute(crowd)).status in ("timeout", "died")
