@@ -131,7 +131,7 @@ def _look() -> _Look:
         fields = _fields(number)
         ran += sum(int(field) for field in fields[11:15]) / _TICKS  # utime, stime, cutime, cstime
         for task in names(f"/proc/{number}/task"):
-            delays[task] = int((read(f"/proc/{number}/task/{task}/schedstat").split() or [0, 0])[1])
+            delays[task] = int((read(f"/proc/{number}/task/{task}/schedstat").split() or [b"0", b"0"])[1])
     return _Look(time.monotonic(), ran, delays)
 
 
