@@ -9,7 +9,7 @@ from toolablate.benchmarks.extraction.letters import BRACKETED, match_letters
 from toolablate.benchmarks.extraction.loose import read_loose
 from toolablate.benchmarks.extraction.markers import announcements, final_part, is_announced
 from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading
-from toolablate.benchmarks.extraction.run_on import without_other_answers
+from toolablate.benchmarks.extraction.run_on import own_answer
 from toolablate.benchmarks.extraction.wording import is_text, normalised, without_markup
 
 NOT_A_CHOICE = "an answer is announced, but it names no choice"
@@ -35,11 +35,11 @@ def read_letters(reply: str | None, allowed: str, choices: Sequence[str] = ()) -
         return Reading(None, EMPTY)
     texts = {letter: normalised(choice) for letter, choice in zip(allowed, choices, strict=False)}
     window = max(400, 2 * max((len(choice) for choice in choices), default=0))
-    text = without_other_answers(text)
+    text = own_answer(text, texts, window)
     return (
         read_refusal(text)
         or read_announced(text, allowed, texts, window)
-        or read_loose(text, allowed)
+        or read_loose(text, allowed, texts)
         or read_bare(text, allowed, texts)
         or Reading(None, NOT_A_CHOICE if is_announced(text) else NO_ANSWER)
     )

@@ -38,6 +38,7 @@ _CONDITIONAL = re.compile(
 )
 _OR_ELSE = re.compile(r"[)\]]?,?\sor\s[(\[]")
 _SMALL = re.compile(r"[(\[](?P<letter>[a-z])[)\]]\s")
+_SMALL_LETTERED = re.compile(r"(?P<letter>[a-z])[).:]\s{1,2}(?=\S)")
 _LETTERED_TEXT = re.compile(r"[)\]]?(?:[.:]\s|\)\s?)(?P<text>\S[^\n]{0,80})")
 _WORD = re.compile(r"\w+")
 
@@ -107,7 +108,12 @@ def judged(found: list[str], wording: str, allowed: str) -> Reading:
 
 
 def _match_small(head: str, texts: Mapping[str, str]) -> tuple[list[str], int]:
-    """A small letter in brackets, unless the choices use such letters for parts of their own ("(a) 2 m, (b) 3 m")."""
+    """A small letter before the text of its choice; or in brackets, unless the choices use such letters for parts of
+    their own ("(a) 2 m, (b) 3 m")."""
+    lettered = _SMALL_LETTERED.match(head)
+    if lettered and (letter := lettered["letter"].upper()) in texts:
+        own = match_text(head[lettered.end() :], {letter: texts[letter]})
+        return ([letter], lettered.end()) if own else ([], 0)
     small = _SMALL.match(head)
     if small is None or any(f"{small['letter']})" in text for text in texts.values()):
         return [], 0

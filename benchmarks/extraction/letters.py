@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from toolablate.benchmarks.extraction.wording import normalised
+from toolablate.benchmarks.extraction.wording import TOLD_APART, normalised
 
 BRACKETED = re.compile(
     r"[(\[{<]\s?(?:(?P<letter>[A-Z])\s?[)\]}>](?![a-z])|(?P<small>[a-z])\s?[)\]}>](?=[.,;\s]{0,3}(?:$|\n)))"
@@ -16,11 +16,19 @@ _BARE = re.compile(
     r"(?P<letter>[A-Z])(?![A-Za-z0-9_'’^\\]|-\w|\s?[=≈]|\s?<(?!/)|[/+]\s?[a-z0-9]|\([a-z]\))"
     r"|(?P<small>[a-z])(?=\s*[.)\]}]*\s*(?:$|\n))"
 )
+# Small letters are letters where they fill the line: "a, c".
+_SMALL = r"[(\[\"'“]?[a-z][)\]\"'”]?"
+_SMALL_LIST = re.compile(
+    rf"(?P<letters>{_SMALL}(?:(?:\s?[,;、/&+]\s?(?:and\s|or\s)?|\s(?:and|or)\s|\s?[和与及或]\s?|\s)(?:{_SMALL})){{1,25}})"
+    r"(?=[\s.)\]}]{0,8}(?:$|\n)|,?\s(?:because|since)\b)"
+)
 _SEPARATOR = re.compile(
     r"[\s)\]}>\"'”’」』]{0,4}(?:,\s{0,2}(?:and|or|以及)?|;|、|/|&|\+|\band\b|\bor\b|以及|和|与|及|或)\s{0,2}"
     r"(?:both\s|options?\s|choices?\s|选项)?[\"'“‘「『]?",
     re.IGNORECASE,
 )
+_LONE_SMALL = re.compile(r"(?<![a-z])[a-z](?![a-z])")
+_PART = re.compile(r"(?<!\w)[a-z]\)")
 _NEXT_WORD = re.compile(r"[ \t]+([A-Za-z][a-z]*)")
 # fmt: off
 _CONNECTIVES = frozenset((
@@ -39,6 +47,9 @@ def match_letters(head: str, texts: Mapping[str, str]) -> tuple[list[str], int]:
     run = _RUN.match(head, _after_opening(head, 0))
     if run and _is_run(run.group(1), texts):
         return list(run.group(1).replace(" ", "")), run.end()
+    small = _SMALL_LIST.match(head)
+    if small and not (")" in small[0] and any(_PART.search(text) for text in texts.values())):
+        return [letter.upper() for letter in _LONE_SMALL.findall(small["letters"])], small.end()
     found: list[str] = []
     position = end = 0
     while match := _match_one(head, position, texts, first=not found):
@@ -78,6 +89,6 @@ def _is_letter(letter: str, head: str, end: int, texts: Mapping[str, str], *, fi
     if word.group(1) in _CONNECTIVES:
         return first or letter not in "AI"
     own_text = texts.get(letter, "")
-    if own_text and normalised(head[end : end + 40]).startswith(own_text[:20]):
+    if own_text and normalised(head[end : end + 40]).startswith(own_text[:TOLD_APART]):
         return True
     return word.group(1)[0].isupper() and letter not in "AI"

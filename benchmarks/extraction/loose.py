@@ -1,12 +1,13 @@
 """Reads letters that a reply calls right without announcing an answer: "option C is correct", "I choose (C)"."""
 
 import re
+from collections.abc import Mapping
 
 from toolablate.benchmarks.extraction.heads import judged
 from toolablate.benchmarks.extraction.letters import BRACKETED
 from toolablate.benchmarks.extraction.markers import before_another_question
 from toolablate.benchmarks.extraction.reading import Reading
-from toolablate.benchmarks.extraction.wording import is_complete
+from toolablate.benchmarks.extraction.wording import TOLD_APART, is_complete, normalised
 
 _RIGHT = (
     r"(?:the\s)?(?:most\s|only\s)?(?:correct|right|best|appropriate|accurate|true|closest)\b"
@@ -30,8 +31,13 @@ _LOOSE = re.compile(
 _LIKE = re.compile(
     r"\b(?:corresponds?|corresponding|equivalent|closest)\sto\s(?:option|answer|choice)\s\(?([A-Z])(?![\w'’-])"
     r"|\b(?:aligns\swith|matches|(?:is|be))\s(?:option|answer|choice)\s\(([A-Z])\)"
+    r"|\bas\s(?:stated|described|mentioned|given|shown|listed|indicated|suggested|explained|noted|outlined|seen)\s(?:in|by)\s"
+    r"(?:option|answer|choice)\s\(?([A-Z])(?![\w'’-])"
     r"|对应的?(?:是|为)?(?:选项|答案)(?:是|为)?\s?\(?([A-Z])(?![A-Za-z])"
 )
+# "The stage is: J. Resolution": the text of the letter's own choice has to follow.
+_LETTERED = re.compile(r"\b(?:the|is|be|was|as|called):?\s{1,3}[(\[]?(?P<letter>[A-Z])[)\].:]{1,2}\s{1,3}(?=\S)")
+_LISTED = re.compile(r"\b(?:options|choices|statements|first|next)\b", re.IGNORECASE)
 _CLOSING = re.compile(r"\b(?:is|are|was|were|be|as|or\sanswer)\s\(([A-Z])\)(?=[\s.,:]|$)")
 _ASSESSED = re.compile(
     r"(?<!\w)\(?([A-Z])\)?\s(?:is|are|was|would\sbe)\s(?:not\s)?(?:in)?(?:correct|right|wrong|false|true)\b"
@@ -41,8 +47,9 @@ _SENTENCE_END = re.compile(r"[.!?](?=\s)")
 _LAST_SENTENCES = 3
 
 
-def read_loose(text: str, allowed: str) -> Reading | None:
-    """Weaker announcements: "option C is correct", "I choose (C)", "the best explanation is (C)." at the very end.
+def read_loose(text: str, allowed: str, texts: Mapping[str, str]) -> Reading | None:
+    """Weaker announcements: "option C is correct", "I choose (C)", "the best explanation is (C)." at the very end, "it is
+    C. Wheat" with the text of the choice.
 
     Several letters that are called right stand beside each other, and none is the answer. A reply that broke off while
     it went through the options might have called more of them right.
@@ -55,12 +62,28 @@ def read_loose(text: str, allowed: str) -> Reading | None:
     letters = sorted({letter for match in found for letter in match.groups() if letter})
     if not letters:
         like = next(_LIKE.finditer(text, _start_of_last(text)), None)
-        return judged([letter for letter in like.groups() if letter], "", allowed) if like else None
+        return (
+            judged([letter for letter in like.groups() if letter], "", allowed) if like else _read_lettered(text, texts)
+        )
     if len(letters) > 1:
         return Reading(None, f"the reply calls several letters right: {', '.join(letters)}")
     if not is_complete(text) and _ASSESSED.search(text, found[-1].end()):
         return None
     return judged(letters, "", allowed)
+
+
+def _read_lettered(text: str, texts: Mapping[str, str]) -> Reading | None:
+    """The one letter that stands beside the text of its choice, in the last sentences of a reply that is complete."""
+    found: set[str] = set()
+    for match in list(_LETTERED.finditer(text, _start_of_last(text)))[-len(texts) :]:
+        letter, own = match["letter"], texts.get(match["letter"], "")
+        before = text[max(0, match.start() - 100) : match.start("letter")].rpartition(". ")[2]
+        if not own or not normalised(text[match.end() : match.end() + 100]).startswith(own[:TOLD_APART]):
+            continue
+        if _DENIED.search(before) or _LISTED.search(before) or _is_contested(letter, text[match.end() :]):
+            return None
+        found.add(letter)
+    return Reading((found.pop(),)) if len(found) == 1 else None
 
 
 def _start_of_last(text: str) -> int:

@@ -113,6 +113,14 @@ class Announced(NamedTuple):
     decides: bool = False
 
 
+def announcement_spans(
+    text: str, extra: re.Pattern[str] | None = None
+) -> tuple[list[tuple[int, int]], set[tuple[int, int]]]:
+    """Where each announcement of an answer begins and ends, in order, and which of them `extra` found."""
+    further = {match.span() for match in extra.finditer(text)} if extra else set[tuple[int, int]]()
+    return sorted([match.span() for match in _MARKER.finditer(text)] + list(further)), further
+
+
 def announcements(text: str, *, extra: re.Pattern[str] | None = None, window: int = 400) -> Iterator[str]:
     """What follows each announcement of an answer, as `announced` orders it."""
     return (head.text for head in announced(text, extra=extra, window=window))
@@ -127,11 +135,7 @@ def announced(text: str, *, extra: re.Pattern[str] | None = None, window: int = 
     A reply that has given an answer and goes on to ask itself another question ends there. `extra` finds further
     announcements that only one kind of answer knows.
     """
-    found = [match.span() for match in _MARKER.finditer(text)]
-    later = set[tuple[int, int]]()
-    if extra is not None:
-        later = {match.span() for match in extra.finditer(text)}
-        found = sorted(found + list(later))
+    found, later = announcement_spans(text, extra)
     if not found:
         return
     next_question = _NEXT_QUESTION.search(text, found[0][1])

@@ -1,30 +1,159 @@
-"""Finds where a reply has answered its question and goes on to answer others, as those do that were shown examples."""
+"""Finds where a reply has answered its question and goes on to others, as models do that were shown examples."""
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
-SERIES = 3
-"""From this many different letters on, lines that do nothing but announce one are answers to several questions."""
+from toolablate.benchmarks.extraction.denials import CORRECTION, DENIED
+from toolablate.benchmarks.extraction.heads import undecorated
+from toolablate.benchmarks.extraction.letters import match_letters
+from toolablate.benchmarks.extraction.markers import MAX_ANNOUNCEMENTS, announcement_spans
+from toolablate.benchmarks.extraction.wording import normalised
 
-_LONE_ANSWER = re.compile(
-    r"^[ \t#>*-]{0,8}(?:(?:final )?answer: ?)?(?:the answer is)? ?[(\[]?(?P<letter>[A-Z])[)\]]?\.?[ \t]{0,8}$",
+# What only another question has, or a summary of several.
+_ANOTHER = re.compile(
+    r"^[ \t#*>-]{0,8}(?:(?:next|new|another)\s)?(?:question|problem|exercise)[ \t]?\d{0,4}[ \t*]{0,3}(?:[:.)]|$)"
+    r"|^[ \t#*>-]{0,8}q[ \t]?(?:\d{1,4}[ \t]?[:.)]|:)"
+    r"|^[ \t#*]{0,8}(?:user|human|instruction|input)[ \t]?:"
+    r"|^[ \t#*]{0,8}(?:下一?[题个]|问题|题目|例题?|第[\d一二三四五六七八九十]{1,3}题)[^\n]{0,8}?[:.]"
+    r"|<\|(?:im_|user|end|eot|start)|\[INST\]|\n{5}"
+    r"|\b(?:all|each)\s(?:of\s)?(?:the\s|these\s|our\s|my\s)?(?:final\s|above\s|correct\s)?(?:answers|questions?|problems?)\b"
+    r"|\b(?:combin|summari[sz]|compil|collect|gather)\w{0,3}\s(?:up\s)?(?:the|these|our|my)\s(?:\w{1,12}\s)?(?:answers?|results)\b"
+    r"|\b(?:answers|solutions)\s(?:to|for|of)\s(?:the\s|these\s)?(?:\w{1,12}\s)?(?:questions|problems)\b"
+    r"|(?:所有|以上|每个|每道|各)(?:的)?(?:小?题|问题|题目|答案)",
     re.IGNORECASE | re.MULTILINE,
 )
-_NEXT_ANSWER = re.compile(
-    r"answer is[ :]{0,2}\(?(?P<first>[A-Z])\)?\.?[ \t]{0,8}(?P<end>\n)[\s-]{0,20}"
-    r"answer: ?the answer is \(?(?!(?P=first))[A-Z]\)",
-    re.IGNORECASE,
+_OPTIONS = re.compile(
+    r"^[ \t]{0,4}\(?A[.):][ \t]?(?P<text>[^\n]{1,400})\n{1,2}[ \t]{0,4}\(?B[.):][ \t]?\S", re.MULTILINE
 )
 
+# Who corrects themselves says so.
+_CORRECTED = re.compile(
+    r"\b(?:wait(?=\s?[,.!…:—–-]|\sa\s)|hold\son|(?:I['’]?m|I\sam|so)\ssorry|(?:I|my)\sapologi\w{2,4}|correction\s?:|(?:my|made\san?)\s(?:mistake|error)"
+    r"|(?:I|we)\s(?:was|were)\s(?:wrong|mistaken)|mistakenly|second\sthoughts?|scratch\sthat|hmm+|oops"
+    r"|(?:that|this|my(?:\s\w{1,12}){1,2})(?:['’]s|\sis|\swas)\s(?:wrong|incorrect|not\s(?:correct|right))"
+    r"|(?:let\sme|let['’]s|let\sus|I(?:['’]ll|\swill|\sshould|\s(?:need|have)\sto|\smust)?)\s(?:\w{1,10}\s)?"
+    r"(?:correct|verify|check|revise|redo|go\sback)"
+    r"|(?:double|re)-?\s?check\w{0,3}|re-?(?:consider|evaluat|examin|calculat|comput|assess|visit|think|analy[sz]|read)\w{0,5}"
+    r"|(?:upon|on|after)\s(?:closer|further|careful)\s\w{1,14})\b"
+    r"|等等|等一下|不对|更正|重新|错了|有误|抱歉|纠正|修正|再(?:检查|想|看|算)|仔细(?:检查|看|想)"
+    rf"|{DENIED}",
+    re.IGNORECASE,
+)
+_TURNED = re.compile(
+    r"(?:^|[.!?\n])\s{0,4}[*\"'(]{0,3}(?:(?:however|but|although|though|actually|no|yet|alternatively|instead|nevertheless|still"
+    r"|on\sthe\sother\shand)\b|但|然而|不过|其实|实际上|可是)",
+    re.IGNORECASE,
+)
+TURN_WITHIN = 200
+"""A "however" takes an answer back where it follows soon, or begins the sentence of the next one."""
 
-def without_other_answers(text: str) -> str:
-    """The text without the answers to other questions that follow its own: "The answer is (J).", "The answer is (D)."
+_PROSE = re.compile(r"[^.!?\n]{25}")
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
+_ENDS = re.compile(r"[)\]}\"' ]{0,4}(?:[.!?](?=\s)|[.!?]?<\|)")
+_CONDITION = re.compile(
+    r"\W*(?:if|when|assuming|suppos\w{1,3}|unless|for(?!\s(?:this|that|these|all)\b))\s|如果|若", re.IGNORECASE
+)
+_NEXT_PART = re.compile(r"[\s.]{0,6}\(?[b-e]\)\s")
+_ANSWER_LINE = re.compile(
+    r"[ \t#>-]{0,8}(?:final\s)?(?:answer|最终答案|答案)[ \t]{0,3}:[ \t]{0,3}[(\[]?[A-Z][)\].]{0,3}\Z", re.IGNORECASE
+)
+_CLOSERS = " \t.:!)]}>\"'”’」』_~"
 
-    They are lines of at least three different letters that do nothing but announce them, of which the first is the
-    reply's own; or, right after an announcement, a block that begins "Answer: The answer is (D)" with another letter.
-    Who corrects themselves says so in between, and seldom does it twice.
+
+class _Answer(NamedTuple):
+    """Letters as announced, from `start` to `end`; `with_text` is with the text of their choice, or its beginning."""
+
+    letters: tuple[str, ...]
+    start: int
+    end: int
+    ends_line: bool
+    ends_sentence: bool
+    with_text: bool
+    is_correction: bool
+    is_boxed: bool
+
+
+def own_answer(text: str, texts: Mapping[str, str], window: int) -> str:
+    """The text without the answers to other questions that follow its own; all of it where none do.
+
+    An answer is the reply's own where it is one letter that ends its line ("The answer is (J)."), with the text of the
+    letter's choice or without. What gives another letter afterwards is about another question, invented or repeated
+    from the examples ("Now, combining all the answers, we have: The answer is C."), unless the reply corrects itself:
+
+    - it says so in between ("wait", "however", "let me check", 不对);
+    - it puts the later letter in a box or tag, in a last line "Answer: D", or beside the text of that letter's choice;
+    - the first holds for a condition or a part ("if it grows, the answer is A");
+    - it began with the first letter, and what follows is the reasoning that leads to the only other one.
+
+    Whatever follows a heading for another question or a summary of several ("Question:") is left out as well.
     """
-    lines = [match for match in _LONE_ANSWER.finditer(text) if "nswer" in match[0]]
-    if len({match["letter"].upper() for match in lines}) >= SERIES:
-        text = text[: lines[0].end()]
-    following = _NEXT_ANSWER.search(text)
-    return text[: following.start("end")] if following else text
+    given: _Answer | None = None
+    answers = list(_answers(text, texts, window))
+    for place, answer in enumerate(answers):
+        if given is not None:
+            if cut := _another(text, given.end, answer.start, texts):
+                return text[:cut].rstrip()
+            if answer.letters != given.letters and not _takes_over(text, given, answers[place:], texts):
+                return text[: given.end]
+        given = answer if answer.ends_sentence and len(answer.letters) == 1 else None
+    cut = _another(text, given.end, len(text), texts) if given else None
+    return text[:cut].rstrip() if cut else text
+
+
+def _answers(text: str, texts: Mapping[str, str], window: int) -> Iterator[_Answer]:
+    """The announcements that give letters, in their order."""
+    found, corrections = announcement_spans(text, CORRECTION)
+    for (start, stop), (following, _) in pairwise([*found[:MAX_ANNOUNCEMENTS], (len(text), len(text))]):
+        given = text[stop : min(following, stop + window)]
+        head = undecorated(given)
+        letters, length = match_letters(head, texts)
+        if not letters:
+            continue
+        end = stop + len(given) - len(head) + length
+        line = text[end : end + window].partition("\n")[0]
+        rest = line.strip(_CLOSERS)
+        with_text = len(letters) == 1 and _is_own(rest, texts.get(letters[0], ""))
+        yield _Answer(
+            letters=tuple(letters),
+            start=start,
+            end=end + len(line) if with_text or not rest else end,
+            ends_line=with_text or not rest,
+            ends_sentence=with_text or not rest or _ENDS.match(line) is not None,
+            with_text=with_text,
+            is_correction=(start, stop) in corrections,
+            is_boxed=text.startswith(("\\", "<"), start),
+        )
+
+
+def _is_own(rest: str, own: str) -> bool:
+    """Whether what follows a letter is the text of its choice, or the beginning of it."""
+    said = normalised(rest.lstrip(" -–—,;:"))
+    return bool(said and own) and (said.startswith(own) or own.startswith(said))
+
+
+def _another(text: str, start: int, end: int, texts: Mapping[str, str]) -> int | None:
+    """Where, between two places, another question or a summary of several begins."""
+    another = _ANOTHER.search(text, start, end)
+    options = _OPTIONS.search(text, start, end)
+    if options and texts and _is_own(options["text"], texts.get("A", "")):
+        options = None  # It goes through its own options again.
+    return min((match.start() for match in (another, options) if match), default=None)
+
+
+def _takes_over(text: str, given: _Answer, later: Sequence[_Answer], texts: Mapping[str, str]) -> bool:
+    """Whether the first of the later answers is a second thought on the same question, or on another part of it."""
+    answer = later[0]
+    between = text[given.end : answer.start]
+    sentence = _SENTENCE_END.split(text[max(0, given.start - 400) : given.start])[-1]
+    if not given.ends_line or _CONDITION.match(sentence) or _NEXT_PART.match(text, given.end):
+        return True
+    if answer.is_correction or answer.is_boxed or answer.with_text or _CORRECTED.search(between):
+        return True
+    if _TURNED.search(between[:TURN_WITHIN]) or _TURNED.match(_SENTENCE_END.split(between[-TURN_WITHIN:])[-1]):
+        return True
+    if _ANSWER_LINE.match(text, text.rfind("\n", 0, answer.start) + 1):
+        return True
+    began_with_it = _SENTENCE_END.search(text, 0, given.start) is None
+    return began_with_it and len({each.letters for each in later}) == 1 and _PROSE.search(between) is not None

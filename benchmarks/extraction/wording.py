@@ -8,6 +8,9 @@ from toolablate.benchmarks.extraction.markers import final_part
 LONG_CHOICE = 12
 """From this many characters on, a choice's text is told from other prose without punctuation after it."""
 
+TOLD_APART = 20
+"""So many characters of a choice's text, beside its letter, tell that the letter is a choice's."""
+
 _MARKUP = re.compile(r"[*`$]|\\(?:text|mathrm|mathbf|textbf|mathsf|mathit|rm|bf)\b|\\(?=[()\[\]])|\\[,;! ]")
 _ENDS = re.compile(r"[.,;:!?)\]}\"'”’]{1,3}(?:\s|$)|\s?\n|\s\(|$")
 

@@ -19,7 +19,7 @@ from toolablate.benchmarks.extraction.markers import (
     is_announced,
 )
 from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading
-from toolablate.benchmarks.extraction.run_on import without_other_answers
+from toolablate.benchmarks.extraction.run_on import own_answer
 from toolablate.benchmarks.extraction.wording import normalised, without_markup
 
 
@@ -45,9 +45,12 @@ def read_letter(reply: str | None, allowed: str, choices: Sequence[str] = ()) ->
     if combined:
         choices = [spelled_alike(choice.strip()) for choice in choices]
         text = without_others(text, choices)
-    text = before_next_question(without_other_answers(text)).strip()
     texts = {letter: normalised(choice) for letter, choice in zip(allowed, choices, strict=False)}
-    reading = _read_tiers(text, allowed, texts, loose=without_numerals(text) if combined else text)
+    window = max(400, 2 * max(map(len, texts.values()), default=0))
+    # A statement ("the correct one is I") is no answer yet; without numerals, the text is as long as before.
+    own = own_answer(without_numerals(text) if combined else text, texts, window)
+    text = before_next_question(text[: len(own)]).strip()
+    reading = _read_tiers(text, allowed, texts, window, loose=without_numerals(text) if combined else text)
     if reading is None:
         return Reading(None, NOT_A_CHOICE if is_announced(text) else NO_ANSWER)
     if reading.value is not None and len(reading.value) > 1:
@@ -55,14 +58,13 @@ def read_letter(reply: str | None, allowed: str, choices: Sequence[str] = ()) ->
     return reading
 
 
-def _read_tiers(text: str, allowed: str, texts: Mapping[str, str], *, loose: str) -> Reading | None:
-    window = max(400, 2 * max(map(len, texts.values()), default=0))
+def _read_tiers(text: str, allowed: str, texts: Mapping[str, str], window: int, *, loose: str) -> Reading | None:
     last = text.rpartition("\n")[2]
     if read_announced(last, allowed, texts, window) is None:
         reading = read_bare(text, allowed, texts)
         if reading is not None:
             return reading
-    reading = read_refusal(text) or read_announced(text, allowed, texts, window) or read_loose(loose, allowed)
+    reading = read_refusal(text) or read_announced(text, allowed, texts, window) or read_loose(loose, allowed, texts)
     if reading is not None:
         return reading
     letter = read_content(before_another_question(text), texts)
