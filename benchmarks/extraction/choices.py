@@ -25,8 +25,8 @@ _NONE_OF_THEM = re.compile(
 def read_letters(reply: str | None, allowed: str, choices: Sequence[str] = ()) -> Reading:
     """The letters that the reply finally gives, in alphabetical order without repetition.
 
-    The last announced answer counts: letters in many dresses, or the text of a choice, verbatim. Where none is
-    announced, a sentence such as "option C is correct" or a last line that is nothing but letters will do. Nothing is
+    The last announced answer counts, before the reply goes on to other questions: letters in many dresses, or the text
+    of a choice, verbatim. Where none is announced, a sentence such as "option C is correct" or a last line that is nothing but letters will do. Nothing is
     read where the reply gives no answer, names a letter that is none of `allowed`, wavers ("B or C"), or says that no
     choice is right. A letter that is named to be denied ("closest to B, but it is wrong") is passed over.
     """

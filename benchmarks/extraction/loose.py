@@ -48,8 +48,8 @@ _LAST_SENTENCES = 3
 
 
 def read_loose(text: str, allowed: str, texts: Mapping[str, str]) -> Reading | None:
-    """Weaker announcements: "option C is correct", "I choose (C)", "the best explanation is (C)." at the very end, "it is
-    C. Wheat" with the text of the choice.
+    """Weaker announcements: "option C is correct", "I choose (C)", "the best explanation is (C)." at the very end, "it
+    is C. Wheat" with the text of the choice.
 
     Several letters that are called right stand beside each other, and none is the answer. A reply that broke off while
     it went through the options might have called more of them right.
@@ -73,7 +73,7 @@ def read_loose(text: str, allowed: str, texts: Mapping[str, str]) -> Reading | N
 
 
 def _read_lettered(text: str, texts: Mapping[str, str]) -> Reading | None:
-    """The one letter that stands beside the text of its choice, in the last sentences of a reply that is complete."""
+    """The one letter that stands beside the text of its choice, in the last sentences."""
     found: set[str] = set()
     for match in list(_LETTERED.finditer(text, _start_of_last(text)))[-len(texts) :]:
         letter, own = match["letter"], texts.get(match["letter"], "")

@@ -95,7 +95,7 @@ def own_answer(text: str, texts: Mapping[str, str], window: int) -> str:
         if given is not None:
             if cut := _another(text, given.end, answer.start, texts):
                 return text[:cut].rstrip()
-            if answer.letters != given.letters and not _takes_over(text, given, answers[place:], texts):
+            if answer.letters != given.letters and not _takes_over(text, given, answers[place:]):
                 return text[: given.end]
         given = answer if answer.ends_sentence and len(answer.letters) == 1 else None
     cut = _another(text, given.end, len(text), texts) if given else None
@@ -142,7 +142,7 @@ def _another(text: str, start: int, end: int, texts: Mapping[str, str]) -> int |
     return min((match.start() for match in (another, options) if match), default=None)
 
 
-def _takes_over(text: str, given: _Answer, later: Sequence[_Answer], texts: Mapping[str, str]) -> bool:
+def _takes_over(text: str, given: _Answer, later: Sequence[_Answer]) -> bool:
     """Whether the first of the later answers is a second thought on the same question, or on another part of it."""
     answer = later[0]
     between = text[given.end : answer.start]

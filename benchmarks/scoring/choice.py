@@ -23,7 +23,7 @@ class ChoiceScorer:
 
     @property
     def version(self) -> int:
-        return 3
+        return 4
 
     def score(self, question: Question, trial_id: str, answer: str | None) -> Score:
         if question.target.kind != "choice":

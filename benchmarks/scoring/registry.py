@@ -22,6 +22,7 @@ SCORERS: Mapping[str, Callable[..., Scorer | AsyncScorer]] = {
     "tatqa": TatqaScorer,
     "tatqa-f1": partial(TatqaScorer, metric="f1"),
     "encyclo-k": EncycloKScorer,
+    "encyclo-k-official": partial(EncycloKScorer, official=True),
     "math": MathScorer,
     "code": CodeScorer,
     "exact": ExactScorer,

@@ -36,7 +36,7 @@ def read_letter(reply: str | None, allowed: str, choices: Sequence[str] = ()) ->
     - a reply that names two letters, doubts, refuses, or names a letter beyond the options is a miss with that
       reason, and not its first letter;
     - a letter that is named to be denied ("if the answer is A", "closest to B, but it is wrong") is passed over;
-    - a reply that goes on to answer other questions ends where it does so.
+    - a reply that goes on to answer other questions ends where it does so (`own_answer`).
     """
     text = without_denials(without_markup(final_part(reply or "")).strip())
     if not text:

@@ -89,6 +89,74 @@ NAMING_NONE = (
     "The first step corresponds to option A. Then wheat grows. Then it rains. Then it snows. Then there",
 )
 
+REASONED = " We refer to Wikipedia articles on business for help. Wheat is a plant that has seeds."
+# Answered, and gone on to other questions, as models do that were shown examples.
+RUN_ON = (
+    (REASONED + " The answer is (A).\n\nNow, combining all the answers, we have:\nThe answer is C.", "A"),
+    (REASONED + " The answer is (A). Now, combining all the answers, we have: The answer is C.", "A"),
+    ("The answer is (A). Now, combining all the answers, we have: The answer is C.", "A"),
+    (
+        REASONED
+        + " The answer is (H).\n\nNow, let's summarize the answer choices and match them with the final answer.\nFinal Answer: \n1. **F** - Business\n2. **A** - Flat\n\nThe answer is:\nThe answer is **A** for the first.",
+        "H",
+    ),
+    (REASONED + " The answer is (A).\n\nTo summarize the answers:\n\n1. (A)\n2. (C)\n\nThe answer is (C).", "A"),
+    (REASONED + " The answer is (A).\n\nSo, the final answers to the questions are:\nThe answer is (C).", "A"),
+    (
+        REASONED
+        + " The answer is (A).\n\nQuestion: What else?\nOptions: (A) 1 (B) 2\nAnswer: Let's think step by step. It is 2. The answer is (B).",
+        "A",
+    ),
+    (REASONED + " The answer is (A).\n\nQ: What else?\nA: It is 2. The answer is (B).", "A"),
+    (REASONED + " The answer is (J).\n\nQ2. What else?\nWait, it is 2. The answer is (B).", "J"),
+    (REASONED + " The answer is (A).\n\nFinal Answer:\nThe answer is (F).", "A"),
+    (REASONED + " The answer is (A).\n\nThe answer is (B).\n\nThe answer is (C).", "A"),
+    (REASONED + " The answer is (A).\n\nWhat is two and two?\nA. three\nB. four\n\nAnswer: B", "A"),
+    (
+        REASONED
+        + " The answer is (A).\n\nA block of 2 kg is pulled by 10 N. What is its acceleration?\n(A) 2 (B) 5\nLet's think step by step. It is 5. The answer is (B).",
+        "A",
+    ),
+    ("小麦是植物。所以答案是C。\n\n题目：下列哪项正确？\nA. 一\nB. 二\n答案：D", "C"),
+    ("小麦是植物。答案是C。\n\n综合以上所有题目的答案：\n答案是A。", "C"),
+    ("小麦是植物。答案是C。\n\n下一题：水是什么？答案是B。", "C"),
+    ("小麦是植物。答案是（C）。\n\n水是液体。答案是（B）。", "C"),
+    (REASONED + " The answer is (A).<|im_end|>\n<|im_start|>user\nWhat else?<|im_end|>\nThe answer is (B).", "A"),
+    (REASONED + " The answer is (A).\n\n[INST] What else? [/INST] The answer is (B).", "A"),
+    (REASONED + " The answer is (A).\n\n### Instruction:\nWhat else?\n\n### Response:\nThe answer is (B).", "A"),
+    (REASONED + " The answer is A. dry\n\nFinal Answer:\nThe answer is C. 15 N.", "A"),
+    (REASONED + " So the correct answer is A.\n\nThe correct answer is B.", "A"),
+    (REASONED + " **The answer is (A).**\n\n---\n\n**The answer is (B).**", "A"),
+)
+# Answered, and corrected.
+CORRECTED = (
+    (REASONED + " The answer is (A).\n\nWait, I misread the question. It is a mass. The answer is (D).", "D"),
+    (REASONED + " The answer is (A).\n\nHowever, the mass is 3 kg, so the answer is (D).", "D"),
+    (REASONED + " The answer is (A).\n\nThe mass is 3 kg. However, there is more to it. The answer is (D).", "D"),
+    (REASONED + " The answer is (A).\n\nLet me double-check this. It is 3 kg. So the answer is (D).", "D"),
+    (REASONED + " The answer is (A).\n\nUpon closer inspection, it is 3 kg. The answer is (D).", "D"),
+    (REASONED + " The answer is (A).\n\nI apologize, I made a mistake: it is 3 kg. The answer is (D).", "D"),
+    (REASONED + " So the answer is A.\n\nThus it is 3 kg.\n\n\\boxed{D}", "D"),
+    (REASONED + " The answer is (A).\n\nFinal Answer: D. smooth", "D"),
+    (REASONED + " The answer is (A).\n\nThis means that bread is meant.\n\nAnswer: D", "D"),
+    ("小麦是植物。答案是A。\n\n等等，重新计算：是面包。答案是D。", "D"),
+    ("小麦是植物。答案是A。\n\n但是面包也有小麦。所以答案是D。", "D"),
+    (
+        "Answer: A\n\nExplanation: bread is made of flour and flour of rye, as everybody knows. Therefore, the answer is D.",
+        "D",
+    ),
+    (
+        REASONED
+        + " The answer is (A).\n\nWait, it is 3 kg. The answer is (D).\n\nQuestion: What else?\nThe answer is (B).",
+        "D",
+    ),
+    (
+        REASONED
+        + " The answer is (A).\n\nWait, it is 3 kg. The answer is (D).\n\nNow, combining all the answers, we have:\nThe answer is (B).",
+        "D",
+    ),
+)
+
 
 def question(number: int, right: str = "A", options: int = 4, **metadata: Any) -> Question:
     return Question(

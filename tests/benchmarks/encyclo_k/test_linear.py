@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolablate.benchmarks.encyclo_k.extraction import read_letter
+from toolablate.benchmarks.encyclo_k.extraction import read_letter, read_official
 
 TEXTS = ("x", "y y", "answer is (A) and on and on", "(A) (A) the beginning of a text")
 COMBINATIONS = ("I, II, III", "I, II", "II, III", "I, V, VI")
@@ -46,7 +46,13 @@ UNITS = (
     "C (not the ",
     "(C) is correct. (D) is wrong ",
     "corresponds to option A. ",
+    "The answer is (A).\n",
+    "The answer is (A).\nx. ",
+    "is: A. x ",
+    "Answer: a, b, ",
 )
+
+UNITS_OF_OFFICIAL = ("the answerx ", "the answer x ", "Answer: ", "(", "\\boxed{", "\\", "*", " ", "\n", "A)", "[\n")
 
 LONGEST = ("Answer: ", "(A", " ", "(A) the beginning of a ", "I, II, ", "I、", "is (A). (B) x. ")
 
@@ -59,6 +65,14 @@ def test_hostile_replies_are_read(unit: str, characters: int) -> None:
     for choices in (TEXTS, COMBINATIONS):
         reading = read_letter(unit * (characters // len(unit)), "ABCD", choices)
         assert (reading.value is None) == bool(reading.reason)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("unit", UNITS_OF_OFFICIAL)
+@pytest.mark.parametrize("opening", ["", "the answerx ", "Answer:"])
+def test_hostile_replies_are_read_as_published(unit: str, opening: str) -> None:
+    reading = read_official(opening + unit * (200_000 // len(unit)) + "~", TEXTS)
+    assert (reading.value is None) == bool(reading.reason)
 
 
 @pytest.mark.timeout(60)

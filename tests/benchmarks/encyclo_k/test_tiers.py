@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.benchmarks.encyclo_k.made_replies import NAMING_NONE, NAMING_ONE
+from tests.benchmarks.encyclo_k.made_replies import CORRECTED, NAMING_NONE, NAMING_ONE, RUN_ON
 
 from toolablate.benchmarks import scorer_for
 from toolablate.benchmarks.encyclo_k.extraction import read_letter
@@ -128,6 +128,15 @@ def test_the_letter_that_is_meant_is_read(reply: str, letter: str, read: Callabl
 
 
 @pytest.mark.parametrize("read", [read_letter, read_letters])
+@pytest.mark.parametrize(("reply", "letter"), [*RUN_ON, *CORRECTED])
+def test_the_first_answer_counts_before_other_questions_and_the_last_after_a_correction(
+    reply: str, letter: str, read: Callable[..., Reading]
+) -> None:
+    choices = ("dry", "12.5 km", "wheat", "smooth", "a fruit fly", "grass", "30", "snails", "oats", "rye")
+    assert read(reply, "ABCDEFGHIJ", choices).value == (letter,)
+
+
+@pytest.mark.parametrize("read", [read_letter, read_letters])
 @pytest.mark.parametrize("reply", NAMING_NONE)
 def test_a_letter_that_is_denied_or_in_passing_is_a_miss(reply: str, read: Callable[..., Reading]) -> None:
     assert read(reply, "ABCDEFGHIJ", CHOICES).value is None
@@ -138,6 +147,7 @@ def test_a_letter_that_is_denied_or_in_passing_is_a_miss(reply: str, read: Calla
     [
         ("Answer: I, II, III", "B"),
         ("The correct statements are I, II and III only.", "B"),
+        ("I went through them. The only correct statement is I.\nThat leaves one.\nSo the answer is B.", "B"),
         ("The answer is I and II since both are in the book.", "A"),
         ("The answer is I and III as far as I see.", "H"),
         ("The answer is I and II or II and III.", None),
@@ -206,3 +216,24 @@ def test_a_target_with_several_letters_is_unscored() -> None:
     score = scorer_for("encyclo-k").score(question, "t", "Answer: B")
     assert (score.verdict, score.value) == ("unscored", None)
     assert "B, C" in score.reason
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict", "given"),
+    [
+        ("The answer is (B).\nAnswer: A", "wrong", ("A",)),
+        ("The correct option is $\\boxed{B}$. It is not A.", "correct", ("B",)),
+        ("The answer is: a matter of taste. Answer: B", "wrong", ("a",)),
+        ("Answer: J", "wrong", ("J",)),
+        ("B. 12.5 km", "correct", ("B",)),
+        ("The answer is: 12.5 km", "correct", ("B",)),
+        ("The answer is (B) or (C).", "correct", ("B",)),
+        ("Option B is right.", "unparsed", ()),
+        ("", "unparsed", ()),
+    ],
+)
+def test_the_official_scorer_reads_as_published(answer: str, verdict: str, given: tuple[str, ...]) -> None:
+    question = Question(id="q", prompt="p", choices=CHOICES[:4], target=ChoiceTarget(letters=("B",)))
+    score = scorer_for("encyclo-k-official").score(question, "t", answer)
+    assert (score.verdict, score.extracted, score.scorer) == (verdict, given, "encyclo-k-official")
+    assert bool(score.reason) == (verdict == "unparsed")
