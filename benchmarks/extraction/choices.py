@@ -26,9 +26,10 @@ def read_letters(reply: str | None, allowed: str, choices: Sequence[str] = ()) -
     """The letters that the reply finally gives, in alphabetical order without repetition.
 
     The last announced answer counts, before the reply goes on to other questions: letters in many dresses, or the text
-    of a choice, verbatim. Where none is announced, a sentence such as "option C is correct" or a last line that is nothing but letters will do. Nothing is
-    read where the reply gives no answer, names a letter that is none of `allowed`, wavers ("B or C"), or says that no
-    choice is right. A letter that is named to be denied ("closest to B, but it is wrong") is passed over.
+    of a choice, verbatim. Where none is announced, a sentence such as "option C is correct" or a last line that is
+    nothing but letters will do. Nothing is read where the reply gives no answer, names a letter that is none of
+    `allowed`, wavers ("B or C"), or says that no choice is right. A letter that is named to be
+    denied ("closest to B, but it is wrong") is passed over.
     """
     text = without_denials(without_markup(final_part(reply or "")).strip())
     if not text:

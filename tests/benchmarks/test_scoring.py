@@ -159,6 +159,7 @@ OF_TEXTS = {"text", "math", "reference"}
 SCORED = {
     "choice": {"choice"},
     "encyclo-k": {"choice"},
+    "encyclo-k-official": {"choice"},
     "number": {"number"},
     "spans": {"spans"},
     "tatqa": {"spans", "number"},
