@@ -14,7 +14,7 @@ from tests.traces.imports.conftest import imported
 from toolablate.traces.analysis import compare
 from toolablate.traces.imports.inspect import read_log
 from toolablate.traces.imports.writing import import_logs
-from toolablate.traces.records import ChoiceTarget, Failure, ImportedModel, NumberTarget, ToolUse, Usage
+from toolablate.traces.records import ChoiceTarget, Failure, ImportedModel, NumberTarget, TextTarget, ToolUse, Usage
 from toolablate.traces.store import Store, verify
 
 
@@ -185,6 +185,8 @@ def test_what_a_scorer_says_of_its_score_is_kept_and_shown(inspect_logs: Path, s
     with Store(store) as opened:
         (trace,) = opened.traces()
         (score,) = opened.scores(trace.trial.id)
+        (question,) = opened.questions()
+    assert question.target == TextTarget(answers=("42", "forty-two"))
     assert score.explanation == "Forty-two is\n  42."
     assert score.metadata == {"grading": "four and two", "tries": 2}
     told = subprocess.run(
