@@ -22,6 +22,7 @@ from toolablate.traces.records import (
     ModelCall,
     ModelReply,
     ModelRequest,
+    Refusal,
     ToolCall,
     ToolRequest,
     ToolSpec,
@@ -191,8 +192,10 @@ class TrialSession:
 
     def refuse_all(self, calls: tuple[ToolRequest, ...]) -> tuple[str, ...]:
         """Answers calls that a model made although it was told that it cannot, without running anything."""
+        offered = {spec.name for spec in self.specs}
         for call in calls:
-            result = ToolResult(NOT_ALLOWED, status="invalid", error="not_allowed")
+            refusal: Refusal = "not_allowed" if call.name in offered else "unknown_tool"
+            result = ToolResult(NOT_ALLOWED, status="invalid", error=refusal)
             self._record_call(call, result, self.elapsed())
             self.spending.tool_calls += 1
         return tuple(NOT_ALLOWED for _ in calls)

@@ -50,6 +50,7 @@ def command(
     gives, the smallest effect that could have been seen, tokens and cost. With repeats and --harm (JSON and CSV
     always), also bounds to the share of trials that a condition harms and helps.
     Where a replayed web had gaps, or gave answers away, also how often, and whether the conditions differ in that.
+    Where a model called tools that it was not offered, a warning says in how many trials.
 
     \b
       toolablate compare STORE --by domain --csv effects.csv
@@ -62,7 +63,7 @@ def command(
     from toolablate.experiments.exporting import export
     from toolablate.traces.analysis import comparisons_csv, comparisons_json, flips_json
     from toolablate.traces.errors import InputError
-    from toolablate.traces.terminal import comparison_table, flips_table, misses_view
+    from toolablate.traces.terminal import comparison_table, flips_table, misses_view, refused_view
 
     if as_flips and (by or csv or harm):
         raise InputError("--flips goes without --by, --harm and --csv", code="usage")
@@ -79,11 +80,14 @@ def command(
     if csv is not None:
         export(comparisons_csv(comparisons), csv, "--csv")
     rates, differences = paired.miss_rates(), paired.miss_differences(seed=seed)
+    refused = paired.refused_calls()
     if as_json:
-        click.echo(comparisons_json(comparisons, rates, differences))
+        click.echo(comparisons_json(comparisons, rates, differences, refused))
         return
     console = Console()
     console.print(comparison_table(comparisons, show_harm=harm))
     if (misses := misses_view(rates, differences)) is not None:
         console.print(misses)
+    if (warning := refused_view(refused)) is not None:
+        console.print(warning)
     tell_left_out(console, paired.left_out)

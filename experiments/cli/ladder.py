@@ -44,8 +44,9 @@ def command(
     from toolablate.experiments.cli.telling import tell_left_out, warn
     from toolablate.experiments.comparing.ladders import read_ladders
     from toolablate.experiments.exporting import export, make_folder, refuse_store
+    from toolablate.traces.analysis import refused_calls
     from toolablate.traces.analysis.ladder import waterfalls_csv, waterfalls_json
-    from toolablate.traces.terminal import waterfalls_view
+    from toolablate.traces.terminal import refused_view, waterfalls_view
 
     if plot is not None:
         from toolablate.traces.plots import require_plots
@@ -67,4 +68,6 @@ def command(
         return
     console = Console()
     console.print(waterfalls_view(found))
+    if (warning := refused_view(refused_calls(climbed.observations))) is not None:
+        console.print(warning)
     tell_left_out(console, climbed.left_out)

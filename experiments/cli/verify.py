@@ -21,7 +21,8 @@ from toolablate.experiments.cli import options
 def command(store: Path, other: Path | None, partial: bool, as_json: bool) -> None:
     """Check the digests, references and completeness of STORE.
 
-    Exits with 1 where something is damaged. Trials that are planned and not finished are information, not damage.
+    Exits with 1 where something is damaged. Trials that are planned and not finished are information, not damage; so
+    are calls of tools that a model was not offered, of which it warns, since the model's turns went to them.
 
     With --same-as, the trials that have ended in both stores are compared as well, in all but times, software and
     failures that were retried; one that differs is listed with its first difference, and the command exits with 1.
@@ -33,24 +34,31 @@ def command(store: Path, other: Path | None, partial: bool, as_json: bool) -> No
     import json
     from dataclasses import asdict
 
+    from toolablate.experiments.comparing.paired import read_refused_calls
     from toolablate.traces.store import verify
 
     if partial and other is None:
         raise click.UsageError("--partial is for --same-as STORE")
     report = verify(store)
+    # A damaged store may have lost what this is counted in.
+    refused = read_refused_calls(store) if report.ok else []
     same = None
     if other is not None:
         from toolablate.traces.store.replaying import same_as
 
         same = same_as(store, other, partial=partial)
     if as_json:
-        click.echo(json.dumps(asdict(report) | ({"same_as": asdict(same) | {"ok": same.ok}} if same else {}), indent=2))
+        found = asdict(report) | {"refused_calls": [asdict(row) for row in refused]}
+        click.echo(json.dumps(found | ({"same_as": asdict(same) | {"ok": same.ok}} if same else {}), indent=2))
     else:
         from rich.console import Console
 
-        from toolablate.traces.terminal import verify_view
+        from toolablate.traces.terminal import refused_view, verify_view
 
-        Console().print(verify_view(report))
+        console = Console()
+        console.print(verify_view(report))
+        if (warning := refused_view(refused)) is not None:
+            console.print(warning)
         if same:
             from toolablate.traces.terminal.sameness import same_lines
 

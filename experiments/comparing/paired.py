@@ -14,11 +14,13 @@ from toolablate.traces.analysis import (
     MissDifference,
     MissRate,
     Observation,
+    RefusedCalls,
     compare,
     flips,
     floors,
     miss_differences,
     miss_rates,
+    refused_calls,
 )
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Run
@@ -53,6 +55,9 @@ class Paired:
 
     def miss_differences(self, *, seed: int = 0) -> list[MissDifference]:
         return miss_differences(self.observations, self.order, seed=seed)
+
+    def refused_calls(self) -> list[RefusedCalls]:
+        return refused_calls(self.observations, self.order)
 
 
 def read_paired(path: Path, *, baseline: str | None = None, run: str = "latest", scorer: str | None = None) -> Paired:
@@ -91,6 +96,15 @@ def observe(
     # What others made of the trials must not be taken for the scores of those that have not scored yet.
     observations = store.observations(run=trials, scorers=known[:1], beside=beside)
     return [replace(seen, value=None, verdict=None) for seen in observations]
+
+
+def read_refused_calls(path: Path) -> list[RefusedCalls]:
+    """Of all trials of plans that a store holds, whatever their scores. Raises StoreError."""
+    with Store(path) as store, store.at_one_moment():
+        # Any scorer will do, and where there are several one has to be named.
+        return refused_calls(
+            store.observations(scorers=store.scorers()[:1]), [condition.name for condition in store.conditions()]
+        )
 
 
 def chosen_run(store: Store, run: str) -> Run:

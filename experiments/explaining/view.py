@@ -23,6 +23,7 @@ from toolablate.traces.analysis.pairing import counts
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, JudgeMatrix, Resumption, Trace
 from toolablate.traces.store import Store
+from toolablate.traces.terminal import refused_notes
 from toolablate.traces.terminal.numbers import counted, dollars
 from toolablate.traces.terminal.plain import ID_CHARS, one_line
 
@@ -82,7 +83,7 @@ def read_report(
         errors=tuple(error_types(trials.observations, diagnoses)),
         matrices=known,
         simulated=frozenset(seen.model for seen in trials.observations if seen.simulated),
-        notes=(*gathered.notes, *warned),
+        notes=(*gathered.notes, *warned, *refused_notes(trials.refused_calls())),
     )
 
 

@@ -15,7 +15,7 @@ from toolablate.experiments.comparing.paired import read_paired
 from toolablate.experiments.running.judge_queue import JudgeWork, Ungraded
 from toolablate.experiments.running.launch import Launched
 from toolablate.experiments.running.progress import told_of_given_up
-from toolablate.traces.terminal import comparison_table, counted, failures_view, misses_view
+from toolablate.traces.terminal import comparison_table, counted, failures_view, misses_view, refused_view
 from toolablate.traces.terminal.numbers import dollars
 from toolablate.traces.terminal.plain import one_line
 
@@ -66,6 +66,8 @@ def _print_comparison(launched: Launched, console: Console) -> None:
         console.print(comparison_table(paired.compare(harm=False)))
         if (misses := misses_view(paired.miss_rates(), paired.miss_differences())) is not None:
             console.print(misses)
+        if (warning := refused_view(paired.refused_calls())) is not None:
+            console.print(warning)
         if (ladder := ladder_view(launched.store, paired.observations)) is not None:
             console.print(ladder)
     else:

@@ -8,6 +8,7 @@ from toolablate.experiments.comparing.scorer_names import scorer_meant
 from toolablate.experiments.viewing.scope import Scope
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Observation, Store, TrialCounts
+from toolablate.traces.terminal import refused_notes
 from toolablate.traces.terminal.plain import one_line
 
 
@@ -121,6 +122,7 @@ def _notes(found: Paired) -> Iterator[str]:
         yield f"All trials are of {_shown(found.baseline)}: there is no condition to compare it with."
     if found.warning:
         yield f"{found.warning[:1].upper()}{found.warning[1:]}."
+    yield from refused_notes(found.refused_calls())
     if found.left_out > 0:
         more = "1 more trial" if found.left_out == 1 else f"{found.left_out:,} more trials"
         yield f"The store holds {more}, which this run did not call for: see --run."

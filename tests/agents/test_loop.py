@@ -99,10 +99,10 @@ async def test_a_barred_tool_is_not_run_though_it_is_called(chat_server: ChatSer
     async def never() -> ToolResult:
         raise AssertionError("a tool was run under tool_choice none")
 
-    chat_server.plays(reply("", ("never", {})), reply("Answer: B"))
+    chat_server.plays(reply("", ("never", {}), ("no_such", {})), reply("Answer: B"))
     played = await play(LocalTools(never=never), condition(tool_choice="none"))
-    (called,) = played.of("tool_call")
-    assert (called.status, called.error) == ("invalid", "not_allowed")
+    calls = [(called.call.name, called.status, called.error) for called in played.of("tool_call")]
+    assert calls == [("never", "invalid", "not_allowed"), ("no_such", "invalid", "unknown_tool")]
     assert chat_server.requests[0]["tool_choice"] == "none"
     assert played.answer.text == "Answer: B"
 

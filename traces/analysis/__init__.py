@@ -7,6 +7,7 @@ from toolablate.traces.analysis.flips import Flip, flips, flips_json
 from toolablate.traces.analysis.misses import MissDifference, MissRate, miss_differences, miss_rates
 from toolablate.traces.analysis.noise import Floor, floors
 from toolablate.traces.analysis.pairing import RIGHT, Direction
+from toolablate.traces.analysis.refused import RefusedCalls, refused_calls
 from toolablate.traces.analysis.statistics import (
     Bounds,
     Harm,
@@ -31,6 +32,7 @@ __all__ = [
     "MissDifference",
     "MissRate",
     "Observation",
+    "RefusedCalls",
     "Selected",
     "SelectedEffects",
     "bootstrap_interval",
@@ -42,5 +44,6 @@ __all__ = [
     "floors",
     "miss_differences",
     "miss_rates",
+    "refused_calls",
     "sign_flip_p",
 ]

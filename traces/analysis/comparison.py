@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from toolablate.traces.analysis.misses import MissDifference, MissRate
+from toolablate.traces.analysis.refused import RefusedCalls
 from toolablate.traces.analysis.statistics import Harm, SelectedEffects
 from toolablate.traces.analysis.tables import csv_text, ends
 
@@ -118,13 +119,17 @@ class Comparison:
 
 
 def comparisons_json(
-    comparisons: Iterable[Comparison], rates: Iterable[MissRate] = (), differences: Iterable[MissDifference] = ()
+    comparisons: Iterable[Comparison],
+    rates: Iterable[MissRate] = (),
+    differences: Iterable[MissDifference] = (),
+    refused: Iterable[RefusedCalls] = (),
 ) -> str:
-    """`{"comparisons": [...], "misses": {"rates": [...], "differences": [...]}}` with the fields of the records; what
-    is unknown is null."""
+    """`{"comparisons": [...], "misses": {"rates": [...], "differences": [...]}, "refused_calls": [...]}` with the
+    fields of the records; what is unknown is null."""
     content = {
         "comparisons": [asdict(row) for row in comparisons],
         "misses": {"rates": [asdict(row) for row in rates], "differences": [asdict(row) for row in differences]},
+        "refused_calls": [asdict(row) for row in refused],
     }
     return json.dumps(content, ensure_ascii=False, indent=2)
 

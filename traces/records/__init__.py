@@ -18,6 +18,7 @@ from toolablate.traces.records.event import (
     ModelReply,
     ModelRequest,
     Rebuilt,
+    Refusal,
     ToolCall,
 )
 from toolablate.traces.records.exposure import Continuation
@@ -144,6 +145,7 @@ __all__ = [
     "Rebuilt",
     "Record",
     "ReferenceTarget",
+    "Refusal",
     "Repair",
     "ReplayChange",
     "ReplayDesign",

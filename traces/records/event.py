@@ -10,6 +10,9 @@ from toolablate.traces.records.message import Message, ToolRequest, ToolSpec, Us
 from toolablate.traces.records.web import Lookup, Marker, ToolReply
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "other"]
+Refusal = Literal["unknown_tool", "not_allowed"]
+"""The `error` of an invalid call whose tool was not among those of the request, or was there and may not be called."""
+
 Limit = Literal["turns", "messages", "tool_calls", "tokens", "cost_usd", "seconds", "reply_length", "context_length"]
 
 
@@ -61,7 +64,8 @@ class ToolCall(_Event):
     """A tool that was called, and what the model was shown.
 
     `status` is `ok`; `error` where the tool worked and the call went wrong (an exception in a cell, a dead kernel, a
-    page that is not there); `invalid` where the model named no such tool or wrote arguments that do not fit.
+    page that is not there); `invalid` where the model named no such tool, called one that
+    may not be called (`error` is then a Refusal), or wrote arguments that do not fit.
     `truncated` tells that `output` is less than there was. `lookup` is set by tools that ask the web or its archive;
     `markers` tell what was noticed in the result. Where interventions of the condition had a part in it, `changes` says
     which, in their order, and `original` is what the tool itself gave; None where it was not called, or nothing was

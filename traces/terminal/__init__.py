@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from toolablate.traces.terminal.misses import misses_view
     from toolablate.traces.terminal.numbers import counted
     from toolablate.traces.terminal.plain import plain_text
+    from toolablate.traces.terminal.refused import refused_notes, refused_view
     from toolablate.traces.terminal.report import verify_view
     from toolablate.traces.terminal.scoreboard import scoreboard_view
     from toolablate.traces.terminal.status import counts_table, status_view
@@ -29,6 +30,8 @@ __all__ = [
     "flips_table",
     "misses_view",
     "plain_text",
+    "refused_notes",
+    "refused_view",
     "scoreboard_view",
     "status_view",
     "trace_view",
@@ -50,6 +53,10 @@ __getattr__ = importing(
         "misses": ("misses_view",),
         "numbers": ("counted",),
         "plain": ("plain_text",),
+        "refused": (
+            "refused_notes",
+            "refused_view",
+        ),
         "report": ("verify_view",),
         "scoreboard": ("scoreboard_view",),
         "status": (

@@ -6,6 +6,7 @@ graded.eval                a model grades; its calls are no part of the sample
 limited.eval               a limit of messages is reached
 broken.eval                a tool breaks down
 rated.eval                 one scorer gives grades from 1 to 10, another a dictionary
+invented.eval              without a tool the model calls one that there is not, and then another
 explained.eval             two answers are right; a tool draws, another refuses; the scorer explains its score
 """
 
@@ -145,6 +146,8 @@ def main(folder):
     run(folder, "graded", graded, [said("one"), said("two")])
     limited = Task(SUMS[:1], solver=[use_tools(add()), generate()], scorer=match(), message_limit=3)
     run(folder, "limited", limited, [calls("add", x=0, y=1)] * 3)
+    inventing = [calls("python", code="1"), calls("python"), said("1"), calls("web_search"), said("2")]
+    run(folder, "invented", Task(SUMS[:3], solver=generate(), scorer=match()), [*inventing, said("3")])
     breaking = Task(SUMS[:2], solver=[use_tools(broken()), generate()], scorer=match(), fail_on_error=False)
     run(folder, "broken", breaking, [calls("broken", x=1), said("2")])
     both = [Sample(id="two", input="What is 6 x 7?", target=["42", "forty-two"])]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.traces.imports.conftest import imported
 
-from toolablate.traces.analysis import compare
+from toolablate.traces.analysis import compare, refused_calls
 from toolablate.traces.imports.inspect import read_log
 from toolablate.traces.imports.writing import import_logs
 from toolablate.traces.records import ChoiceTarget, Failure, ImportedModel, NumberTarget, TextTarget, ToolUse, Usage
@@ -119,6 +119,24 @@ def test_what_went_wrong_is_said_once(
         calls = [event for trace in opened.traces() for event in trace.events if event.kind == "tool_call"]
     assert len(calls) == 16
     assert {(call.output, call.status, call.error) for call in calls} == {found}
+
+
+@pytest.mark.parametrize("bare", [False, True], ids=["events", "messages"])
+def test_calls_of_tools_that_were_not_offered_are_counted(
+    inspect_logs: Path, store: Path, tmp_path: Path, bare: bool
+) -> None:
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    log = read_eval_log(str(inspect_logs / "invented.eval"))
+    for sample in log.samples:
+        sample.events = [] if bare else sample.events
+    write_eval_log(log, str(tmp_path / "i.eval"))
+    import_logs([read_log(tmp_path / "i.eval"), read_log(inspect_logs / "tools.eval")], store)
+    with Store(store) as opened:
+        (row,) = refused_calls(opened.observations(scorers=["match"]))
+    assert (row.trials, row.called_in, row.calls, row.why) == (3, 2, 3, "unknown_tool")
+    assert row.tools == {"python": 2, "web_search": 1}
+    assert verify(store).ok
 
 
 def test_a_choice_has_letters_and_a_grader_is_no_part_of_a_trial(inspect_logs: Path, store: Path) -> None:

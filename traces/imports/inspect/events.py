@@ -41,6 +41,8 @@ _FINISHED: dict[str, FinishReason] = {
 }
 _SCORING = ("scorer", "scorers")
 _NO_KIND = "unknown"
+_UNKNOWN_TOOL = "Tool {} not found"
+"""What Inspect says to a model that calls a tool which it was not offered."""
 
 
 def events_of(sample: "EvalSample", began: datetime) -> Iterator[Event]:
@@ -172,7 +174,7 @@ def _tool_call(event: "ToolEvent", at: float) -> ToolCall:
                 name=clean_text(event.function),
                 arguments=written if isinstance(written, str) else clean_text(_json(event.arguments)),
             ),
-            **_given(result_of(event.result), event.error, failed=bool(event.failed)),
+            **_given(event.function, result_of(event.result), event.error, failed=bool(event.failed)),
             "truncated": event.truncated is not None,
             "artifacts": artifacts_of(event.result),
             **({"at": 0.0, "seconds": 0.0} if kept else {}),
@@ -186,20 +188,22 @@ def _told_call(message: "ChatMessageTool", request: ToolRequest, *, at: float) -
         {
             "at": at,
             "call": request,
-            **_given(text_of(message.content), message.error),
+            **_given(request.name, text_of(message.content), message.error),
             "artifacts": artifacts_of(message.content),
         }
     )
 
 
-def _given(result: str, error: "ToolCallError | None", *, failed: bool = False) -> dict[str, str]:
+def _given(tool: str, result: str, error: "ToolCallError | None", *, failed: bool = False) -> dict[str, str]:
     """Output, status and error of a call. Of one that went wrong without a result the model reads the message, and the
     kind of error, where it is one, tells the rest. One that `failed` without an error broke the tool."""
     if error is None:
         return {"output": result} | ({"status": "error"} if failed else {})
     said = clean_text(error.message)
-    kind = "" if error.type == _NO_KIND else error.type
     status = "invalid" if error.type == "parsing" else "error"
+    if status == "invalid" and said == clean_text(_UNKNOWN_TOOL.format(tool)):
+        return {"output": result or said, "status": status, "error": "unknown_tool"}
+    kind = "" if error.type == _NO_KIND else error.type
     return {"output": result or said, "status": status, "error": said if result not in ("", said) else kind}
 
 

@@ -1,15 +1,20 @@
-"""Counts of a trace's lookups and markers, as the tables `lookups` and `markers` hold them."""
+"""Counts of a trace's lookups, markers and refused calls, as the tables `lookups` and `markers` hold them."""
 
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
+
+from toolablate.traces.records import Refusal
+
+NAME_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Tallies:
-    """`lookups` by why they were missed (empty: they were not), `markers` by kind: results that bear one."""
+    """`lookups` by why they were missed (empty: they were not), `markers` by kind: results that bear one. Among these
+    are calls of tools that the model could not call, by a Refusal and the name: `unknown_tool:python`."""
 
     lookups: Mapping[str, int]
     markers: Mapping[str, int]
@@ -20,6 +25,11 @@ def tallies(events: Iterable[Mapping[str, Any]]) -> Tallies:
     calls = [event for event in events if event["kind"] == "tool_call"]
     lookups = Counter(call["lookup"].get("miss") or "" for call in calls if call.get("lookup"))
     markers = Counter(kind for call in calls for kind in {marker["kind"] for marker in call.get("markers", ())})
+    markers.update(
+        f"{call['error']}:{call['call']['name'][:NAME_CHARS]}"
+        for call in calls
+        if call.get("status") == "invalid" and call.get("error") in get_args(Refusal)
+    )
     return Tallies(lookups, markers)
 
 

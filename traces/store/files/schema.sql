@@ -116,8 +116,8 @@ CREATE TABLE parts (
     body BLOB NOT NULL
 ) STRICT;
 
--- What a finished trace asked of the web or its archive, and what was noticed in the results: counted once, so that a
--- comparison need not read the events.
+-- What a finished trace asked of the web or its archive, what was noticed in the results, and which tools it called that
+-- it could not call (see content/tallies.py): counted once, so that a comparison need not read the events.
 CREATE TABLE lookups (
     trace INTEGER NOT NULL REFERENCES traces (key),
     miss TEXT NOT NULL, -- why it was not there, or empty

@@ -1,6 +1,6 @@
 from dataclasses import dataclass
 
-from toolablate.traces.records import Limit, MissKind, Outcome, Verdict
+from toolablate.traces.records import Limit, MissKind, Outcome, Refusal, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Observation:
     `several` (of the choices), `number`, `spans` or `reference`. `limit` is what ran out where the outcome is `budget`.
     `lookups` counts what was asked of the web or its archive, `misses` those that were not there, by kind; `leaks`
     counts results that held the question's answer, `withheld` those of which the plan's policy kept something from the
-    model.
+    model. `refused` has how often each tool was called that could not be called, with why and its name.
     """
 
     question: str
@@ -39,3 +39,4 @@ class Observation:
     misses: tuple[tuple[MissKind, int], ...] = ()
     leaks: int = 0
     withheld: int = 0
+    refused: tuple[tuple[Refusal, str, int], ...] = ()

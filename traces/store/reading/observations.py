@@ -143,7 +143,8 @@ def _among(query: str, column: str, keys: Keys | None) -> tuple[str, tuple[str, 
 
 
 def _tallied(connection: sqlite3.Connection, among: Keys | None) -> dict[int, tuple[Any, ...]]:
-    """Lookups, misses, leaks and results withheld, as an Observation has them, of the traces that have any."""
+    """Lookups, misses, leaks, results withheld and calls refused, as an Observation has them, of the traces that have
+    any."""
     lookups = _by_trace(connection, *_among("SELECT trace, miss, count FROM lookups", "trace", among))
     markers = {
         key: dict(found)
@@ -157,6 +158,12 @@ def _tallied(connection: sqlite3.Connection, among: Keys | None) -> dict[int, tu
             tuple((miss, count) for miss, count in lookups.get(key, ()) if miss),
             markers.get(key, {}).get("answer_leak", 0),
             markers.get(key, {}).get("withheld", 0),
+            tuple(
+                (why, tool, count)
+                for kind, count in markers.get(key, {}).items()
+                for why, of_tool, tool in [kind.partition(":")]
+                if of_tool
+            ),
         )
         for key in lookups.keys() | markers.keys()
     }
