@@ -1,7 +1,11 @@
 """What all rooms' tests share: no network but this machine's own, and a chat endpoint that fails on command."""
 
+import shutil
 import signal
+import ssl
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -41,3 +45,18 @@ def chat_server(chat_servers: ChatServers) -> Iterator[ChatServer]:
     """An OpenAI-compatible endpoint of this test's own; see `tests.servers.chat_server` for what it can do."""
     with chat_servers.server() as server:
         yield server
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """A server's context for `pages.test` and 127.0.0.1, and a client's that trusts it, as SSL_CERT_FILE=server.pem does."""
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed, which makes the test's certificate")
+    path = tmp_path / "server.pem"
+    subject = ("-subj", "/CN=pages.test", "-addext", "subjectAltName=DNS:pages.test,IP:127.0.0.1")
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", path.with_suffix(".key"))
+    command = ("openssl", "req", "-x509", *key, "-out", path, "-days", "2", *subject)
+    subprocess.run(command, check=True, capture_output=True)
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(path, path.with_suffix(".key"))
+    return served, ssl.create_default_context(cafile=str(path))

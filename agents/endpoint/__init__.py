@@ -1,6 +1,6 @@
 """OpenAI-compatible endpoints: Chat Completions and Responses, by the same transport.
 
-Imports nothing heavy; `agents.connect` imports `source`, and with it the SDK, when a model is opened.
+Imports nothing heavy; `agents.connect` imports `source`, and with it the HTTP client, when a model is opened.
 """
 
 from toolablate.agents.endpoint.api_key import read_api_key

@@ -1,4 +1,4 @@
-"""The SDK's clients of one endpoint.
+"""The HTTP clients of one endpoint.
 
 A client looks through all its connections at each request, so that many requests in flight cost more than the sum of
 them: 1.23 ms of CPU for one of 500 on one client, 0.58 ms where no client has more than 16 (Python 3.11). So
@@ -12,9 +12,8 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import httpx2
-from openai import AsyncOpenAI, AsyncStream, DefaultAsyncHttpxClient, Omit
-from openai._types import RequestOptions
 
+from toolablate import __version__
 from toolablate.agents.endpoint.environment import open_certificates, require_proxies
 from toolablate.agents.pacing.waits import watched_sending
 from toolablate.traces.records import OpenAIModel
@@ -24,12 +23,12 @@ _PER_LANE = 16
 
 @dataclass(slots=True)
 class _Lane:
-    client: AsyncOpenAI
+    client: httpx2.AsyncClient
     in_flight: int = 0
 
 
 class RefusedError(Exception):
-    """An answer that is no success, before the SDK reads it: it would read a body of any size."""
+    """An answer that is no success, and the beginning of its body."""
 
     def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
         super().__init__(status)
@@ -42,84 +41,60 @@ class Lanes:
 
     def __init__(self, model: OpenAIModel, key: str, *, most_bytes: int) -> None:
         self._model = model
-        self._key = key
         self._most_bytes = most_bytes
         require_proxies()
         # Reading the machine's certificates takes 15 ms; all lanes share them.
         self._certificates = open_certificates()
         self._lanes: list[_Lane] = []
-        # All that it knows anyhow is told the client at each request, since it would copy its own defaults deeply.
-        # Without a key no Authorization is sent, whatever the client would have found in the environment.
-        self._options: RequestOptions = {
-            "headers": {} if key else {"Authorization": Omit()},
-            "security": {"bearer_auth": True},
-            "timeout": model.timeout_seconds,
-            "max_retries": 0,
+        self._headers = {
+            "Accept": "application/json",
+            "Content-Type": "application/json",
+            "User-Agent": f"toolablate/{__version__}",
         }
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
 
     @asynccontextmanager
     async def post(self, path: str, content: bytes) -> AsyncIterator[httpx2.Response]:
-        """The response to a JSON body, unread. Raises RefusedError, what openai raises, and what httpx2 raises."""
+        """The response to a JSON body, unread. Raises RefusedError, what httpx2 raises, and ssl.SSLError."""
         lane = next((lane for lane in self._lanes if lane.in_flight < _PER_LANE), None)
         if lane is None:
             lane = _Lane(self._open())
             self._lanes.append(lane)
         lane.in_flight += 1
         try:
-            # The typed methods of the SDK walk through each message of the body, at a third of the cost of a call.
-            response = await lane.client.post(
-                path,
-                cast_to=httpx2.Response,
-                content=content,
-                options=self._options,
-                stream=True,
-                stream_cls=AsyncStream[Any],
-            )
-            assert isinstance(response, httpx2.Response)
-            try:
+            async with lane.client.stream("POST", path, content=content) as response:
+                if not response.is_success:
+                    raise await self._refusal(response)
                 yield response
-            finally:
-                await response.aclose()
         finally:
             lane.in_flight -= 1
 
     async def close(self) -> None:
         for lane in self._lanes:
-            await lane.client.close()
+            await lane.client.aclose()
 
-    def _open(self) -> AsyncOpenAI:
-        client = AsyncOpenAI(
-            api_key=self._key,
+    def _open(self) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
             base_url=self._model.endpoint,
-            max_retries=0,
+            headers=self._headers,
             timeout=self._model.timeout_seconds,
-            http_client=DefaultAsyncHttpxClient(
-                timeout=self._model.timeout_seconds,
-                verify=self._certificates,
-                event_hooks={"request": [_watch], "response": [self._refuse]},
-                # Questions and conversations go to no other place than the plan's, and after a redirect a request
-                # would be another one: without its key, or a GET without its body.
-                follow_redirects=False,
-                # What an endpoint remembers of one trial must not reach the next.
-                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-            ),
-            _enforce_credentials=False,
+            verify=self._certificates,
+            event_hooks={"request": [_watch]},
+            # Questions and conversations go to no other place than the plan's, and after a redirect a request
+            # would be another one: without its key, or a GET without its body.
+            follow_redirects=False,
+            # What an endpoint remembers of one trial must not reach the next.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
         )
-        # The client takes these from the environment (OPENAI_ORG_ID, OPENAI_PROJECT_ID, OPENAI_CUSTOM_HEADERS) for any
-        # endpoint; what is meant for one must not reach another. An empty argument would be sent as an empty header.
-        client.organization = client.project = client.admin_api_key = None
-        client._custom_headers = {}
-        return client
 
-    async def _refuse(self, response: httpx2.Response) -> None:
-        if response.is_success:
-            return
+    async def _refusal(self, response: httpx2.Response) -> RefusedError:
         body = b""
         async for part in response.aiter_bytes():
             body += part
             if len(body) >= self._most_bytes:
                 break
-        raise RefusedError(response.status_code, dict(response.headers), body[: self._most_bytes])
+        return RefusedError(response.status_code, dict(response.headers), body[: self._most_bytes])
 
 
 async def _watch(request: httpx2.Request) -> None:

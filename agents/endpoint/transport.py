@@ -4,12 +4,12 @@ happened, and with the key in nothing that comes out."""
 import asyncio
 import json
 import re
+import ssl
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
-from openai import APIConnectionError, APIError, APITimeoutError
 
 from toolablate.agents.endpoint.api_key import blanking, read_api_key
 from toolablate.agents.endpoint.completions import max_tokens_key
@@ -53,19 +53,15 @@ class Transport:
         try:
             async with asyncio.timeout(allowed):
                 raw = await self._read(path, content)
-        except (TimeoutError, APITimeoutError, httpx2.TimeoutException):
+        except (TimeoutError, httpx2.TimeoutException):
             raise ModelError(
                 f"{self._model.endpoint} did not reply within {allowed:g} s", code="timeout", retryable=True
             ) from None
         except RefusedError as error:
             raise self._refusal(error.status, error.headers, _parsed(_text(error.body))) from None
-        except APIConnectionError as error:
-            raise self._unreachable(error.__cause__ or error) from None
-        except httpx2.RequestError as error:
-            # The SDK leaves alone what goes wrong while a body is read.
+        except (httpx2.RequestError, ssl.SSLError) as error:
+            # The client leaves alone what goes wrong with an encrypted connection after its handshake.
             raise self._unreachable(error) from None
-        except APIError as error:
-            raise bad_reply(self._safe(error.message)) from None
         return self._parse(raw)
 
     async def close(self) -> None:

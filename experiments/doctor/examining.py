@@ -26,7 +26,7 @@ from toolablate.traces.installing import to_install
 from toolablate.traces.records import Model, OpenAIModel, Question
 
 PACKAGES = (
-    "toolablate", "langgraph", "openai", "jupyter-client", "ipykernel", "docker", "pydantic", "ddgs", "httpx2",
+    "toolablate", "langgraph", "jupyter-client", "ipykernel", "docker", "pydantic", "ddgs", "httpx2",
     "trafilatura", "resiliparse", "pypdfium2", "tantivy", "fastwarc",
 )  # fmt: skip
 KERNEL_PACKAGES = ("numpy", "scipy", "pandas", "sympy", "matplotlib")

@@ -33,7 +33,6 @@ UNPROTECTED = "none"
 RECORDED_PACKAGES = (
     "toolablate",
     "langgraph",
-    "openai",
     "httpx2",
     "jupyter-client",
     "ipykernel",

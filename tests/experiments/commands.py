@@ -29,7 +29,7 @@ _ROOMS = ("agents", "benchmarks", "experiments", "sandbox", "tools", "traces")
 _APART = ("toolablate.sandbox.inside", "toolablate.traces.exports", "toolablate.traces.imports")
 """What only kernels import, and what needs libraries that start threads, which no fork keeps."""
 
-_LAZY = ("docker", "langgraph.graph", "openai.resources.chat", "rich.progress", "scipy.stats")
+_LAZY = ("docker", "langgraph.graph", "rich.progress", "scipy.stats")
 
 
 def prepare() -> None:

@@ -38,6 +38,7 @@ class Raw:
 
     body: bytes
     content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -125,14 +126,15 @@ def reply(
 
 
 class ChatServer:
-    """`url` is the endpoint for a model record; `requests` the bodies received, `headers` and `paths` what came with
-    each."""
+    """`url` is the endpoint for a model record; `requests` the bodies received, `headers`, `paths` and `clients` (address
+    and port) what came with each."""
 
     def __init__(self, url: str, closing: threading.Event) -> None:
         self.url = url
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
+        self.clients: list[object] = []
         self._steps: deque[Step] = deque()
         self._decide: Callable[[dict[str, Any]], Step] | None = None
         self._closing = closing
@@ -158,6 +160,7 @@ class ChatServer:
         self.requests.append(body)
         self.headers.append(dict(request.headers))
         self.paths.append(request.url.path.partition("/v1")[2])
+        self.clients.append(request.client)
         if self._steps:
             return await self._play(self._steps.popleft(), request)
         if self._decide:
@@ -171,8 +174,8 @@ class ChatServer:
                 return JSONResponse({"error": inner}, status, dict(headers))
             case Status(status, _, headers, body):
                 return Response(body, status, dict(headers), "text/html")
-            case Raw(body, content_type):
-                return Response(body, 200, media_type=content_type)
+            case Raw(body, content_type, headers):
+                return Response(body, 200, dict(headers), content_type)
             case Json(value):
                 # Escaped, so that a lone surrogate can be served as well.
                 return Response(json.dumps(value), 200, media_type="application/json")

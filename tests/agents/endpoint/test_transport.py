@@ -1,12 +1,17 @@
 """What both APIs share on the way: headers, bounds, and a key that stays inside."""
 
 import asyncio
+import gzip
 import json
+import os
+import socket
+import ssl
+from pathlib import Path
 
 import pytest
 from tests.agents.conftest import QUESTION, condition
 from tests.agents.endpoint.conftest import Ask
-from tests.servers.chat_server import ChatServer, Json, Raw, Slow, Status, reply
+from tests.servers.chat_server import ChatServer, Hang, Json, Raw, Slow, Status, reply
 from tests.servers.responses import response, says
 
 from toolablate.agents import connect
@@ -27,7 +32,84 @@ async def test_without_a_key_no_authorization_is_sent(
     await ask(model={"api": api})
     assert "authorization" not in chat_server.headers[0]
     assert KEY not in str(chat_server.headers)
-    assert chat_server.headers[0]["content-type"] == chat_server.headers[0]["accept"] == "application/json"
+
+
+async def test_the_headers_that_are_sent(chat_server: ChatServer, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And none of what other programs read from the environment."""
+    monkeypatch.setenv("TEST_KEY", KEY)
+    for variable in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_CUSTOM_HEADERS"):
+        monkeypatch.setenv(variable, "x-other: secret")
+    chat_server.plays(reply("ok"))
+    await ask(model={"api_key_env": "TEST_KEY"})
+    (sent,) = chat_server.headers
+    names = {"host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent"}
+    assert set(sent) == {*names, "authorization"}
+    assert sent["authorization"] == f"Bearer {KEY}"
+    assert sent["content-type"] == sent["accept"] == "application/json"
+    assert sent["user-agent"].startswith("toolablate/")
+
+
+@pytest.mark.parametrize("broken", [False, True])
+async def test_an_encrypted_connection(
+    certificate: tuple[ssl.SSLContext, ssl.SSLContext],
+    ask: Ask,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    broken: bool,
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "server.pem"))
+    body = json.dumps(reply("ok").value).encode()
+
+    def serve(listening: socket.socket) -> None:
+        connection = certificate[0].wrap_socket(listening.accept()[0], server_side=True)
+        with connection, socket.socket(fileno=os.dup(connection.fileno())) as bare:
+            connection.recv(65_536)
+            head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
+            connection.sendall(head + (body[:5] if broken else body))
+            if broken:
+                bare.sendall(b"no record of TLS")
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        served = asyncio.create_task(asyncio.to_thread(serve, listening))
+        asked = ask(model={"endpoint": f"https://127.0.0.1:{listening.getsockname()[1]}/v1"})
+        if broken:
+            with pytest.raises(ModelError) as caught:
+                await asked
+            assert (caught.value.code, caught.value.retryable) == ("disconnected", True)
+        else:
+            assert (await asked).message.content == "ok"
+        await served
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+async def test_a_compressed_reply(chat_server: ChatServer, ask: Ask, damaged: bool) -> None:
+    packed = gzip.compress(json.dumps(reply("ok").value).encode())
+    chat_server.plays(Raw(packed[:10] + b"?" * 20 if damaged else packed, headers={"content-encoding": "gzip"}))
+    if damaged:
+        with pytest.raises(ModelError) as caught:
+            await ask()
+        assert (caught.value.code, caught.value.retryable) == ("disconnected", True)
+    else:
+        assert (await ask()).message.content == "ok"
+
+
+async def test_a_connection_is_used_again_and_not_after_a_cancelled_request(chat_server: ChatServer) -> None:
+    chat_server.plays(reply("one"), reply("two"), Hang(), reply("three"))
+    source = connect(OpenAIModel(name="m", endpoint=chat_server.url))
+    session = source.session(QUESTION, condition(), 0)
+    asked = ModelRequest(messages=(Message(role="user", content="?"),))
+    assert (await session.complete(asked, seconds=10)).message.content == "one"
+    assert (await session.complete(asked, seconds=10)).message.content == "two"
+    hanging = asyncio.create_task(session.complete(asked, seconds=30))
+    while len(chat_server.requests) < 3:  # noqa: ASYNC110 - the server runs in another thread
+        await asyncio.sleep(0.01)
+    hanging.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await hanging
+    assert (await session.complete(asked, seconds=10)).message.content == "three"
+    await source.close()
+    first, second, third, fourth = chat_server.clients
+    assert first == second == third != fourth
 
 
 async def test_a_key_that_comes_back_escaped_is_blanked_too(

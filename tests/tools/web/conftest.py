@@ -1,9 +1,6 @@
 import asyncio
 import json
 import os
-import shutil
-import ssl
-import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -85,18 +82,3 @@ def failure() -> Callable[[Awaitable[object]], Awaitable[FetchError]]:
         return raised.value
 
     return failed
-
-
-@pytest.fixture
-def certificate(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """A server's context for the name `pages.test`, and a client's that trusts it."""
-    if not shutil.which("openssl"):
-        pytest.skip("openssl is not installed, which makes the test's certificate")
-    path = tmp_path / "server.pem"
-    subject = ("-subj", "/CN=pages.test", "-addext", "subjectAltName=DNS:pages.test")
-    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", path.with_suffix(".key"))
-    command = ("openssl", "req", "-x509", *key, "-out", path, "-days", "2", *subject)
-    subprocess.run(command, check=True, capture_output=True)
-    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    served.load_cert_chain(path, path.with_suffix(".key"))
-    return served, ssl.create_default_context(cafile=str(path))
