@@ -17,7 +17,6 @@ from toolablate.traces.records import CodeTarget, Question, Score, clean_text
 
 CPU_SECONDS = 10
 """Of the code of one reply, in all tests together."""
-_WALL_SECONDS = 60.0
 _KERNELS = 2
 _NO_BLOCK = "the reply has no code block"
 _BLOCK = re.compile(
@@ -34,8 +33,8 @@ class _Kernels:
         self._sandbox: Sandbox | None = None
         self._turns = asyncio.Semaphore(_KERNELS)
 
-    async def run(self, cell: Callable[[float], str]) -> CellResult:
-        """Runs a cell in a kernel of its own; it is written for the seconds that a cell may take."""
+    async def run(self, cell: str) -> CellResult:
+        """Runs a cell in a kernel of its own. Raises ScoringError where none can be had."""
         async with self._turns:
             try:
                 if self._sandbox is None:
@@ -44,7 +43,7 @@ class _Kernels:
                     self._sandbox = self._opening()
                 kernel = await self._sandbox.start()
                 try:
-                    return await kernel.execute(cell(self._sandbox.limits.cell_seconds))
+                    return await kernel.execute(cell)
                 finally:
                     await kernel.close()
             except KernelUnavailable as error:
@@ -86,7 +85,7 @@ class CodeScorer:
         return "" if isinstance(question.target, CodeTarget) else not_for(self, question)
 
     async def open(self) -> None:
-        await self._kernels.run(lambda _: "1")
+        await self._kernels.run("1")
 
     async def score(self, question: Question, trial_id: str, answer: str | None) -> Score:
         target = question.target
@@ -97,9 +96,14 @@ class CodeScorer:
             return unparsed(self, trial_id, reading, self.unparsed)
         token = secrets.token_hex(16)
         code = reading.value[0]
-        cell = await self._kernels.run(lambda seconds: _cell(code, target, token, seconds))
-        failed = _failed(cell, token)
-        return scored(self, trial_id, 0.0 if failed else 1.0, reading.value).model_copy(update={"reason": failed})
+        cell = await self._kernels.run(_cell(code, target, token))
+        if cell.status == "died":
+            # Code may end its kernel, and so may the machine; hardly twice.
+            cell = await self._kernels.run(_cell(code, target, token))
+        verdict, why = _verdict(cell, token)
+        if verdict == "untested":
+            return unscored(self, trial_id, why)
+        return scored(self, trial_id, float(verdict == "passed"), reading.value).model_copy(update={"reason": why})
 
     async def close(self) -> None:
         await self._kernels.close()
@@ -120,26 +124,25 @@ def read_code(reply: str | None, entry_point: str = "") -> Reading:
     return Reading((clean_text(text),)) if entry_point and defines.search(text) else Reading(None, _NO_BLOCK)
 
 
-def _cell(code: str, target: CodeTarget, token: str, cell_seconds: float) -> str:
+def _cell(code: str, target: CodeTarget, token: str) -> str:
     driver = files("toolablate.benchmarks.scoring").joinpath("code_driver.py").read_text(encoding="utf-8")
-    # Less than the cell may take, or the kernel would be interrupted before anybody can say why.
-    wall = min(_WALL_SECONDS, 0.8 * cell_seconds)
-    given = (code, list(target.tests), target.entry_point, CPU_SECONDS, wall)
-    return f"{driver}\n\nfailed = run_tests(*{given!r})\nprint({token!r}, 'failed' if failed else 'passed', failed)"
+    given = (code, list(target.tests), target.entry_point, CPU_SECONDS)
+    return f"{driver}\n\nprint({token!r}, *run_tests(*{given!r}))"
 
 
-def _failed(cell: CellResult, token: str) -> str:
-    """What failed, "" for nothing. Raises ScoringError where that is not known."""
+def _verdict(cell: CellResult, token: str) -> tuple[str, str]:
+    """`passed`, `failed` or `untested`, and why. Raises ScoringError where that is not known.
+
+    What others' load takes of a cell's time the sandbox gives it on top, so that a cell that times out is to blame.
+    """
     _, found, said = cell.text.rpartition(f"{token} ")
     if cell.status == "ok" and found:
-        passed, _, why = said.strip().partition(" ")
-        if why == "starved":
-            raise ScoringError("code got too little CPU time to be tested", code="starved", retryable=True)
-        return "" if passed == "passed" else clean_text(why) or "failed"
+        verdict, _, why = said.strip().partition(" ")
+        return verdict, clean_text(why)
     if cell.status == "timeout":
-        return "the code took too long"
+        return "failed", "the code took too long"
     if cell.status == "died":
-        return f"the kernel died of the code: {clean_text(cell.error)}"
+        return "failed", f"the kernel died of the code: {clean_text(cell.error)}"
     raise ScoringError(
         f"the tests could not be run: {cell.error} {cell.text[-300:]}", code="tests_not_run", retryable=True
     )

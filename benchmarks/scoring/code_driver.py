@@ -3,20 +3,22 @@
 The kernel runs the tests; the code runs in another process and is only ever called: it gets arguments and returns
 values, as pickles of which no more is built here than plain data. So whatever the code does to its own interpreter
 (exits, patches builtins, returns what equals everything, prints what it likes), the comparison is not its own. What is
-no plain data stays where it is, and is handled from here by its number.
+no plain data stays where it is, and is handled from here by its number; what is derived from plain data (a named
+tuple) comes with it.
 """
 
+import builtins
+import contextlib
 import ctypes
+import functools
 import io
 import os
-import pathlib
 import pickle
 import resource
 import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import types
 
 _PLAIN = {
@@ -29,6 +31,7 @@ _PLAIN = {
 _FACTORIES = "int float str list dict tuple bool bytes"
 _MAX_BYTES = 50_000_000
 _PR_SET_DUMPABLE = 4
+_IMMUTABLE_TYPE = 1 << 8
 
 
 class _Reader(pickle.Unpickler):
@@ -40,14 +43,16 @@ class _Reader(pickle.Unpickler):
         allowed = _PLAIN.get(module, "").split() + (_FACTORIES.split() if module == "builtins" else [])
         if name not in allowed:
             raise pickle.UnpicklingError(f"{module}.{name} is no plain data")
-        return super().find_class(module, name)
+        found = super().find_class(module, name)
+        # A pickle can set attributes of the classes that it names, `__eq__` as well, where they are written in Python.
+        return found if found.__flags__ & _IMMUTABLE_TYPE else functools.partial(found)
 
-    def persistent_load(self, number):
-        return self._owner.at(int(number))
+    def persistent_load(self, named):
+        return self._owner.at(*named)
 
 
 class _Writer(pickle.Pickler):
-    """For the process of the code: what is no plain data goes by its number."""
+    """For the process of the code: what is the code's own goes by its number."""
 
     def __init__(self, file, owner):
         super().__init__(file, protocol=4)
@@ -60,7 +65,7 @@ class _Writer(pickle.Pickler):
 class _Code:
     """The process in which the code runs. `names` are those that it has defined."""
 
-    def __init__(self, source, cpu_seconds, wall_seconds):
+    def __init__(self, source, cpu_seconds):
         # From here on /proc/PID/mem of this process is nobody's.
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
         self._file = tempfile.NamedTemporaryFile("w", suffix=".py", encoding="utf-8", errors="replace")  # noqa: SIM115
@@ -78,58 +83,41 @@ class _Code:
         os.close(requests)
         os.close(replies)
         self._cpu_seconds = cpu_seconds
-        self.starved = False
-        self.idle = False
-        self._timer = threading.Timer(wall_seconds, self._too_late)
-        self._timer.daemon = True
-        self._timer.start()
         self.names = self._ask("names")
 
-    def _too_late(self):
-        """Code that waits has itself to blame; code that would run gets no CPU time from this machine."""
-        try:
-            stat = pathlib.Path(f"/proc/{self._process.pid}/stat").read_text()
-            self.starved = stat.rpartition(")")[2].split()[0] == "R"
-        except OSError:
-            return
-        self.idle = not self.starved
-        self._process.kill()
-
     def close(self):
-        self._timer.cancel()
         self._process.kill()
 
-    def at(self, number):
-        return _Remote(self, number)
+    def at(self, number, plain):
+        if type(plain) is bool:
+            return plain
+        held = _Remote() if plain is None else _derived(type(plain))(plain)
+        held._code, held._number = self, number
+        return held
 
     def number_of(self, value):
-        return value._number if type(value) is _Remote else None
+        return value._number if isinstance(value, _Held) else None
 
     def ask(self, what, *given):
         return self._ask(what, *given)
 
     def _ask(self, what, *given):
         data = io.BytesIO()
-        _Writer(data, self).dump((what, given))
+        try:
+            _Writer(data, self).dump((what, given))
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            raise _NotToBeTested(f"the code cannot be given what the test gives it: {error}") from None
         try:
             _send(self._requests, data.getvalue())
             kind, value = _Reader(_receive(self._replies), self).load()
         except (OSError, EOFError):
             raise _Ended(self._why()) from None
         if kind == "raised":
-            name, said = (str(part) for part in value)
-            raised = getattr(__import__("builtins"), name, None)
-            if not (isinstance(raised, type) and issubclass(raised, Exception)):
-                raised = type(name if name.isidentifier() else "Exception", (Exception,), {})
-            raise raised(said[:2000])
+            raise _raised(*value)
         return value
 
     def _why(self):
         code = self._process.wait()
-        if self.starved:
-            return "starved"
-        if self.idle:
-            return "the code took too long"
         if code == -24 or (code == -9 and self._used() >= self._cpu_seconds):
             return f"the code took more than {self._cpu_seconds} s of CPU time"
         return f"the code ended its process (exit code {code})"
@@ -143,20 +131,44 @@ class _Ended(BaseException):
     pass
 
 
-class _Remote:
-    """Something of the code's that is no plain data. It equals itself alone: to be equal to a value is not for the code
-    to say."""
+class _NotToBeTested(BaseException):
+    """What is the fault of a test and not of the code."""
 
-    def __init__(self, code, number):
-        self._code, self._number = code, number
 
-    def __call__(self, *args, **named):
-        return self._code.ask("call", self, args, named)
+def _raised(name, bases, args, said):
+    """What the code raised: of the built-in class of that name, or of a class of that name derived from one."""
+    base = next((each for each in map(vars(builtins).get, bases) if _is_error(each)), Exception)
+    if base.__name__ == name:
+        with contextlib.suppress(TypeError):
+            return base(*args)
+    try:
+        return type(name, (base,), {})(said)
+    except (TypeError, ValueError):
+        return Exception(f"{name}: {said}")
+
+
+def _is_error(kind):
+    return isinstance(kind, type) and issubclass(kind, Exception)
+
+
+class _Held:
+    """Something of the code's, with its attributes. What is derived from plain data is a value of that as well."""
 
     def __getattr__(self, name):
         if name.startswith("_"):
             raise AttributeError(name)
         return self._code.ask("attribute", self, name)
+
+
+class _Remote(_Held):
+    """Something of the code's that is no plain data. It equals itself alone: to be equal to a value is not for the code
+    to say."""
+
+    def __call__(self, *args, **named):
+        value, after = self._code.ask("call", self, args, named)
+        for mine, theirs in zip(args, after, strict=True):
+            _update(mine, theirs)
+        return value
 
     def __getitem__(self, key):
         return self._code.ask("item", self, key)
@@ -175,6 +187,21 @@ class _Remote:
 
     def __hash__(self):
         return hash(self._number)
+
+
+@functools.cache
+def _derived(base):
+    return type(base.__name__, (base, _Held), {})
+
+
+def _update(mine, theirs):
+    """Makes of a test's list, set or dict what the code made of its own."""
+    if type(mine) is type(theirs) and mine != theirs:
+        if type(mine) is list:
+            mine[:] = theirs
+        else:
+            mine.clear()
+            mine.update(theirs)
 
 
 def _send(descriptor, data):
@@ -200,17 +227,15 @@ def _receive(descriptor):
     return exactly(size)
 
 
-def run_tests(source, tests, entry_point, cpu_seconds, wall_seconds):
-    """What failed first, in words; "" where nothing did, "starved" where that cannot be said."""
+def run_tests(source, tests, entry_point, cpu_seconds):
+    """`passed`, `failed` or `untested`, and why in words."""
     code = None
     place = "the code itself"
     try:
-        code = _Code(source, cpu_seconds, wall_seconds)
+        code = _Code(source, cpu_seconds)
         module = types.ModuleType("tests")
         space = vars(module)
-        for name in code.names:
-            if not name.startswith("__"):
-                space[name] = code.ask("global", name)
+        space.update(_offered(code, entry_point))
         if entry_point:
             place = "entry_point"
             if entry_point not in space:
@@ -222,15 +247,22 @@ def run_tests(source, tests, entry_point, cpu_seconds, wall_seconds):
             check = space.pop("check", None)
             if entry_point and isinstance(check, types.FunctionType):
                 check(space["candidate"])
+    except _NotToBeTested as error:
+        return "untested", f"{place}: {error}"
     except _Ended as ended:
-        said = str(ended)
-        return said if said == "starved" else f"{place}: {said}"
+        return "failed", f"{place}: {ended}"
     except Exception as error:  # noqa: BLE001 - whatever a test raises has failed it
-        return f"{place}: {type(error).__name__}: {error}"[:2000].rstrip(": ")
+        return "failed", f"{place}: {type(error).__name__}: {error}"[:2000].rstrip(": ")
     finally:
         if code is not None:
             code.close()
-    return ""
+    return "passed", ""
+
+
+def _offered(code, entry_point):
+    """What of the code's names the tests see. With its own `abs` or `all` it would decide what they compare."""
+    taken = vars(builtins).keys() - {entry_point} if entry_point else ()
+    return {name: code.ask("global", name) for name in code.names if not (name.startswith("__") or name in taken)}
 
 
 SERVER = r"""
@@ -245,6 +277,7 @@ class _Reader(pickle.Unpickler):
         return _held[int(number)]
 
 _held = []
+_bases = (int, float, complex, str, bytes, tuple)
 _simple = (type(None), bool, int, float, complex, str, bytes, list, tuple, set, frozenset, dict, range)
 _rich = {("collections", n) for n in ("OrderedDict", "Counter", "deque", "defaultdict")} | {
     ("datetime", n) for n in ("date", "datetime", "time", "timedelta", "timezone")} | {
@@ -257,7 +290,20 @@ def _number(value):
     if kind is type and (value in _simple or (value.__module__, value.__qualname__) in _rich):
         return None
     _held.append(value)
-    return len(_held) - 1
+    return len(_held) - 1, _plain(value)
+
+# Of what is derived from plain data, and of numpy's numbers; else None.
+def _plain(value):
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        value = value.item()
+        if type(value) is bool:
+            return value
+    base = next((each for each in _bases if isinstance(value, each)), None)
+    return None if base is None else base.__getnewargs__(value)[0]
+
+# What the code may have changed of what it was given.
+def _after(args):
+    return [each if type(each) in (list, dict, set) else None for each in args]
 
 def _serve(source, cpu_seconds):
     requests, replies = int(sys.argv[1]), int(sys.argv[2])
@@ -290,7 +336,8 @@ def _serve(source, cpu_seconds):
             elif what == "global":
                 reply = "value", space[given[0]]
             elif what == "call":
-                reply = "value", given[0](*given[1], **given[2])
+                value = given[0](*given[1], **given[2])
+                reply = "value", (value, _after(given[1]))
             elif what == "attribute":
                 reply = "value", getattr(given[0], given[1])
             elif what == "item":
@@ -302,8 +349,14 @@ def _serve(source, cpu_seconds):
             data = io.BytesIO()
             _Writer(data, 4).dump(reply)
         except BaseException as error:
+            bases = [each.__name__ for each in type(error).__mro__ if each.__module__ == "builtins"]
+            raised = "raised", (type(error).__name__, bases, error.args, str(error)[:2000])
             data = io.BytesIO()
-            _Writer(data, 4).dump(("raised", (type(error).__name__, str(error))))
+            try:
+                _Writer(data, 4).dump(raised)
+            except BaseException:
+                data = io.BytesIO()
+                _Writer(data, 4).dump(("raised", (type(error).__name__, bases, (), str(error)[:2000])))
         data = data.getvalue()
         data = struct.pack("<Q", len(data)) + data
         while data:

@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 
 from toolablate.benchmarks.scoring.code import CodeScorer, read_code
-from toolablate.sandbox import KernelUnavailable, Limits, Sandbox, open_sandbox
+from toolablate.sandbox import CellResult, KernelUnavailable, Limits, Sandbox, open_sandbox
 from toolablate.traces.errors import ScoringError
 from toolablate.traces.records import CodeTarget, Question
 
@@ -59,6 +59,20 @@ async def scorer() -> AsyncIterator[CodeScorer]:
             CodeTarget(tests=("assert math.isnan(f()) if (math := __import__('math')) else 0",)),
             "f = lambda: float('nan')",
         ),
+        (
+            CodeTarget(tests=("p = f(1, 2)\nassert p == (1, 2) and p.x == 1 and g(p) == 3",)),
+            "from collections import namedtuple\nf = namedtuple('P', 'x y')\ndef g(p):\n    return p.x + p.y",
+        ),
+        (CodeTarget(tests=("x = [3, 1]\nassert f(x) is None and x == [1, 3]",)), "f = list.sort"),
+        (
+            CodeTarget(tests=("try:\n    f('{')\nexcept ValueError:\n    pass\nelse:\n    assert 0",)),
+            "from json import loads as f",
+        ),
+        (
+            CodeTarget(tests=("assert abs(f(2) - 1.5) < 1e-9 and g(2)",)),
+            "import numpy\nf = lambda x: numpy.float64(x - 0.5)\ng = lambda x: numpy.int64(x) == 2",
+        ),
+        (CodeTarget(tests=("assert sum(1, 2) == 3",)), "def sum(a, b):\n    return a + b"),
     ],
 )
 async def test_code_that_passes_is_right(scorer: CodeScorer, target: CodeTarget, code: str) -> None:
@@ -99,6 +113,40 @@ async def test_code_that_fails_is_wrong_whatever_it_tries(scorer: CodeScorer, co
     score = await scorer.score(question(ASSERTS), "t", reply(code))
     assert (score.value, score.verdict) == (0.0, "wrong")
     assert told in score.reason
+
+
+async def test_code_has_no_say_in_how_values_are_compared(scorer: CodeScorer) -> None:
+    """A pickle that sets `Counter.__eq__` to `bool`, and a class of Python's own for what the tests compare with."""
+    pickled = b"\x80\x04(X\x05\x00\x00\x00valueccollections\nCounter\nN}X\x06\x00\x00\x00__eq__cbuiltins\nbool\ns\x86b)R](NNe\x86t."
+    forged = (
+        "import os, struct, sys\n"
+        f"def add(a, b):\n    data = {pickled!r}\n"
+        "    os.write(int(sys.argv[2]), struct.pack('<Q', len(data)) + data)"
+    )
+    target = CodeTarget(tests=("assert candidate(2, 3) == 5",), entry_point="add")
+    assert (await scorer.score(question(target), "t", reply(forged))).value == 0
+    near = CodeTarget(tests=("assert abs(candidate(2, 3) - 5) < 1e-6",), entry_point="add")
+    assert (await scorer.score(question(near), "t", reply("def add(a, b):\n    return 0\nabs = add"))).value == 0
+
+
+async def test_a_test_that_gives_more_than_plain_data_is_nobodys_fault(scorer: CodeScorer) -> None:
+    target = CodeTarget(tests=("assert apply(lambda x: x + 1, 2) == 3",))
+    score = await scorer.score(question(target), "t", reply("def apply(f, x):\n    return f(x)"))
+    assert (score.value, score.verdict) == (None, "unscored")
+    assert "cannot be given what the test gives it" in score.reason
+
+
+async def test_a_kernel_that_dies_once_has_not_died_of_the_code(
+    scorer: CodeScorer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cells = [CellResult("died", "", error="signal 9"), CellResult("ok", "0123 passed ")]
+
+    async def run(_: object, cell: str) -> CellResult:
+        return cells.pop(0)
+
+    monkeypatch.setattr("toolablate.benchmarks.scoring.code._Kernels.run", run)
+    monkeypatch.setattr("secrets.token_hex", lambda size: "0123")
+    assert (await scorer.score(question(ASSERTS), "t", reply(ADD))).value == 1
 
 
 @pytest.mark.parametrize(
