@@ -96,11 +96,11 @@ class CodeScorer:
             return unparsed(self, trial_id, reading, self.unparsed)
         token = secrets.token_hex(16)
         code = reading.value[0]
-        cell = await self._kernels.run(_cell(code, target, token))
-        if cell.status == "died":
-            # Code may end its kernel, and so may the machine; hardly twice.
-            cell = await self._kernels.run(_cell(code, target, token))
-        verdict, why = _verdict(cell, token)
+        cell = _cell(code, target, token)
+        verdict, why = _verdict(await self._kernels.run(cell), token)
+        if verdict == "killed":
+            # Code may kill its process or its kernel, and so may the machine; hardly twice.
+            verdict, why = _verdict(await self._kernels.run(cell), token)
         if verdict == "untested":
             return unscored(self, trial_id, why)
         return scored(self, trial_id, float(verdict == "passed"), reading.value).model_copy(update={"reason": why})
@@ -131,7 +131,7 @@ def _cell(code: str, target: CodeTarget, token: str) -> str:
 
 
 def _verdict(cell: CellResult, token: str) -> tuple[str, str]:
-    """`passed`, `failed` or `untested`, and why. Raises ScoringError where that is not known.
+    """`passed`, `failed`, `killed` or `untested`, and why. Raises ScoringError where that is not known.
 
     What others' load takes of a cell's time the sandbox gives it on top, so that a cell that times out is to blame.
     """
@@ -142,7 +142,7 @@ def _verdict(cell: CellResult, token: str) -> tuple[str, str]:
     if cell.status == "timeout":
         return "failed", "the code took too long"
     if cell.status == "died":
-        return "failed", f"the kernel died of the code: {clean_text(cell.error)}"
+        return "killed", f"the kernel died of the code: {clean_text(cell.error)}"
     raise ScoringError(
         f"the tests could not be run: {cell.error} {cell.text[-300:]}", code="tests_not_run", retryable=True
     )

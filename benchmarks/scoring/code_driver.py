@@ -92,7 +92,7 @@ class _Code:
         if type(plain) is bool:
             return plain
         held = _Remote() if plain is None else _derived(type(plain))(plain)
-        held._code, held._number = self, number
+        vars(held).update(_code=self, _number=number)
         return held
 
     def number_of(self, value):
@@ -111,16 +111,16 @@ class _Code:
             _send(self._requests, data.getvalue())
             kind, value = _Reader(_receive(self._replies), self).load()
         except (OSError, EOFError):
-            raise _Ended(self._why()) from None
+            raise self._ended() from None
         if kind == "raised":
             raise _raised(*value)
         return value
 
-    def _why(self):
+    def _ended(self):
         code = self._process.wait()
         if code == -24 or (code == -9 and self._used() >= self._cpu_seconds):
-            return f"the code took more than {self._cpu_seconds} s of CPU time"
-        return f"the code ended its process (exit code {code})"
+            return _Ended(f"the code took more than {self._cpu_seconds} s of CPU time")
+        return _Ended(f"the code ended its process (exit code {code})", killed=code == -9)
 
     def _used(self):
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -128,7 +128,9 @@ class _Code:
 
 
 class _Ended(BaseException):
-    pass
+    def __init__(self, why, *, killed=False):
+        super().__init__(why)
+        self.killed = killed
 
 
 class _NotToBeTested(BaseException):
@@ -137,7 +139,8 @@ class _NotToBeTested(BaseException):
 
 def _raised(name, bases, args, said):
     """What the code raised: of the built-in class of that name, or of a class of that name derived from one."""
-    base = next((each for each in map(vars(builtins).get, bases) if _is_error(each)), Exception)
+    known = (vars(builtins).get(each) for each in bases)
+    base = next((each for each in known if isinstance(each, type) and issubclass(each, Exception)), Exception)
     if base.__name__ == name:
         with contextlib.suppress(TypeError):
             return base(*args)
@@ -145,10 +148,6 @@ def _raised(name, bases, args, said):
         return type(name, (base,), {})(said)
     except (TypeError, ValueError):
         return Exception(f"{name}: {said}")
-
-
-def _is_error(kind):
-    return isinstance(kind, type) and issubclass(kind, Exception)
 
 
 class _Held:
@@ -189,7 +188,6 @@ class _Remote(_Held):
         return hash(self._number)
 
 
-@functools.cache
 def _derived(base):
     return type(base.__name__, (base, _Held), {})
 
@@ -228,7 +226,7 @@ def _receive(descriptor):
 
 
 def run_tests(source, tests, entry_point, cpu_seconds):
-    """`passed`, `failed` or `untested`, and why in words."""
+    """`passed`, `failed`, `killed` (who knows by whom) or `untested`, and why in words."""
     code = None
     place = "the code itself"
     try:
@@ -250,7 +248,7 @@ def run_tests(source, tests, entry_point, cpu_seconds):
     except _NotToBeTested as error:
         return "untested", f"{place}: {error}"
     except _Ended as ended:
-        return "failed", f"{place}: {ended}"
+        return "killed" if ended.killed else "failed", f"{place}: {ended}"
     except Exception as error:  # noqa: BLE001 - whatever a test raises has failed it
         return "failed", f"{place}: {type(error).__name__}: {error}"[:2000].rstrip(": ")
     finally:
