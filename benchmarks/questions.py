@@ -226,8 +226,9 @@ def _check_texts(question: Question) -> None:
             for test in tests:
                 try:
                     compile(test, "tests", "exec", dont_inherit=True)
-                except (SyntaxError, ValueError) as error:
-                    raise LineError(f"'target.tests' must be Python code: {error}") from error
+                except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+                    said = str(error) or "it is nested too deeply"
+                    raise LineError(f"'target.tests' must be Python code: {said}") from error
 
 
 def _similar(name: str) -> str:

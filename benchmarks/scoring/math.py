@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from toolablate.benchmarks.extraction import Reading, normalised, read_text
+from toolablate.benchmarks.extraction.numerals import SCALES
 from toolablate.benchmarks.scoring.math_worker import MathWorker, installed_versions
 from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
 from toolablate.benchmarks.scoring.texts import accepted
@@ -38,6 +39,11 @@ _NO_WORDS = re.compile(
 _UNIT = re.compile(r"(?<=[0-9})\]])\s+(?:[A-Za-z]{2,}(?:\^?[23²³])?\.?(?:\s+|$)){1,4}$")
 _MIXED = re.compile(r"(?<![0-9.,])([0-9]{1,9})\s+([0-9]{1,9})\s?/\s?([0-9]{1,9})(?![0-9.])")
 _GROUPS = re.compile(r"(?<![0-9.])[0-9]{1,3}(?:\s[0-9]{3}){1,9}(?![0-9])")
+_SCALE = "(thousand|million|billion|trillion)(?![A-Za-z])"
+_SCALED = re.compile(
+    rf"(?<=[0-9])(?:\\?[ ,;~]){{0,4}}(?:\\(?:text|mbox|mathrm)\s?\{{\s{{0,4}}{_SCALE}[^{{}}]{{0,40}}\}}"
+    rf"|{_SCALE}(?:(?:\s[A-Za-z]{{2,20}}){{1,4}}\.?$)?)"
+)
 _APART = re.compile(r"[0-9]\s+[0-9]")
 _TUPLE = re.compile(r"\(.*,.*\)", re.DOTALL)
 _BASE = re.compile(r"[0-9A-F]+_\{?([0-9]{1,2})\}?")
@@ -158,6 +164,8 @@ def words(text: str) -> str:
 def formula(text: str) -> str:
     """The answer as one formula in LaTeX: the formulas of a line in words, plain text as LaTeX."""
     text = unicodedata.normalize("NFC", text).strip()
+    # math-verify passes over words, and over what one of these multiplies by.
+    text = _SCALED.sub(lambda found: rf"\cdot {SCALES[found[1] or found[2]]} ", text)
     segments = list(_SEGMENT.finditer(text))
     if segments:
         between = [text[one.end() : other.start()] for one, other in pairwise(segments)]

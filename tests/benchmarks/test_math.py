@@ -152,6 +152,19 @@ async def test_the_answer_itself_is_right_in_every_form(scorer: MathScorer) -> N
     assert faults == []
 
 
+@pytest.mark.parametrize(
+    ("gold", "reply", "value"),
+    [
+        (r"\$1.5\text{ million}", "1.5", 0),
+        (r"\$1.5\text{ million}", "1.5 million dollars", 1),
+        ("1500000", r"\$1.5\text{ million dollars}", 1),
+        (r"3\text{ million}", "3 billion", 0),
+    ],
+)
+async def test_million_is_no_unit(scorer: MathScorer, gold: str, reply: str, value: float) -> None:
+    assert (await scorer.score(question(gold), "t", f"Answer: {reply}")).value == value
+
+
 @pytest.mark.parametrize("reply", ["", "I do not know.\nSorry.", r"\boxed{}", "Answer: nobody knows", None])
 async def test_what_is_no_formula_is_unparsed(scorer: MathScorer, reply: str | None) -> None:
     score = await scorer.score(question(r"\frac{1}{2}"), "t", reply)

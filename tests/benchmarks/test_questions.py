@@ -75,6 +75,10 @@ def test_bom_blank_lines_and_line_ends_do_not_matter(questions_file: Path) -> No
     [
         (b'{"id": "a", "prompt": "p"}', ["'answer'", "missing"]),
         (b'{"prompt": "p", "answer": 1}', ["'id'", "missing"]),
+        (
+            b'{"id": "a", "prompt": "p", "target": {"kind": "code", "tests": "' + b"-" * 200_000 + b'1"}}',
+            ["'target.tests'", "Python code"],
+        ),
         (b'{"id": "a", "answer": 1}', ["'prompt'", "missing"]),
         (b'{"id": 7, "prompt": "p", "answer": 1}', ["'id' must be a text in quotes; found 7"]),
         (b'{"id": "a", "question": "p", "answer": 1}', ['"question"', "'prompt'"]),
