@@ -94,7 +94,11 @@ def _given_target(content: dict[str, Any]) -> Any:
             f"'scale' is given beside '{given[0]}'", "It belongs beside 'answer', or into a target of spans."
         )
     if given == [ACCEPTED]:
+        if not (isinstance(target, list) and target and all(isinstance(item, str) for item in target)):
+            raise LineError(f"'{ACCEPTED}' must be a list of texts; found {shown(target)}")
         return {"kind": "text", "answers": target}
+    if isinstance(target, dict) and target.get("kind") == "number" and isinstance(target.get("value"), bool):
+        raise LineError(f"'target.value' must be a number; found {shown(target['value'])}")
     if isinstance(target, dict) and target.get("kind") == "code" and isinstance(target.get("tests"), str):
         return target | {"tests": [target["tests"]]}
     return target

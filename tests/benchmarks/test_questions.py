@@ -75,6 +75,11 @@ def test_bom_blank_lines_and_line_ends_do_not_matter(questions_file: Path) -> No
     [
         (b'{"id": "a", "prompt": "p"}', ["'answer'", "missing"]),
         (b'{"prompt": "p", "answer": 1}', ["'id'", "missing"]),
+        (b'{"id": "a", "prompt": "p", "answers": "x"}', ["'answers' must be a list of texts", '"x"']),
+        (
+            b'{"id": "a", "prompt": "p", "target": {"kind": "number", "value": true}}',
+            ["'target.value' must be a number", "true"],
+        ),
         (
             b'{"id": "a", "prompt": "p", "target": {"kind": "code", "tests": "' + b"-" * 200_000 + b'1"}}',
             ["'target.tests'", "Python code"],
