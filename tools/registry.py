@@ -11,24 +11,26 @@ of such models: OpenAI's own API takes no names with a dot and refuses the reque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 from toolablate.sandbox.kernel import Sandbox
-from toolablate.tools.browser import Browser, PageSource
-from toolablate.tools.browser.gpt_oss import gpt_oss_find_tool, gpt_oss_open_tool
-from toolablate.tools.donors import Donors
 from toolablate.tools.guards.guard import Guard, NoGuard
 from toolablate.tools.guards.guarded import GuardedTool
 from toolablate.tools.interventions import Setting, open_interventions
-from toolablate.tools.mcp import McpServer
 from toolablate.tools.own import function_tool, options_of, registered, source_digest
 from toolablate.tools.plain import one_line
 from toolablate.tools.python import FileSource, no_files, python_tool
-from toolablate.tools.search import SearchSource, gpt_oss_search_tool, search_tool
 from toolablate.tools.tool import Tool
 from toolablate.tools.toolset import Toolset, refuse_duplicates
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import InterventionUse, Question, ToolUse
+
+# Each is imported where one is opened: most runs open few kinds of tools, and reading a plan opens none.
+if TYPE_CHECKING:
+    from toolablate.tools.browser import Browser, PageSource
+    from toolablate.tools.donors import Donors
+    from toolablate.tools.mcp import McpServer
+    from toolablate.tools.search import SearchSource
 
 Resource = Literal["sandbox", "search", "pages", "mcp"]
 
@@ -48,9 +50,9 @@ class Resources:
     name, which have been listed."""
 
     sandbox: Sandbox | None = None
-    search: SearchSource | None = None
-    pages: PageSource | None = None
-    mcp: Mapping[str, McpServer] = field(default_factory=dict)
+    search: "SearchSource | None" = None
+    pages: "PageSource | None" = None
+    mcp: "Mapping[str, McpServer]" = field(default_factory=dict)
 
 
 class _Opening:
@@ -70,13 +72,15 @@ class _Opening:
         return self._resources.sandbox
 
     @property
-    def search(self) -> SearchSource:
+    def search(self) -> "SearchSource":
         if self._resources.search is None:
             raise _missing("web_search", "a search provider", 'a table [search], such as provider = "corpus"')
         return self._resources.search
 
     @cached_property
-    def browser(self) -> Browser:
+    def browser(self) -> "Browser":
+        from toolablate.tools.browser import Browser
+
         if self._resources.pages is None:
             raise _missing("browser_open", "pages", 'a table [web], or [search] with provider = "corpus"')
         return Browser(self._resources.pages, self.guard)
@@ -103,14 +107,38 @@ class _Opening:
         return [tool for name, tool in named if name == server and tool is not None]
 
 
+def _searching(opening: _Opening) -> Tool:
+    from toolablate.tools.search import search_tool
+
+    return search_tool(opening.search, opening.guard)
+
+
+def _gpt_oss_searching(opening: _Opening) -> Tool:
+    from toolablate.tools.search import gpt_oss_search_tool
+
+    return gpt_oss_search_tool(opening.search, opening.guard)
+
+
+def _gpt_oss_opening(opening: _Opening) -> Tool:
+    from toolablate.tools.browser.gpt_oss import gpt_oss_open_tool
+
+    return gpt_oss_open_tool(opening.browser)
+
+
+def _gpt_oss_finding(opening: _Opening) -> Tool:
+    from toolablate.tools.browser.gpt_oss import gpt_oss_find_tool
+
+    return gpt_oss_find_tool(opening.browser)
+
+
 _BUILT_IN: Mapping[str, tuple[Resource, Callable[[_Opening], Tool]]] = {
     "python": ("sandbox", lambda opening: python_tool(opening.sandbox, opening.files)),
-    "web_search": ("search", lambda opening: search_tool(opening.search, opening.guard)),
+    "web_search": ("search", _searching),
     "browser_open": ("pages", lambda opening: opening.browser.open_tool()),
     "browser_find": ("pages", lambda opening: opening.browser.find_tool()),
-    "browser.search": ("search", lambda opening: gpt_oss_search_tool(opening.search, opening.guard)),
-    "browser.open": ("pages", lambda opening: gpt_oss_open_tool(opening.browser)),
-    "browser.find": ("pages", lambda opening: gpt_oss_find_tool(opening.browser)),
+    "browser.search": ("search", _gpt_oss_searching),
+    "browser.open": ("pages", _gpt_oss_opening),
+    "browser.find": ("pages", _gpt_oss_finding),
 }
 
 
@@ -122,7 +150,7 @@ def open_toolset(
     interventions: Sequence[InterventionUse] = (),
     question: Question | None = None,
     seed: str = "",
-    donors: Donors | None = None,
+    donors: "Donors | None" = None,
 ) -> Toolset:
     """Opens the tools of one trial; nothing is started, and none of its `files` read, before the first call.
 

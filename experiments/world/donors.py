@@ -4,17 +4,20 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolablate.agents.session import OUT_OF_TIME
 from toolablate.benchmarks import builtin_questions, load_questions
 from toolablate.experiments.plans.plan import Plan
 from toolablate.tools import TOOLSETS, Resources, mcp_servers_needed, resources_needed, tool_sources
-from toolablate.tools.donors import Donor, Donors, bank_digest
-from toolablate.tools.interventions.standins import refuse_without_wrong_answer
 from toolablate.tools.plain import one_line
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Condition, Question, ToolCall, digest_json
 from toolablate.traces.store import Store
+
+# Few plans have donors, and they know search results and pages.
+if TYPE_CHECKING:
+    from toolablate.tools.donors import Donor, Donors
 
 MOST_RESULTS = 4_000
 MOST_CHARS = 20_000_000
@@ -36,17 +39,22 @@ def donors_world(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
         for condition in with_placebo:
             _require_other_sources(condition)
         source = "questions"
+    from toolablate.tools.donors import bank_digest
+
     runs_code = any("sandbox" in resources_needed(condition.tools) for condition in with_placebo)
     return {"donors": f"{source} + bank/{bank_digest()[:12]}" if runs_code else source}
 
 
-async def open_donors(plan: Plan, conditions: Sequence[Condition], resources: Resources) -> Donors | None:
+async def open_donors(plan: Plan, conditions: Sequence[Condition], resources: Resources) -> "Donors | None":
     """For the placebos of these conditions, and for the wrong answers of adversaries; None where there are neither.
     Raises InputError for questions or a store of donors that cannot be read, and for a question of which an adversary
     finds nothing wrong to say."""
     with_placebo = any(_has(condition, "placebo") for condition in conditions)
     if not with_placebo and not any(_has(condition, "adversarial") for condition in conditions):
         return None
+    from toolablate.tools.donors import Donors
+    from toolablate.tools.interventions.standins import refuse_without_wrong_answer
+
     kept: Mapping[str, Sequence[Donor]] = {}
     if with_placebo and plan.donors.store:
         try:
@@ -60,7 +68,7 @@ async def open_donors(plan: Plan, conditions: Sequence[Condition], resources: Re
     return Donors(questions, kept, resources.search, resources.pages, asked)
 
 
-def require_results(condition: Condition, tools: Sequence[str], donors: Donors | None) -> None:
+def require_results(condition: Condition, tools: Sequence[str], donors: "Donors | None") -> None:
     """Refuses placebos of tools, as a model knows them, that no question could give any: raises InputError."""
     if donors is None or not _has(condition, "placebo"):
         return
@@ -84,7 +92,7 @@ def require_results(condition: Condition, tools: Sequence[str], donors: Donors |
             )
 
 
-def read_results(store: Path) -> dict[str, list[Donor]]:
+def read_results(store: Path) -> "dict[str, list[Donor]]":
     """What tools gave in the finished trials of a store, by tool, as they gave it: no result that anything had changed,
     none of a call that did not fit. Raises StoreError."""
     found: dict[str, list[Donor]] = defaultdict(list)
@@ -101,7 +109,9 @@ def read_results(store: Path) -> dict[str, list[Donor]]:
     return dict(found)
 
 
-def _results(events: Sequence[object], question: Question) -> Iterator[tuple[str, Donor]]:
+def _results(events: Sequence[object], question: Question) -> "Iterator[tuple[str, Donor]]":
+    from toolablate.tools.donors import Donor
+
     for event in events:
         if not isinstance(event, ToolCall) or event.status == "invalid" or event.changes:
             continue

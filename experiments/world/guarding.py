@@ -3,10 +3,7 @@
 from functools import cached_property
 
 from toolablate.experiments.plans.web import WebSection
-from toolablate.tools import Guard, Guards
-from toolablate.tools.guards.guard import Inspection
-from toolablate.tools.guards.leaks import LeakGuard
-from toolablate.tools.guards.markers import InstructionGuard
+from toolablate.tools.guards.guard import Guard, Guards, Inspection
 from toolablate.traces.records import Question
 
 
@@ -27,6 +24,9 @@ class _Guard:
 
     @cached_property
     def _guards(self) -> Guards:
+        from toolablate.tools.guards.leaks import LeakGuard
+        from toolablate.tools.guards.markers import InstructionGuard
+
         question, web = self._question, self._web
         leaks = LeakGuard(
             question.prompt, answers_of(question), block=web.block_leaks, blocked_hosts=frozenset(web.blocked_hosts)

@@ -3,14 +3,16 @@
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from toolablate.tools.donors import TrialDonors
 from toolablate.tools.likeness import Likeness
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.records import Question
+
+if TYPE_CHECKING:
+    from toolablate.tools.donors import TrialDonors
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Setting:
     question: Question | None = None
     seed: str = ""
     tools: tuple[str, ...] | None = None
-    donors: TrialDonors | None = None
+    donors: "TrialDonors | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy, run_agent
 from toolablate.benchmarks import render
@@ -17,9 +18,11 @@ from toolablate.experiments.world.replies import asked_lines, open_sources
 from toolablate.experiments.world.web import Tell, open_web, silent
 from toolablate.experiments.world.world import environment, needed, open_tried_sandbox, servers_needed
 from toolablate.tools import Resources, open_toolset
-from toolablate.tools.donors import Donors
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Environment, Event, Model, OpenAIModel, Price
+
+if TYPE_CHECKING:
+    from toolablate.tools.donors import Donors
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class LocalExecutor:
     files_folder: Path
     web: WebSection
     lines: Mapping[str, Line]
-    donors: Donors | None
+    donors: "Donors | None"
 
     async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
         condition = self.conditions[task.condition]
@@ -104,7 +107,7 @@ async def open_executor(
     )
 
 
-def _check_tools(condition: Condition, resources: Resources, donors: Donors | None) -> None:
+def _check_tools(condition: Condition, resources: Resources, donors: "Donors | None") -> None:
     """Only a server that has been listed knows its tools; nothing is started by this."""
     tools = open_toolset(condition.tools, resources, interventions=condition.interventions)
     names = [spec.name for spec in tools.specs]

@@ -1,19 +1,35 @@
-"""Results that stand in for a tool's own: the arms of the ladder between a tool that is offered and the real thing."""
+"""Results that stand in for a tool's own: the arms of the ladder between a tool that is offered and the real thing.
 
-from collections.abc import Mapping
-from typing import Any
+Each is imported when a trial has one: what finds a wrong answer in a text knows many ways to write a number.
+"""
 
-from toolablate.tools.interventions.intervention import InterventionKind
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from toolablate.tools.interventions.intervention import Intervention, InterventionKind, Setting
 from toolablate.tools.interventions.scope import OfTools
-from toolablate.tools.interventions.standins.claims import Adversarial, Oracle, refuse_without_wrong_answer
-from toolablate.tools.interventions.standins.placebo import Placebo
-from toolablate.tools.interventions.standins.sham import Sham
+from toolablate.traces._lazy import importing
+
+if TYPE_CHECKING:
+    from toolablate.tools.interventions.standins.claims import refuse_without_wrong_answer
 
 __all__ = ["STAND_INS", "refuse_without_wrong_answer"]
 
+__getattr__ = importing(__name__, {"claims": ("refuse_without_wrong_answer",)})
+
+
+def _made_by(module: str, name: str) -> Callable[[OfTools, Setting], Intervention]:
+    def make(options: OfTools, setting: Setting) -> Intervention:
+        made: Intervention = getattr(import_module(f"{__name__}.{module}"), name)(options, setting)
+        return made
+
+    return make
+
+
 STAND_INS: Mapping[str, InterventionKind[Any]] = {
-    "sham": InterventionKind(OfTools, Sham),
-    "placebo": InterventionKind(OfTools, Placebo),
-    "oracle": InterventionKind(OfTools, Oracle),
-    "adversarial": InterventionKind(OfTools, Adversarial),
+    "sham": InterventionKind(OfTools, _made_by("sham", "Sham")),
+    "placebo": InterventionKind(OfTools, _made_by("placebo", "Placebo")),
+    "oracle": InterventionKind(OfTools, _made_by("claims", "Oracle")),
+    "adversarial": InterventionKind(OfTools, _made_by("claims", "Adversarial")),
 }
