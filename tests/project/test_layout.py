@@ -103,3 +103,15 @@ def test_a_run_imports_what_its_plan_needs(tmp_path: Path, chat_server: ChatServ
     assert "httpx2" in imported
     assert not set(_NOT_FOR_ONE_CALL).intersection(imported)
     assert not {f"toolablate.tools.{name}" for name in _TOOLS_NOT_FOR_ONE_CALL}.intersection(imported)
+
+
+@pytest.mark.parametrize("package", ["experiments", "tools", "traces.store", "traces.terminal"])
+def test_what_a_package_imports_late_is_what_it_names(package: str) -> None:
+    """A module of the same name would stand in an object's place once it is imported."""
+    program = (
+        "import importlib, pkgutil, sys, types; package = importlib.import_module(sys.argv[1])\n"
+        "for module in pkgutil.iter_modules(package.__path__):\n"
+        "    if module.name != '__main__': importlib.import_module(f'{sys.argv[1]}.{module.name}')\n"
+        "assert not [n for n in package.__all__ if isinstance(getattr(package, n), types.ModuleType)]"
+    )
+    subprocess.run([sys.executable, "-c", program, f"toolablate.{package}"], check=True)
