@@ -157,7 +157,8 @@ class _Continuer:
             reason = "it would refuse them all"
         if reason:
             # What was said is told by the notes on failures.
-            self._give_up(reason.partition(":")[0].removesuffix(", the last with"))
+            why = reason.removesuffix(error.message).removesuffix(": ").removesuffix(", the last with")
+            self._give_up(why or "it cannot be reached")
 
     def _give_up(self, why: str) -> None:
         if self.left:
