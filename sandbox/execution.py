@@ -70,7 +70,8 @@ class Execution:
         return self.ended is None and (self._cut_off or not self.output.idle)
 
     async def _until_replied(self, reply: "asyncio.Future[None]", end: "asyncio.Future[Exit]") -> None:
-        """What others' load takes of a cell's time is given to it on top, as long as that is bearable."""
+        """What others' load takes of a cell's time is given to it on top, as long as that is bearable; where nobody
+        says how much that is, it is asked again."""
         clock, own = asyncio.get_running_loop().time, self._limits.cell_seconds
         begun, allowed = clock(), own
         while not await _any_of(reply, end, seconds=begun + allowed - clock()):
@@ -82,7 +83,7 @@ class Execution:
             if waited >= own * _MOST_TIMES:
                 self.starved = True
                 return
-            allowed = min(wanted, own * _MOST_TIMES)
+            allowed = min(wanted, waited + own, own * _MOST_TIMES)
         if self.overtime and not (reply.done() or end.done()):
             self._process.interrupt()
             if not await _any_of(reply, end, seconds=self._limits.grace_seconds):

@@ -93,7 +93,8 @@ class KernelProcess(ABC):
         self._control: socket.socket | None = None
         self._ended: asyncio.Future[Exit] | None = None
         self._placed: asyncio.Queue[str] = asyncio.Queue()
-        self._lost: asyncio.Queue[float] = asyncio.Queue()
+        self._lost: asyncio.Future[float] | None = None
+        self._asked = 0
         self._greeting = asyncio.Event()
         self._guardian = -1
 
@@ -221,13 +222,14 @@ class KernelProcess(ABC):
         elif "placed" in message:
             self._placed.put_nowait(message["error"])
         elif "lost" in message:
-            self._lost.put_nowait(message["lost"])
+            if message["of"] == str(self._asked):  # and not one that came too late
+                self._tell_lost(message["lost"])
         else:
             asyncio.get_running_loop().remove_reader(self._control)
             if not self._ended.done():
                 self._ended.set_result(self._exit(message))
             self._placed.put_nowait("the kernel has ended")
-            self._lost.put_nowait(0.0)
+            self._tell_lost(0.0)
 
     def _exit(self, report: dict[str, Any]) -> Exit:
         told = Exit(report["code"], report["over"], report["error"]) if report else Exit(lost=True)
@@ -291,11 +293,19 @@ class KernelProcess(ABC):
     async def lost_seconds(self) -> float:
         """For how long, since its cell began, others had the processors on which the kernel could have run; for ever
         where the guardian itself does not come to say it."""
-        self._tell("lost")
+        if self._control is None or self.ended is not None:
+            return 0.0
+        self._asked += 1
+        self._lost = asyncio.get_running_loop().create_future()
+        self._tell(f"lost {self._asked}")
         try:
-            return await asyncio.wait_for(self._lost.get(), self.limits.grace_seconds)
+            return await asyncio.wait_for(self._lost, self.limits.grace_seconds)
         except TimeoutError:
             return math.inf if self.guarded else 0.0
+
+    def _tell_lost(self, seconds: float) -> None:
+        if self._lost is not None and not self._lost.done():
+            self._lost.set_result(seconds)
 
     def _tell(self, command: str) -> None:
         if self._control is not None:
@@ -309,7 +319,7 @@ class KernelProcess(ABC):
             self._control.close()
             self._control = None
         self._placed.put_nowait("the kernel was closed")
-        self._lost.put_nowait(0.0)
+        self._tell_lost(0.0)
         if self._ended is not None and not self._ended.done():
             self._ended.set_result(Exit())
         try:

@@ -2,9 +2,9 @@
 
 The host says: first the request (JSON) with the descriptors of `Given`; then
 `signal NUMBER`, `file NAME` with a descriptor to copy from, `cell` before a cell and `rest` some time after it, or
-`lost`. The guardian says (JSON): `{"hello": true}` with a descriptor (pidfd) of itself, `{"placed": NAME, "error":
-TEXT}` after each file, `{"lost": SECONDS}` when it is asked for how long the cell's processes were kept from running,
-and one report at the end, `{"code": EXIT_CODE, "over": LIMIT, "error": TEXT}`.
+`lost NUMBER`. The guardian says (JSON): `{"hello": true}` with a descriptor (pidfd) of itself, `{"placed": NAME,
+"error": TEXT}` after each file, `{"lost": SECONDS, "of": NUMBER}` when it is asked for how long the cell's processes
+were kept from running, and one report at the end, `{"code": EXIT_CODE, "over": LIMIT, "error": TEXT}`.
 """
 
 import contextlib

@@ -128,7 +128,7 @@ class _Guardian:
         elif command == "rest":
             self._watch.rest()
         elif command == "lost":
-            send(self._control, {"lost": self._watch.lost()})
+            send(self._control, {"lost": self._watch.lost(), "of": argument})
         elif command == "file" and descriptors:
             send(self._control, {"placed": argument, "error": self._place(argument, descriptors[0])})
         else:

@@ -12,6 +12,9 @@ _STILL = frozenset(b"TtZXxD")
 """States in which a process does nothing: stopped, ended, or waiting for a child of its that is stopped (vfork)."""
 
 _STOPPED, _WAITING, _ENDED = b"TDZ"
+_ENDING = 4
+"""PF_EXITING, of the flags of a process in Linux."""
+
 _STOP_TRIES, _STOP_SECONDS = 50, 0.001
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -141,7 +144,11 @@ def _fields(process: str) -> list[bytes]:
 
 
 def _state(process: str) -> int:
-    return (_fields(process) or [b"X"])[0][0]
+    """One that is ending does not stop any more: giving back its memory can take a while, and it runs nothing else."""
+    fields = _fields(process)
+    if not fields or int(fields[6]) & _ENDING:
+        return _ENDED
+    return fields[0][0]
 
 
 def _parent(process: str) -> int:

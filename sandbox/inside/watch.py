@@ -16,7 +16,9 @@ _FILL_BYTES = 1_000_000_000
 _CPU_SECONDS = 0.3
 """How often it is looked who waits for a processor."""
 
-_RESISTED = 3
+_RESISTED = 10
+"""So often one is found going on before it is taken to resist: on a loaded machine a process needs its turn to stop."""
+
 _REST_SECONDS = 10.0
 
 _IDLE_BYTES = 256_000_000
@@ -137,15 +139,19 @@ class Watch:
     def _too_much_memory(self) -> bool:
         """Not by pages that forked processes share. Nobody takes more, nor time from us, while we count them."""
         used, number = processes.memory_roughly()
-        room, filling = self._memory - used, min(number, os.cpu_count() or 1) * _FILL_BYTES
+        if used > self._memory:
+            used = self._memory_exactly()
+        # None is left where the kernel has just ended, and we have not been told.
+        room, filling = self._memory - used, max(1, min(number, os.cpu_count() or 1)) * _FILL_BYTES
         self._pause = min(self._pause, max(room / filling, _LEAST_SECONDS))
-        if room >= 0:
-            return False
+        return room < 0
+
+    def _memory_exactly(self) -> int:
         if self._stopped is not None:
-            return processes.memory_exactly() > self._memory
+            return processes.memory_exactly()
         stopped = processes.stop()
         try:
-            return processes.memory_exactly() > self._memory
+            return processes.memory_exactly()
         finally:
             processes.go_on(but=stopped)
 

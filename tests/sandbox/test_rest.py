@@ -3,15 +3,18 @@ fault."""
 
 import asyncio
 import contextlib
+import math
 import os
 import subprocess
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from toolablate.sandbox import Kernel, KernelUnavailable, execution
+from toolablate.sandbox.inside import processes, watch
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -99,6 +102,47 @@ async def test_who_would_not_rest_keeps_nobody_from_working(jail_with: OpenKerne
     assert (await kernel.execute("6 * 7")).text.endswith("42\n")
 
 
+async def test_one_that_is_ending_is_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large process can take long to give back its memory: nothing of it goes on."""
+    threads = {"7": b"7 (a) R 1 7 7 0 -1 4194308 0", "8": b"8 (b) R 1 7 7 0 -1 4194308 0"}
+    monkeypatch.setattr(processes, "names", lambda _: list(threads))
+    monkeypatch.setattr(processes, "read", lambda path: threads[path.split("/")[-2]])
+    assert processes.still()
+    threads["8"] = b"8 (b) R 1 7 7 0 -1 4194304 0"
+    assert not processes.still()
+
+
+@pytest.fixture
+def watching(monkeypatch: pytest.MonkeyPatch) -> Callable[..., watch.Watch]:
+    """A watch over processes that use so much memory, and count with pages that they share as often as they do."""
+
+    def begin(used: int, counted_often: int, number: int) -> watch.Watch:
+        limits = {"memory": 1_000_000_000, "files": 10_000}
+        begun = watch.Watch(limits, ["files", "killed", "sockets", "terminals"], None)
+        begun._alone = True
+        begun.begin()
+        monkeypatch.setattr(processes, "memory_roughly", lambda: (counted_often, number))
+        monkeypatch.setattr(processes, "memory_exactly", lambda: used)
+        begun._due = 0.0
+        return begun
+
+    for name, gives in (("memory_roughly", (0, 1)), ("stop", frozenset()), ("go_on", None)):
+        monkeypatch.setattr(processes, name, lambda gives=gives, **_: gives)
+    return begin
+
+
+async def test_pages_that_are_shared_do_not_keep_processes_stopped(watching: Callable[..., watch.Watch]) -> None:
+    watched = watching(used=300_000_000, counted_often=1_500_000_000, number=5)
+    assert not watched.exceeded()
+    assert watched._pause == watch._WATCH_SECONDS  # and not the least, as at the limit
+    assert watching(used=1_500_000_000, counted_often=1_500_000_000, number=5).exceeded() == "memory"
+
+
+async def test_nothing_is_left_to_watch(watching: Callable[..., watch.Watch]) -> None:
+    """As long as nobody has told of the kernel's end."""
+    assert not watching(used=0, counted_often=0, number=0).exceeded()
+
+
 # --- time that others take -------------------------------------------------------------------------------------------
 
 PIN = f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}})\n"
@@ -137,6 +181,35 @@ async def test_a_cell_that_others_keep_from_running_is_no_result(
         await kernel.execute(PIN + code)
     assert (starved.value.code, starved.value.retryable) == ("starved", True)
     assert "lost through no fault of the code" in (await kernel.execute("6 * 7")).text
+
+
+async def test_a_guardian_that_says_nothing_is_asked_again(
+    jail_with: OpenKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not believed for all the time that a cell may be given."""
+    kernel = await jail_with(cell_seconds=0.2, grace_seconds=20.0)
+    said = iter([math.inf, 0.0])
+
+    async def lost_seconds() -> float:
+        return next(said, 0.0)
+
+    monkeypatch.setattr(kernel._process, "lost_seconds", lost_seconds)  # type: ignore[attr-defined]
+    assert (await kernel.execute("while True: pass")).status == "timeout"
+
+
+async def test_an_answer_that_comes_too_late_is_not_that_to_the_next_question(
+    jail_with: OpenKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = await jail_with()
+    process: Any = kernel._process  # type: ignore[attr-defined]
+    monkeypatch.setattr(process, "limits", replace(process.limits, grace_seconds=0.0))
+    assert await process.lost_seconds() == math.inf
+    monkeypatch.setattr(process, "limits", replace(process.limits, grace_seconds=20.0))
+    monkeypatch.setattr(process, "_tell", lambda _: None)
+    told = asyncio.ensure_future(process.lost_seconds())
+    await kernel.execute("6 * 7")  # till then the first answer has come
+    assert not told.done()
+    told.cancel()
 
 
 async def test_sleep_is_not_waiting_for_a_processor(jail_with: OpenKernel, monkeypatch: pytest.MonkeyPatch) -> None:
