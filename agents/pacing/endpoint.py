@@ -149,6 +149,11 @@ class Line:
         self._unreached = 0
 
     @property
+    def name(self) -> str:
+        """The model and the address, since others of the address may be served all the while."""
+        return f"{self.served} at {self.pace.address}" if self.served else self.pace.address
+
+    @property
     def has_room(self) -> bool:
         """Whether someone waits for whom there is a place."""
         while self.waiting and self.waiting[0].called.done():
@@ -291,7 +296,7 @@ class Line:
 
     def _give_up(self, why: str, error: ModelError) -> None:
         """Gives up this line alone: whether a long wait is everybody's, the next requests of the others will show."""
-        self._given_up = ModelError(f"{self.pace.address} {why}; it said: {error.message}", code="endpoint_busy")
+        self._given_up = ModelError(f"{self.name} {why}; it said: {error.message}", code="endpoint_busy")
         self._tell_waiting()
 
     def _tell_waiting(self) -> None:

@@ -1,4 +1,4 @@
-"""Why a run is slow: what its endpoints' refusals make it wait for, in words."""
+"""Why a run is slow: what refusals make it wait for, in words."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -20,15 +20,15 @@ def _wait(pressure: Pressure, now: datetime) -> str:
         until = (now + timedelta(seconds=pressure.rests)).strftime("%H:%M:%S")
         asked = pressure.asked
         why = f"it refuses: {_codes(pressure.refused)}" if asked is None else f"it asked for {asked:.3g} s"
-        return f"waiting for {pressure.address} until {until} ({why})"
+        return f"waiting for {pressure.name} until {until} ({why})"
     places = counted(pressure.places, "request")
-    return f"slowed down by {pressure.address} ({_codes(pressure.refused)}): {places} in flight allowed"
+    return f"slowed down by {pressure.name} ({_codes(pressure.refused)}): {places} in flight allowed"
 
 
 def told_at_the_end(pressures: Iterable[Pressure]) -> tuple[str, ...]:
     """What the refusals of the whole run came to."""
     return tuple(
-        f"{each.address} refused {counted(sum(each.refused.values()), 'request')} ({_codes(each.refused)});"
+        f"{each.name} refused {counted(sum(each.refused.values()), 'request')} ({_codes(each.refused)});"
         f" it was left alone for {each.rested:.3g} s in all"
         for each in pressures
     )

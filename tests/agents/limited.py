@@ -65,7 +65,8 @@ class Endpoint:
         self.sent.append(now())
         if told := watched_sending():
             told()
-        await asyncio.sleep(self.refuses_after)
+        if self.refuses_after:
+            await asyncio.sleep(self.refuses_after)
         if self.in_flight >= self.at_once or now() < self.opens:
             self.refused.append(now())
             raise _busy(self.asks, self.code, self.limit_of)

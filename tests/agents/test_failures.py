@@ -55,7 +55,7 @@ RETRYABLE: dict[str, tuple[Step, str]] = {
     "null": (reply(None), "empty_reply"),
     "blank": (reply(" \n"), "empty_reply"),
     "only reasoning": (reply(None, reasoning="hmm"), "empty_reply"),
-    "broken off": (Drop(), "unreachable"),
+    "broken off": (Drop(), "disconnected"),
 }
 
 FATAL: dict[str, tuple[Step, str]] = {

@@ -25,7 +25,7 @@ def test_refusals_and_rests_are_counted() -> None:
 
     before, (resting,), (done,), (later,) = at_once(main())
     assert before == ()
-    assert (resting.address, resting.refused, resting.asked) == ("http://e", {"rate_limited": 1}, 40)
+    assert (resting.name, resting.refused, resting.asked) == ("http://e", {"rate_limited": 1}, 40)
     assert 30 <= resting.rests <= 32
     assert resting.rested == pytest.approx(10)
     assert done.rests == 0

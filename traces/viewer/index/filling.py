@@ -100,7 +100,7 @@ def _put_questions(connection: sqlite3.Connection, store: Store, gathered: Gathe
     for name, trials in gathered.groups.items():
         first, identity = trials[0], outlines[trials[0].trial].question
         names[identity] = name
-        called = f"{name}\n{identity}".casefold()
+        called = name.casefold()
         said = (identity, places[identity], name, called, first.domain, first.difficulty, first.language)
         row = (*said, *gathered.figures[name])
         if identity not in known:

@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS questions (
     id TEXT NOT NULL UNIQUE,
     place INTEGER NOT NULL,
     name TEXT NOT NULL,
-    called TEXT NOT NULL, -- name and id, in one case
+    called TEXT NOT NULL, -- the name in one case
     domain TEXT NOT NULL,
     difficulty TEXT NOT NULL,
     language TEXT NOT NULL,

@@ -6,7 +6,7 @@ from typing import Any
 
 from toolablate.traces.analysis.selection import Selection
 
-_TRIAL = re.compile(r"[0-9a-f]{8,32}")
+_DIGEST = re.compile(r"[0-9a-f]{8,32}")
 
 _UNLABELLED = """CASE WHEN EXISTS (SELECT 1 FROM trials WHERE mechanism NOT NULL) THEN mechanism NOT NULL
     ELSE value < 0.5 AND condition NOT IN (
@@ -59,16 +59,17 @@ def _clauses(selection: Selection) -> Iterator[tuple[str, Sequence[str]]]:
         yield f"toolset IN (SELECT key FROM toolsets WHERE EXISTS ({called}))", selection.tools  # noqa: S608
     if selection.text.strip():
         folded = selection.text.casefold()
-        # The beginning of a trial's id, as pages show it; "g" is above every id.
-        trial = folded.strip() if _TRIAL.fullmatch(folded.strip()) else "g"
+        # The beginning of an id as addresses and pages show it; "g" is above every id.
+        digest = folded.strip() if _DIGEST.fullmatch(folded.strip()) else "g"
         yield (
             (
                 "(question IN (SELECT question FROM asked WHERE instr(folded, ?))"
                 " OR question IN (SELECT key FROM questions WHERE instr(called, ?))"
                 " OR answer IN (SELECT key FROM answers WHERE instr(folded, ?))"
+                " OR question IN (SELECT key FROM questions WHERE id >= ? AND id < ?)"
                 " OR trials.key IN (SELECT key FROM trials WHERE id >= ? AND id < ?))"
             ),
-            (folded, folded, folded, trial, f"{trial}g"),
+            (folded, folded, folded, *(digest, f"{digest}g") * 2),
         )
 
 

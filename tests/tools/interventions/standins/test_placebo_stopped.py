@@ -8,7 +8,7 @@ import pytest
 from tests.tools.conftest import Caller
 from tests.tools.interventions.standins.conftest import Standing
 
-from toolablate.sandbox import Sandbox
+from toolablate.sandbox import Sandbox, jupyter
 from toolablate.tools import Resources, ToolResult
 from toolablate.tools.donors import Donor, Donors, python_bank
 from toolablate.tools.frame import Printed
@@ -71,8 +71,9 @@ async def test_pictures_and_pages_that_a_cell_shows_are_left_out(
 
 @in_one_loop
 async def test_a_cell_that_ran_in_a_fresh_kernel_shows_nothing_of_what_it_printed(
-    sandbox: Sandbox, standing: Standing, call: Caller
+    sandbox: Sandbox, standing: Standing, call: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(jupyter, "_REST_SECONDS", 3600.0)  # a kernel that stands still between cells does not end there
     async with standing("placebo", "python", Resources(sandbox), QUESTION) as tools:
         await call(tools, "python", code="import threading, os; threading.Timer(.2, lambda: os._exit(1)).start()")
         while any(kernel.alive for kernel in cast(Any, sandbox)._kernels):  # noqa: ASYNC110 - nobody tells us

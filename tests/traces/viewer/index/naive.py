@@ -49,9 +49,9 @@ def selected(made: Made, selection: Selection, baseline: str) -> set[str]:
             and (not selection.tools or bool(set(selection.tools) & tools[each.trial]))
             and (
                 text in asked[each.question].casefold()
-                or text in f"{each.question}\n{identities[each.trial]}".casefold()
+                or text in each.question.casefold()
                 or text in answers[each.trial].casefold()
-                or (len(text.strip()) >= 8 and each.trial.startswith(text.strip()))
+                or (len(text.strip()) >= 8 and f"{identities[each.trial]} {each.trial}".find(text.strip()) in (0, 33))
             )
         )
 

@@ -138,8 +138,8 @@ def test_trials_that_fit_are_those_selected(index: Index) -> None:
     for row in index.questions(Selection()).rows:
         trials = [trial for glance in row.glances for trial in glance.trials]
         wanted = {each.trial for each in trials if each.ending == "wrong" and each.condition == "python"}
-        assert index.fitting(row.question, selection) == wanted
-    assert index.fitting("no such", selection) == frozenset()
+        assert index.fitting([row.question], selection) == wanted
+    assert index.fitting(["no such"], selection) == frozenset()
 
 
 @pytest.mark.parametrize("sort", get_args(Sort))
