@@ -62,8 +62,8 @@ class CodeScorer:
     """Right is code that passes all tests of its question: the last code block of the reply that defines `entry_point`,
     or the last one. `reason` holds what failed first.
 
-    The code runs with no network and the plan's limits in a fresh kernel of the `sandbox`, apart from the tests
-    (`code_driver`), for at most `CPU_SECONDS`. `score` raises ScoringError where no kernel can be had.
+    Code and tests run with no network and the plan's limits in a fresh kernel of the `sandbox`, in a process of their
+    own (`code_driver`), for at most `CPU_SECONDS`. `score` raises ScoringError where no kernel can be had.
     """
 
     unparsed: Unparsed = "wrong"
@@ -125,8 +125,9 @@ def read_code(reply: str | None, entry_point: str = "") -> Reading:
 
 
 def _cell(code: str, target: CodeTarget, token: str) -> str:
-    driver = files("toolablate.benchmarks.scoring").joinpath("code_driver.py").read_text(encoding="utf-8")
-    given = (code, list(target.tests), target.entry_point, CPU_SECONDS)
+    here = files("toolablate.benchmarks.scoring")
+    driver, child = (here.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in ("code_driver", "code_child"))
+    given = (child, code, list(target.tests), target.entry_point, CPU_SECONDS)
     return f"{driver}\n\nprint({token!r}, *run_tests(*{given!r}))"
 
 

@@ -83,15 +83,15 @@ async def test_code_that_passes_is_right(scorer: CodeScorer, target: CodeTarget,
 @pytest.mark.parametrize(
     ("code", "told"),
     [
-        ("def add(a, b):\n    return a - b", "test 1 of 2, assert add(2, 3) == 5: AssertionError"),
+        ("def add(a, b):\n    return a - b", "test 1 of 2:\nassert add(2, 3) == 5\ngot -1, expected 5\nAssertionError"),
         ("def add(a, b):\n    return a + b if a == 2 else None", "lists"),
         ("def add(a, b)\n    return a", "SyntaxError"),
         ("def plus(a, b):\n    return a + b", "does not define 'add'"),
         ("import os\nos._exit(0)", "ended its process"),
         ("import sys\nsys.exit(0)", "SystemExit"),
         ("def add(a, b):\n    raise SystemExit(0)", "SystemExit"),
-        ("class A:\n    __eq__ = lambda s, o: True\ndef add(a, b):\n    return A()", "AssertionError"),
-        ("class A(int):\n    __eq__ = lambda s, o: True\ndef add(a, b):\n    return A(1)", "AssertionError"),
+        ("class A:\n    __eq__ = lambda s, o: True\ndef add(a, b):\n    return A()", "equals everything"),
+        ("class A(int):\n    __eq__ = lambda s, o: True\ndef add(a, b):\n    return A(1)", "equals everything"),
         ("import builtins\nbuiltins.AssertionError = KeyError\ndef add(a, b):\n    return 0", "AssertionError"),
         ("import builtins\nbuiltins.exec = print\ndef add(a, b):\n    return 0", "AssertionError"),
         ("import os\nos.kill(os.getppid(), 9)", "died"),
@@ -103,7 +103,7 @@ async def test_code_that_passes_is_right(scorer: CodeScorer, target: CodeTarget,
             "import os, pickle, struct\nclass E:\n    def __reduce__(s):\n        return eval, ('exit()',)\n"
             "d = pickle.dumps(('value', E()))\nfor f in range(3, 99):\n    try:\n        os.write(f, struct.pack('<Q', len(d)) + d)\n"
             "    except OSError:\n        pass",
-            "no plain data",
+            "only the tests' end is told",
         ),
         ("def add(a, b):\n    return 'x' * 10**10", "MemoryError"),
         ("import socket\nsocket.create_connection(('1.1.1.1', 80), 1)", "Error"),
@@ -115,25 +115,67 @@ async def test_code_that_fails_is_wrong_whatever_it_tries(scorer: CodeScorer, co
     assert told in score.reason
 
 
-async def test_code_has_no_say_in_how_values_are_compared(scorer: CodeScorer) -> None:
-    """A pickle that sets `Counter.__eq__` to `bool`, and a class of Python's own for what the tests compare with."""
-    pickled = b"\x80\x04(X\x05\x00\x00\x00valueccollections\nCounter\nN}X\x06\x00\x00\x00__eq__cbuiltins\nbool\ns\x86b)R](NNe\x86t."
-    forged = (
-        "import os, struct, sys\n"
-        f"def add(a, b):\n    data = {pickled!r}\n"
-        "    os.write(int(sys.argv[2]), struct.pack('<Q', len(data)) + data)"
+NUMPY = "import numpy as np\n"
+
+
+@pytest.mark.parametrize(
+    ("test", "code"),
+    [
+        ("assert f([1, 2, 3]) == 6", NUMPY + "f = np.sum"),
+        ("assert list(f([1, 2, 3])) == [2, 4, 6]", NUMPY + "def f(x):\n    return np.array(x) * 2"),
+        ("import numpy as np\nassert np.allclose(f([1, 2]), [2, 4])", NUMPY + "def f(x):\n    return np.array(x) * 2"),
+        ("assert f()['a'].sum() == 3", "import pandas as pd\ndef f():\n    return pd.DataFrame({'a': [1, 2]})"),
+        ("from fractions import Fraction\nassert f() == Fraction(1, 2)", "from fractions import Fraction\ndef f():\n    return Fraction(1, 2)"),
+        ("import math\nassert math.isclose(f(2), 1.41421356, rel_tol=1e-6)", "import sympy\ndef f(x):\n    return sympy.sqrt(x).evalf()"),
+        ("m = [[1, 2], [3, 4]]\nf(m)\nassert m == [[1, 3], [2, 4]]", "def f(m):\n    m[:] = [list(r) for r in zip(*m)]"),
+        ("m = [[1, 2]]\nf(m)\nassert m == [[1]]", "def f(m):\n    m[0].pop()"),
+        ("q = f()\nq.add(3)\nassert 3 in q and len(q) == 1 and str(q) == 'q'", "class f(list):\n    add = list.append\n    __str__ = lambda s: 'q'"),
+        ("assert f(1) == f(1)", "class f:\n    def __init__(s, x): s.x = x\n    def __eq__(s, o): return s.x == o.x"),
+        ("assert f(1) == f(1)", "from dataclasses import dataclass\n@dataclass\nclass f:\n    x: int"),
+        ("assert f(lambda v: v + 1, 2) == 3", "def f(g, x):\n    return g(x)"),
+        ("try:\n    f(1)\n    raise AssertionError\nexcept Mine:\n    pass", "class Mine(Exception): pass\ndef f(x):\n    raise Mine"),
+        ("f()\nassert count == 1", "count = 0\ndef f():\n    global count\n    count += 1"),
+        ("data = 3\ndef check(candidate):\n    assert candidate(1) == 2", "data = 1\ndef check(x):\n    return x + data\ndef f(x):\n    return check(x)"),
+        ("class Node:\n    def __init__(s, v): s.v = v\nassert f(1).v == 1", "def f(x):\n    return Node(x)"),
+        ("from unittest.mock import patch\nwith patch('builtins.input', return_value='3'):\n    assert f() == 3", "def f():\n    return int(input())"),
+        ("import io, contextlib\nout = io.StringIO()\nwith contextlib.redirect_stdout(out):\n    f()\nassert out.getvalue() == 'x\\n'", "def f():\n    print('x')"),
+        ("import pickle\nassert pickle.loads(pickle.dumps(f(2))) == (2,)", "from collections import namedtuple\nf = namedtuple('f', 'x')"),
+        ("def check(candidate):\n    class T:\n        def t(s):\n            assert candidate(1) == 1\n    T().t()", "def f(x):\n    return x"),
+    ],
+)  # fmt: skip
+async def test_tests_see_all_that_python_lets_them_see(scorer: CodeScorer, test: str, code: str) -> None:
+    score = await scorer.score(question(CodeTarget(tests=(test,), entry_point="f")), "t", reply(code))
+    assert (score.verdict, score.reason) == ("correct", "")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def add(a, b):\n    return 0\nabs = add",
+        "import builtins\ndef add(a, b):\n    builtins.abs = lambda x: 0\n    return 0",
+        "import sys\ndef add(a, b):\n    return 0\nsys.modules['__main__'].__dict__.update(_Names=dict, exec=print)",
+        "import os\nfor f in range(3, 99):\n    try:\n        os.write(f, b'\\x0e' + bytes(7) + b'[\"passed\", \"\"]')\n"
+        "    except OSError:\n        pass\ndef add(a, b):\n    return 0",
+    ],
+)
+async def test_code_has_no_say_in_what_the_tests_call(scorer: CodeScorer, code: str) -> None:
+    target = CodeTarget(tests=("assert abs(candidate(2, 3) - 5) < 1e-6",), entry_point="add")
+    assert (await scorer.score(question(target), "t", reply(code))).value == 0
+
+
+async def test_what_failed_is_told_with_both_sides(scorer: CodeScorer) -> None:
+    test = "def check(candidate):\n    assert candidate(1, 1) == 2\n    assert [5] == [\n        candidate(2, 3)\n    ], 'sum'\n"
+    turned = CodeTarget(tests=(test,), entry_point="add")
+    score = await scorer.score(question(turned), "t", reply("def add(a, b):\n    return 2"))
+    assert score.reason == (
+        "test 1 of 1:\nassert [5] == [\n        candidate(2, 3)\n    ], 'sum'\ngot [2], expected [5]\nAssertionError: sum"
     )
-    target = CodeTarget(tests=("assert candidate(2, 3) == 5",), entry_point="add")
-    assert (await scorer.score(question(target), "t", reply(forged))).value == 0
-    near = CodeTarget(tests=("assert abs(candidate(2, 3) - 5) < 1e-6",), entry_point="add")
-    assert (await scorer.score(question(near), "t", reply("def add(a, b):\n    return 0\nabs = add"))).value == 0
 
 
-async def test_a_test_that_gives_more_than_plain_data_is_nobodys_fault(scorer: CodeScorer) -> None:
-    target = CodeTarget(tests=("assert apply(lambda x: x + 1, 2) == 3",))
-    score = await scorer.score(question(target), "t", reply("def apply(f, x):\n    return f(x)"))
+async def test_a_test_that_is_no_python_is_nobodys_fault(scorer: CodeScorer) -> None:
+    score = await scorer.score(question(CodeTarget(tests=("assert f(1) = 2",))), "t", reply("def f(x):\n    return 2"))
     assert (score.value, score.verdict) == (None, "unscored")
-    assert "cannot be given what the test gives it" in score.reason
+    assert "test 1 of 1 is no Python" in score.reason
 
 
 async def test_a_kernel_that_dies_once_has_not_died_of_the_code(

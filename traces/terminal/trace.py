@@ -196,6 +196,8 @@ def _score(score: Score, question: Question | None) -> RenderableType:
         line.append(f": read {_extracted(score, question)}")
     if question is not None:
         line.append(f"; right is {_target(question)}")
+    if "\n" in score.reason:
+        return Group(line, indented(inert(score.reason)))
     if score.reason:
         line.append(f"; {one_line(score.reason)}")
     return line
