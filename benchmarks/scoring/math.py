@@ -39,12 +39,21 @@ _NO_WORDS = re.compile(
 _UNIT = re.compile(r"(?<=[0-9})\]])\s+(?:[A-Za-z]{2,}(?:\^?[23²³])?\.?(?:\s+|$)){1,4}$")
 _MIXED = re.compile(r"(?<![0-9.,])([0-9]{1,9})\s+([0-9]{1,9})\s?/\s?([0-9]{1,9})(?![0-9.])")
 _GROUPS = re.compile(r"(?<![0-9.])[0-9]{1,3}(?:\s[0-9]{3}){1,9}(?![0-9])")
+_UNIT_OF_LATEX = re.compile(r"(?<=[0-9})\]])\s+[A-Za-z]{4,20}(?:\s[A-Za-z]{2,20}){0,3}\.?$")
 _SCALE = "(thousand|million|billion|trillion)(?![A-Za-z])"
 _SCALED = re.compile(
     rf"(?<=[0-9])(?:\\?[ ,;~]){{0,4}}(?:\\(?:text|mbox|mathrm)\s?\{{\s{{0,4}}{_SCALE}[^{{}}]{{0,40}}\}}"
     rf"|{_SCALE}(?:(?:\s[A-Za-z]{{2,20}}){{1,4}}\.?$)?)"
 )
 _APART = re.compile(r"[0-9]\s+[0-9]")
+_OR = re.compile(r"\\(?:text|mbox|textrm)\s?\{\s{0,4},?\s{0,4}or\s{0,4}\}|\\(?:lor|vee|cup)(?![A-Za-z])|[∪∨]|\bor\b")
+_INEQUALITY = re.compile(r"[<>≤≥]|\\(?:le|ge|lt|gt)(?:q|qslant)?(?![A-Za-z])")
+_QUANTITY = re.compile(
+    r"(?<=[0-9}])\s{0,4}\\(?:text|mbox|mathrm|textrm)\s?\{\s{0,4}([A-Za-z]{1,30}[^{}]{0,60})\}(?=(\s{0,4}[0-9])?)"
+)
+_ROWS = re.compile(r"\[\s{0,4}\[[^\[\]]{0,400}\](?:\s{0,4},\s{0,4}\[[^\[\]]{0,400}\]){0,40}\s{0,4}\]")
+_MEMBER = re.compile(r"^[A-Za-z]\s?\\in\s{0,4}(?=(?:\\left\s?)?[(\[])")
+_SET = re.compile(r"\\?\{.*\}", re.DOTALL)
 _TUPLE = re.compile(r"\(.*,.*\)", re.DOTALL)
 _BASE = re.compile(r"[0-9A-F]+_\{?([0-9]{1,2})\}?")
 _EXPONENT = re.compile(r"(?<![A-Za-z0-9])([0-9.]{1,40})[eE]([-+]?[0-9]{1,4})(?![A-Za-z0-9])")
@@ -120,11 +129,15 @@ class MathScorer:
         if is_words(gold):
             return "right" if words(gold) == words(given) else "wrong"
         wanted, ways = formula(gold), alternatives(given, gold)
+        if are_several(gold) or are_several(given):
+            return "right" if words(gold) == words(given) else "unread" if are_several(given) else "wrong"
         if is_words(ways[0]) or _APART.search(ways[0]):
             return "unread"
         bases = _BASE.fullmatch(wanted), _BASE.fullmatch(ways[0])
         if bases[0] and bases[1] and bases[0][1] != bases[1][1]:
             return "wrong"  # math-verify passes over subscripts
+        if _TUPLE.fullmatch(plain(wanted)) and _SET.fullmatch(plain(formula(given))):
+            return "wrong"  # math-verify takes a set for a tuple
         return "right" if plain(wanted) in map(plain, ways) else await self.worker.compare(wanted, ways)
 
 
@@ -154,6 +167,14 @@ def is_words(text: str) -> bool:
     return bool(found) and not re.match(r"[-+(\[]?\s?[0-9.]", bare)
 
 
+def are_several(text: str) -> bool:
+    r"""Whether the answer is a quantity of several parts, `6\text{ feet }3\text{ inches}`, of which math-verify would
+    read the first. `3\text{ cm}, 4\text{ cm}` is a list."""
+    found = list(_QUANTITY.finditer(text))
+    units = {re.sub(r",|\band$", "", each[1].strip()).strip().lower().removesuffix("s") for each in found}
+    return len(units) > 1 or any(each[2] and not each[1].rstrip().endswith((",", "and", "or")) for each in found)
+
+
 def words(text: str) -> str:
     """In lower case, without brackets around a letter and without an article before."""
     bare = normalised(_SPACING.sub(" ", _WRAPPED.sub(r"\1", _undollared(text))))
@@ -166,6 +187,9 @@ def formula(text: str) -> str:
     text = unicodedata.normalize("NFC", text).strip()
     # math-verify passes over words, and over what one of these multiplies by.
     text = _SCALED.sub(lambda found: rf"\cdot {SCALES[found[1] or found[2]]} ", text)
+    either = _OR.split(text)
+    if len(either) > 1 and all(map(_INEQUALITY.search, either)):
+        text = ", ".join(part.strip().strip("$") for part in either)
     segments = list(_SEGMENT.finditer(text))
     if segments:
         between = [text[one.end() : other.start()] for one, other in pairwise(segments)]
@@ -174,7 +198,7 @@ def formula(text: str) -> str:
             return _tidied(", ".join(part.strip().rstrip(".,;") for part in found))
         text = text.replace("$", "")
     text = _SENTENCE_END.split(text, maxsplit=1)[0]
-    return _tidied(text if "\\" in text else _UNIT.sub("", text))
+    return _tidied((_UNIT_OF_LATEX if "\\" in text else _UNIT).sub("", text))
 
 
 def alternatives(given: str, gold: str) -> list[str]:
@@ -183,6 +207,7 @@ def alternatives(given: str, gold: str) -> list[str]:
     wanted = formula(gold)
     if (
         "," in text
+        and not _INEQUALITY.search(text)
         and _TUPLE.fullmatch(_SPACING.sub("", wanted))
         and not re.match(r"\s*(?:\\left)?\s*(?:[(\[]|\\[a-z{])", text)
     ):
@@ -194,6 +219,9 @@ def alternatives(given: str, gold: str) -> list[str]:
 
 def _tidied(text: str) -> str:
     text = _SPACING.sub(lambda found: found[0] if found[0].startswith(("\\l", "\\r", "\\q", "\\ ")) else "", text)
+    if _ROWS.fullmatch(text.strip()):
+        rows = r" \\ ".join(row.replace(",", "&") for row in re.findall(r"\[([^\[\]]*)\]", text))
+        text = rf"\begin{{pmatrix}} {rows} \end{{pmatrix}}"
     text = _JOINED.sub(", ", text)
     text = _GROUPS.sub(lambda found: "".join(found[0].split()), _MIXED.sub(r"\1\\frac{\2}{\3}", text))
     for symbol, command in _SYMBOLS.items():
@@ -206,6 +234,7 @@ def _tidied(text: str) -> str:
     text = _roots(_EXPONENT.sub(r"\1\\cdot 10^{\2}", text))
     text = _NAMED.sub(lambda found: rf"\{_COMMANDS.get(found[1], found[1])} ", text)
     text = re.sub(r"\^\(([^()]{1,40})\)", r"^{\1}", text)
+    text = _MEMBER.sub("", text.strip())
     return text.replace("<=", r"\le ").replace(">=", r"\ge ").strip().rstrip(".").strip()
 
 

@@ -93,11 +93,30 @@ def compared(gold: str, given: list[str]) -> str:
     if not parsed:
         return "unread"
     right = any(
-        verify(wanted, found, strict=True, allow_set_relation_comp=True, timeout_seconds=None)
+        verify(
+            _as_sets(wanted, found[0]),
+            _as_sets(found, wanted[0]),
+            strict=True,
+            allow_set_relation_comp=True,
+            timeout_seconds=None,
+        )
         and _as_near(wanted[0], found[0])
         for found in parsed
     )
     return "right" if right else "wrong"
+
+
+def _as_sets(parsed: list[Any], other: Any) -> list[Any]:
+    """Inequalities in one unknown, any of which may hold, as the union of what they hold for, where the other is no
+    list of inequalities but a set."""
+    from sympy import And, FiniteSet, Interval, Union
+    from sympy.core.relational import Relational
+
+    found = parsed[0]
+    if not (isinstance(found, FiniteSet) and isinstance(other, Interval | Union)):
+        return parsed
+    each_holds = all(isinstance(each, Relational | And) for each in found) and len(found.free_symbols) == 1
+    return [Union(*(each.as_set() for each in found))] if each_holds else parsed
 
 
 def _as_near(wanted: Any, found: Any) -> bool:
