@@ -9,6 +9,7 @@ UNCLEAR_LIST = "a list is announced, but it cannot be read"
 BULLET = re.compile(
     r"(?P<indent>[ \t]*)(?:(?P<mark>[-*•‣–])[ \t]+|(?P<number>[0-9]{1,3})(?:[.)][ \t]+|、[ \t]*))(?P<text>\S.*)"
 )
+_EMPHASIS = re.compile(r"(?<![*_])(?:\*{1,3}|_{1,3})$")
 
 
 def read_bullets(head: str) -> Reading | None:
@@ -36,6 +37,19 @@ def read_bullets(head: str) -> Reading | None:
     ):
         return unread(UNCLEAR_LIST, bullets[0][0])
     return Reading(tuple(undressed(bullet["text"].strip().rstrip(",;")) for bullet in bullets))
+
+
+def after_marks(head: str, marks: str) -> str:
+    """What follows an announcement, without the `marks` before it: those that end the label ("**Answer:** "), and those
+    that open emphasis, which go from the end of the line as well ("Answer: *Paris*", "**Answer: Paris**")."""
+    head = head.strip()
+    text = head.lstrip(marks)
+    opened = head[: len(head) - len(text)]
+    line, newline, below = text.partition("\n")
+    closing = _EMPHASIS.search(line)
+    if closing and (opened.endswith(closing[0]) or (closing[0] == "**" and line.count("**") % 2)):
+        line = line[: closing.start()].rstrip()
+    return line + newline + below
 
 
 def undressed(line: str) -> str:

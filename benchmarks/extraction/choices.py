@@ -3,18 +3,19 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from toolablate.benchmarks.extraction.denials import CORRECTION, without_denials
+from toolablate.benchmarks.extraction.denials import CORRECTION, without_contrasts, without_denials
 from toolablate.benchmarks.extraction.heads import NONE_FITS, is_foreign, judged, read_head, read_part, undecorated
 from toolablate.benchmarks.extraction.letters import BRACKETED, match_letters
 from toolablate.benchmarks.extraction.loose import read_loose
 from toolablate.benchmarks.extraction.markers import announcements, final_part, is_announced
 from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading
-from toolablate.benchmarks.extraction.run_on import own_answer
+from toolablate.benchmarks.extraction.run_on import opening_letter, own_answer
 from toolablate.benchmarks.extraction.wording import is_text, normalised, without_markup
 
 NOT_A_CHOICE = "an answer is announced, but it names no choice"
 
 _SENTENCE_END = re.compile(r"[.!?](?=\s)")
+_LETTERED_LINE = re.compile(r"^[^\w\n]{0,8}(?:option\s)?[A-Z](?:[.):]|\s*$)", re.IGNORECASE | re.MULTILINE)
 _NONE_OF_THEM = re.compile(
     r"\bnone\sof\sthe\s(?:(?:given|provided|listed|above|available|answer)\s){0,2}(?:options?|choices|answers)\s"
     r"(?:(?:provided|given|listed|above)\s)?(?:is|are|match(?:es)?|seems?)\b",
@@ -42,6 +43,7 @@ def read_letters(reply: str | None, allowed: str, choices: Sequence[str] = ()) -
         or read_announced(text, allowed, texts, window)
         or read_loose(text, allowed, texts)
         or read_bare(text, allowed, texts)
+        or _read_opening(text, allowed, texts)
         or Reading(None, NOT_A_CHOICE if is_announced(text) else NO_ANSWER)
     )
 
@@ -83,12 +85,20 @@ def read_bare(text: str, allowed: str, texts: Mapping[str, str]) -> Reading | No
         if is_text(head, choice) and list(texts.values()).count(choice) == 1:
             return Reading((letter,))
     found, length = match_letters(head, texts)
-    rest = head[length:].strip(" .,;:!)]}>\"'”’-")
+    rest = without_contrasts(head[length:]).strip(" .,;:!)]}>\"'”’-")
     if before:
         decided = not rest and head[:length].isupper() and not _continues_list(before[-1], found)
     else:
         decided = not rest or (len(found) == 1 and is_text(rest, texts.get(found[0], "")))
     return judged(found, head[:length], allowed) if found and decided else None
+
+
+def _read_opening(text: str, allowed: str, texts: Mapping[str, str]) -> Reading | None:
+    """A first line that is nothing but the answer, above its explanation, and not the first of several options."""
+    found = opening_letter(text, texts)
+    if found is None or _LETTERED_LINE.search(text, found[1]):
+        return None
+    return judged([found[0]], "", allowed)
 
 
 def _continues_list(before: str, found: Sequence[str]) -> bool:

@@ -26,7 +26,7 @@ _OTHERS = (
     r"\sto\s(?:say|think|believe|claim|assume|conclude)(?:\sthat)?"
 )
 _ANSWER_IS = rf"(?:\sthe)?(?:\s(?:correct|right|best|final))?\s(?:answer|option|choice)\s{_IS}\s"
-_CALLED_RIGHT = rf"\s(?:(?:option|choice|answer)\s)?(?-i:{_LETTER})\s{_IS}\s(?:the\s)?(?:correct|right|best)\b"
+_CALLED_RIGHT = rf"\s(?:(?:option|choice|answer)\s)?(?-i:{_LETTER})\s{_IS}\s(?:the\s)?(?:correct|right|best|answer)\b"
 _WRONG = r"(?:wrong|incorrect|false|not\s(?:the\s)?(?:correct|right|true)(?:\s(?:answer|option|choice|one))?)"
 _INTERJECTION = r"(?:no|wait|actually|hmm|hold\son|sorry)"
 _TURN = rf"(?:but|though|although|however|yet|(?:{_INTERJECTION},?\s){{0,2}}{_INTERJECTION})"
@@ -36,7 +36,9 @@ _THERE = r"(?=[.,;:!\n]|$|\s(?:because|since|as)\b)"
 _DENIALS = (
     rf"(?i:(?:{_DOUBT}|{_OTHERS})(?:{_ANSWER_IS}(?-i:{_LETTER})|{_CALLED_RIGHT}))",
     rf"(?i:\b(?:wrong|incorrect|false)\s(?:answer|choice)\s{_IS}\s){_LETTER}",
-    rf"(?i:\b(?P<answer>answer)\s(?:(?:is|was|would|could|should|can)(?:\snot|n['’]t)|cannot|can['’]t)\s(?:be\s)?(?:option\s)?){_LETTER}",
+    r"(?i:\b(?P<answer>answer)(?:\s(?:(?:is|was|would|could|should|can)"
+    r"(?:(?:\s(?:definitely|certainly|clearly|surely|obviously|probably|therefore))?\snot|n['’]t)"
+    rf"|cannot|can['’]t)|\s?[:=]\s{{0,2}}not)\s(?:be\s)?(?:option\s)?){_LETTER}",
     rf"(?i:\b(?:answer|option|choice)\s(?:could|might|may)\sbe\s(?:option\s)?){_LETTER}",
     rf"(?i:\banswer\s(?:is|was|be)\s(?:option\s)?){_LETTER}(?=\s?\?)",
     rf"(?<!\w)(?P<letter>[A-Z])[)\]]?[.,;!…—–-]{{0,3}}\s{{1,3}}(?i:{_TURN})[,.]?\s"
@@ -51,7 +53,7 @@ _DENIAL = re.compile("|".join(_DENIALS))
 
 _SECOND_THOUGHT = (
     r"(?:actually|wait|sorry|correction|hmm|hold\son|scratch\sthat|make\sthat|I\smean|on\ssecond\sthoughts?"
-    r"|no(?=\s?[,:—–-]|\swait\b))"
+    r"|no(?=\s?[,.:—–-]|\swait\b))"
 )
 _INSTEAD = (
     r"(?i:(?:but|so|and|hence|rather|instead|it|this|that|is|it['’]s|must|should|be|actually|option|the|right|correct"
@@ -65,6 +67,14 @@ _CORRECTIONS = (
 )
 CORRECTION = re.compile("|".join(_CORRECTIONS))
 """Announces what takes a letter's place: "Answer: C. Actually no, D.", "the answer is not A, but B"."""
+
+
+_OTHER = re.compile(rf"[,;]?\s{{0,3}}\(?(?:and\s|but\s)?(?:not|rather\sthan|instead\sof)\s{_LETTER}\)?")
+
+
+def without_contrasts(text: str) -> str:
+    """The text without the letters that it sets the answer apart from: "B (not D)", "B rather than D"."""
+    return _OTHER.sub("", text)
 
 
 def without_denials(text: str) -> str:

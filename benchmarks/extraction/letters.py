@@ -13,7 +13,7 @@ HEDGE = re.compile(r"\bor\b|或", re.IGNORECASE)
 _OPENING = re.compile(r"[(\[{<\"'“‘「『\s]+")
 _RUN = re.compile(r"([A-Z]{2,26}|[A-Z](?: [A-Z]){1,25})(?=\s*(?:$|\n|[.,;!?)\]}>\"'”’」』]))")
 _BARE = re.compile(
-    r"(?P<letter>[A-Z])(?![A-Za-z0-9_'’^\\]|-\w|\s?[=≈]|\s?<(?!/)|[/+]\s?[a-z0-9]|\([a-z]\))"
+    r"(?P<letter>[A-Z])(?![A-Za-z0-9'’^\\]|_(?!_{0,2}(?:[^\w({]|$))|-\w|\s?[=≈]|\s?<(?!/)|[/+]\s?[a-z0-9]|\([a-z]\))"
     r"|(?P<small>[a-z])(?=\s*[.)\]}]*\s*(?:$|\n))"
 )
 # Small letters are letters where they fill the line: "a, c".

@@ -10,7 +10,7 @@ from toolablate.benchmarks.extraction.reading import Reading
 from toolablate.benchmarks.extraction.wording import TOLD_APART, is_complete, normalised
 
 _RIGHT = (
-    r"(?:the\s)?(?:most\s|only\s)?(?:correct|right|best|appropriate|accurate|true|closest)\b"
+    r"(?:the\s)?(?:most\s|only\s)?(?:correct|right|best|appropriate|accurate|true|closest|(?<=the\s)answer)\b"
     # Not for itself: "correct only if", "the closest to being wrong".
     r"(?!\s(?:only\s)?(?:if|except|unless|to\sbeing)\b)"
 )

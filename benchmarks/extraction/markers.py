@@ -18,7 +18,9 @@ _VERB = (
 )
 _RIGHT = r"(?:correct|right|best|closest|nearest|appropriate|suitable|accurate|proper|final|chosen|true)"
 _NOUN = r"(?:answers?|options?|choices?|statements?|letters?|values?|match|ones?|responses?|selection|verdict)"
-_QUOTE = r"""["'_)\]]{0,4}"""
+_QUOTE = r"""["'_*)\]]{0,4}"""
+# \b, but with "__" before it as well.
+_WORD = r"(?<![^\W_])"
 
 # An empty box is an instruction that was repeated: "I put the answer in \\boxed{}".
 _BOX = r"\\(?:f?boxed|fbox)(?:\s{0,3}\{(?!\s{0,8}\})|\s{1,3}(?=[^\s{])|(?=[0-9+-]))"
@@ -27,12 +29,13 @@ _MARKERS = (
     r"<answer>",
     _BOX,
     # A heading of its own: the answer is on the next line.
-    r"(?m:^[ \t#>_-]{0,12}(?:the\s)?(?:final\s|correct\s)?answer[ \t#_]{0,6}$)",
-    rf"\banswers?(?:\s(?:choice|option|letter)s?)?{_QUOTE}\s{{0,3}}(?:[:=→]|-{{1,3}}>?\s|[–—]\s)",
-    rf"\banswers?(?:\s(?:choice|option|letter)s?)?{_QUOTE}"
+    r"(?m:^[ \t#>_*-]{0,12}(?:the\s)?(?:final\s|correct\s)?answer[ \t#_*]{0,6}$)",
+    rf"{_WORD}answers?(?:\s(?:choice|option|letter)s?)?{_QUOTE}\s{{0,3}}(?:[:=→]|-{{1,3}}>?\s|[–—]\s)",
+    rf"{_WORD}answers?(?:\s(?:choice|option|letter)s?)?{_QUOTE}"
     rf"(?:\s(?:to|for|of)(?:\s[^\s.:;]{{1,24}}){{1,8}}?)?,?\s{{1,3}}(?:(?:here|then|thus|therefore),?\s)?{_VERB}",
-    rf"\b{_RIGHT}\s(?:{_NOUN}(?:\s|(?=:))){{0,2}}(?:{_VERB}|:)",
-    r"答案(?:选项)?[_\"”』」)\]]{0,4}\s{0,3}(?:应该|应当|应|就|即|只能|可能)?(?:是|为|选|[:=])?",
+    rf"{_WORD}{_RIGHT}\s(?:{_NOUN}(?:[*_]{{0,3}}\s|(?=[*_]{{0,3}}:))){{0,2}}(?:{_VERB}|[*_]{{0,3}}:)",
+    rf"{_WORD}my\s(?:choice|selection|pick|guess){_QUOTE}\s{{0,3}}(?::|{_VERB})",
+    r"答案(?:选项)?[_*\"”』」)\]]{0,4}\s{0,3}(?:应该|应当|应|就|即|只能|可能)?(?:是|为|选|[:=])?",
     r"(?:故|因此|所以|综上|本题|应该?|我)[,]?\s?(?:应该?|正确)?(?:选择|选项[为是]|选)",
     r"(?:正确|最佳|最终)的?(?:选项|选择|答案|说法|表述|陈述|组合)(?:应该|应|只有)?(?:是|为|:)",
 )
@@ -42,8 +45,28 @@ _BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _UNBRACED = re.compile(r"[^\s$]+")
 _ENDS_IN_VERB = re.compile(r"(?:\b(?:is|are|was|were|be)|[是为选])\s*$", re.IGNORECASE)
 _BEFORE_HEADING = re.compile(r"[\W_]*")
-_NEXT_QUESTION = re.compile(r"^[ \t#*]{0,8}(?:Question|Problem)\s?\d{0,4}\s?[:.]", re.IGNORECASE | re.MULTILINE)
 
+NEXT_QUESTION = (
+    r"^[ \t#*>_-]{0,8}(?:(?:next|new|another)\s)?(?:question|problem|exercise)[ \t]?\d{0,4}[ \t*_]{0,3}(?:[:.)]|$)"
+    r"|^[ \t#*>_-]{0,8}q[ \t]?(?:\d{1,4}[ \t*_]{0,3}[:.)]|[*_]{0,3}:)"
+    r"|^[ \t#*]{0,8}(?:user|human|instruction|input)[ \t]?:"
+    r"|^[ \t#*]{0,8}(?:下一?[题个]|问题|题目|例题?|第[\d一二三四五六七八九十]{1,3}题)[^\n]{0,8}?[:.]"
+    r"|<\|(?:im_|user|end(?!_header)|eot|start)|\[INST\]"
+)
+"""What a line that opens another question begins with, and the tags that open another turn."""
+_NEXT_QUESTION = re.compile(NEXT_QUESTION, re.IGNORECASE | re.MULTILINE)
+
+# "Without the last step the answer would be 7", "had they asked for the fourth, the answer is D".
+_WOULD = re.compile(r"\b(?:would|could|might)\s(?:\w{1,12}\s)?be\b", re.IGNORECASE)
+_CONDITION = re.compile(r"\b(?:if|had|were|with|without|unless|otherwise|suppos\w{1,4}|assum\w{1,4})\b", re.IGNORECASE)
+_SUPPOSED = re.compile(
+    r"\W{0,8}(?:note\W{1,4})?"
+    r"(?:(?:had|were)\s(?:I|you|he|she|it|we|they|th\w{1,3}|an?)|if\s[^.!?\n]{1,40}?\s(?:had|were))\s",
+    re.IGNORECASE,
+)
+_GIVEN = re.compile(r"[ \t]{0,4}\S[^\n]{0,60}?(?:[.!](?=\s)|\n|\Z)")
+
+_SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
 _GAP = re.compile(r"\n{5}")
 
 # Full-width forms and the letters of mathematical fonts become the plain characters that they stand for.
@@ -59,6 +82,13 @@ def final_part(reply: str) -> str:
 
 def is_announced(text: str) -> bool:
     return _MARKER.search(text) is not None
+
+
+def opening_line(text: str) -> str | None:
+    """The first line, where it announces nothing and is all that stands above another question."""
+    following = _NEXT_QUESTION.search(text, 1)
+    line = text[: following.start()].strip() if following else "\n"
+    return None if "\n" in line or is_announced(line) else line
 
 
 def before_next_question(text: str) -> str:
@@ -116,9 +146,28 @@ class Announced(NamedTuple):
 def announcement_spans(
     text: str, extra: re.Pattern[str] | None = None
 ) -> tuple[list[tuple[int, int]], set[tuple[int, int]]]:
-    """Where each announcement of an answer begins and ends, in order, and which of them `extra` found."""
+    """Where each announcement of an answer begins and ends, in order, and which of them `extra` found.
+
+    What would be the answer to something else is none, once an answer was given ("Answer: 12. If we had counted zero,
+    the answer would be 13.").
+    """
     further = {match.span() for match in extra.finditer(text)} if extra else set[tuple[int, int]]()
-    return sorted([match.span() for match in _MARKER.finditer(text)] + list(further)), further
+    found, given, headed = list[tuple[int, int]](), False, False
+    for span in sorted([match.span() for match in _MARKER.finditer(text)] + list(further)):
+        if given and span not in further and _is_supposed(text, *span, headed=headed):
+            continue
+        found.append(span)
+        if _GIVEN.match(text, span[1]):
+            given, headed = True, headed or not _ENDS_IN_VERB.search(text, *span)
+    return found, further
+
+
+def _is_supposed(text: str, start: int, stop: int, *, headed: bool) -> bool:
+    """Whether an announcement is of what would be; below an answer with a heading no condition has to say so."""
+    sentence = _SENTENCE_END.split(text[max(0, start - 300) : start])[-1]
+    if _WOULD.search(text, start, stop):
+        return headed or _CONDITION.search(sentence) is not None
+    return _SUPPOSED.match(sentence) is not None
 
 
 def announcements(text: str, *, extra: re.Pattern[str] | None = None, window: int = 400) -> Iterator[str]:

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Callable, Sequence
 
-from toolablate.benchmarks.extraction.markers import announced, final_part
+from toolablate.benchmarks.extraction.bullets import after_marks
+from toolablate.benchmarks.extraction.markers import announced, final_part, opening_line
 from toolablate.benchmarks.extraction.quantities import (
     CURRENCIES,
     HAN_LEAD,
@@ -69,6 +70,9 @@ def read_number(reply: str | None) -> Reading:
     text = final_part(reply or "").strip()
     if not text:
         return Reading(None, EMPTY)
+    opening = opening_line(text)
+    if opening and (reading := _read(_read_bare, opening[-400:], NOT_BARE)).value is not None:
+        return reading
     last: str | None = None
     for head in announced(text, extra=_GSM8K):
         last = head.text if last is None else last
@@ -87,7 +91,7 @@ def _answer_line(head: str) -> str:
     for place, line in enumerate(head.partition("</")[0].splitlines()):
         if line.strip(_MARKS):
             bullet = _BULLET.match(line) if place else None
-            return line[bullet.end() :] if bullet else line
+            return after_marks(line[bullet.end() :] if bullet else line, " \t*_")
     return ""
 
 

@@ -5,19 +5,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from toolablate.benchmarks.extraction.denials import CORRECTION, DENIED
+from toolablate.benchmarks.extraction.denials import CORRECTION, DENIED, without_contrasts
 from toolablate.benchmarks.extraction.heads import undecorated
 from toolablate.benchmarks.extraction.letters import match_letters
-from toolablate.benchmarks.extraction.markers import MAX_ANNOUNCEMENTS, announcement_spans
+from toolablate.benchmarks.extraction.markers import MAX_ANNOUNCEMENTS, NEXT_QUESTION, announcement_spans
 from toolablate.benchmarks.extraction.wording import normalised
 
 # What only another question has, or a summary of several.
 _ANOTHER = re.compile(
-    r"^[ \t#*>-]{0,8}(?:(?:next|new|another)\s)?(?:question|problem|exercise)[ \t]?\d{0,4}[ \t*]{0,3}(?:[:.)]|$)"
-    r"|^[ \t#*>-]{0,8}q[ \t]?(?:\d{1,4}[ \t]?[:.)]|:)"
-    r"|^[ \t#*]{0,8}(?:user|human|instruction|input)[ \t]?:"
-    r"|^[ \t#*]{0,8}(?:下一?[题个]|问题|题目|例题?|第[\d一二三四五六七八九十]{1,3}题)[^\n]{0,8}?[:.]"
-    r"|<\|(?:im_|user|end|eot|start)|\[INST\]|\n{5}"
+    rf"{NEXT_QUESTION}|\n{{5}}"
+    r"|^[ \t#*]{0,8}\d{1,3}[.)][ \t][^\n]{1,400}\?[ \t*]{0,4}$"
     r"|\b(?:all|each)\s(?:of\s)?(?:the\s|these\s|our\s|my\s)?(?:final\s|above\s|correct\s)?(?:answers|questions?|problems?)\b"
     r"|\b(?:combin|summari[sz]|compil|collect|gather)\w{0,3}\s(?:up\s)?(?:the|these|our|my)\s(?:\w{1,12}\s)?(?:answers?|results)\b"
     r"|\b(?:answers|solutions)\s(?:to|for|of)\s(?:the\s|these\s)?(?:\w{1,12}\s)?(?:questions|problems)\b"
@@ -30,7 +27,8 @@ _OPTIONS = re.compile(
 
 # Who corrects themselves says so.
 _CORRECTED = re.compile(
-    r"\b(?:wait(?=\s?[,.!…:—–-]|\sa\s)|hold\son|(?:I['’]?m|I\sam|so)\ssorry|(?:I|my)\sapologi\w{2,4}|correction\s?:|(?:my|made\san?)\s(?:mistake|error)"
+    r"\b(?:wait(?=\s?[,.!…:—–-]|\sa\s)|hold\son|sorry(?=\s?[,.!…:—–-])|(?:I['’]?m|I\sam|so)\ssorry"
+    r"|revised|corrected|updated|amended|(?:I|my)\sapologi\w{2,4}|correction\s?:|(?:my|made\san?)\s(?:mistake|error)"
     r"|(?:I|we)\s(?:was|were)\s(?:wrong|mistaken)|mistakenly|second\sthoughts?|scratch\sthat|hmm+|oops"
     r"|(?:that|this|my(?:\s\w{1,12}){1,2})(?:['’]s|\sis|\swas)\s(?:wrong|incorrect|not\s(?:correct|right))"
     r"|(?:let\sme|let['’]s|let\sus|I(?:['’]ll|\swill|\sshould|\s(?:need|have)\sto|\smust)?)\s(?:\w{1,10}\s)?"
@@ -49,6 +47,8 @@ _TURNED = re.compile(
 TURN_WITHIN = 200
 """A "however" takes an answer back where it follows soon, or begins the sentence of the next one."""
 
+_LINE_END = re.compile(r"\n|<\|")
+_FIRST = re.compile(r"\b(?:initial|first|preliminary|tentative|original|previous)\s(?:\w{1,8}\s)?\Z", re.IGNORECASE)
 _PROSE = re.compile(r"[^.!?\n]{25}")
 _SENTENCE_END = re.compile(r"[.!?](?=\s)|\n")
 _ENDS = re.compile(r"[)\]}\"' ]{0,4}(?:[.!?](?=\s)|[.!?]?<\|)")
@@ -87,8 +87,12 @@ def own_answer(text: str, texts: Mapping[str, str], window: int) -> str:
     - the first holds for a condition or a part ("if it grows, the answer is A");
     - it began with the first letter, and what follows is the reasoning that leads to the only other one.
 
+    A first line that is nothing but a letter, with the text of its choice or without, is an answer too.
     Whatever follows a heading for another question or a summary of several ("Question:") is left out as well.
     """
+    opening = opening_letter(text, texts)
+    if opening and (cut := _another(text, opening[1], len(text), texts)):
+        text = text[:cut].rstrip()
     given: _Answer | None = None
     answers = list(_answers(text, texts, window))
     for place, answer in enumerate(answers):
@@ -100,6 +104,17 @@ def own_answer(text: str, texts: Mapping[str, str], window: int) -> str:
         given = answer if answer.ends_sentence and len(answer.letters) == 1 else None
     cut = _another(text, given.end, len(text), texts) if given else None
     return text[:cut].rstrip() if cut else text
+
+
+def opening_letter(text: str, texts: Mapping[str, str]) -> tuple[str, int] | None:
+    """The letter of a first line that is nothing else, or has its choice's text as well, and where the line ends."""
+    line = _LINE_END.split(text, maxsplit=1)[0]
+    head = undecorated(line)
+    letters, length = match_letters(head, texts)
+    rest = without_contrasts(head[length:]).strip(_CLOSERS)
+    if len(letters) != 1 or not (rest == "" or normalised(rest.lstrip(" -–—,;:")) == texts.get(letters[0])):
+        return None
+    return letters[0], len(line)
 
 
 def _answers(text: str, texts: Mapping[str, str], window: int) -> Iterator[_Answer]:
@@ -147,7 +162,12 @@ def _takes_over(text: str, given: _Answer, later: Sequence[_Answer]) -> bool:
     answer = later[0]
     between = text[given.end : answer.start]
     sentence = _SENTENCE_END.split(text[max(0, given.start - 400) : given.start])[-1]
-    if not given.ends_line or _CONDITION.match(sentence) or _NEXT_PART.match(text, given.end):
+    if (
+        not given.ends_line
+        or _CONDITION.match(sentence)
+        or _FIRST.search(sentence)
+        or _NEXT_PART.match(text, given.end)
+    ):
         return True
     if answer.is_correction or answer.is_boxed or answer.with_text or _CORRECTED.search(between):
         return True

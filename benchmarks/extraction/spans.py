@@ -5,7 +5,7 @@ import json
 import re
 from typing import Literal
 
-from toolablate.benchmarks.extraction.bullets import BULLET, UNCLEAR_LIST, read_bullets, undressed
+from toolablate.benchmarks.extraction.bullets import BULLET, UNCLEAR_LIST, after_marks, read_bullets, undressed
 from toolablate.benchmarks.extraction.markers import announcements, final_part
 from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading, unread
 from toolablate.traces.records import clean_text
@@ -91,7 +91,7 @@ def _object(text: str) -> tuple[object, object] | None:
 
 def _read_head(head: str, wanted: Wanted) -> Reading | None:
     """Reads what follows an announcement; None where nothing does."""
-    text = head.strip().lstrip(_MARKS)
+    text = after_marks(head, _MARKS)
     if not text:
         return None
     items = _list(text)

@@ -3,8 +3,8 @@
 import re
 from typing import Literal
 
-from toolablate.benchmarks.extraction.bullets import undressed
-from toolablate.benchmarks.extraction.markers import announced, final_part
+from toolablate.benchmarks.extraction.bullets import after_marks, undressed
+from toolablate.benchmarks.extraction.markers import announced, final_part, opening_line
 from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading
 
 MAX_FORMULA = 2_000
@@ -16,18 +16,25 @@ _FORMULA = re.compile(
     re.DOTALL,
 )
 _MARKS = ":*_#> \t\n"
+_FEW_WORDS = re.compile(r"[^\s<]{1,40}(?:[ \t]{1,4}[^\s<]{1,40}){0,7}(?<![.,:;!?])")
 
 
-def read_text(reply: str | None, *, unannounced: Literal["unparsed", "whole"] = "unparsed") -> Reading:
+def read_text(
+    reply: str | None, *, extra: re.Pattern[str] | None = None, unannounced: Literal["unparsed", "whole"] = "unparsed"
+) -> Reading:
     r"""The text that the reply finally gives: the last box or announced line (`announced`), else a reply of one line,
     else a last line that is one formula (`$x$`, `\[x\]`). A formula of several lines is one line.
 
-    Any other reply is unparsed or taken whole, as `unannounced` says.
+    Any other reply is unparsed or taken whole, as `unannounced` says. `extra` finds further announcements. A first line
+    of few words, without a full stop, is the reply where another question follows it.
     """
     text = final_part(reply or "").strip()
     if not text:
         return Reading(None, EMPTY)
-    for head in announced(text, window=len(text)):
+    opening = opening_line(text)
+    if opening and _FEW_WORDS.fullmatch(opening):
+        return Reading((undressed(opening),))
+    for head in announced(text, extra=extra, window=len(text)):
         if line := head.text.strip() if head.decides else _first_line(head.text):
             return Reading((line,))
     if unannounced == "whole" or "\n" not in text:
@@ -42,7 +49,7 @@ def read_text(reply: str | None, *, unannounced: Literal["unparsed", "whole"] = 
 
 
 def _first_line(head: str) -> str:
-    text = head.strip().lstrip(_MARKS)
+    text = after_marks(head, _MARKS)
     formula = _FORMULA.match(text)
     end = text.find("\n", formula.end() if formula else 0)
     line = text[: end if end >= 0 else len(text)].partition("</answer>")[0].strip()

@@ -29,6 +29,16 @@ _SEGMENT = re.compile(
     r"|\\\[((?:[^\\]|\\(?!\])){1,2000})\\\]|\\\(((?:[^\\]|\\(?!\))){1,2000})\\\)",
     re.DOTALL,
 )
+# "####" ends the solutions of GSM8K; a heading has words.
+_GSM8K = re.compile(r"^####(?=[ \t]{0,4}(?:[^A-Za-z\n\\]|\\[A-Za-z]{1,20}){1,80}$)", re.MULTILINE)
+_ABOUT = re.compile(
+    r"^(?:(?:it\sis\s)?(?:approximately|approx\.?|about|around|roughly|exactly|nearly|ca\.?)\s|[≈~]|\\approx\b)\s*",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(
+    r"(?<=[^\s,;(])(?:\s|[,;]\s?){1,3}\(?(?:not|since|because|rather\sthan|instead\sof)\s[^$\\]{0,400}$", re.IGNORECASE
+)
+_VULGAR = re.compile("[¼-¾⅐-⅞]")
 _CONNECTIVE = re.compile(r"[\s,;&]*(?:\b(?:and|or)\b)?[\s,;]*", re.IGNORECASE)
 _JOINED = re.compile(r",?\s*(?:\\text\s?\{\s*,?\s*(?:and|or)\s*\}|\b(?:and|or)\b)\s*,?")
 _SENTENCE_END = re.compile(r"(?<=[^\s.])[.](?=\s+[A-Z(\\$]|\s*$)")
@@ -105,7 +115,7 @@ class MathScorer:
     async def score(self, question: Question, trial_id: str, answer: str | None) -> Score:
         if refusal := self.refusal(question):
             return unscored(self, trial_id, refusal)
-        reading = read_text(answer)
+        reading = read_text(answer, extra=_GSM8K)
         if reading.value is None:
             return unparsed(self, trial_id, reading, self.unparsed)
         given, fault = reading.value[0], ""
@@ -185,6 +195,7 @@ def words(text: str) -> str:
 def formula(text: str) -> str:
     """The answer as one formula in LaTeX: the formulas of a line in words, plain text as LaTeX."""
     text = unicodedata.normalize("NFC", text).strip()
+    text = _ASIDE.sub("", _ABOUT.sub("", _VULGAR.sub(_as_fraction, text)))
     # math-verify passes over words, and over what one of these multiplies by.
     text = _SCALED.sub(lambda found: rf"\cdot {SCALES[found[1] or found[2]]} ", text)
     either = _OR.split(text)
@@ -199,6 +210,11 @@ def formula(text: str) -> str:
         text = text.replace("$", "")
     text = _SENTENCE_END.split(text, maxsplit=1)[0]
     return _tidied((_UNIT_OF_LATEX if "\\" in text else _UNIT).sub("", text))
+
+
+def _as_fraction(found: re.Match[str]) -> str:
+    over, _, under = unicodedata.normalize("NFKC", found[0]).partition("\u2044")
+    return rf"\frac{{{over}}}{{{under}}}"
 
 
 def alternatives(given: str, gold: str) -> list[str]:

@@ -24,7 +24,7 @@ class SpansScorer:
 
     @property
     def version(self) -> int:
-        return 2
+        return 3
 
     def score(self, question: Question, trial_id: str, answer: str | None) -> Score:
         if question.target.kind != "spans":

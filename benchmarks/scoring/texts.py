@@ -13,6 +13,15 @@ from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, score
 from toolablate.traces.errors import ScoringError
 from toolablate.traces.records import PatternTarget, Question, ReferenceTarget, Score, TextTarget
 
+_LATEX_TEXT = re.compile(
+    r"\\(?:text|textrm|textbf|textit|textsf|texttt|textnormal|mbox|mathrm|mathbf|mathit|emph|boxed)\s?\{([^{}]{0,400})\}"
+)
+_FORMULA = re.compile(r"\$\$?([^$]{1,2000}?)\$?\$|\\\((.{1,2000}?)\\\)|\\\[(.{1,2000}?)\\\]", re.DOTALL)
+_TAG = re.compile(r"</?(?:b|i|u|em|strong|span|code|mark|p|div|sub|sup)(?:\s[^<>]{0,200})?>|<br\s?/?>", re.IGNORECASE)
+_NUMBER_BEFORE = re.compile(r"(?<![\w)\]])[-−]$|\d\.$|(?<![\w.])\.$")
+_NUMBER_AFTER = re.compile(r"\.\d|,\d{3}(?!\d)")
+_GROUP = re.compile(r"\d{3}(?!\d)")
+_NUMERIC = re.compile(r"[-+]?[\d.,]*\d")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _QUIET = re2.Options()
@@ -29,7 +38,7 @@ def accepted(question: Question) -> tuple[str, ...]:
 @dataclass(frozen=True, slots=True)
 class ExactScorer:
     """Right is one of the accepted texts, whatever the case, the width of characters, blanks, quotes around and a full
-    stop after."""
+    stop after, and LaTeX or HTML that only changes how the text looks: `\\text{blue}`, `$3.5$`, `<b>Paris</b>`."""
 
     unparsed: Unparsed = "wrong"
 
@@ -53,7 +62,8 @@ class ExactScorer:
 @dataclass(frozen=True, slots=True)
 class ContainsScorer:
     """Right is a reply that has one of the accepted texts in it, as whole words, compared as `exact` compares. What
-    else the reply says does not matter, so a reply that lists all answers is right."""
+    else the reply says does not matter, so a reply that lists all answers is right. A sign, decimals and groups of
+    thousands belong to their number: neither "-5" nor "12.5" nor "12,500" has 5 or 12 in it."""
 
     unparsed: Unparsed = "wrong"
 
@@ -71,7 +81,9 @@ class ContainsScorer:
         text = final_part(answer or "").strip()
         if not text:
             return unparsed(self, trial_id, Reading(None, EMPTY), self.unparsed)
-        found = next((each for each in wanted if _holds(normalised(text), normalised(each))), None)
+        found = next(
+            (each for each in wanted if any(_holds(normalised(way), normalised(each)) for way in _ways(text))), None
+        )
         return scored(self, trial_id, 0.0 if found is None else 1.0, () if found is None else (found,))
 
 
@@ -142,7 +154,9 @@ class F1Scorer:
         reading = read_text(answer, unannounced="whole")
         if reading.value is None:
             return unparsed(self, trial_id, reading, self.unparsed)
-        return scored(self, trial_id, max(f1(reading.value[0], each) for each in wanted), reading.value)
+        return scored(
+            self, trial_id, max(f1(way, each) for each in wanted for way in _ways(reading.value[0])), reading.value
+        )
 
 
 def f1(given: str, wanted: str) -> float:
@@ -167,7 +181,17 @@ def compiled(pattern: str) -> re2._Regexp:
 
 
 def _is_one_of(given: str, wanted: tuple[str, ...]) -> bool:
-    return normalised(given) in map(normalised, wanted)
+    return not set(map(normalised, _ways(given))).isdisjoint(map(normalised, wanted))
+
+
+def _ways(text: str) -> tuple[str, ...]:
+    """A text as it stands, and without the LaTeX and HTML that only change how it looks."""
+    bare = _TAG.sub(" ", text)
+    for _ in range(4):
+        bare = _LATEX_TEXT.sub(r"\1", bare)
+    whole = _FORMULA.fullmatch(bare.strip().rstrip("."))
+    bare = next(group for group in whole.groups() if group is not None) if whole else bare
+    return text, bare
 
 
 def _matched(pattern: str, answer: str | None) -> Reading:
@@ -183,10 +207,21 @@ def _holds(text: str, wanted: str) -> bool:
     place = text.find(wanted)
     while place >= 0 and wanted:
         end = place + len(wanted)
-        if not (_joined(text, place - 1) or _joined(text, end - 1)):
+        if not (_joined(text, place - 1) or _joined(text, end - 1) or _within_number(text, place, end)):
             return True
         place = text.find(wanted, place + 1)
     return False
+
+
+def _within_number(text: str, start: int, end: int) -> bool:
+    """Whether a number goes on beyond where one was found: before it with a sign or digits, after it with digits."""
+    if not _NUMERIC.fullmatch(text, start, end):
+        return False
+    before = _NUMBER_BEFORE.search(text[max(0, start - 8) : start])
+    after = _NUMBER_AFTER.match(text, end)
+    grouped = after and after[0].startswith(",") and not re.fullmatch(r"[-+]?\d{1,3}(?:,\d{3})*", text[start:end])
+    in_groups = start > 1 and text[start - 1] == "," and text[start - 2].isdigit() and _GROUP.match(text, start)
+    return bool(before or in_groups or (after and not grouped))
 
 
 def _joined(text: str, place: int) -> bool:

@@ -89,6 +89,10 @@ RIGHT = {
     r"\frac{9}{5}": [r"Answer: \frac95"],
     r"70 \text{ inches}": ["Answer: 70"],
     "6:00 p.m.": ["Answer: 6:00 p.m."],
+    r"\frac{1}{2}": ["Answer: ½"],
+    r"\frac{3}{2}": ["Answer: 1½", "Answer: approximately 1.5", "Answer: ≈ 1.5"],
+    "16": ["8 + 8 = 16\n#### 16", "**Answer**: 16", "16\n\nQ: And now?\nA: 7\nAnswer: 7"],
+    "3": ["Answer: 3 (not 4)", "Answer: 3, since 4 is even", "Answer: 3 because 4 is even"],
     r"1.5 \times 10^8": ["Answer: 150000000", r"Answer: $1.5\cdot 10^{8}$", "Answer: 1.5e8"],
 }
 
@@ -110,7 +114,14 @@ WRONG = {
     r"6\text{ feet }3\text{ inches}": ["Answer: 6", r"\boxed{6\text{ feet}}", "Answer: 6 feet 4 inches"],
     r"\begin{bmatrix} 1 & 0 \\ 0 & 1 \end{bmatrix}": ["Answer: [[1,0],[1,0]]"],
     "(1,2)": ["Answer: {1,2}", r"\boxed{\{1,2\}}"],
-    "12": ["Answer: 1 2", "Answer: 12 and 13", "Answer: x = 11, y = 12", r"Answer: $x \ne 12$"],
+    "12": [
+        "Answer: 3 (not 4)",
+        "Answer: 3, since 4 is even",
+        "Answer: 1 2",
+        "Answer: 12 and 13",
+        "Answer: x = 11, y = 12",
+        r"Answer: $x \ne 12$",
+    ],
     r"\frac{3}{4}": ["Answer: 4/3"],
     r"\frac{\sqrt{3}}{2}": [r"Answer: $\frac{\sqrt{2}}{2}$", "Answer: 0.87"],
     r"\left( 3, \frac{\pi}{2} \right)": [r"\boxed{(\frac{\pi}{2}, 3)}"],
