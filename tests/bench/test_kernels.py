@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = {"product": "ans = 6 * 7", "nothing": "ans = 1 / 0", "place": "import os; ans = os.getcwd()"}
+PROGRAMS = {
+    "product": "ans = 6 * 7; units = ''",
+    "nothing": "ans = 1 / 0",
+    "place": "import os; ans = os.getcwd(); units = ''",
+}
 NOTHING = {"samples": 0, "rounds": 0, "live": 0, "steps": 0, "programs": 0, "row": 0}
 
 
@@ -26,7 +30,15 @@ def benchmark(ways: str, env: dict[str, str] | None = None, **options: object) -
 def recorded(tmp_path: Path) -> Path:
     rows = [
         {
-            **{"question_id": name, "question": "?", "text": name, "table": "", "answer": "42", "answer_type": "span"},
+            **{
+                "question_id": name,
+                "question": "?",
+                "text": name,
+                "table": "",
+                "answer": "42",
+                "answer_type": "span",
+                "scale": "",
+            },
             "direct": {"generated": [""]},
             "cot": {"generated": [""]},
             "pot": {"generated": [program]},
