@@ -51,7 +51,9 @@ def test_a_sign_says_what_it_stands_for_without_its_colour(site: Site, browse: B
     assert "repeat" in name
     expect(page.get_by_role("link", name=name, exact=True)).to_have_count(1)
     signs = {
-        how: page.locator(f".legend .mark.{how}").evaluate("each => getComputedStyle(each, '::before').content")
+        how: page.locator(f".legend .mark.{how}:not(.beside)").evaluate(
+            "each => getComputedStyle(each, '::before').content"
+        )
         for how in ("correct", "partial", "wrong", "unparsed", "unscored", "budget", "failed")
     }
     assert len(set(signs.values())) == 7

@@ -23,6 +23,7 @@ from tests.experiments.judged import (
 from tests.servers.chat_server import ChatServer, Status, reply
 
 from toolablate.experiments.running import progress as module
+from toolablate.experiments.running.queueing import GivenUp
 from toolablate.traces.store import Store
 
 PRICE = "price = { input = 100, output = 1000 }"
@@ -190,7 +191,7 @@ def test_gradings_have_a_bar_and_lines_of_their_own(tmp_path: Path, monkeypatch:
             progress.grading(3)
             progress.graded(made=True)
             progress.graded(made=False)
-            progress.judge_given_up("j", 1, "it is \x1b[31mdown")
+            progress.judge_given_up("j", GivenUp(1, "it is \x1b[31mdown"))
             progress.beat()
             progress.stopping()
     assert lines.getvalue().splitlines() == [

@@ -37,7 +37,7 @@ def test_an_endpoint_that_asks_to_be_left_alone_is_told_of_and_ctrl_c_does_not_w
     command = [sys.executable, "-m", "toolablate", "run", str(plan)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         wait_for(lambda: bool(told(cli, store)))
-        assert re.search(r"waiting for http\S+ until \d\d:\d\d:\d\d \(it asked for 120 s\)", told(cli, store)[0])
+        assert re.search(r"waiting for \S+ at http\S+ until \d\d:\d\d:\d\d \(it asked for 120 s\)", told(cli, store)[0])
         assert "it asked for 120 s" in " ".join(cli("status", store).stdout.split())
         running.send_signal(signal.SIGINT)
         output, errors = running.communicate(timeout=60)
