@@ -1,6 +1,7 @@
 """What each built-in intervention does to a result, and what it says of it."""
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from tests.tools.interventions.echoing import Echoing, details, use
 
 from toolablate.agents import session
 from toolablate.tools import ToolResult, open_interventions
-from toolablate.tools.interventions import Call, Setting, intervened, limit
+from toolablate.tools.interventions import Call, Setting, delay, intervened, limit
 from toolablate.tools.interventions.truncate import truncated
 from toolablate.tools.likeness import PLAIN
 from toolablate.traces.errors import InputError
@@ -133,7 +134,8 @@ async def test_a_delay_waits_behind_the_call(monkeypatch: pytest.MonkeyPatch) ->
         waited.append(seconds)
         assert tools.given == ["text"]
 
-    monkeypatch.setattr(asyncio, "sleep", sleep)
+    # Not asyncio's own: a server that other tests have left running in this process sleeps, too.
+    monkeypatch.setattr(delay, "asyncio", SimpleNamespace(sleep=sleep))
     result = await tools("text")
     assert waited == [2.5]
     assert (result.output, details(result)) == ("text", [("delay", "waited 2.5 s")])
