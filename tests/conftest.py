@@ -49,11 +49,11 @@ def chat_server(chat_servers: ChatServers) -> Iterator[ChatServer]:
 
 @pytest.fixture
 def certificate(tmp_path: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """A server's context for `pages.test` and 127.0.0.1, and a client's that trusts it, as SSL_CERT_FILE=server.pem does."""
+    """A server's context for `pages.test` and localhost, and a client's that trusts it, as SSL_CERT_FILE=server.pem does."""
     if not shutil.which("openssl"):
         pytest.skip("openssl is not installed, which makes the test's certificate")
     path = tmp_path / "server.pem"
-    subject = ("-subj", "/CN=pages.test", "-addext", "subjectAltName=DNS:pages.test,IP:127.0.0.1")
+    subject = ("-subj", "/CN=pages.test", "-addext", "subjectAltName=DNS:pages.test,DNS:localhost")
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", path.with_suffix(".key"))
     command = ("openssl", "req", "-x509", *key, "-out", path, "-days", "2", *subject)
     subprocess.run(command, check=True, capture_output=True)

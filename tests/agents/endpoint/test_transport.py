@@ -74,7 +74,7 @@ async def test_an_encrypted_connection(
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         served = asyncio.create_task(asyncio.to_thread(serve, listening))
-        asked = ask(model={"endpoint": f"https://127.0.0.1:{listening.getsockname()[1]}/v1"})
+        asked = ask(model={"endpoint": f"https://localhost:{listening.getsockname()[1]}/v1"})
         if broken:
             with pytest.raises(ModelError) as caught:
                 await asked
