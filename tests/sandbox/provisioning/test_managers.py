@@ -108,6 +108,9 @@ async def test_dead_kernel_is_restarted_under_its_clients(backend: str, caplog: 
     await client.wait_for_ready(timeout=ANSWER_SECONDS)
     client.execute("import os; os.kill(os.getpid(), 11)")
     await restarted.wait()
+    # It is told of when it begins; a client that asks before the fresh kernel is there takes it for dead.
+    while not await manager.is_alive():  # noqa: ASYNC110 - nobody tells us
+        await asyncio.sleep(0.02)
     await client.wait_for_ready(timeout=ANSWER_SECONDS)
     reply = await client.execute("1", reply=True, timeout=ANSWER_SECONDS)
     assert reply["content"]["status"] == "ok"
