@@ -230,8 +230,8 @@ def test_bounds_begin_where_the_rung_beside_them_does_and_are_within_the_picture
     assert (
         start == _start(found, found.rungs[-1]) == (found.rungs[-1].before_score or 0) - (found.total.before_score or 0)
     )
-    assert oracle.ci95 is not None
-    assert low < start < start + oracle.ci95[1] < high
+    assert oracle.points is not None
+    assert low < start < start + oracle.points < high
 
 
 def test_long_names_of_rungs_are_on_several_lines(tmp_path: Path) -> None:
