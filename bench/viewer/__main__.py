@@ -12,9 +12,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from toolablate.traces.analysis.selection import Selection
-from toolablate.traces.html.addresses import questions_address
-from toolablate.traces.viewer.index import Index
+from toolablate.analysis.selection import Selection
+from toolablate.reports.html.addresses import questions_address
+from toolablate.viewer.index import Index
 
 from ..store.reading import load
 from ..store.sources import open_sources

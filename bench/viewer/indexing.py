@@ -4,9 +4,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from toolablate.experiments.viewing.trials import read_trials
 from toolablate.traces.store import Store
-from toolablate.traces.viewer.index import Index
+from toolablate.viewer.index import Index
+from toolablate.viewer.keeping.trials import read_trials
 
 from ..store.sources import Sources
 from .figure import Figure, Took, figure

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from toolablate.traces.analysis.selection import Selection
-from toolablate.traces.html.addresses import questions_address, trial_address
-from toolablate.traces.viewer.index import Facets
+from toolablate.analysis.selection import Selection
+from toolablate.reports.html.addresses import questions_address, trial_address
+from toolablate.viewer.index import Facets
 
 from .figure import Figure, Took, figure
 

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from toolablate.analysis.audit import Column, Kind, Paper, Place, PublishedTable, Row, Rule, RuleKind, Summary
 from toolablate.benchmarks.published.form import TableForm
 from toolablate.benchmarks.published.places import Place as FilePlace
 from toolablate.benchmarks.published.places import quoted
 from toolablate.benchmarks.published.rows import read_rows
-from toolablate.traces.analysis.audit import Column, Kind, Paper, Place, PublishedTable, Row, Rule, RuleKind, Summary
 
 # By their names in lower case, to which a capital delta has a small one.
 DEPENDENT: Mapping[str, Kind] = {"δ": "delta", "delta": "delta", "rank": "rank", "share": "share"}

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from toolablate.analysis.audit import Paper
 from toolablate.benchmarks.published.assembly import assembled
 from toolablate.benchmarks.published.form import ALLOWED, PaperForm, TableForm
 from toolablate.benchmarks.published.places import Place, quoted
-from toolablate.traces.analysis.audit import Paper
 from toolablate.traces.errors import InputError
 
 Form = TypeVar("Form", bound=BaseModel)

@@ -6,8 +6,8 @@ Blanks stand between them; or one tab each, the `|` of Markdown, or the `&` of L
 import re
 from collections.abc import Iterator, Sequence
 
+from toolablate.analysis.audit import EMPTY, Column, Printed, Row, printed
 from toolablate.benchmarks.published.places import Place, quoted
-from toolablate.traces.analysis.audit import EMPTY, Column, Printed, Row, printed
 
 KEY = "rows"
 _WRITTEN = {r"\downarrow": "↓", r"\uparrow": "↑", r"\%": "%", r"\pm": "±", r"\&": "&", "$": ""}

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from toolablate.traces.analysis.attribution.layer_one import Bare, layer_one
-from toolablate.traces.analysis.attribution.signals import Signals, signals_of
+from toolablate.analysis.attribution.layer_one import Bare, layer_one
+from toolablate.analysis.attribution.signals import Signals, signals_of
 from toolablate.traces.records import Attribution, Question, Score, Trace
 from toolablate.traces.store import Store
 

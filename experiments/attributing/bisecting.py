@@ -2,10 +2,10 @@
 
 from functools import lru_cache
 
+from toolablate.analysis.attribution.belief import Ask, Cost, Search, search, search_cost
 from toolablate.experiments.attributing.case import Case
 from toolablate.experiments.attributing.outcomes import TAU, Outcomes, is_right
 from toolablate.experiments.attributing.program import Asked, Purpose, probe
-from toolablate.traces.analysis.attribution.belief import Ask, Cost, Search, search, search_cost
 from toolablate.traces.records import ReplayDesign
 
 MOST = 8

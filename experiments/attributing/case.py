@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from toolablate.analysis.attribution.belief import Flip
+from toolablate.analysis.attribution.ledger import ToolKind
+from toolablate.analysis.attribution.signals import Signals
+from toolablate.analysis.attribution.spoiling import faults
+from toolablate.analysis.attribution.steps import belief_steps
 from toolablate.experiments.counterfactual.recorded import is_of_tool
 from toolablate.tools import resource_of
-from toolablate.traces.analysis.attribution.belief import Flip
-from toolablate.traces.analysis.attribution.ledger import ToolKind
-from toolablate.traces.analysis.attribution.signals import Signals
-from toolablate.traces.analysis.attribution.spoiling import faults
-from toolablate.traces.analysis.attribution.steps import belief_steps
 from toolablate.traces.records import Answer, Budget, Condition, Event, Limit, ModelCall, ToolCall, ToolUse, Trace
 
 _OF_FORMS: Mapping[str, ToolKind] = {"code": "code", "search": "search", "page": "search", "other": "other"}

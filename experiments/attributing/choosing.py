@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from toolablate.analysis.attribution.lot import is_chosen, probability
+from toolablate.analysis.attribution.signals import signals_of
+from toolablate.analysis.comparing.scorer_names import scorer_meant
+from toolablate.analysis.ladder.arms import has_ladder
+from toolablate.analysis.pairing import RIGHT, counts
 from toolablate.experiments.attributing.case import Case, case_of
-from toolablate.experiments.comparing.scorer_names import scorer_meant
-from toolablate.traces.analysis.attribution.lot import is_chosen, probability
-from toolablate.traces.analysis.attribution.signals import signals_of
-from toolablate.traces.analysis.ladder.arms import has_ladder
-from toolablate.traces.analysis.pairing import RIGHT, counts
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Model, Question, ReplayDesign, ScriptedModel
 from toolablate.traces.store import Observation, Store

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from toolablate.analysis.ladder import ladders
+from toolablate.analysis.pairing import RIGHT, counts, mean
 from toolablate.experiments.attributing.asking import Chosen, closings, searches, second_of
 from toolablate.experiments.attributing.bisecting import bisects, likely_share, most_probes
 from toolablate.experiments.attributing.choosing import ChosenTrial
@@ -12,8 +14,6 @@ from toolablate.experiments.attributing.mending import closings_of, compared_run
 from toolablate.experiments.attributing.program import first_round, second_round_at_most
 from toolablate.experiments.attributing.rounds import Job, Rounds
 from toolablate.experiments.counterfactual.estimate import Amount, Estimate, total_cost
-from toolablate.traces.analysis.ladder import ladders
-from toolablate.traces.analysis.pairing import RIGHT, counts, mean
 from toolablate.traces.records import Condition, ReplayDesign
 from toolablate.traces.store import Observation, Store
 

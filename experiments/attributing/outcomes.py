@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from toolablate.analysis.attribution.belief import Flip, Probe, Trajectory, flip_step, trajectory
+from toolablate.analysis.pairing import RIGHT
 from toolablate.experiments.attributing.case import Case
 from toolablate.experiments.attributing.program import Purpose, purposes_of
-from toolablate.traces.analysis.attribution.belief import Flip, Probe, Trajectory, flip_step, trajectory
-from toolablate.traces.analysis.pairing import RIGHT
 from toolablate.traces.store import Counterfactual
 
 TAU = 0.3

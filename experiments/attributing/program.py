@@ -23,12 +23,12 @@ from dataclasses import dataclass
 from itertools import chain, combinations
 from typing import Literal, TypeVar
 
+from toolablate.analysis.attribution.belief import Flip
+from toolablate.analysis.attribution.ledger import ToolKind
+from toolablate.analysis.attribution.shapley import ALL_ORDERS
+from toolablate.analysis.attribution.shapley import design as orders
 from toolablate.experiments.attributing.case import Case
 from toolablate.experiments.counterfactual.wanted import Content
-from toolablate.traces.analysis.attribution.belief import Flip
-from toolablate.traces.analysis.attribution.ledger import ToolKind
-from toolablate.traces.analysis.attribution.shapley import ALL_ORDERS
-from toolablate.traces.analysis.attribution.shapley import design as orders
 from toolablate.traces.records import (
     Again,
     AnswerNow,

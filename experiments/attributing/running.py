@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from toolablate.analysis.comparing.paired import observe
 from toolablate.experiments.attributing.asking import Chosen, first_jobs, last_jobs, searches, second_jobs
 from toolablate.experiments.attributing.bisecting import bisects
 from toolablate.experiments.attributing.choosing import candidates, choose, scorers_of
@@ -16,14 +17,13 @@ from toolablate.experiments.attributing.mending import unparsed_arms
 from toolablate.experiments.attributing.program import Asked
 from toolablate.experiments.attributing.rounds import Refused, Rounds
 from toolablate.experiments.attributing.scorers import refuse_other_scorers
-from toolablate.experiments.comparing.paired import observe
 from toolablate.experiments.counterfactual.estimate import Amount, refuse_too_dear
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.watcher import Watcher
+from toolablate.reports.terminal import counted
+from toolablate.reports.terminal.numbers import dollars
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Recorder, Store
-from toolablate.traces.terminal import counted
-from toolablate.traces.terminal.numbers import dollars
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from toolablate.analysis.comparing.paired import observe
+from toolablate.analysis.comparing.scorer_names import scorer_meant
+from toolablate.analysis.encyclo_k import EncycloKTables
 from toolablate.benchmarks.encyclo_k.analyses import Reply, is_ours, tables
-from toolablate.experiments.comparing.paired import observe
-from toolablate.experiments.comparing.scorer_names import scorer_meant
-from toolablate.traces.analysis.encyclo_k import EncycloKTables
 from toolablate.traces.errors import InputError
+from toolablate.traces.plain import one_line
 from toolablate.traces.store import Observation, Store
-from toolablate.traces.terminal.plain import one_line
 
 ID_CHARS = 8
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolablate.experiments.comparing.paired import read_paired
-from toolablate.traces.analysis.scoreboard import OtherBenchmark, Scoreboard, scoreboard
+from toolablate.analysis.comparing.paired import read_paired
+from toolablate.analysis.scoreboard import OtherBenchmark, Scoreboard, scoreboard
 from toolablate.traces.errors import InputError
-from toolablate.traces.terminal.plain import one_line
+from toolablate.traces.plain import one_line
 
 UNKNOWN = ("", "-")
 _SHAPES = """a TOML file has a table for each benchmark, in it a score for each model:

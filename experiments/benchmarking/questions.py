@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from toolablate.experiments.exporting import refuse_store
 from toolablate.traces.errors import InputError
+from toolablate.traces.output import refuse_store
 from toolablate.traces.records import Question
 
 

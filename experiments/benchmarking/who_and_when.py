@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from toolablate.analysis.who_and_when import ALL, PUBLISHED, Row, WhoAndWhen, row_of, rows
 from toolablate.benchmarks.who_and_when import (
     FailedRun,
     baselines,
@@ -10,7 +11,6 @@ from toolablate.benchmarks.who_and_when import (
     load_failed_runs,
     load_predictions,
 )
-from toolablate.traces.analysis.who_and_when import ALL, PUBLISHED, Row, WhoAndWhen, row_of, rows
 
 
 def read_who_and_when(data: Path, predictions: Path | None = None, *, seed: int = 0) -> WhoAndWhen:

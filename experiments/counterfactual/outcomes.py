@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.text import Text
 
 from toolablate.experiments.counterfactual.batch import Replayed
+from toolablate.reports.terminal import counted, failures_view
+from toolablate.traces.plain import ID_CHARS, one_line
 from toolablate.traces.records import Outcome, Rebuilt, ToolCall, Trace, Verdict
 from toolablate.traces.store import Store
-from toolablate.traces.terminal import counted, failures_view
-from toolablate.traces.terminal.plain import ID_CHARS, one_line
 
 
 @dataclass(frozen=True, slots=True)

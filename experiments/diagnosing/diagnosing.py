@@ -12,8 +12,10 @@ from rich.console import Console
 
 from toolablate.agents import RetryPolicy
 from toolablate.agents.pacing import pressures
+from toolablate.analysis.comparing.paired import observe
+from toolablate.analysis.ladder.arms import has_ladder
+from toolablate.analysis.pairing import RIGHT, counts
 from toolablate.benchmarks.diagnosis import FailureJudge
-from toolablate.experiments.comparing.paired import observe
 from toolablate.experiments.counterfactual.parent import Parents
 from toolablate.experiments.diagnosing.estimate import estimated_cost, refuse_too_dear, told
 from toolablate.experiments.diagnosing.readings import Reading, Readings
@@ -26,8 +28,6 @@ from toolablate.experiments.running.slowness import told_at_the_end
 from toolablate.experiments.running.watcher import Watcher
 from toolablate.experiments.world.judge_costs import JudgeCosts
 from toolablate.experiments.world.replies import asked_lines, open_judges
-from toolablate.traces.analysis.ladder.arms import has_ladder
-from toolablate.traces.analysis.pairing import RIGHT, counts
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Recorder, Store
 

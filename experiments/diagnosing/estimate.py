@@ -7,10 +7,10 @@ from toolablate.agents.spending import estimated_tokens
 from toolablate.experiments.diagnosing.readings import Reading
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.world.replies import is_replayed
+from toolablate.reports.terminal import counted
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import OpenAIModel
 from toolablate.traces.store import Store
-from toolablate.traces.terminal import counted
 
 REPLY_TOKENS = 400
 """What a reply is taken to have, thoughts included. Those of a judge that thinks at length have more."""

@@ -2,9 +2,9 @@
 
 from toolablate.experiments.diagnosing.diagnosing import Diagnosed
 from toolablate.experiments.running.judge_queue import JudgeWork, Ungraded
-from toolablate.traces.terminal import counted
-from toolablate.traces.terminal.numbers import dollars
-from toolablate.traces.terminal.plain import one_line
+from toolablate.reports.terminal import counted
+from toolablate.reports.terminal.numbers import dollars
+from toolablate.traces.plain import one_line
 
 
 def diagnoses_told(done: Diagnosed) -> tuple[str, ...]:

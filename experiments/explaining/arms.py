@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from toolablate.analysis.attribution.ledger import Arms, Scores
+from toolablate.analysis.ladder.arms import UNPROMPTED, ArmKind, has_ladder, ladders
+from toolablate.analysis.pairing import counts
 from toolablate.experiments.explaining.mending import Mending
-from toolablate.traces.analysis.attribution.ledger import Arms, Scores
-from toolablate.traces.analysis.ladder.arms import UNPROMPTED, ArmKind, has_ladder, ladders
-from toolablate.traces.analysis.pairing import counts
 from toolablate.traces.records import Condition
 from toolablate.traces.store import Observation
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from toolablate.experiments.exporting import export
-from toolablate.experiments.plans.errors import explain
 from toolablate.traces.errors import InputError
+from toolablate.traces.output import export
+from toolablate.traces.plain import one_line
 from toolablate.traces.records import Diagnosis, JudgeMatrix
-from toolablate.traces.terminal.plain import one_line
+from toolablate.traces.validation import explain
 
 _HINT = "it is the file that `toolablate planted score STORE --judges FILE` writes"
 

@@ -22,8 +22,8 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 import toolablate
+from toolablate.analysis.attribution.signals import Signals
 from toolablate.experiments.attributing.case import Case
-from toolablate.traces.analysis.attribution.signals import Signals
 
 _MOST_BYTES = 100_000_000
 _DIGEST_BYTES = 16

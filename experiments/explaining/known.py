@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from toolablate.analysis.attribution.layer_one import Bare
+from toolablate.analysis.attribution.signals import signals_of
 from toolablate.experiments.attributing.case import case_of
 from toolablate.experiments.explaining.kept import KeptReadings, TraceReading
-from toolablate.traces.analysis.attribution.layer_one import Bare
-from toolablate.traces.analysis.attribution.signals import signals_of
 from toolablate.traces.records import Score
 from toolablate.traces.store import Store
 

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
-from toolablate.experiments.comparing.paired import observe
+from toolablate.analysis.comparing.paired import observe
+from toolablate.analysis.labelling import Attributed, LabelReport, held, label_report
 from toolablate.experiments.explaining import outlined
-from toolablate.traces.analysis.labelling import Attributed, LabelReport, held, label_report
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from toolablate.traces.analysis.attribution.ledger import Scores
-from toolablate.traces.analysis.pairing import counts, mean
+from toolablate.analysis.attribution.ledger import Scores
+from toolablate.analysis.pairing import counts, mean
 from toolablate.traces.records import AnswerNow
 from toolablate.traces.store import Counterfactual, Observation, Store
 

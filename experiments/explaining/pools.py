@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from toolablate.traces.analysis.attribution.evidence import Evidence
-from toolablate.traces.analysis.attribution.expected import Pool, tally
+from toolablate.analysis.attribution.evidence import Evidence
+from toolablate.analysis.attribution.expected import Pool, tally
 from toolablate.traces.records import Condition
 from toolablate.traces.store import Store
 

@@ -6,8 +6,16 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
+from toolablate.analysis.attribution.evidence import Evidence, Explained, Outlined
+from toolablate.analysis.attribution.gains import ledger_signals
+from toolablate.analysis.attribution.layer_one import layer_one
+from toolablate.analysis.attribution.layer_two import layer_two
+from toolablate.analysis.attribution.ledger import Chain, Replay, ledgers
+from toolablate.analysis.attribution.lot import is_chosen, probability
+from toolablate.analysis.attribution.signals import Signals
+from toolablate.analysis.comparing.paired import chosen_run, observe
+from toolablate.analysis.pairing import counts, unit
 from toolablate.experiments.attributing.choosing import scorers_of
-from toolablate.experiments.comparing.paired import chosen_run, observe
 from toolablate.experiments.explaining.arms import Ladders
 from toolablate.experiments.explaining.gathered import Gathered, T
 from toolablate.experiments.explaining.kept import KeptReadings
@@ -16,14 +24,6 @@ from toolablate.experiments.explaining.mending import Mending
 from toolablate.experiments.explaining.pools import Pools
 from toolablate.experiments.explaining.repeats import beside_repeats
 from toolablate.experiments.explaining.replays import Replays, replays_of
-from toolablate.traces.analysis.attribution.evidence import Evidence, Explained, Outlined
-from toolablate.traces.analysis.attribution.gains import ledger_signals
-from toolablate.traces.analysis.attribution.layer_one import layer_one
-from toolablate.traces.analysis.attribution.layer_two import layer_two
-from toolablate.traces.analysis.attribution.ledger import Chain, Replay, ledgers
-from toolablate.traces.analysis.attribution.lot import is_chosen, probability
-from toolablate.traces.analysis.attribution.signals import Signals
-from toolablate.traces.analysis.pairing import counts, unit
 from toolablate.traces.records import Diagnosis, ReplayDesign
 from toolablate.traces.store import Counterfactual, Observation, Store
 

@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from toolablate.analysis.attribution.belief import Flip, Trajectory
+from toolablate.analysis.attribution.evidence import Turning
+from toolablate.analysis.attribution.ledger import Replay, Scores, ToolKind
+from toolablate.analysis.attribution.shapley import Worth, design, shapley_values
+from toolablate.analysis.attribution.signals import Signals
+from toolablate.analysis.attribution.signals.reading import troubles_of
+from toolablate.analysis.attribution.spoiling import fail_by_themselves
 from toolablate.experiments.attributing.case import Case
 from toolablate.experiments.attributing.outcomes import Outcomes, belief_of, flip_of, outcomes_of
 from toolablate.experiments.attributing.program import Purpose, PurposeKind
 from toolablate.experiments.explaining.mending import Mending, values
-from toolablate.traces.analysis.attribution.belief import Flip, Trajectory
-from toolablate.traces.analysis.attribution.evidence import Turning
-from toolablate.traces.analysis.attribution.ledger import Replay, Scores, ToolKind
-from toolablate.traces.analysis.attribution.shapley import Worth, design, shapley_values
-from toolablate.traces.analysis.attribution.signals import Signals
-from toolablate.traces.analysis.attribution.signals.reading import troubles_of
-from toolablate.traces.analysis.attribution.spoiling import fail_by_themselves
 from toolablate.traces.records import Trace
 from toolablate.traces.store import Counterfactual
 

@@ -7,25 +7,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from toolablate.analysis import Floor, Observation, floors
+from toolablate.analysis.attribution.error_types import error_types
+from toolablate.analysis.attribution.explanation import Explanation
+from toolablate.analysis.attribution.judged import judged_distractions
+from toolablate.analysis.attribution.ledger import Ledger
+from toolablate.analysis.attribution.report import AttributionReport
+from toolablate.analysis.comparing.paired import chosen_run, observe, paired
+from toolablate.analysis.ladder import has_ladder
+from toolablate.analysis.pairing import counts
 from toolablate.experiments.attributing.running import Attributed
-from toolablate.experiments.comparing.paired import chosen_run, observe, paired
 from toolablate.experiments.explaining import explained, outlined
 from toolablate.experiments.explaining.arms import arms_below
 from toolablate.experiments.explaining.judge_matrices import refuse_other_judges
-from toolablate.traces.analysis import Floor, Observation, floors
-from toolablate.traces.analysis.attribution.error_types import error_types
-from toolablate.traces.analysis.attribution.explanation import Explanation
-from toolablate.traces.analysis.attribution.judged import judged_distractions
-from toolablate.traces.analysis.attribution.ledger import Ledger
-from toolablate.traces.analysis.attribution.report import AttributionReport
-from toolablate.traces.analysis.ladder import has_ladder
-from toolablate.traces.analysis.pairing import counts
+from toolablate.reports.terminal import refused_notes
+from toolablate.reports.terminal.numbers import counted, dollars
 from toolablate.traces.errors import InputError
+from toolablate.traces.plain import ID_CHARS, one_line
 from toolablate.traces.records import Condition, JudgeMatrix, Resumption, Trace
 from toolablate.traces.store import Store
-from toolablate.traces.terminal import refused_notes
-from toolablate.traces.terminal.numbers import counted, dollars
-from toolablate.traces.terminal.plain import ID_CHARS, one_line
 
 Reason = Literal["counterfactual", "failed", "no_tools", "arm", "unscored", "no_bare"]
 

@@ -6,9 +6,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from toolablate.analysis.exposure_overlap import IS_UNSPACED, MOST_TOKENS, token_ends
 from toolablate.benchmarks import builtin_questions, load_questions
 from toolablate.experiments.exposure.plan import ExposurePlan
-from toolablate.traces.analysis.exposure_overlap import IS_UNSPACED, MOST_TOKENS, token_ends
 from toolablate.traces.records import Continuation, OpenAIModel, Question
 
 FEWEST_TOKENS = 10

@@ -6,10 +6,10 @@ from typing import Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from toolablate.experiments.plans.errors import explain, why_unreadable
 from toolablate.experiments.plans.web import Section
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import OpenAIModel
+from toolablate.traces.validation import explain, why_unreadable
 
 
 class ExposurePlan(Section):

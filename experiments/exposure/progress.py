@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from toolablate.traces.terminal import counted
-from toolablate.traces.terminal.plain import one_line
+from toolablate.reports.terminal import counted
+from toolablate.traces.plain import one_line
 
 
 class ExposureProgress:

@@ -14,13 +14,13 @@ from toolablate.agents import Line, PacedSource, RetryPolicy, lines_of
 from toolablate.agents.endpoint.text_completions import NOT_SERVED, TextEndpoint
 from toolablate.agents.pacing import LetGo, pressures
 from toolablate.agents.retry import Tries
+from toolablate.analysis.exposure import Continued
+from toolablate.analysis.exposure_overlap import open_rouge
 from toolablate.experiments.exposure.cutting import Beginning, Prompts, read_prompts
 from toolablate.experiments.exposure.kept import ContinuationFile
 from toolablate.experiments.exposure.plan import ExposurePlan
 from toolablate.experiments.running.queueing import Standing
 from toolablate.experiments.running.slowness import told_at_the_end
-from toolablate.traces.analysis.exposure import Continued
-from toolablate.traces.analysis.exposure_overlap import open_rouge
 from toolablate.traces.errors import ModelError, ToolablateError
 from toolablate.traces.records import Condition, Continuation, Message, ModelReply, ModelRequest, OpenAIModel
 

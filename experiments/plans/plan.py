@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field, ValidationError, field_validator, m
 from toolablate.benchmarks import BUILTIN_PLAYBOOK
 from toolablate.experiments.plans.conditions import ConditionEntry, LadderEntry, expanded, named
 from toolablate.experiments.plans.donors import DonorsSection
-from toolablate.experiments.plans.errors import explain, why_unreadable
 from toolablate.experiments.plans.judges import JudgeModel, JudgingSection
 from toolablate.experiments.plans.prices import names_a_file, open_prices, require_prices, with_prices
 from toolablate.experiments.plans.replies import RepliesSection
@@ -29,6 +28,7 @@ from toolablate.traces.records import (
     SimulatedModel,
     digest_text,
 )
+from toolablate.traces.validation import explain, why_unreadable
 
 
 def _backend(value: object) -> object:

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from toolablate.experiments.plans.errors import explain
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import OpenAIModel, Price
+from toolablate.traces.validation import explain
 
 _SHAPE = '["api.example.com"]\n  "a-model" = { input = 2.5, output = 10, cached_input = 1.25 }'
 _NAME = re.compile(r"[^\s/?#@:\[\]]+")

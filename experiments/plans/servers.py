@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pydantic import ValidationError
 
-from toolablate.experiments.plans.errors import explain
 from toolablate.experiments.plans.web import McpSection
 from toolablate.tools.own import load_own, registered
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition
+from toolablate.traces.validation import explain
 
 _MCP = "mcp:"
 

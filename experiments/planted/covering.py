@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from toolablate.analysis.attribution.ledger import Chain, Ledger, ledgers
+from toolablate.analysis.attribution.proof import covers
 from toolablate.experiments.planted.levels import Parts
-from toolablate.traces.analysis.attribution.ledger import Chain, Ledger, ledgers
-from toolablate.traces.analysis.attribution.proof import covers
 
 _RESAMPLES = 500
 _SOMETHING = 0.1

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 
+from toolablate.analysis.attribution.confusion import judge_matrices
+from toolablate.analysis.attribution.evidence import Evidence
 from toolablate.experiments.planted.truth import TrialTruth
-from toolablate.traces.analysis.attribution.confusion import judge_matrices
-from toolablate.traces.analysis.attribution.evidence import Evidence
 from toolablate.traces.records import Distraction, DistractionLabel, JudgeMatrix
 
 

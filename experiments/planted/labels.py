@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from toolablate.experiments.plans.errors import why_unreadable
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Distraction
+from toolablate.traces.validation import why_unreadable
 
 _HINT = "It is the planted.jsonl that `toolablate planted make` wrote; name its folder: --folder FOLDER"
 

@@ -6,9 +6,7 @@ from itertools import combinations
 
 from toolablate.agents.simulated.planted.mind import TOOLSETS, Influence, Situation, believed, influences
 from toolablate.agents.simulated.planted.scene import TOOLSET_OF, Toolset
-from toolablate.experiments.planted.outputs import Mode
-from toolablate.experiments.planted.worlds import Run, Way, World, doubled
-from toolablate.traces.analysis.attribution.ledger import (
+from toolablate.analysis.attribution.ledger import (
     Arms,
     Chain,
     Mechanism,
@@ -18,7 +16,9 @@ from toolablate.traces.analysis.attribution.ledger import (
     mechanisms,
     terms,
 )
-from toolablate.traces.analysis.ladder.arms import ArmKind
+from toolablate.analysis.ladder.arms import ArmKind
+from toolablate.experiments.planted.outputs import Mode
+from toolablate.experiments.planted.worlds import Run, Way, World, doubled
 from toolablate.traces.records import Budget
 
 FALL = 0.3

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from toolablate.benchmarks.planted import TURNS, Document, Half, Planted, compose
-from toolablate.experiments.exporting import export
+from toolablate.traces.output import export
 
 PLAN, QUESTIONS, SCENES, LABELS = "plan.toml", "questions.jsonl", "scenes.jsonl", "planted.jsonl"
 CORPUS = "corpus"

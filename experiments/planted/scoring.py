@@ -7,15 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from toolablate.experiments.explaining import Gathered, explained
-from toolablate.experiments.planted.covering import Coverage, coverage, over_samples
-from toolablate.experiments.planted.judging import judged_beside
-from toolablate.experiments.planted.labels import read_distractions
-from toolablate.experiments.planted.making import LABELS
-from toolablate.experiments.planted.truth import ConditionTruth, TrialTruth, Truth, truth_of
-from toolablate.traces.analysis.attribution.evidence import Explained
-from toolablate.traces.analysis.attribution.ledger import Scores
-from toolablate.traces.analysis.attribution.proof import (
+from toolablate.analysis.attribution.evidence import Explained
+from toolablate.analysis.attribution.ledger import Scores
+from toolablate.analysis.attribution.proof import (
     Bin,
     Cause,
     Rates,
@@ -36,7 +30,13 @@ from toolablate.traces.analysis.attribution.proof import (
     share_error,
     step_rates,
 )
-from toolablate.traces.analysis.pairing import mean
+from toolablate.analysis.pairing import mean
+from toolablate.experiments.explaining import Gathered, explained
+from toolablate.experiments.planted.covering import Coverage, coverage, over_samples
+from toolablate.experiments.planted.judging import judged_beside
+from toolablate.experiments.planted.labels import read_distractions
+from toolablate.experiments.planted.making import LABELS
+from toolablate.experiments.planted.truth import ConditionTruth, TrialTruth, Truth, truth_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Attribution, Distraction, JudgeMatrix, Method, SimulatedModel
 from toolablate.traces.store import Store

@@ -9,16 +9,16 @@ from toolablate.agents.simulated.planted.chat import chance
 from toolablate.agents.simulated.planted.mind import belief, situation
 from toolablate.agents.simulated.planted.reading import Scenes
 from toolablate.agents.simulated.planted.wording import answer_of, is_in_form
+from toolablate.analysis.attribution.ledger import Mechanism as LedgerMechanism
+from toolablate.analysis.attribution.ledger import Term
+from toolablate.analysis.attribution.steps import belief_steps
+from toolablate.analysis.ladder.arms import ArmKind, has_ladder, ladders
 from toolablate.experiments.counterfactual.changing import changed_start
 from toolablate.experiments.plans.plan import file_digest
 from toolablate.experiments.planted.causes import Causes, cause_at, causes, chances
 from toolablate.experiments.planted.levels import FALL, Levels, Parts, levels, parts
 from toolablate.experiments.planted.outputs import Outputs, calls_of, offers_of
 from toolablate.experiments.planted.worlds import Run, Way, World, refuse_unknown, runs
-from toolablate.traces.analysis.attribution.ledger import Mechanism as LedgerMechanism
-from toolablate.traces.analysis.attribution.ledger import Term
-from toolablate.traces.analysis.attribution.steps import belief_steps
-from toolablate.traces.analysis.ladder.arms import ArmKind, has_ladder, ladders
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Answer,

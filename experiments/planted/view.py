@@ -9,13 +9,13 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from toolablate.analysis.attribution.proof import CAUSES
 from toolablate.experiments.planted.aims import Figure, figures_of
 from toolablate.experiments.planted.scoring import PlantedScore
-from toolablate.traces.analysis.attribution.proof import CAUSES
-from toolablate.traces.terminal import numbers
-from toolablate.traces.terminal.attribution.judges import matrices_view
-from toolablate.traces.terminal.fitted import Fitted, figures, names
-from toolablate.traces.terminal.simulated import simulated_banner
+from toolablate.reports.terminal import numbers
+from toolablate.reports.terminal.attribution.judges import matrices_view
+from toolablate.reports.terminal.fitted import Fitted, figures, names
+from toolablate.reports.terminal.simulated import simulated_banner
 
 _SHORT = {
     "misleading_adoption": "misled",

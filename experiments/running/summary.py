@@ -10,14 +10,21 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from toolablate.experiments.comparing.ladders import ladder_view
-from toolablate.experiments.comparing.paired import read_paired
+from toolablate.analysis.comparing.ladders import waterfalls_of
+from toolablate.analysis.comparing.paired import read_paired
 from toolablate.experiments.running.judge_queue import JudgeWork, Ungraded
 from toolablate.experiments.running.launch import Launched
 from toolablate.experiments.running.progress import told_of_given_up
-from toolablate.traces.terminal import comparison_table, counted, failures_view, misses_view, refused_view
-from toolablate.traces.terminal.numbers import dollars
-from toolablate.traces.terminal.plain import one_line
+from toolablate.reports.terminal import (
+    comparison_table,
+    counted,
+    failures_view,
+    misses_view,
+    refused_view,
+    waterfalls_view,
+)
+from toolablate.reports.terminal.numbers import dollars
+from toolablate.traces.plain import one_line
 
 # The code of a replay's miss: the same command would only miss again.
 NOT_RECORDED = "not_recorded"
@@ -68,8 +75,8 @@ def _print_comparison(launched: Launched, console: Console) -> None:
             console.print(misses)
         if (warning := refused_view(paired.refused_calls())) is not None:
             console.print(warning)
-        if (ladder := ladder_view(launched.store, paired.observations)) is not None:
-            console.print(ladder)
+        if found := waterfalls_of(launched.store, paired.observations):
+            console.print(waterfalls_view(found))
     else:
         console.print(f"Nothing to compare yet: no trial of the baseline, {paired.baseline}, has ended", markup=False)
 

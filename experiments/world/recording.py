@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from toolablate.experiments.plans.errors import why_unreadable
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.world.web import OpenedWeb, open_web
 from toolablate.tools import PageUnreadableError, SearchQuery
 from toolablate.tools.web.exchange import FetchError
 from toolablate.traces.errors import InputError, ToolablateError
+from toolablate.traces.validation import why_unreadable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -9,9 +9,7 @@ from toolablate.agents import Line, ModelSource, PacedSource, connect, lines_of
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.world.judge_costs import JudgeCosts, PaidSource
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Model, OpenAIModel
-
-WORLD = "replies"
+from toolablate.traces.records import REPLIES, Model, OpenAIModel
 
 Section = Literal["models", "judges"]
 """Of a plan."""
@@ -27,13 +25,13 @@ def replies_world(plan: Plan) -> dict[str, str]:
         return {}
     match plan.replies.mode:
         case "live":
-            return {WORLD: "live"}
+            return {REPLIES: "live"}
         case "record":
-            return {WORLD: f"record {Path(plan.replies.file).name}"}
+            return {REPLIES: f"record {Path(plan.replies.file).name}"}
         case "replay":
             from toolablate.agents.replies import read_root
 
-            return {WORLD: _replay(read_root(plan.replies.file))}
+            return {REPLIES: _replay(read_root(plan.replies.file))}
 
 
 def is_replayed(plan: Plan, model: Model) -> bool:
@@ -99,7 +97,7 @@ async def _open(
 ) -> dict[str, ModelSource]:
     """The sources that are asked, and those that the library of replies stands before. A replay has to be that of
     `world`, where that names one."""
-    sources, replayed = dict(live), world.get(WORLD, "")
+    sources, replayed = dict(live), world.get(REPLIES, "")
     endpoints = [model for model in models if isinstance(model, OpenAIModel)]
     if plan.replies.mode == "live" or not endpoints:
         return sources

@@ -1,3 +1,3 @@
-from toolablate.experiments.cli import main
+from toolablate.cli import main
 
 main()

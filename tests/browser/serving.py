@@ -9,16 +9,16 @@ from functools import partial
 from pathlib import Path
 
 import uvicorn
-from tests.experiments.viewing.reading import read_findings
+from tests.viewer.keeping.reading import read_findings
 
+from toolablate.analysis.attribution.explanation import Explanation
 from toolablate.experiments.explaining.view import read_explanation, read_report
-from toolablate.experiments.viewing.findings import attributions_of
-from toolablate.experiments.viewing.trials import read_trials
-from toolablate.traces.analysis.attribution.explanation import Explanation
 from toolablate.traces.store import Store
-from toolablate.traces.viewer.application import application
-from toolablate.traces.viewer.index import Index
-from toolablate.traces.viewer.view import View
+from toolablate.viewer.application import application
+from toolablate.viewer.index import Index
+from toolablate.viewer.keeping.findings import attributions_of
+from toolablate.viewer.keeping.trials import read_trials
+from toolablate.viewer.view import View
 
 TOKEN = "a-token-of-the-tests"
 

@@ -10,7 +10,7 @@ from tests.browser.serving import Site, serving
 from tests.browser.wire import get
 
 from toolablate.traces.errors import StoreError
-from toolablate.traces.viewer.index import Index
+from toolablate.viewer.index import Index
 
 HOSTILE = "<script>window.hit=1</script>\u202eevil\u200b\x1b[31m"
 

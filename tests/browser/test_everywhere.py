@@ -9,7 +9,7 @@ from tests.browser.colours import contrast, tokens
 from tests.browser.conftest import Browse
 from tests.browser.serving import Site
 
-from toolablate.traces.analysis.selection import Selection
+from toolablate.analysis.selection import Selection
 
 SERIOUS = ("serious", "critical")
 PLACES = ("overview", "questions", "nothing", "question", "labels", "trial", "diff")

@@ -12,10 +12,10 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import Site
 
-from toolablate.traces.analysis.selection import Selection
+from toolablate.analysis.selection import Selection
 from toolablate.traces.records import Label
 from toolablate.traces.store import Recorder, Store, verify
-from toolablate.traces.viewer.label_panel import MECHANISMS
+from toolablate.viewer.label_panel import MECHANISMS
 
 Serve = Callable[..., Site]
 HOSTILE = '<script>window.owned = 1</script>"><img src=x onerror="window.owned=1">\u202e\x1b[31m'

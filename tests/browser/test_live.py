@@ -11,12 +11,12 @@ from playwright.sync_api import expect
 from tests.browser.conftest import Browse
 from tests.browser.serving import Site, refreshed, serving, viewing
 from tests.browser.wire import get
-from tests.experiments.viewing.reading import read_findings
+from tests.viewer.keeping.reading import read_findings
 
-from toolablate.traces.analysis.selection import Selection
-from toolablate.traces.plots import Printed
-from toolablate.traces.viewer import drawing
-from toolablate.traces.viewer.index import Index
+from toolablate.analysis.selection import Selection
+from toolablate.reports.plots import Printed
+from toolablate.viewer import drawing
+from toolablate.viewer.index import Index
 
 
 @pytest.fixture

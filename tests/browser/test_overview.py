@@ -13,11 +13,11 @@ from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import Site, indexed, serving, viewing
 from tests.browser.wire import get
 from tests.experiments.attributing.test_attribute import said
-from tests.experiments.viewing.reading import read_findings
-from tests.traces.plots.samples import many
+from tests.reports.plots.samples import many
 from tests.traces.samples import plan
+from tests.viewer.keeping.reading import read_findings
 
-from toolablate.traces.analysis.selection import Selection
+from toolablate.analysis.selection import Selection
 from toolablate.traces.store import Observation, Recorder, Store
 
 

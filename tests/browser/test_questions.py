@@ -9,7 +9,7 @@ from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import Site
 from tests.browser.wire import get
 
-from toolablate.traces.analysis.selection import Selection
+from toolablate.analysis.selection import Selection
 from toolablate.traces.store import Observation, Store
 
 

@@ -7,7 +7,7 @@ import click
 import pytest
 from tests.project.pages import NAMES, commands, prose
 
-from toolablate.experiments.cli import group
+from toolablate.cli import group
 
 SHOWN = [(name, line) for name in NAMES if name != "docs/cli.md" for line in commands(name)]
 TOP = click.Context(group, **group.context_settings)

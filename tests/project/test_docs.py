@@ -17,7 +17,7 @@ from tests.project.pages import ROOT, blocks
 
 from toolablate.benchmarks import AsyncScorer, load_questions, scorer_for
 from toolablate.benchmarks.encyclo_k import load_statements
-from toolablate.experiments.cli import group
+from toolablate.cli import group
 from toolablate.experiments.plans.plan import Plan, load_plan
 from toolablate.experiments.plans.price_file import read_prices
 from toolablate.sandbox import open_sandbox

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
-from toolablate.traces.analysis import FEW_CLUSTERS, bootstrap_interval, sign_flip_p
-from toolablate.traces.analysis.effect import Effect, effect
-from toolablate.traces.analysis.pairing import Scored, even_difference, mean
-from toolablate.traces.analysis.statistics import bootstrap_intervals, clustered_standard_error
+from toolablate.analysis import FEW_CLUSTERS, bootstrap_interval, sign_flip_p
+from toolablate.analysis.effect import Effect, effect
+from toolablate.analysis.pairing import Scored, even_difference, mean
+from toolablate.analysis.statistics import bootstrap_intervals, clustered_standard_error
 
 RUNS = 2_000
 SHARED = 100

@@ -5,9 +5,9 @@ import pytest
 from rich.cells import cell_len
 from tests.traces.pages import SAFE, observations, shown
 
-from toolablate.traces.analysis import Comparison, Observation, compare
-from toolablate.traces.terminal import comparison_table
-from toolablate.traces.terminal.comparison.effects import effects
+from toolablate.analysis import Comparison, Observation, compare
+from toolablate.reports.terminal import comparison_table
+from toolablate.reports.terminal.comparison.effects import effects
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])

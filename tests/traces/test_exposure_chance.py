@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from toolablate.traces.analysis.exposure import Continued, exposures
+from toolablate.analysis.exposure import Continued, exposures
 from toolablate.traces.records import Continuation
 
 RUNS = 200

@@ -6,9 +6,9 @@ import pytest
 from rich.cells import cell_len
 from tests.traces.pages import SAFE, shown
 
-from toolablate.traces.analysis.exposure import Continued, Exposures, exposures, worst_exposed
+from toolablate.analysis.exposure import Continued, Exposures, exposures, worst_exposed
+from toolablate.reports.terminal.exposure import exposures_view
 from toolablate.traces.records import Continuation
-from toolablate.traces.terminal.exposure import exposures_view
 
 EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\r\x00"
 TEXT = "the length of one side is found from its area and that of the other two sides taken together as one"

@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console
 from tests.traces.pages import observations, shown
 
-from toolablate.traces.analysis import Comparison, Observation, compare
-from toolablate.traces.analysis.statistics import benjamini_hochberg, holm
+from toolablate.analysis import Comparison, Observation, compare
+from toolablate.analysis.statistics import benjamini_hochberg, holm
+from toolablate.reports.terminal import comparison_table
 from toolablate.traces.errors import InputError
-from toolablate.traces.terminal import comparison_table
 
 
 def labelled(count: int = 40) -> list[Observation]:

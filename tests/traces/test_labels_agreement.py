@@ -8,7 +8,7 @@ import pytest
 from tests.traces.attribution_views.samples import page
 from tests.traces.samples import WHEN
 
-from toolablate.traces.analysis.labelling import (
+from toolablate.analysis.labelling import (
     Attributed,
     LabelReport,
     held,
@@ -16,8 +16,8 @@ from toolablate.traces.analysis.labelling import (
     labels_csv,
     labels_json,
 )
+from toolablate.reports.terminal.labels import labels_view
 from toolablate.traces.records import Label, Mechanism
-from toolablate.traces.terminal.labels import labels_view
 
 HOSTILE = "\x1b]0;owned\x07[red]m\u202e"
 MANY = 60

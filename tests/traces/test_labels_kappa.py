@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa as of_statsmodels
 
-from toolablate.traces.analysis.labelling import nominal_kappa, nominal_kappa_interval
+from toolablate.analysis.labelling import nominal_kappa, nominal_kappa_interval
 
 KINDS = ("lock_in", "luck", "budget", "own_error")
 PAIRS = st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(KINDS)), max_size=60)

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 from tests.traces.samples import begun, plan
 
-from toolablate.traces.analysis import miss_differences, miss_rates
+from toolablate.analysis import miss_differences, miss_rates
+from toolablate.reports.terminal import misses_view
 from toolablate.traces.records import Lookup, Marker, MissKind, ToolCall, ToolRequest
 from toolablate.traces.store import Observation, Recorder, Store, verify
-from toolablate.traces.terminal import misses_view
 
 
 def looked(miss: MissKind | None = None, *markers: Marker) -> ToolCall:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.traces.pages import SAFE, observations, shown
 
-from toolablate.traces.analysis import (
+from toolablate.analysis import (
     FEW_CLUSTERS,
     FEW_DIFFERING,
     Observation,
@@ -22,7 +22,7 @@ from toolablate.traces.analysis import (
     flips_json,
     floors,
 )
-from toolablate.traces.terminal import comparison_table, flips_table
+from toolablate.reports.terminal import comparison_table, flips_table
 
 
 def runs(question: str, condition: str, *values: float | None, **changes: Any) -> list[Observation]:

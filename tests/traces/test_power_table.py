@@ -9,8 +9,8 @@ import pytest
 from rich.cells import cell_len
 from tests.traces.pages import SAFE, shown
 
-from toolablate.traces.analysis import FEW_CLUSTERS, Observation
-from toolablate.traces.analysis.power import (
+from toolablate.analysis import FEW_CLUSTERS, Observation
+from toolablate.analysis.power import (
     Aim,
     Needed,
     PowerTable,
@@ -20,7 +20,7 @@ from toolablate.traces.analysis.power import (
     power_json,
     power_table,
 )
-from toolablate.traces.terminal.power import power_view
+from toolablate.reports.terminal.power import power_view
 
 WIDTHS = [20, 40, 60, 80, 100, 140, 200]
 EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\r\x00"

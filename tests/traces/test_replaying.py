@@ -7,11 +7,11 @@ from types import MappingProxyType
 import pytest
 from tests.traces.samples import CODE, QUESTIONS, WHEN, conversation, filled, plan, trials
 
+from toolablate.reports.terminal.sameness import same_lines
 from toolablate.traces.errors import Boundary, InputError
 from toolablate.traces.records import Answer, Event, Failure
 from toolablate.traces.store import Recorder
 from toolablate.traces.store.replaying import same_as
-from toolablate.traces.terminal.sameness import same_lines
 
 
 async def store(

@@ -7,8 +7,8 @@ from rich.cells import cell_len
 from tests.traces.pages import SAFE, shown
 from tests.traces.samples import ENVIRONMENT, WHEN, trials
 
+from toolablate.reports.terminal import trace_view
 from toolablate.traces.records import Artifact, Change, ToolCall, ToolReply, ToolRequest, Trace
-from toolablate.traces.terminal import trace_view
 
 REQUEST = ToolRequest(id="1", name="python", arguments="{}")
 EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\r\x00"

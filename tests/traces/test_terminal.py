@@ -19,6 +19,13 @@ from tests.traces.samples import (
     trials,
 )
 
+from toolablate.reports.terminal import (
+    counts_table,
+    plain_text,
+    trace_view,
+    trials_table,
+    verify_view,
+)
 from toolablate.traces.records import (
     Answer,
     Artifact,
@@ -37,13 +44,6 @@ from toolablate.traces.records import (
     Usage,
 )
 from toolablate.traces.store import Problem, Store, VerifyReport, verify
-from toolablate.traces.terminal import (
-    counts_table,
-    plain_text,
-    trace_view,
-    trials_table,
-    verify_view,
-)
 
 
 def a_trace(*events: Event, **changes: object) -> Trace:

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from tests.traces.pages import SAFE, observations, shown
 
-from toolablate.traces.analysis import Observation, compare, flips
+from toolablate.analysis import Observation, compare, flips
+from toolablate.reports.terminal import comparison_table, counts_table, failures_view, flips_table, trials_table
+from toolablate.reports.terminal.numbers import dollars, ordinal, p_value
+from toolablate.traces.plain import shortened
 from toolablate.traces.store import FailureCount, TrialCounts
-from toolablate.traces.terminal import comparison_table, counts_table, failures_view, flips_table, trials_table
-from toolablate.traces.terminal.numbers import dollars, ordinal, p_value
-from toolablate.traces.terminal.plain import shortened
 
 WIDTHS = [40, 60, 80, 100, 140]
 LONG = "retrieval-augmented-python"

@@ -69,7 +69,7 @@ from toolablate.traces.records.resumption import (
     Swap,
     SwapContent,
 )
-from toolablate.traces.records.run import ImportedLog, Run
+from toolablate.traces.records.run import REPLIES, ImportedLog, Run
 from toolablate.traces.records.score import JudgeCall, Judgement, Score, Verdict
 from toolablate.traces.records.trial import Environment, Outcome, Trace, Trial
 from toolablate.traces.records.web import (
@@ -87,6 +87,7 @@ from toolablate.traces.records.web import (
 )
 
 __all__ = [
+    "REPLIES",
     "Again",
     "Answer",
     "AnswerNow",

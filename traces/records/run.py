@@ -5,6 +5,9 @@ from pydantic import Field
 
 from toolablate.traces.records._base import Record, TaggedRecord
 
+REPLIES = "replies"
+"""The key of a run's world that says whether models' replies are live, recorded or replayed."""
+
 
 class ImportedLog(Record):
     """A log of another harness whose trials a store holds.

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from toolablate.analysis.accuracy import accuracy
+from toolablate.analysis.encyclo_k import ChiSquare, Position, PositionBias
+from toolablate.analysis.statistics import holm
 from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, Reply, first_repeats, scored
 from toolablate.benchmarks.lettering import LETTERS
-from toolablate.traces.analysis.accuracy import accuracy
-from toolablate.traces.analysis.encyclo_k import ChiSquare, Position, PositionBias
-from toolablate.traces.analysis.statistics import holm
 
 LEAST_EXPECTED = 5
 

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from toolablate.analysis.pairing import RIGHT, Unit, counts, unit
 from toolablate.benchmarks.encyclo_k.composing import SOURCE
 from toolablate.benchmarks.encyclo_k.sharing import clusters
 from toolablate.benchmarks.encyclo_k.single import statement_ids
 from toolablate.benchmarks.encyclo_k.wording import MOST_STATEMENTS, numeral
-from toolablate.traces.analysis.pairing import RIGHT, Unit, counts, unit
 from toolablate.traces.records import Question
 from toolablate.traces.store import Observation
 

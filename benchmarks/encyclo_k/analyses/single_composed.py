@@ -3,10 +3,10 @@
 import math
 from collections.abc import Iterator, Sequence
 
+from toolablate.analysis.accuracy import accuracy
+from toolablate.analysis.encyclo_k import SingleAndComposed
 from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, scored
 from toolablate.benchmarks.encyclo_k.single import statement_ids
-from toolablate.traces.analysis.accuracy import accuracy
-from toolablate.traces.analysis.encyclo_k import SingleAndComposed
 
 
 def singles_and_composed(arms: Sequence[Arm], *, seed: int = 0) -> list[SingleAndComposed]:

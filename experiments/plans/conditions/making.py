@@ -7,10 +7,10 @@ from pydantic import ValidationError
 
 from toolablate.experiments.plans.conditions.entry import ConditionEntry
 from toolablate.experiments.plans.conditions.naming import named_condition
-from toolablate.experiments.plans.errors import explain
 from toolablate.tools import FunctionIntervention, FunctionTool
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
+from toolablate.traces.validation import explain
 
 
 def condition(

@@ -6,9 +6,9 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from toolablate.analysis.encyclo_k import ArmAccuracy
 from toolablate.benchmarks.encyclo_k.analyses import Reply
 from toolablate.benchmarks.lettering import LETTERS
-from toolablate.traces.analysis.encyclo_k import ArmAccuracy
 from toolablate.traces.records import ChoiceTarget, Question
 from toolablate.traces.store import Observation
 

@@ -9,11 +9,11 @@ from rich.cells import cell_len
 from tests.benchmarks.encyclo_k.made_replies import drawn, fair, groups, levels, question, reply
 from tests.traces.pages import shown
 
+from toolablate.analysis.accuracy import accuracy
 from toolablate.benchmarks.encyclo_k.analyses import Reply, tables
 from toolablate.benchmarks.encyclo_k.analyses.replies import statement_count
-from toolablate.traces.analysis.accuracy import accuracy
+from toolablate.reports.terminal.encyclo_k import encyclo_k_view
 from toolablate.traces.records import Question
-from toolablate.traces.terminal.encyclo_k import encyclo_k_view
 
 
 def test_each_group_weighs_the_same_at_its_level() -> None:

@@ -8,13 +8,13 @@ import pytest
 from tests.benchmarks.encyclo_k.made_replies import question, reply
 from tests.benchmarks.encyclo_k.synthetic import subfield
 
+from toolablate.analysis.accuracy import accuracy
+from toolablate.analysis.pairing import Unit, unit
 from toolablate.benchmarks.encyclo_k import compose
 from toolablate.benchmarks.encyclo_k.analyses.lengths import reply_length
 from toolablate.benchmarks.encyclo_k.analyses.positions import accuracy_test
 from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, Reply, joined
 from toolablate.benchmarks.encyclo_k.analyses.single_composed import singles_and_composed
-from toolablate.traces.analysis.accuracy import accuracy
-from toolablate.traces.analysis.pairing import Unit, unit
 from toolablate.traces.records import Question
 
 RUNS = 150

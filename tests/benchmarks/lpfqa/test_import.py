@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from toolablate.benchmarks import load_questions
 from toolablate.benchmarks.lpfqa import load_lpfqa
-from toolablate.experiments.cli import group
+from toolablate.cli import group
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.plans.trials import design
 from toolablate.traces.errors import InputError

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from toolablate.analysis.audit import TableAudit, audit, figure, printed
+from toolablate.analysis.audit.granularity import best_fits, possible
+from toolablate.analysis.audit.interval import Interval, mean, relative_change
 from toolablate.benchmarks.published import load_published
-from toolablate.traces.analysis.audit import TableAudit, audit, figure, printed
-from toolablate.traces.analysis.audit.granularity import best_fits, possible
-from toolablate.traces.analysis.audit.interval import Interval, mean, relative_change
 
 SHARES = st.decimals(min_value=1, max_value=99, places=6)
 ROUNDINGS = st.sampled_from([ROUND_HALF_UP, ROUND_HALF_EVEN])

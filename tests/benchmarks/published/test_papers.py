@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from toolablate.analysis.audit import Finding, TableAudit, audit
 from toolablate.benchmarks.published import PUBLISHED, load_published
-from toolablate.traces.analysis.audit import Finding, TableAudit, audit
 
 SEEDS = Path(__file__).parents[4] / "shared" / "seeds"
 TEXTS = {

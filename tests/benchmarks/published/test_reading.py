@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolablate.analysis.audit import Paper, audit, printed
 from toolablate.benchmarks.published import PUBLISHED, load_published
-from toolablate.traces.analysis.audit import Paper, audit, printed
 from toolablate.traces.errors import InputError
 
 GOOD = """source = "A paper"

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.experiments.conftest import Cli
 
-from toolablate.experiments.cli import group
+from toolablate.cli import group
 from toolablate.traces.errors import InputError
 
 PLAN = """

@@ -6,12 +6,12 @@ from collections.abc import Callable
 import pytest
 from tests.traces.attribution.stories import CONDITION, QUESTION, ended, ran, trace
 
+from toolablate.analysis.attribution.belief import search_cost
+from toolablate.analysis.attribution.signals import signals_of
 from toolablate.experiments.attributing.bisecting import bisects, most_probes, plan_of, searched
 from toolablate.experiments.attributing.case import Case, case_of
 from toolablate.experiments.attributing.outcomes import Outcomes, flip_of
 from toolablate.experiments.attributing.program import Purpose
-from toolablate.traces.analysis.attribution.belief import search_cost
-from toolablate.traces.analysis.attribution.signals import signals_of
 from toolablate.traces.records import AnswerNow, ReplayDesign, Resumption
 from toolablate.traces.store import Counterfactual
 

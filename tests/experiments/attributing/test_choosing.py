@@ -12,8 +12,8 @@ from tests.experiments.counterfactual.scenes import PRICED, code, run
 from tests.experiments.plan_files import KERNELS, answered
 from tests.servers.chat_server import ChatServer, Step, reply
 
+from toolablate.analysis.attribution.lot import is_chosen
 from toolablate.experiments.attributing.running import attribute
-from toolablate.traces.analysis.attribution.lot import is_chosen
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Store

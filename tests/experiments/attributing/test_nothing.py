@@ -4,9 +4,9 @@ import asyncio
 
 from tests.traces.attribution.stories import QUESTION, SPECS, asked, ended, gave, ran, said, searched, trace
 
+from toolablate.analysis.attribution.signals import signals_of
 from toolablate.experiments.attributing.case import case_of
 from toolablate.experiments.attributing.nothing import nothing_found
-from toolablate.traces.analysis.attribution.signals import signals_of
 from toolablate.traces.records import Condition, Event, ToolUse
 
 

@@ -17,6 +17,8 @@ from tests.traces.attribution.stories import (
     trace,
 )
 
+from toolablate.analysis.attribution.belief import Flip
+from toolablate.analysis.attribution.signals import signals_of
 from toolablate.experiments.attributing.case import Case, case_of
 from toolablate.experiments.attributing.program import (
     Asked,
@@ -27,8 +29,6 @@ from toolablate.experiments.attributing.program import (
     second_round,
     second_round_at_most,
 )
-from toolablate.traces.analysis.attribution.belief import Flip
-from toolablate.traces.analysis.attribution.signals import signals_of
 from toolablate.traces.records import (
     Again,
     AnswerNow,

@@ -9,12 +9,12 @@ from click.testing import CliRunner, Result
 from rich.cells import cell_len
 from tests.traces.pages import SAFE, shown
 
+from toolablate.analysis.audit import audit
 from toolablate.benchmarks.published import PUBLISHED, load_published
-from toolablate.experiments.cli import group
-from toolablate.experiments.cli.audit_table import command
-from toolablate.traces.analysis.audit import audit
+from toolablate.cli import group
+from toolablate.cli.audit_table import command
+from toolablate.reports.terminal.audit import audit_view
 from toolablate.traces.errors import InputError
-from toolablate.traces.terminal.audit import audit_view
 
 EVIL = r"\u001b]52;c;AAAA\u0007\u001b[2J[red]x[/nonsense]\u202e\u0000"
 SOUND = """source = "s"

@@ -13,10 +13,10 @@ from tests.traces import samples
 from tests.traces.pages import SAFE
 from tests.traces.scoreboard.boards import columns, percents
 
+from toolablate.analysis.scoreboard import OtherBenchmark
 from toolablate.benchmarks.published import PUBLISHED, load_published
+from toolablate.cli import group
 from toolablate.experiments.benchmarking.lpfqa import read_others, read_tables
-from toolablate.experiments.cli import group
-from toolablate.traces.analysis.scoreboard import OtherBenchmark
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Answer, OpenAIModel, Question, Trial, Usage
 from toolablate.traces.store import Recorder

@@ -11,12 +11,12 @@ from click.testing import CliRunner
 from tests.experiments.conftest import Cli
 from tests.traces.attribution_views.samples import explained, ledger, report
 
-from toolablate.experiments.cli import group
-from toolablate.experiments.cli.attribute import command
+from toolablate.analysis.attribution.ledger import Mechanism, Term
+from toolablate.analysis.attribution.naming import mechanism_name
+from toolablate.analysis.attribution.tables import attribution_json, explained_json, ledgers_csv
+from toolablate.cli import group
+from toolablate.cli.attribute import command
 from toolablate.experiments.explaining.view import Reason
-from toolablate.traces.analysis.attribution.ledger import Mechanism, Term
-from toolablate.traces.analysis.attribution.naming import mechanism_name
-from toolablate.traces.analysis.attribution.tables import attribution_json, explained_json, ledgers_csv
 
 GUIDE = (Path(__file__).parents[3] / "docs/attribution.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)

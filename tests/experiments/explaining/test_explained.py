@@ -8,10 +8,10 @@ from tests.experiments.attributing.scenes import ALL, swayed
 from tests.experiments.counterfactual.scenes import double, endpoint_plan, own_tool, run, trial_of
 from tests.servers.chat_server import ChatServer, reply
 
+from toolablate.analysis.attribution.evidence import Explained
 from toolablate.experiments import replay
 from toolablate.experiments.attributing.running import attribute
 from toolablate.experiments.explaining import Gathered, explained
-from toolablate.traces.analysis.attribution.evidence import Explained
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import AnswerNow, ReplayDesign
 from toolablate.traces.store import Recorder

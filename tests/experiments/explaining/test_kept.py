@@ -31,12 +31,12 @@ from tests.traces.samples import (
     trials,
 )
 
+from toolablate.analysis.attribution.evidence import Explained
 from toolablate.experiments.attributing.running import attribute
 from toolablate.experiments.explaining import explained, kept, reading
 from toolablate.experiments.explaining.gathered import Gathered
 from toolablate.experiments.explaining.kept import KeptReadings
 from toolablate.experiments.explaining.known import Known
-from toolablate.traces.analysis.attribution.evidence import Explained
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Diagnosis, Label, Trial, Usage
 from toolablate.traces.store import Recorder, Store

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from tests.experiments.explaining.test_kept import PLANNED, changed
 from tests.traces.samples import filled
 
-from toolablate.experiments.cli import group
+from toolablate.cli import group
 from toolablate.experiments.explaining.place import readings_of
 from toolablate.traces.records import Trace
 from toolablate.traces.store import Store

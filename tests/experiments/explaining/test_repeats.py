@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 from tests.traces.attribution.cases import evidence, steady
 
+from toolablate.analysis.attribution.evidence import Evidence
 from toolablate.experiments.explaining.repeats import beside_repeats
-from toolablate.traces.analysis.attribution.evidence import Evidence
 
 
 def trials(*names: str) -> list[Evidence]:

@@ -9,7 +9,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 from tests.servers.chat_server import Json
 
-from toolablate.experiments.cli import group
+from toolablate.cli import group
 from toolablate.traces.records import Continuation
 
 KEY = "sk-very-secret-0123456789"

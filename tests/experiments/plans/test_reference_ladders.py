@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from toolablate.experiments.cli import group
+from toolablate.cli import group
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ToolCall
 from toolablate.traces.store import Store

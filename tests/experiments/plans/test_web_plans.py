@@ -10,7 +10,7 @@ from tests.experiments.library import Library
 from tests.experiments.scripted import QUESTION, run, write_scripted
 from tests.tools.mcp import library_server
 
-from toolablate.experiments.cli import group
+from toolablate.cli import group
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.world.recording import Wanted, record
 from toolablate.tools.archive import seal

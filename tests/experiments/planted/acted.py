@@ -10,12 +10,12 @@ from typing import Any
 from tests.experiments.counterfactual.scenes import run
 
 from toolablate.agents.simulated.planted.wording import answer_of
+from toolablate.analysis.attribution.signals import signals_of
 from toolablate.experiments import Wanted, replay_many
 from toolablate.experiments.attributing.case import Case, case_of
 from toolablate.experiments.attributing.outcomes import outcomes_of
 from toolablate.experiments.attributing.program import Asked, Purpose, first_round, probe
 from toolablate.experiments.planted.truth import Truth, truth_of
-from toolablate.traces.analysis.attribution.signals import signals_of
 from toolablate.traces.records import Message, Question, ReplayDesign, Trace
 from toolablate.traces.store import Store
 

@@ -9,7 +9,7 @@ import pytest
 from tests.experiments.conftest import Cli
 from tests.experiments.rerun import again
 
-from toolablate.experiments.comparing.kernel_changes import changed_kernels
+from toolablate.analysis.comparing.kernel_changes import changed_kernels
 from toolablate.experiments.doctor.examining import Finding, fit_to_run
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.sandbox import BACKENDS

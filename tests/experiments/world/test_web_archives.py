@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 from tests.experiments.library import Library
 from tests.experiments.scripted import write_scripted
 
-from toolablate.experiments.cli import group
+from toolablate.cli import group
 from toolablate.experiments.doctor.finding import Finding
 from toolablate.experiments.doctor.web import web_findings
 from toolablate.experiments.plans.plan import load_plan

@@ -12,7 +12,7 @@ from tests.experiments.library import Library
 from tests.experiments.scripted import write_scripted
 from tests.servers.chat_server import closed_port
 
-from toolablate.experiments.cli import group
+from toolablate.cli import group
 from toolablate.experiments.doctor.examining import examine
 from toolablate.experiments.doctor.web import web_findings
 from toolablate.experiments.plans.plan import load_plan

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from toolablate.traces.analysis import Observation
-from toolablate.traces.analysis.agreement import Gradings, gradings
+from toolablate.analysis import Observation
+from toolablate.analysis.agreement import Gradings, gradings
 from toolablate.traces.records import Verdict
 
 RULE = "choice"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.traces.agreement.graded import AGAIN, JUDGE, OTHER, RULE, Grade, graded, trial
 
-from toolablate.traces.analysis import FEW_DIFFERING, Observation
-from toolablate.traces.analysis.agreement import (
+from toolablate.analysis import FEW_DIFFERING, Observation
+from toolablate.analysis.agreement import (
     agreements,
     disagreements,
     grading,

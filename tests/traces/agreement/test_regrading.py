@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from tests.traces.agreement.graded import AGAIN, JUDGE, OTHER, RULE, Grade, graded, trial
 
-from toolablate.traces.analysis import Observation, compare
-from toolablate.traces.analysis.agreement import judge_noise, regraded
+from toolablate.analysis import Observation, compare
+from toolablate.analysis.agreement import judge_noise, regraded
 
 THIRD = JUDGE.replace("]", ",again=2]")
 

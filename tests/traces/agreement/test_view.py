@@ -9,8 +9,8 @@ from rich.cells import cell_len
 from tests.traces.agreement.graded import AGAIN, JUDGE, OTHER, RULE, Grade, graded, trial
 from tests.traces.pages import SAFE, shown
 
-from toolablate.traces.analysis import Observation
-from toolablate.traces.analysis.agreement import (
+from toolablate.analysis import Observation
+from toolablate.analysis.agreement import (
     AgreementReport,
     Gradings,
     agreement_json,
@@ -19,7 +19,7 @@ from toolablate.traces.analysis.agreement import (
     disagreements_json,
     scorer_pairs,
 )
-from toolablate.traces.terminal import agreement_view, disagreements_table
+from toolablate.reports.terminal import agreement_view, disagreements_table
 
 EVIL = "judge[m\x1b]0;x\x07[bold]\u202e\n@1a2b3c4d]"
 

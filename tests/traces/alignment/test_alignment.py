@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.traces.alignment.turns import Turn, conversation
 
-from toolablate.traces.analysis.alignment import Alignment, Row, align, steps_of
+from toolablate.analysis.alignment import Alignment, Row, align, steps_of
 from toolablate.traces.records import Failure, Rebuilt
 
 TURNS = st.lists(

@@ -3,7 +3,7 @@
 from tests.traces.alignment.turns import Turn, conversation
 from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, SIMULATED
 
-from toolablate.traces.analysis.alignment import Setting, align, parting, settings, stated_answers, steps_of
+from toolablate.analysis.alignment import Setting, align, parting, settings, stated_answers, steps_of
 from toolablate.traces.records import Budget, Condition, InterventionUse, Resumption, Swap, ToolUse, Trial
 
 YES: Turn = ("So the answer is A.", "print(1)", "1")

@@ -9,9 +9,9 @@ from tests.traces.samples import QUESTIONS
 
 pytest.importorskip("jinja2", reason="pages need the extra 'view'")
 
-from toolablate.traces.analysis.alignment import align
-from toolablate.traces.html.environment import environment
-from toolablate.traces.html.side_by_side import (
+from toolablate.analysis.alignment import align
+from toolablate.reports.html.environment import environment
+from toolablate.reports.html.side_by_side import (
     COMPARED_CHARS,
     FOLDED_CHARS,
     IMAGE_CHARS,
@@ -21,7 +21,7 @@ from toolablate.traces.html.side_by_side import (
     SideBySide,
     side_by_side,
 )
-from toolablate.traces.html.step_parts import MOST_CALLS, MOST_IMAGES
+from toolablate.reports.html.step_parts import MOST_CALLS, MOST_IMAGES
 from toolablate.traces.records import Artifact, Change, Event, Failure
 
 HOSTILE = "<script>owned()</script>\u202e\x1b[31m</pre>"

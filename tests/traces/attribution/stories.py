@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.traces.samples import WHEN
 
-from toolablate.traces.analysis.attribution.signals import Signals, signals_of
+from toolablate.analysis.attribution.signals import Signals, signals_of
 from toolablate.traces.records import (
     Answer,
     ChoiceTarget,

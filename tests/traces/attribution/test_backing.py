@@ -3,8 +3,8 @@
 import pytest
 from tests.traces.attribution.stories import ended, opened, ran, read, searched
 
-from toolablate.traces.analysis.attribution.distraction import distraction
-from toolablate.traces.analysis.attribution.signals import Signals
+from toolablate.analysis.attribution.distraction import distraction
+from toolablate.analysis.attribution.signals import Signals
 
 REPLY = ended("Answer: B")
 OFFER = "Suppliers offer molecular nitrogen to growers."

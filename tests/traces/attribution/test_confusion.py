@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolablate.traces.analysis.attribution.confusion import (
+from toolablate.analysis.attribution.confusion import (
     DISTRACTIONS,
     Confusion,
     confusion,
@@ -15,7 +15,7 @@ from toolablate.traces.analysis.attribution.confusion import (
     distraction_of,
     judge_matrices,
 )
-from toolablate.traces.analysis.attribution.correction import FEWEST_CASES, Shares, judged_shares, rescaled
+from toolablate.analysis.attribution.correction import FEWEST_CASES, Shares, judged_shares, rescaled
 from toolablate.traces.records import Diagnosis, DistractionLabel
 
 SURE = np.array([[0.8, 0.1, 0.05, 0.05], [0.1, 0.75, 0.1, 0.05], [0.05, 0.1, 0.8, 0.05], [0.1, 0.05, 0.05, 0.8]])

@@ -18,9 +18,9 @@ from tests.traces.attribution.stories import (
     wrong,
 )
 
-from toolablate.traces.analysis.attribution.expected import Pool, Tally
-from toolablate.traces.analysis.attribution.layer_one import Bare, layer_one
-from toolablate.traces.analysis.attribution.signals import Signals
+from toolablate.analysis.attribution.expected import Pool, Tally
+from toolablate.analysis.attribution.layer_one import Bare, layer_one
+from toolablate.analysis.attribution.signals import Signals
 from toolablate.traces.records import Attribution, Change, ChoiceTarget, Condition, Event, Question, Score, SpansTarget
 
 DISTRACTOR = "1. Plants\n   They take molecular nitrogen from the air."

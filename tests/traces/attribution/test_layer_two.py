@@ -8,15 +8,15 @@ import pytest
 from tests.traces.attribution.cases import CELL, FLAKY, PAGE, REPLY, World, evidence, steady, worlds
 from tests.traces.attribution.stories import asked, ended, ran, read, right, searched, told, wrong
 
-from toolablate.traces.analysis.attribution.evidence import Evidence, Turning
-from toolablate.traces.analysis.attribution.fall import KINDS
-from toolablate.traces.analysis.attribution.layer_one import Bare
-from toolablate.traces.analysis.attribution.layer_two import blame, layer_two
-from toolablate.traces.analysis.attribution.layer_two.chances import Tally, drawn_chances
-from toolablate.traces.analysis.attribution.layer_two.levels import chains
-from toolablate.traces.analysis.attribution.ledger import Arms, Replay, Scores, ToolKind
-from toolablate.traces.analysis.attribution.shapley import Worth
-from toolablate.traces.analysis.attribution.steps import belief_steps
+from toolablate.analysis.attribution.evidence import Evidence, Turning
+from toolablate.analysis.attribution.fall import KINDS
+from toolablate.analysis.attribution.layer_one import Bare
+from toolablate.analysis.attribution.layer_two import blame, layer_two
+from toolablate.analysis.attribution.layer_two.chances import Tally, drawn_chances
+from toolablate.analysis.attribution.layer_two.levels import chains
+from toolablate.analysis.attribution.ledger import Arms, Replay, Scores, ToolKind
+from toolablate.analysis.attribution.shapley import Worth
+from toolablate.analysis.attribution.steps import belief_steps
 from toolablate.traces.records import Attribution, Diagnosis, Event, Question, SpansTarget
 
 NONE: frozenset[ToolKind] = frozenset()

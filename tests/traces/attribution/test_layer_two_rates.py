@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.traces.attribution.cases import World, evidence, steady, truth, worlds
 
-from toolablate.traces.analysis.attribution.layer_two import layer_two
-from toolablate.traces.analysis.pairing import mean
+from toolablate.analysis.attribution.layer_two import layer_two
+from toolablate.analysis.pairing import mean
 from toolablate.traces.records import Attribution, Mechanism
 
 BY_TOOLS = frozenset({"retrieval_distraction", "lock_in", "calling", "tool_fault", "budget", "availability", "prompt"})

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from toolablate.traces.analysis.attribution.proof import (
+from toolablate.analysis.attribution.proof import (
     CAUSES,
     Cause,
     Verdict,

@@ -1,5 +1,5 @@
-from toolablate.traces.analysis.attribution.lot import is_chosen, probability
-from toolablate.traces.analysis.attribution.steps import belief_steps
+from toolablate.analysis.attribution.lot import is_chosen, probability
+from toolablate.analysis.attribution.steps import belief_steps
 from toolablate.traces.records import (
     Answer,
     Event,

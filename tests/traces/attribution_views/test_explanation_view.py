@@ -18,15 +18,15 @@ from tests.traces.attribution_views.samples import (
     page,
 )
 
-from toolablate.traces.analysis.attribution.belief import flip_step
-from toolablate.traces.analysis.attribution.evidence import Explained
-from toolablate.traces.analysis.attribution.explanation import Explanation
-from toolablate.traces.analysis.attribution.ledger import Arms, Replay
-from toolablate.traces.analysis.attribution.shapley import Worth
+from toolablate.analysis.attribution.belief import flip_step
+from toolablate.analysis.attribution.evidence import Explained
+from toolablate.analysis.attribution.explanation import Explanation
+from toolablate.analysis.attribution.ledger import Arms, Replay
+from toolablate.analysis.attribution.shapley import Worth
+from toolablate.reports.terminal.attribution import explanation_view
+from toolablate.reports.terminal.attribution.sentences import why
+from toolablate.reports.terminal.attribution.turning import telling_lines
 from toolablate.traces.records import Diagnosis, Event
-from toolablate.traces.terminal.attribution import explanation_view
-from toolablate.traces.terminal.attribution.sentences import why
-from toolablate.traces.terminal.attribution.turning import telling_lines
 
 HOSTILE = "\x1b]0;owned\x07[red]Plants\u202e take\x9b31m nitrogen"
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from tests.traces.attribution_views.samples import IDENTITY, UNREPLAYED, evidence, explained, ledger, report
 
-from toolablate.traces.analysis.attribution.evidence import Explained
-from toolablate.traces.analysis.attribution.tables import attribution_json, explained_json, ledgers_csv
+from toolablate.analysis.attribution.evidence import Explained
+from toolablate.analysis.attribution.tables import attribution_json, explained_json, ledgers_csv
+from toolablate.reports.plots import draw_ledgers
 from toolablate.traces.errors import InputError
-from toolablate.traces.plots import draw_ledgers
 
 
 def test_json_has_ledgers_that_sum_and_a_line_for_every_trial() -> None:

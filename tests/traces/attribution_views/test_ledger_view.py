@@ -16,13 +16,13 @@ from tests.traces.attribution_views.samples import (
     report,
 )
 
-from toolablate.traces.analysis.attribution.error_types import error_types
-from toolablate.traces.analysis.attribution.evidence import Explained
-from toolablate.traces.analysis.attribution.judged import judged_distractions
+from toolablate.analysis.attribution.error_types import error_types
+from toolablate.analysis.attribution.evidence import Explained
+from toolablate.analysis.attribution.judged import judged_distractions
+from toolablate.reports.terminal.attribution import attribution_view
+from toolablate.reports.terminal.attribution.ledgers import rests_on
 from toolablate.traces.records import Diagnosis, Distraction, ErrorType
 from toolablate.traces.store import Observation
-from toolablate.traces.terminal.attribution import attribution_view
-from toolablate.traces.terminal.attribution.ledgers import rests_on
 
 HOSTILE = "\x1b]0;owned\x07[red]m\u202e"
 

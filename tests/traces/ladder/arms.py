@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from toolablate.traces.analysis import Observation
+from toolablate.analysis import Observation
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
 
 BUDGET = Budget(turns=5)

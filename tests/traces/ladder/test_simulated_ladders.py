@@ -7,10 +7,10 @@ import pytest
 from numpy.typing import NDArray
 from tests.traces.ladder.arms import graded, ladder_conditions
 
-from toolablate.traces.analysis import Observation
-from toolablate.traces.analysis.ladder import Waterfall, ladders, waterfalls
-from toolablate.traces.analysis.ladder.paired import Drawing, Trials
-from toolablate.traces.analysis.ladder.shapley import shapley
+from toolablate.analysis import Observation
+from toolablate.analysis.ladder import Waterfall, ladders, waterfalls
+from toolablate.analysis.ladder.paired import Drawing, Trials
+from toolablate.analysis.ladder.shapley import shapley
 
 CONDITIONS = ladder_conditions(shapley=True)
 (LADDER,) = ladders(CONDITIONS)

@@ -12,14 +12,14 @@ from rich.cells import cell_len
 from tests.traces.ladder.arms import REAL, changed, graded, ladder_conditions
 from tests.traces.pages import SAFE, shown
 
-from toolablate.traces.analysis import FEW_CLUSTERS, FEW_DIFFERING, Observation
-from toolablate.traces.analysis.ladder import Waterfall, ladders, waterfalls
+from toolablate.analysis import FEW_CLUSTERS, FEW_DIFFERING, Observation
+from toolablate.analysis.ladder import Waterfall, ladders, waterfalls
+from toolablate.reports.plots import draw_waterfalls, require_plots
+from toolablate.reports.plots.figures.waterfall import _limits, _start
+from toolablate.reports.terminal import waterfalls_view
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
-from toolablate.traces.plots import draw_waterfalls, require_plots
-from toolablate.traces.plots.figures.waterfall import _limits, _start
 from toolablate.traces.records import ToolUse
-from toolablate.traces.terminal import waterfalls_view
 
 CONDITIONS = ladder_conditions(shapley=True)
 CHANCES = dict(zip(CONDITIONS, [0.55, 0.57, 0.5, 0.5, 0.3, 0.65, 0.9, 0.2, 0.5, 0.45, 0.42, 0.6], strict=True))
@@ -257,7 +257,7 @@ def test_without_matplotlib_it_is_said_what_to_install() -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "from pathlib import Path\n"
-        "from toolablate.traces.plots import require_plots\n"
+        "from toolablate.reports.plots import require_plots\n"
         "try: require_plots(Path('x.svg'))\n"
         "except Exception as error: print(error)"
     )

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.traces.ladder.arms import REAL, changed, graded, ladder_conditions
 
-from toolablate.traces.analysis import Observation
-from toolablate.traces.analysis.ladder import Waterfall, ladders, waterfalls, waterfalls_csv, waterfalls_json
-from toolablate.traces.analysis.statistics.multiplicity import holm
+from toolablate.analysis import Observation
+from toolablate.analysis.ladder import Waterfall, ladders, waterfalls, waterfalls_csv, waterfalls_json
+from toolablate.analysis.statistics.multiplicity import holm
 from toolablate.traces.records import ToolUse
 
 LADDERS = ladders(ladder_conditions(shapley=True))

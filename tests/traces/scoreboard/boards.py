@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from toolablate.traces.analysis import Observation
-from toolablate.traces.analysis.scoreboard import DomainScores, ModelScore, Scoreboard
+from toolablate.analysis import Observation
+from toolablate.analysis.scoreboard import DomainScores, ModelScore, Scoreboard
 
 Values = Sequence[Sequence[float | None]]
 """By question, then by repeat; None where infrastructure spoiled the trial."""

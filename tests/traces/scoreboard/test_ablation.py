@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from tests.traces.scoreboard.boards import once, right, seen
 
-from toolablate.traces.analysis import Observation, compare
-from toolablate.traces.analysis.scoreboard import Ablation, scoreboard
-from toolablate.traces.analysis.scoreboard.ablation import ablation
-from toolablate.traces.analysis.statistics import holm
+from toolablate.analysis import Observation, compare
+from toolablate.analysis.scoreboard import Ablation, scoreboard
+from toolablate.analysis.scoreboard.ablation import ablation
+from toolablate.analysis.statistics import holm
 
 Trials = list[Observation]
 

@@ -4,8 +4,8 @@ import pytest
 from tests.traces.pages import shown
 from tests.traces.scoreboard.boards import right, seen
 
-from toolablate.traces.analysis.scoreboard import Beside, OtherBenchmark, scoreboard
-from toolablate.traces.terminal import scoreboard_view
+from toolablate.analysis.scoreboard import Beside, OtherBenchmark, scoreboard
+from toolablate.reports.terminal import scoreboard_view
 
 
 def beside(counts: dict[str, int], scores: dict[str, float]) -> Beside:

@@ -11,11 +11,11 @@ import pytest
 from tests.traces.pages import shown
 from tests.traces.scoreboard.boards import columns, once, percents, right, seen
 
-from toolablate.traces.analysis.scoreboard import OtherBenchmark, domains_csv, scoreboard, scoreboard_json
-from toolablate.traces.analysis.scoreboard.answered import answered
-from toolablate.traces.analysis.scoreboard.standings import standings
+from toolablate.analysis.scoreboard import OtherBenchmark, domains_csv, scoreboard, scoreboard_json
+from toolablate.analysis.scoreboard.answered import answered
+from toolablate.analysis.scoreboard.standings import standings
+from toolablate.reports.terminal import scoreboard_view
 from toolablate.traces.errors import InputError
-from toolablate.traces.terminal import scoreboard_view
 
 DOMAINS = ["law"] * 4 + ["maths"] * 2
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tests.traces.scoreboard.boards import once, percents, right, seen
 
-from toolablate.traces.analysis.scoreboard import Filtered, scoreboard
-from toolablate.traces.analysis.scoreboard.answered import answered
-from toolablate.traces.analysis.scoreboard.filtering import filtered as without_extremes
+from toolablate.analysis.scoreboard import Filtered, scoreboard
+from toolablate.analysis.scoreboard.answered import answered
+from toolablate.analysis.scoreboard.filtering import filtered as without_extremes
 
 NAMES = "abcdefghijkl"
 

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 from tests.traces.scoreboard.boards import percents, seen
 
+from toolablate.analysis import Observation
+from toolablate.analysis.audit import Paper, audit
+from toolablate.analysis.scoreboard import Filtered, OtherBenchmark, scoreboard
+from toolablate.analysis.scoreboard.answered import answered
+from toolablate.analysis.scoreboard.filtering import filtered
 from toolablate.benchmarks.published import PUBLISHED, load_published
-from toolablate.traces.analysis import Observation
-from toolablate.traces.analysis.audit import Paper, audit
-from toolablate.traces.analysis.scoreboard import Filtered, OtherBenchmark, scoreboard
-from toolablate.traces.analysis.scoreboard.answered import answered
-from toolablate.traces.analysis.scoreboard.filtering import filtered
 
 V1, V2 = (load_published(PUBLISHED[name]) for name in ("lpfqa_v1", "lpfqa_v2"))
 REPEATS = 3

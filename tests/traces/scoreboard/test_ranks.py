@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from toolablate.traces.analysis.scoreboard import competition_ranks, rank_intervals
+from toolablate.analysis.scoreboard import competition_ranks, rank_intervals
 
 RUNS = 250
 

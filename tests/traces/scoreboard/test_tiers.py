@@ -4,7 +4,7 @@ import math
 
 from tests.traces.scoreboard.boards import once, percents, seen
 
-from toolablate.traces.analysis.scoreboard import Tiers, scoreboard
+from toolablate.analysis.scoreboard import Tiers, scoreboard
 
 
 def tiers(passed: list[int], models: int, *, labels: tuple[str, ...] = ()) -> Tiers:

@@ -7,8 +7,8 @@ from rich.cells import cell_len
 from tests.traces.pages import SAFE, shown
 from tests.traces.scoreboard.boards import right, seen
 
-from toolablate.traces.analysis.scoreboard import OtherBenchmark, scoreboard
-from toolablate.traces.terminal import scoreboard_view
+from toolablate.analysis.scoreboard import OtherBenchmark, scoreboard
+from toolablate.reports.terminal import scoreboard_view
 
 EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\x00"
 

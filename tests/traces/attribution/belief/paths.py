@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from toolablate.traces.analysis.attribution.belief import Probe, Trajectory, trajectory
-from toolablate.traces.analysis.statistics.numerals import Floats
+from toolablate.analysis.attribution.belief import Probe, Trajectory, trajectory
+from toolablate.analysis.statistics.numerals import Floats
 
 
 def probed(path: Floats, samples: int, rng: np.random.Generator) -> Trajectory:

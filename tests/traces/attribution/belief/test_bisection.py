@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 from tests.traces.attribution.belief.paths import falling
 
-from toolablate.traces.analysis.attribution.belief import Found, Search, probing_cost, search, search_cost
-from toolablate.traces.analysis.attribution.belief.bounds import lower_bound, upper_bound
-from toolablate.traces.analysis.statistics.numerals import Floats
+from toolablate.analysis.attribution.belief import Found, Search, probing_cost, search, search_cost
+from toolablate.analysis.attribution.belief.bounds import lower_bound, upper_bound
+from toolablate.analysis.statistics.numerals import Floats
 
 RUNS = 400
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.traces.attribution.belief.paths import falling, probed, recovering, rising, steady
 
-from toolablate.traces.analysis.attribution.belief import Probe, flip_step, trajectory
+from toolablate.analysis.attribution.belief import Probe, flip_step, trajectory
 
 STEPS, RUNS = 12, 400
 KNOWN = 400

@@ -1,0 +1,178 @@
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from toolablate.analysis.misses import MissDifference, MissRate
+from toolablate.analysis.refused import RefusedCalls
+from toolablate.analysis.statistics import Harm, SelectedEffects
+from toolablate.analysis.tables import csv_text, ends
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A condition against its baseline, for one model, paired over questions.
+
+    questions           questions that count: those with a scored trial on both sides; all figures below but the
+                        counts of trials rest on these alone
+    clusters            independent units that intervals and p-values rest on: questions that share a cluster are one,
+                        so there are as many as questions where none do
+    differing           of these, how many have another score under the condition
+    small               clusters worth fewer equal ones than FEW_CLUSTERS, or fewer differing than FEW_DIFFERING (see
+                        `effect`), so that the intervals may cover the truth less often than they say
+    baseline_score,     percent: the mean over questions of each question's mean over its repeats
+      score
+    delta_points        score - baseline_score, in percentage points
+    ci95                95 % interval of delta_points; None where the data cannot tell (fewer than two independent
+                        questions, or no question differs from another)
+    delta_relative      delta_points in percent of baseline_score; None where that is 0
+    delta_relative_ci95 its 95 % interval, in percent; None also where so few questions have a baseline score above 0
+                        that resampled ones might all have 0
+    p_value             two-sided sign-flip test of delta = 0, over as many repeats of one side as of the other
+    uneven_questions    those that have more repeats on one side, of which the last do not count for p_value
+    p_holm, p_bh        the same, corrected over all rows of one `compare`: by Holm (any false finding among them), by
+                        Benjamini and Hochberg (the share of false ones among the findings)
+    comparisons         how many these are corrected for; rows over the same questions (a group that is all of them)
+                        count once
+    detectable_points   the true difference that a two-sided test at level .05 (not corrected) finds with probability
+                        80 %, given how much the differences vary: (1.96 + 0.84) times the standard error of
+                        delta_points over clusters; None where that is 0 or unknown, more than 100, or where so few
+                        clusters can have no p_value below .05
+    graded              some score is neither 0 nor 1. What follows knows only right and wrong: right is a score of at
+                        least 0.5, so that a drop from .95 to .55 is none
+    right_to_wrong,     questions whose correctness differs, by the mean score over their repeats
+      wrong_to_right
+    flips_..., noise_.. the same between single runs, and what chance alone gives: see `Chance`. With one repeat the
+                        flips are the counts above and the noise is unknown
+    harm                shares of trials, in [0, 1], that are harmed and helped, within bounds; None for groups, where
+                        it was not asked for, and where no question has two scored repeats on both sides
+    question_effects    what half of the repeats says of the questions that look harmed or helped in the other half, as
+                        differences of scores in [-1, 1]; None where `harm` is
+    harm_questions      how many questions these two rest on
+    trials              trials that ended; of these `failed` by infrastructure (out of all figures), `unscored` (out of
+                        all figures) and `unparsed` (no answer could be extracted: counted as 0 unless excluded)
+    budget              trials that a limit ended: `limits` says how many ran into which, where that is known. They have
+                        been asked for their answer, and are scored like any other
+    tokens, cost_usd    mean per trial that counts and of which it is known; None where it is of none, never 0 for
+                        unknown
+    unpriced            trials that count and whose cost is unknown
+
+    `by` and `group` are None for all questions together; else `by` says what they are grouped by (`domain`,
+    `difficulty`, `language` or `kind`) and `group` which of these it is (empty where questions do not say).
+    `simulated` tells that the model is a stand-in, not a measurement.
+    """
+
+    model: str
+    baseline: str
+    condition: str
+    by: str | None
+    group: str | None
+    simulated: bool
+    questions: int
+    clusters: int
+    differing: int
+    small: bool
+    excluded_questions: int
+    baseline_score: float | None
+    score: float | None
+    delta_points: float | None
+    ci95: tuple[float, float] | None
+    delta_relative: float | None
+    delta_relative_ci95: tuple[float, float] | None
+    p_value: float | None
+    uneven_questions: int
+    p_holm: float | None
+    p_bh: float | None
+    comparisons: int
+    detectable_points: float | None
+    graded: bool
+    right_to_wrong: int
+    wrong_to_right: int
+    flips_right_to_wrong: float
+    flips_wrong_to_right: float
+    noise_flips: float | None
+    noise_questions: int
+    condition_noise_flips: float | None
+    condition_noise_questions: int
+    harm: Harm | None
+    question_effects: SelectedEffects | None
+    harm_questions: int
+    repeats: int
+    baseline_trials: int
+    trials: int
+    baseline_failed: int
+    failed: int
+    baseline_unscored: int
+    unscored: int
+    baseline_unparsed: int
+    unparsed: int
+    baseline_budget: int
+    budget: int
+    baseline_limits: dict[str, int]
+    limits: dict[str, int]
+    baseline_tokens: float | None
+    tokens: float | None
+    baseline_cost_usd: float | None
+    cost_usd: float | None
+    baseline_unpriced: int
+    unpriced: int
+
+
+def comparisons_json(
+    comparisons: Iterable[Comparison],
+    rates: Iterable[MissRate] = (),
+    differences: Iterable[MissDifference] = (),
+    refused: Iterable[RefusedCalls] = (),
+) -> str:
+    """`{"comparisons": [...], "misses": {"rates": [...], "differences": [...]}, "refused_calls": [...]}` with the
+    fields of the records; what is unknown is null."""
+    content = {
+        "comparisons": [asdict(row) for row in comparisons],
+        "misses": {"rates": [asdict(row) for row in rates], "differences": [asdict(row) for row in differences]},
+        "refused_calls": [asdict(row) for row in refused],
+    }
+    return json.dumps(content, ensure_ascii=False, indent=2)
+
+
+def comparisons_csv(comparisons: Sequence[Comparison]) -> str:
+    """The same as CSV with a header, flat: an interval is two columns that end in `_low` and `_high`, bounds are
+    `harmed_share_low` and so on, limits are one column of the form `turns:3 seconds:1`. What is unknown is empty."""
+    return csv_text(list(_flat({})), [_flat(asdict(row)) for row in comparisons])
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with its columns; of no row, the columns."""
+    found: dict[str, Any] = {}
+    for name in Comparison.__dataclass_fields__:
+        found |= _columns(name, row.get(name))
+    return found
+
+
+def _columns(name: str, value: Any) -> dict[str, Any]:
+    if name in ("ci95", "delta_relative_ci95"):
+        return ends(name, value)
+    if name == "harm":
+        bounds = {f"{way}_share": (value or {}).get(way) or {} for way in ("harmed", "helped")}
+        return {
+            column: content
+            for way, found in bounds.items()
+            for column, content in (ends(way, (found.get("low"), found.get("high"))) | _ci(way, found)).items()
+        }
+    if name == "question_effects":
+        return {
+            column: content
+            for way in ("harmed", "helped")
+            for found in [(value or {}).get(way) or {}]
+            for column, content in {
+                f"looked_{way}_questions": found.get("questions"),
+                f"looked_{way}_effect": found.get("effect"),
+                **_ci(f"looked_{way}_effect", found),
+            }.items()
+        }
+    if name in ("baseline_limits", "limits"):
+        return {name: " ".join(f"{limit}:{count}" for limit, count in (value or {}).items())}
+    return {name: value}
+
+
+def _ci(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
+    return ends(f"{name}_ci95", found.get("ci95"))

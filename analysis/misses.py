@@ -1,0 +1,125 @@
+"""What a replayed web could not give, by condition: a condition that misses more is another experiment."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from toolablate.analysis.pairing import Unit, unit
+from toolablate.analysis.statistics import RESAMPLES, holm, sign_flip_p
+from toolablate.traces.store import Observation
+
+
+@dataclass(frozen=True, slots=True)
+class MissRate:
+    """Lookups of one model under one condition, over its ended trials.
+
+    `misses` counts by kind those that were not there; `rate` is their share in percent. `leaked_trials` counts trials
+    in which a result held the question with its answer, `withheld_trials` those in which the plan's policy kept a
+    result from the model.
+    """
+
+    model: str
+    condition: str
+    simulated: bool
+    trials: int
+    lookups: int
+    misses: dict[str, int]
+    rate: float | None
+    leaked_trials: int
+    withheld_trials: int
+
+
+@dataclass(frozen=True, slots=True)
+class MissDifference:
+    """Two conditions of one model whose miss rates differ by `points` (the second less the first)."""
+
+    model: str
+    conditions: tuple[str, str]
+    points: float
+    p_value: float
+
+
+def miss_rates(observations: Iterable[Observation], order: Sequence[str] = ()) -> list[MissRate]:
+    """One row per model and condition that looked anything up, by model, then in the given order of conditions."""
+    return [_rate(model, condition, trials) for (model, condition), trials in _arms(observations, order).items()]
+
+
+def miss_differences(
+    observations: Iterable[Observation], order: Sequence[str] = (), *, seed: int = 0, resamples: int = RESAMPLES
+) -> list[MissDifference]:
+    """Every two conditions of one model with lookups, and how sure it is that their rates differ.
+
+    The difference of two rates is a sum of one contribution for each question (or cluster of questions): its misses
+    beyond what the pooled rate would give, per lookup, on one side less those on the other. Signs of contributions are
+    flipped at random (`sign_flip_p`); p-values are Holm's over all pairs.
+    """
+    arms = _arms(observations, order)
+    found = [
+        _difference(model, (one, two), arms[model, one], arms[model, two], seed, resamples)
+        for model in dict.fromkeys(model for model, _ in arms)
+        for one, two in combinations([condition for named, condition in arms if named == model], 2)
+    ]
+    corrected = holm([pair.p_value for pair in found])
+    return [replace(pair, p_value=p_value) for pair, p_value in zip(found, corrected, strict=True)]
+
+
+def _arms(observations: Iterable[Observation], order: Sequence[str]) -> dict[tuple[str, str], list[Observation]]:
+    arms: dict[tuple[str, str], list[Observation]] = defaultdict(list)
+    for seen in observations:
+        if seen.outcome != "failed":
+            arms[seen.model, seen.condition].append(seen)
+    places = {name: place for place, name in reversed(list(enumerate(order)))}
+    keys = sorted(arms, key=lambda key: (key[0], places.get(key[1], len(places)), key[1]))
+    return {key: arms[key] for key in keys if any(seen.lookups for seen in arms[key])}
+
+
+def _rate(model: str, condition: str, trials: list[Observation]) -> MissRate:
+    lookups = sum(seen.lookups for seen in trials)
+    misses: Counter[str] = Counter()
+    for seen in trials:
+        misses.update(dict(seen.misses))
+    return MissRate(
+        model=model,
+        condition=condition,
+        simulated=any(seen.simulated for seen in trials),
+        trials=len(trials),
+        lookups=lookups,
+        misses=dict(sorted(misses.items())),
+        rate=100 * misses.total() / lookups if lookups else None,
+        leaked_trials=sum(seen.leaks > 0 for seen in trials),
+        withheld_trials=sum(seen.withheld > 0 for seen in trials),
+    )
+
+
+def _difference(
+    model: str, names: tuple[str, str], one: list[Observation], two: list[Observation], seed: int, resamples: int
+) -> MissDifference:
+    first, second = _by_unit(one), _by_unit(two)
+    totals = [
+        (sum(looked for looked, _ in side.values()), sum(missed for _, missed in side.values()))
+        for side in (first, second)
+    ]
+    (looked1, missed1), (looked2, missed2) = totals
+    pooled = (missed1 + missed2) / (looked1 + looked2)
+    contributions = [
+        _beyond(second, each, pooled) / looked2 - _beyond(first, each, pooled) / looked1
+        for each in sorted(first.keys() | second.keys())
+    ]
+    p_value = sign_flip_p(contributions, seed=seed, resamples=resamples)
+    return MissDifference(model, names, 100 * math.fsum(contributions), p_value)
+
+
+def _by_unit(trials: list[Observation]) -> dict[Unit, tuple[int, int]]:
+    """Lookups and misses by cluster, or by question where it stands alone."""
+    sums: dict[Unit, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for seen in trials:
+        looked, missed = sums[unit(seen)]
+        sums[unit(seen)] = (looked + seen.lookups, missed + sum(count for _, count in seen.misses))
+    return sums
+
+
+def _beyond(side: dict[Unit, tuple[int, int]], of: Unit, pooled: float) -> float:
+    looked, missed = side.get(of, (0, 0))
+    return missed - pooled * looked

@@ -1,0 +1,76 @@
+"""The command line. Each command lives in a module of its own, imported when it is called."""
+
+import errno
+import gc
+import sys
+
+import click
+
+from toolablate.cli.lazy import LazyGroup
+from toolablate.cli.streams import take_any_text
+
+COMMANDS = {
+    "run": "Run a plan; what the store already holds is not run again.",
+    "status": "Say how far a store's trials are, and who runs them.",
+    "compare": "Compare the conditions of a store, paired over questions.",
+    "ladder": "Say what each factor of a ladder is worth, from no tools to real ones.",
+    "agreement": "Say how far the scorers of a store agree, and how sure a judge is of its grades.",
+    "replay": "Take up a trial at one of its events, with one thing changed.",
+    "attribute": "Say why tools changed scores: by which mechanisms, trial by trial and in sum.",
+    "explain": "Say on one page why a trial with tools went as it did.",
+    "labels": "Say what people hold for the causes of failures, and how far they agree.",
+    "view": "Show a store in a browser: scores, effects, questions, traces and why.",
+    "report": "Write what a store holds and what it means into a file: HTML, Markdown or LaTeX.",
+    "show": "List a store's trials, or show one trace.",
+    "export": "Bring a store's trials to other tools: JSONL, Parquet, datasets, spans, Inspect.",
+    "import": "Bring in what other harnesses measured: logs of Inspect and of lm-evaluation-harness.",
+    "verify": "Check a store's digests, references and completeness.",
+    "replies": "Say what replies of models are recorded, and check them.",
+    "web": "Record pages and searches into an archive, and seal, check and extend it.",
+    "audit-table": "Recompute a published table of scores, changes and averages.",
+    "exposure": "Measure how much of benchmarks' prompts models can go on with.",
+    "planted": "Make the planted benchmark, and hold attributions against what was planted.",
+    "encyclo-k": "Compose questions of Encyclo-K, bring in published ones, and analyse replies to them.",
+    "lpfqa": "Bring in questions of LPFQA, and make its papers' tables.",
+    "who-and-when": "Score who is said to have failed when, in failed runs of several agents.",
+    "power": "Say what effects a plan could show, before it is run.",
+    "probe": "Ask the endpoints of a plan what they can do.",
+    "doctor": "Say what works on this machine, and how to get the rest.",
+}
+
+# Nearly all that there is lives until the end: some 200,000 objects of libraries. To look through them for cycles as
+# often as Python does by default took a fifth of a run's CPU, and freed next to nothing.
+_COLLECTED_AFTER = (50_000, 20, 20)
+
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS, package=__name__, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="toolablate", message="toolablate %(version)s")
+def group() -> None:
+    """Run identical questions under scripted tool conditions, record everything, and compare in pairs."""
+
+
+def main() -> None:
+    """Runs the command line: a user's mistake is a sentence on stderr and exit code 2, never a traceback."""
+    from toolablate.traces.errors import ToolablateError
+
+    gc.set_threshold(*_COLLECTED_AFTER)
+    take_any_text()
+    try:
+        group.main(standalone_mode=True)
+    except ToolablateError as error:
+        from toolablate.reports.terminal import plain_text
+
+        click.echo(f"toolablate: {plain_text(str(error))}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        click.echo(f"toolablate: there is no room to write to: {error.strerror}", err=True)
+        click.echo("  It is where standard output goes, or the disk of a file that was being written", err=True)
+        sys.exit(1)

@@ -1,0 +1,246 @@
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from toolablate.cli import options
+from toolablate.cli.finite import finite
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from toolablate.analysis.attribution.report import AttributionReport
+    from toolablate.traces.records import JudgeMatrix, ReplayDesign
+
+
+@click.command("attribute")
+@click.argument("store", type=options.FilePath())
+@options.run("latest")
+@options.models
+@options.conditions
+@options.scorer
+@click.option("--replay", is_flag=True, help="First replay what the options below ask for and is not there yet.")
+@click.option(
+    "--failures",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    callback=finite,
+    default=1.0,
+    show_default=True,
+    help="Share of wrong trials to replay, chosen by lot.",
+)
+@click.option(
+    "--successes",
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    callback=finite,
+    default=0.3,
+    show_default=True,
+    help="Share of right trials to replay; without some, gains stay unresolved.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=8,
+    show_default=True,
+    help="Answers asked for after each step.",
+)
+@click.option(
+    "--rollouts",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=4,
+    show_default=True,
+    help="Runs of everything else that is replayed.",
+)
+@click.option(
+    "--steps",
+    type=click.Choice(["all", "bisect"]),
+    default="all",
+    show_default=True,
+    help="Ask after every step, or only where a bisection wants to know.",
+)
+@options.seed("the lot")
+@options.plan
+@options.max_cost
+@click.option("--live", is_flag=True, help="Let replays ask the web and other programs for what was not recorded.")
+@click.option(
+    "--judge", "judges", metavar="NAME", multiple=True, help="Have this judge of the plan read wrong trials first."
+)
+@click.option(
+    "--judge-matrix",
+    type=options.FilePath(dir_okay=False),
+    help="Correct judges' shares by their errors on planted trials, as `planted score --judges` wrote them.",
+)
+@click.option("--list", "all_trials", is_flag=True, help="List all wrong trials, not only the first.")
+@options.as_json("ledgers and trials")
+@options.csv("the ledgers")
+@options.plot("the ledgers")
+@click.pass_context
+def command(context: click.Context, /, store: Path, **given: Any) -> None:
+    """Say why the tools in STORE changed scores: by which mechanisms, trial by trial and in sum.
+
+    Per model and condition with tools: the effect against no tools, the flips beside those of chance, and the
+    mechanisms that sum to the effect, in points with intervals; what is not known is in `unresolved`. Then the wrong
+    trials, with the mechanism, the method by which it is known, and the events that are its evidence.
+
+    Reads what is there and asks nobody. With --replay, trials that are chosen by lot are replayed with one thing
+    changed at a time; what that will cost is told first. With --judge, a judge reads the wrong trials. Exits with 1 if
+    replays or judgements are left undone.
+
+    \b
+      toolablate attribute STORE --condition search --list
+      toolablate attribute STORE --replay --failures 0.5 --max-cost 20
+      toolablate attribute STORE --judge gpt-5 --plan plan.toml
+    """
+    from rich.console import Console
+
+    from toolablate.experiments.explaining.place import readings_of
+    from toolablate.experiments.explaining.view import read_report
+
+    _refuse_unused(context)
+    if given["plot"] is not None:
+        _require_plot(given["plot"])
+    matrices = _matrices(given["judge_matrix"])
+    undone = _asked(store, given)
+    report = read_report(
+        store,
+        run=given["run"],
+        models=given["models"],
+        conditions=given["conditions"],
+        scorer=given["scorer"],
+        matrices=matrices,
+        kept=readings_of(store),
+    )
+    _write(report, given["csv"], given["plot"])
+    if given["as_json"]:
+        from toolablate.analysis.attribution.tables import attribution_json
+
+        click.echo(attribution_json(report))
+    else:
+        from toolablate.reports.terminal.attribution import attribution_view
+
+        Console().print(attribution_view(report, all_trials=given["all_trials"]))
+    raise SystemExit(1 if undone else 0)
+
+
+def _refuse_unused(context: click.Context) -> None:
+    """An option of replays says nothing without --replay, and would be taken for done."""
+    from toolablate.traces.errors import InputError
+
+    asked, judged = context.params["replay"], bool(context.params["judges"])
+    replays = ["failures", "successes", "samples", "rollouts", "steps", "seed", "live"]
+    spending = ["plan", "max_cost"]
+    unused = [*([] if asked else replays), *([] if asked or judged else spending)]
+    option = options.first_given(context, unused)
+    if option is not None:
+        raise InputError(
+            f"{option} says how trials are replayed, and nothing is replayed",
+            hint=f"add --replay, or leave {option} out",
+            code="usage",
+        )
+
+
+def _require_plot(plot: Path) -> None:
+    from toolablate.reports.plots import require_plots
+    from toolablate.traces.output import refuse_store
+
+    require_plots(plot)
+    refuse_store(plot, "--plot")
+
+
+def _matrices(path: Path | None) -> "tuple[JudgeMatrix, ...]":
+    """Read before anybody is asked, so that a file that is none costs nothing."""
+    from toolablate.experiments.explaining.judge_matrices import read_matrices
+
+    return () if path is None else read_matrices(path)
+
+
+def _asked(store: Path, given: dict[str, Any]) -> bool:
+    """Replays and judges, where they are wanted. Returns whether something is left undone."""
+    from rich.console import Console
+
+    from toolablate.cli.telling import stopped_cleanly
+    from toolablate.experiments.explaining.view import refuse_alone, refuse_imported, refuse_scripted
+
+    told = Console(stderr=True)
+    left: float | None = given["max_cost"]
+    undone = False
+    with stopped_cleanly():
+        if given["replay"]:
+            refuse_imported(store)
+            refuse_scripted(store, given["models"])
+            refuse_alone(store, run=given["run"], scorer=given["scorer"])
+        # Judges first: a name that is none is then refused before anything is spent.
+        if given["judges"]:
+            undone, spent = _judged(store, given, left, told)
+            left = None if left is None else max(0.0, left - spent)
+        if given["replay"]:
+            undone = _replayed(store, given, left, told) or undone
+    return undone
+
+
+def _replayed(store: Path, given: dict[str, Any], max_cost: float | None, console: "Console") -> bool:
+    from toolablate.experiments.attributing.running import attribute
+    from toolablate.experiments.explaining.view import replays_told
+    from toolablate.experiments.running.progress import RunProgress
+
+    with RunProgress(console) as progress:
+        done = attribute(
+            store,
+            _design(given),
+            models=given["models"],
+            conditions=given["conditions"],
+            run=given["run"],
+            plan=given["plan"],
+            max_cost=max_cost,
+            live=given["live"],
+            watcher=progress,
+        )
+    for line in replays_told(done):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return bool(done.missing or done.stopped)
+
+
+def _design(given: dict[str, Any]) -> "ReplayDesign":
+    from toolablate.traces.records import ReplayDesign
+
+    names = ("failures", "successes", "samples", "rollouts", "steps", "seed")
+    return ReplayDesign(**{name: given[name] for name in names}, scorer=given["scorer"] or "")
+
+
+def _judged(store: Path, given: dict[str, Any], max_cost: float | None, console: "Console") -> tuple[bool, float]:
+    """Whether something is left undone, and what was spent, in US dollars."""
+    from toolablate.experiments.diagnosing import diagnose, diagnoses_told
+    from toolablate.experiments.running.progress import RunProgress
+
+    with RunProgress(console) as progress:
+        done = diagnose(
+            store,
+            judges=given["judges"],
+            scorer=given["scorer"] or "",
+            models=given["models"],
+            conditions=given["conditions"],
+            run=given["run"],
+            plan=given["plan"],
+            max_cost=max_cost,
+            watcher=progress,
+        )
+    for line in diagnoses_told(done):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    return bool(done.missing or done.stopped), done.spent_usd
+
+
+def _write(report: "AttributionReport", csv: Path | None, plot: Path | None) -> None:
+    from toolablate.analysis.attribution.tables import ledgers_csv
+    from toolablate.traces.output import export, make_folder
+
+    if csv is not None:
+        export(ledgers_csv(report.ledgers, report.simulated), csv, "--csv")
+    if plot is not None:
+        from toolablate.cli.telling import warn
+        from toolablate.reports.plots import boxes_note, draw_ledgers
+
+        make_folder(plot, "--plot")
+        warn(boxes_note(draw_ledgers(report.ledgers, plot, simulated=report.simulated)))

@@ -1,0 +1,63 @@
+from pathlib import Path
+
+import click
+
+from toolablate.cli import options
+
+
+@click.command("exposure")
+@click.argument("plan", type=options.FilePath())
+@click.option(
+    "--questions",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=5,
+    show_default=True,
+    help="How many of the questions of which most came back to list.",
+)
+@options.as_json("all figures, those of each question among them,")
+def command(plan: Path, questions: int, as_json: bool) -> None:
+    """Let models continue the prompts of benchmarks, and measure how much of these comes back.
+
+    PLAN is a TOML file of its own kind. Each model is given the first part of each prompt, as a text without a chat
+    template; ROUGE-L of what it writes against the rest of the prompt tells how much of the benchmark it may have seen,
+    beside what chance gives. A prompt of fewer than 10 tokens is left out; nothing is scored that did not come.
+
+    What came is kept in the plan's file and not asked again: Ctrl-C stops cleanly, and the same command goes on from
+    there. Exits with 1 if continuations are missing, with 2 if nothing could be asked.
+
+    \b
+      share = 0.4                   # of a prompt's tokens (words, Han and kana
+                                    # characters): what a model is given
+      file = "runs/exposure.jsonl"  # what came
+      limit = 500                   # the first questions of each benchmark
+      seed = 0                      # of chance's pairs, and of the bootstrap
+      [benchmarks]
+      LPFQA = "lpfqa.jsonl"         # question files as plans have them
+      MMLU = "mmlu.jsonl"
+      [[models]]                    # as in plans; POST /completions is asked
+      provider = "openai"
+      name = "my-base-model"
+      endpoint = "http://localhost:8000/v1"
+    """
+    from rich.console import Console
+
+    from toolablate.analysis.exposure import exposures, exposures_json
+    from toolablate.cli.telling import stopped_cleanly
+    from toolablate.experiments.exposure import continue_prompts, load_exposure_plan
+    from toolablate.experiments.exposure.progress import ExposureProgress
+    from toolablate.reports.terminal.exposure import exposures_view
+    from toolablate.traces.plain import plain_text
+
+    loaded = load_exposure_plan(plan)
+    console = Console(stderr=True)
+    with stopped_cleanly(), ExposureProgress(console) as progress:
+        ran = continue_prompts(loaded, progress)
+    for note in ran.notes:
+        console.print(plain_text(note), style="yellow", markup=False)
+    found = exposures(ran.parts, loaded.share, seed=loaded.seed)
+    click.echo(exposures_json(found)) if as_json else Console().print(exposures_view(found, questions=questions))
+    if ran.missing:
+        missing = f"{ran.missing} {'is' if ran.missing == 1 else 'are'} missing; the same command asks again."
+        console.print(missing, style="yellow")
+    raise SystemExit(1 if ran.missing else 0)

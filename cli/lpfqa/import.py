@@ -1,0 +1,64 @@
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolablate.cli import options
+
+if TYPE_CHECKING:
+    from toolablate.traces.records import Question
+
+
+@click.command("import")
+@click.argument("source", type=options.FilePath())
+@options.question_file
+@click.option("--list", "as_list", is_flag=True, help="Also say of each question what it was taken for.")
+def command(source: Path, output: Path, as_list: bool) -> None:
+    """Bring in published questions from SOURCE: a JSONL, a JSON file that is one array of rows (.json), a Parquet file
+    or a folder of such files, a folder that `datasets` saved, or a dataset of the Hugging Face hub (hf:OWNER/NAME,
+    hf:OWNER/NAME@REVISION, either with #SPLIT).
+
+    A row has prompt_id, prompt and response_reference, which holds a reference answer and the points that an answer has
+    to meet; it may have primary_domain, secondary_domain, judge_system_prompt and judge_prompt_template. What else it
+    has is passed over.
+    """
+    from toolablate.benchmarks.lpfqa import load_lpfqa
+    from toolablate.experiments.benchmarking.questions import write_questions
+
+    questions = load_lpfqa(source)
+    write_questions([(output, questions)], source=source)
+    for line in [*_told(output, questions), *(map(_taken_for, questions) if as_list else ())]:
+        click.echo(line)
+
+
+def _taken_for(question: "Question") -> str:
+    from toolablate.traces.plain import one_line
+
+    said, rubric = ["reference"], question.rubric
+    if question.target.kind == "choice":
+        options = len(question.choices) or "the prompt's"
+        said = [f"choice {', '.join(question.target.letters)} of {options}"]
+    if rubric is not None:
+        said += ["points"] * bool(rubric.points) + ["own judge prompt"] * (rubric.prompt is not None)
+    return f"{one_line(question.id)}: {', '.join(said)}"
+
+
+def _told(output: Path, questions: Sequence["Question"]) -> list[str]:
+    """How they are to be scored."""
+    from toolablate.reports.terminal import counted
+
+    letters = [(len(each.target.letters), each.choices) for each in questions if each.target.kind == "choice"]
+    one, inside = sum(count == 1 for count, _ in letters), sum(not choices for _, choices in letters)
+    rubrics = [each.rubric for each in questions if each.rubric is not None]
+    lines = {
+        "one right letter": one,
+        "several right letters": len(letters) - one,
+        "a reference answer": len(questions) - len(letters),
+        "points that an answer has to meet": sum(bool(rubric.points) for rubric in rubrics),
+        "a judge prompt of its own": sum(rubric.prompt is not None for rubric in rubrics),
+        "letters, and options that cannot be told apart in its prompt": inside,
+    }
+    width = len(f"{len(questions):,}")
+    said = [f"{number:>{width},} with {what}" for what, number in lines.items()]
+    return [f"{output}: {counted(len(questions), 'question')}", *(said if inside else said[:-1])]

@@ -1,0 +1,21 @@
+"""What both commands print."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from toolablate.analysis.who_and_when import WhoAndWhen
+
+
+def show(found: "WhoAndWhen", *, as_json: bool) -> None:
+    if as_json:
+        from toolablate.analysis.who_and_when import who_and_when_json
+
+        click.echo(who_and_when_json(found))
+        return
+    from rich.console import Console
+
+    from toolablate.reports.terminal.who_and_when import who_and_when_view
+
+    Console().print(who_and_when_view(found))

@@ -1,0 +1,222 @@
+"""Two aligned conversations as rows of a page. Texts in them are foreign, and not escaped yet."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from toolablate.analysis.alignment import (
+    Alignment,
+    Kind,
+    Piece,
+    Row,
+    Step,
+    parting,
+    pieces,
+    side_of,
+    stated_answers,
+)
+from toolablate.reports.html.cards import Form
+from toolablate.reports.html.step_parts import Told, parts_in, parts_of, remarks
+from toolablate.reports.terminal.numbers import counted
+from toolablate.traces.records import Artifact, Question
+
+Mark = Literal["divergence", "results", "parting"]
+
+SHOWN_ENDS, FOLDED_CHARS = 400, 20_000
+"""Of a long stretch both ends are shown, up to so many characters between them are folded, others left out."""
+COMPARED_CHARS = 200_000
+"""On one page; of what goes beyond, no words are marked."""
+ROOM_CHARS = 2_000_000
+"""On one page; what is folded is left out beyond it."""
+
+LONGEST_WORD = 60
+"""Characters by which a cut may come earlier, so that it is between two lines or words."""
+
+MOST_TEXTS = 3_000
+"""On one page; steps beyond it are shown without their texts."""
+IMAGE_CHARS = 12_000_000
+"""Of all images of one page, as text of base64; those beyond it stand on the trial's page alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A piece of a text, cut where it is long: `folded` stands between `head` and `tail`, and `left_out` characters
+    that are not on the page do as well."""
+
+    kind: Literal["same", "removed", "added"]
+    head: str
+    folded: str = ""
+    tail: str = ""
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One text of one side, in stretches, or one image: neither where `label` says all that there is."""
+
+    label: str
+    form: Form
+    stretches: tuple[Stretch, ...]
+    image: Artifact | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """One text of a step on both sides; None where a side has none. Where it is the `same` only `left` is there."""
+
+    left: Shown | None
+    right: Shown | None
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A step of one side: its number from 1, the event that it begins with, the answer that it speaks for, whether the
+    belief in the right answer falls there, and what else is to be said of it."""
+
+    step: int
+    event: int
+    answer: str
+    falls: bool
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRow:
+    number: int
+    kind: Kind
+    left: Heading | None
+    right: Heading | None
+    texts: tuple[Beside, ...]
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Neighbouring rows: `equal` ones, to be folded, or others."""
+
+    equal: bool
+    rows: tuple[ShownRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """`marked` are the numbers of the rows that have a mark, by its name; `differences` counts rows that differ."""
+
+    groups: tuple[Rows, ...]
+    marked: Mapping[str, int]
+    differences: int
+    equal: int
+
+
+def side_by_side(
+    alignment: Alignment, question: Question, *, fell: tuple[int | None, int | None] = (None, None)
+) -> SideBySide:
+    """`fell` are the events at which the belief in the right answer fell for good, of each side, where it is known."""
+    answers = stated_answers(alignment.left, question), stated_answers(alignment.right, question)
+    found = {"divergence": alignment.divergence, "results": alignment.results, "parting": parting(alignment, *answers)}
+    marked = {name: row for name, row in found.items() if row is not None}
+    page = _Page(alignment, answers, marked, fell)
+    rows = [page.row(number, row) for number, row in enumerate(alignment.rows)]
+    groups = tuple(
+        Rows(equal, tuple(each)) for equal, each in groupby(rows, lambda row: row.kind == "same" and not row.marks)
+    )
+    equal = sum(row.kind == "same" for row in rows)
+    return SideBySide(groups, marked, len(rows) - equal, equal)
+
+
+@dataclass(slots=True)
+class _Page:
+    """Knows how much of a page is taken."""
+
+    alignment: Alignment
+    answers: tuple[Sequence[tuple[str, ...]], Sequence[tuple[str, ...]]]
+    marked: Mapping[str, int]
+    fell: tuple[int | None, int | None]
+    compared: int = 0
+    taken: int = 0
+    told: int = 0
+    drawn: int = 0
+
+    def row(self, number: int, row: Row) -> ShownRow:
+        left = None if row.left is None else self.alignment.left[row.left]
+        right = None if row.right is None else self.alignment.right[row.right]
+        return ShownRow(
+            number=number,
+            kind=row.kind,
+            left=self._heading(0, row.left, left),
+            right=self._heading(1, row.right, right),
+            texts=tuple(self._texts(left, right)),
+            marks=tuple(name for name, at in self.marked.items() if at == number),  # type: ignore[misc]
+        )
+
+    def _heading(self, side: int, number: int | None, step: Step | None) -> Heading | None:
+        if number is None or step is None:
+            return None
+        fell = self.fell[side]
+        falls = fell is not None and step.first <= fell < step.first + len(step.events)
+        return Heading(number + 1, step.first, ", ".join(self.answers[side][number]), falls, tuple(remarks(step)))
+
+    def _texts(self, left: Step | None, right: Step | None) -> Iterator[Beside]:
+        room = self.told < MOST_TEXTS
+        ours, theirs = (dict(parts_of(step)) if step is not None and room else {} for step in (left, right))
+        places = sorted({*ours, *theirs})
+        self.told += len(places)
+        more = max(0 if step is None else parts_in(step) for step in (left, right)) - len(places)
+        for place in places:
+            one, other = ours.get(place), theirs.get(place)
+            if one is not None and one == other:
+                yield Beside(self._whole(one), None, same=True)
+            elif one is None or other is None or one.image or other.image:
+                # What stands on one side alone is not marked: its place says it. Nor are images: one sees both.
+                yield Beside(one and self._whole(one), other and self._whole(other), same=False)
+            else:
+                yield self._compared(one, other)
+        if more > 0:
+            yield Beside(Shown(f"{counted(more, 'more part')}, on the trial's page", "prose", ()), None, same=True)
+
+    def _whole(self, told: Told) -> Shown:
+        if told.image is None:
+            return Shown(told.label, told.form, self._stretches((Piece(told.text, "same"),) if told.text else ()))
+        self.drawn += len(told.image.data)
+        if self.drawn <= IMAGE_CHARS:
+            return Shown(told.label, told.form, (), told.image)
+        self.drawn -= len(told.image.data)
+        return Shown(f"{told.label}, on the trial's page", told.form, ())
+
+    def _compared(self, left: Told, right: Told) -> Beside:
+        self.compared += len(left.text) + len(right.text)
+        found: tuple[Piece, ...] = Piece(left.text, "removed"), Piece(right.text, "added")
+        if self.compared <= COMPARED_CHARS:
+            found = pieces(left.text, right.text)
+        ours, theirs = side_of(found, "left"), side_of(found, "right")
+        return Beside(self._in_pieces(left, ours), self._in_pieces(right, theirs), same=False)
+
+    def _in_pieces(self, told: Told, found: Sequence[Piece]) -> Shown:
+        return Shown(told.label, told.form, self._stretches(found))
+
+    def _stretches(self, found: Sequence[Piece]) -> tuple[Stretch, ...]:
+        return tuple(map(self._stretch, found))
+
+    def _stretch(self, piece: Piece) -> Stretch:
+        text, ends = piece.text, SHOWN_ENDS if piece.kind == "same" else 4 * SHOWN_ENDS
+        self.taken += min(len(text), 2 * ends)
+        if len(text) <= 3 * ends:
+            return Stretch(piece.kind, text)
+        begin, end = _between_words(text, ends), _between_words(text, len(text) - ends)
+        middle = text[begin:end]
+        folded = middle[: _between_words(middle, FOLDED_CHARS)] if self.taken + len(middle) < ROOM_CHARS else ""
+        self.taken += len(folded)
+        return Stretch(piece.kind, text[:begin], folded, text[end:], len(middle) - len(folded))
+
+
+def _between_words(text: str, place: int) -> int:
+    """The end of the last line before it, else of the last word, if one ends within a few words."""
+    if place >= len(text):
+        return len(text)
+    near = text[max(0, place - LONGEST_WORD) : place]
+    found = near.rfind("\n")
+    if found < 0:
+        found = max(map(near.rfind, " \t"))
+    return place if found < 0 else place - len(near) + found + 1

@@ -1,0 +1,184 @@
+"""Ladders as waterfalls: each rung a bar from where the last one ended, in points from the first arm."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolablate.analysis.effect import LEVEL
+from toolablate.analysis.ladder import Step, Waterfall
+from toolablate.analysis.selection import Link, Selection
+from toolablate.reports.plots.drawing.bars import (
+    GAP_INCHES,
+    HEAD_INCHES,
+    LINE_CHARS,
+    LINE_INCHES,
+    MARGIN,
+    NAME_CHARS,
+    PANEL_INCHES,
+    ROW_CHARS,
+    THICK,
+    beside,
+    frame,
+    whisker,
+)
+from toolablate.reports.plots.drawing.files import as_text, write_figure
+from toolablate.reports.plots.drawing.marks import Drawing, Mark
+from toolablate.reports.plots.drawing.palette import GAIN, GREY, LOSS, PALE, TOTAL
+from toolablate.reports.plots.drawing.rows import BROAD, Form, Sheet, grouped, labels, scale, sheet, whole_row, zero
+from toolablate.reports.plots.text import between, plain, probability, signed, titled, with_interval, wrapped
+from toolablate.traces.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NUMBERS = 1.65
+ABOUT = (
+    "Each bar is what one factor does to the score, in points, from where the one above it ended; together they are the"
+    " total, whose line is its 95 % interval; those of factors stand beside them. Pale: p is not below .05 after Holm's"
+    " correction, or questions are too few. Outlines: bounds, which are no part of the sum. The order of rungs is a"
+    " convention."
+)
+
+
+def draw_waterfalls(waterfalls: Sequence[Waterfall], path: Path) -> frozenset[str]:
+    """A panel for each waterfall: models below each other, ladders side by side. `path` ends in .svg, .png or .pdf.
+
+    The total has a whisker, its 95 % interval; a factor's interval stands beside its bar. Bars are pale where the
+    Holm-corrected p-value is not below .05, or questions are too few to say. Raises InputError where there is nothing
+    to draw or the file cannot be written. Returns the letters that no font has.
+    """
+    if not waterfalls:
+        raise InputError("--plot: there is no ladder to draw", code="no_ladder")
+    from matplotlib.figure import Figure
+
+    models = list(dict.fromkeys(each.model for each in waterfalls))
+    toolsets = list(dict.fromkeys(each.ladder for each in waterfalls))
+    size = (PANEL_INCHES * len(toolsets), len(models) * (HEAD_INCHES + max(map(_rows_inches, waterfalls))))
+    with as_text():
+        figure = Figure(figsize=size, layout="constrained")
+        panels = figure.subplots(len(models), len(toolsets), squeeze=False)
+        for panel in panels.flat:
+            panel.set_axis_off()
+        limits = _limits(waterfalls)
+        for each in waterfalls:
+            _panel(panels[models.index(each.model)][toolsets.index(each.ladder)], each, limits)
+        figure.supxlabel(
+            "Points from the first arm, with 95 % intervals beside the bars. Pale: p (Holm) is not below .05, or too"
+            " few questions. The order of rungs is a convention.",
+            fontsize="small",
+            color=GREY,
+        )
+        return write_figure(figure, path)
+
+
+def draw_ladders(waterfalls: Sequence[Waterfall], *, link: Link | None = None, form: Form = BROAD) -> Drawing:
+    """The same for pages: ladders below each other on one scale. A rung leads to the trials of the arm that it leads
+    to."""
+    steps = [(each, step) for each in waterfalls for step in each.steps]
+    simulated = {each.model for each in waterfalls if each.simulated}
+    placed = grouped(steps, lambda row: titled(row[0].model, simulated, under=row[0].ladder, short=form.above), form)
+    with as_text():
+        on = sheet(placed, form, numbers=NUMBERS)
+        for at, (each, step) in placed.rows:
+            _line(on, at, each, step, link)
+        zero(on, placed, zorder=1)
+        scale(on, placed, *_limits(waterfalls), "Points from the first arm")
+        return on.drawing("What each factor of the tools is worth", ABOUT)
+
+
+def _line(on: Sheet, at: float, each: Waterfall, step: Step, link: Link | None) -> None:
+    named = f"bound: {step.name}" if step in each.bounds else step.name
+    if step.points is None:
+        labels(on, at, named, "nothing scored in all arms")
+    else:
+        _bar(on.axes, at, step, _start(each, step), _colour(each, step), total=step is each.total)
+        labels(on, at, named, f"{signed(step.points)}{between(step.ci95, sign=True)}", bold=step is each.total)
+    href = None if link is None else link(Selection(models=(each.model,), conditions=(step.after,)))
+    points = f"{signed(step.points)} points{between(step.ci95, sign=True)}, p (Holm) {probability(step.p_holm)}"
+    told = f"{each.model} · {step.before} to {step.after}: {step.name} {points}, n = {step.questions:,}"
+    whole_row(on, at, Mark(told, href))
+
+
+def _rows_inches(waterfall: Waterfall) -> float:
+    lines = [name.count("\n") + 1 for name in _names(waterfall)]
+    return len(lines) * (max(lines) * LINE_INCHES + GAP_INCHES)
+
+
+def _names(waterfall: Waterfall) -> list[str]:
+    rungs = [wrapped(plain(step.name, ROW_CHARS), LINE_CHARS) for step in waterfall.rungs]
+    return [*rungs, "total", *(f"bound: {bound.name}" for bound in waterfall.bounds)]
+
+
+def _limits(waterfalls: Sequence[Waterfall]) -> tuple[float, float]:
+    """One scale for all panels, so that they can be compared: from the lowest to the highest end of bars and
+    whiskers."""
+    ends = [0.0]
+    for each in waterfalls:
+        for step in each.steps:
+            start = _start(each, step)
+            ends += [start, start + (step.points or 0.0), *(step.ci95 or () if step is each.total else ())]
+    margin = MARGIN * (max(ends) - min(ends)) or 1.0
+    return min(ends) - margin, max(ends) + margin
+
+
+def _start(waterfall: Waterfall, step: Step) -> float:
+    """Where a step begins, in points from the first arm. A bound may rest on fewer questions than the rungs, and begins
+    where the rung beside it does all the same."""
+    beside = waterfall.rungs[-1] if step in waterfall.bounds else step
+    return (beside.before_score or 0.0) - (waterfall.total.before_score or 0.0)
+
+
+def _panel(axes: "Axes", waterfall: Waterfall, limits: tuple[float, float]) -> None:
+    axes.set_axis_on()
+    axes.set_title(_title(waterfall), loc="left", fontsize="medium", fontweight="bold")
+    base = waterfall.total.before_score
+    if base is None:
+        axes.set_axis_off()
+        axes.text(0.02, 0.5, "No question is scored in all arms yet.", transform=axes.transAxes)
+        return
+    for row, step in enumerate(waterfall.steps):
+        _bar(axes, row, step, _start(waterfall, step), _colour(waterfall, step), total=step is waterfall.total)
+    for row, rung in enumerate(waterfall.rungs):
+        reached = (rung.score or 0.0) - base
+        axes.plot([reached, reached], [row, row + 1], color=GREY, linewidth=0.6, zorder=1)
+    axes.axvline(0, color="black", linewidth=0.9, zorder=0)
+    _labels(axes, waterfall)
+    axes.set_xlim(limits)
+
+
+def _colour(waterfall: Waterfall, step: Step) -> str:
+    """Empty for a bound, which is drawn as an outline."""
+    if step in waterfall.bounds:
+        return ""
+    return TOTAL if step is waterfall.total else GAIN if (step.points or 0.0) > 0 else LOSS
+
+
+def _bar(axes: "Axes", row: float, step: Step, start: float, colour: str, *, total: bool) -> None:
+    points = step.points or 0.0
+    if colour:
+        sure = not step.small and step.p_holm is not None and step.p_holm < LEVEL
+        axes.barh(row, points, left=start, height=THICK, color=colour, alpha=1 if sure else PALE, zorder=2)
+    else:
+        axes.barh(row, points, left=start, height=THICK / 2, color="white", edgecolor=GREY, zorder=2)
+    if total:
+        whisker(axes, row, step.ci95)
+
+
+def _labels(axes: "Axes", waterfall: Waterfall) -> None:
+    axes.set_yticks(range(len(waterfall.steps)), _names(waterfall))
+    for row, step in enumerate(waterfall.steps):
+        beside(axes, row, with_interval(step.points, step.ci95), bold=step is waterfall.total)
+    if waterfall.bounds:
+        axes.axhline(len(waterfall.rungs) + 0.5, color=GREY, linewidth=0.6, linestyle=":")
+    frame(axes, len(waterfall.steps))
+
+
+def _title(waterfall: Waterfall) -> str:
+    total = waterfall.total
+    model, ladder = plain(waterfall.model, NAME_CHARS), plain(waterfall.ladder, NAME_CHARS)
+    simulated = " (SIMULATED: no measurement)" if waterfall.simulated else ""
+    if total.before_score is None or total.score is None:
+        return f"{model}: {ladder}{simulated}"
+    relative = "" if waterfall.relative is None else f" ({signed(waterfall.relative)} % of it)"
+    scores = f"{plain(total.before, NAME_CHARS)} {total.before_score:.1f}, {ladder} {total.score:.1f}{relative}"
+    return f"{model}: {ladder}{simulated}\n{scores}; n = {total.questions:,}"

@@ -1,0 +1,268 @@
+"""The tables of a report, as text: what its HTML, Markdown and LaTeX have in common."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from toolablate.analysis.attribution.naming import mechanism_name
+from toolablate.analysis.comparison import Comparison
+from toolablate.analysis.findings import ArmScore, Findings, FlipMatrix
+from toolablate.analysis.noise import Chance
+from toolablate.reports.plots.drawing.palette import ENDINGS
+from toolablate.reports.plots.figures.outcomes import Ended
+from toolablate.reports.plots.plates import in_order, ledgers_of
+from toolablate.reports.report.table import MODEL, SMALL, Column, Table
+from toolablate.reports.terminal import numbers
+from toolablate.reports.terminal.attribution.ledgers import accounts_of, rests_on
+from toolablate.reports.terminal.attribution.put_down import (
+    METHODS,
+    counted,
+    how_alone,
+    how_known,
+    measured_by,
+    methods_of,
+)
+
+ALL = "all questions"
+
+
+def tables(findings: Findings, endings: Sequence[Ended] = ()) -> Iterator[Table]:
+    """Those of which there is a row."""
+    found = (
+        _scores(findings),
+        _effects(findings),
+        _flips(findings),
+        _outcomes(findings, endings),
+        *_mechanisms(findings),
+        _put_down(findings),
+        *_ladders(findings),
+        _domains(findings),
+    )
+    return (table for table in found if table.rows)
+
+
+def _columns(*names: str, figures: Iterable[str]) -> tuple[Column, ...]:
+    return (*(Column(name, figures=False) for name in names), *map(Column, figures))
+
+
+def _interval(ci95: tuple[float, float] | None, *, small: bool, sign: bool = True) -> str:
+    if ci95 is None:
+        return numbers.UNKNOWN
+    low, high = (numbers.signed(end) if sign else numbers.percent(end) for end in ci95)
+    return f"{low} to {high}{SMALL if small else ''}"
+
+
+def model_name(name: str, findings: Findings) -> str:
+    return f"{name} (simulated)" if name in findings.simulated else name
+
+
+def _scores(findings: Findings) -> Table:
+    return Table(
+        "scores",
+        "Scores",
+        "",
+        _columns(MODEL, "Condition", figures=("Questions", "Score, %", "95 % interval")),
+        tuple(_score(arm, findings) for arm in findings.arms),
+        ("Each score is over the questions that are scored there; of another row these may be others.",),
+        figures=("scores",),
+    )
+
+
+def _score(arm: ArmScore, findings: Findings) -> tuple[str, ...]:
+    found, baseline = arm.accuracy, " (baseline)" if arm.condition == findings.baseline else ""
+    interval = _interval(found.ci95, small=found.small, sign=False)
+    model = model_name(arm.model, findings)
+    return (model, f"{arm.condition}{baseline}", f"{found.questions:,}", numbers.percent(found.percent), interval)
+
+
+def _effects(findings: Findings) -> Table:
+    rows = in_order(findings, findings.comparisons)
+    figures = ("n", "Base, %", "Score, %", "Effect, points", "95 % interval", "Effect, %", "p", "p Holm", "Detectable")
+    return Table(
+        "effects",
+        "Effects against the baseline",
+        "",
+        _columns(MODEL, "Condition", figures=figures),
+        tuple((model_name(row.model, findings), row.condition, *_effect(row)) for row in rows),
+        tuple(_of_effects(rows)),
+        figures=("effects",),
+    )
+
+
+def _of_effects(rows: Sequence[Comparison]) -> Iterator[str]:
+    count = max((row.comparisons for row in rows), default=0)
+    yield f"p Holm is corrected for {numbers.counted(count, 'comparison')}."
+    yield "Detectable: the difference in points that so many questions show four times in five."
+    if any(row.excluded_questions for row in rows):
+        yield "n: questions that are scored under the baseline and the condition; others do not count."
+    if any(row.uneven_questions for row in rows):
+        yield "Where a question has more repeats on one side, the last of these count for the effect and not for p."
+
+
+def _effect(row: Comparison) -> tuple[str, ...]:
+    return (
+        f"{row.questions:,}",
+        numbers.percent(row.baseline_score),
+        numbers.percent(row.score),
+        numbers.signed(row.delta_points),
+        _interval(row.ci95, small=row.small),
+        numbers.signed(row.delta_relative),
+        numbers.p_value(row.p_value),
+        numbers.p_value(row.p_holm),
+        numbers.percent(row.detectable_points),
+    )
+
+
+def _flips(findings: Findings) -> Table:
+    chances = {(each.model, each.condition): each.chance for each in findings.floors}
+    rows = (
+        (model_name(each.model, findings), each.condition, *_flip(each, chances.get((each.model, each.condition))))
+        for each in in_order(findings, findings.flips)
+    )
+    figures = ("R→R", "R→W", "W→R", "W→W", "R→W, one run", "W→R, one run", "Chance, one run")
+    return Table(
+        "flips",
+        "Flips",
+        "",
+        _columns(MODEL, "Condition", figures=figures),
+        tuple(rows),
+        (
+            "The first four columns count questions, right (R) or wrong (W) under the baseline and then under the"
+            " condition by the mean over their repeats, of which right is .5 or more. The last three are between single"
+            " runs; chance is how many go each way between two runs of the baseline, and unknown where that was not"
+            " repeated.",
+        ),
+        figures=("flips", "matrices"),
+    )
+
+
+def _flip(each: FlipMatrix, chance: Chance | None) -> Iterator[str]:
+    for count in (each.both_right, each.right_to_wrong, each.wrong_to_right, each.both_wrong):
+        yield f"{count:,}"
+    yield numbers.percent(None if chance is None else chance.flips_right_to_wrong)
+    yield numbers.percent(None if chance is None else chance.flips_wrong_to_right)
+    yield numbers.percent(None if chance is None else chance.noise_flips)
+
+
+def _outcomes(findings: Findings, endings: Sequence[Ended]) -> Table:
+    return Table(
+        "outcomes",
+        "How trials ended",
+        "",
+        _columns(MODEL, "Condition", figures=("Trials", *(ending.capitalize() for ending in ENDINGS))),
+        tuple(
+            (
+                model_name(arm.model, findings),
+                arm.condition,
+                f"{sum(arm.endings.values()):,}",
+                *(f"{arm.endings.get(ending, 0):,}" for ending in ENDINGS),
+            )
+            for arm in endings
+        ),
+        ("Budget: a limit ended the trial, and its answer was not right. Failed: by infrastructure, and in no score.",),
+        figures=("outcomes",),
+    )
+
+
+def _mechanisms(findings: Findings) -> Iterator[Table]:
+    for number, ledger in enumerate(ledgers_of(findings), start=1):
+        effect = ledger.effect
+        total = numbers.signed(effect.points), _interval(effect.ci95, small=effect.small)
+        yield Table(
+            f"why-{number}",
+            "Why",
+            f"{model_name(ledger.model, findings)}, {ledger.condition}",
+            (
+                Column("Mechanism", figures=False),
+                *map(Column, ("Points", "95 % interval", "p Holm")),
+                Column("Rests on", figures=False),
+            ),
+            (
+                *(
+                    (
+                        mechanism_name(each.name),
+                        numbers.signed(each.points),
+                        _interval(each.ci95, small=each.small),
+                        numbers.p_value(each.p_holm),
+                        rests_on(each.name, ledger),
+                    )
+                    for each in accounts_of(ledger)
+                ),
+                ("effect", *total, "", ""),
+            ),
+            (
+                f"Points from no tools, over {numbers.counted(ledger.questions, 'question')}; the mechanisms sum to the"
+                f" effect. Replayed: {ledger.replayed:,} of {numbers.counted(ledger.trials, 'trial')}.",
+            ),
+            figures=(_of_model("mechanisms", ledger.model, findings),),
+        )
+
+
+def _put_down(findings: Findings) -> Table:
+    rows = counted(findings)
+    methods = methods_of(rows)
+    several = methods if len(methods) > 1 else []
+    notes = list(how_known(findings, rows))
+    if command := measured_by(findings, rows):
+        notes.append(f"What measures them: {command}")
+    return Table(
+        "put-down",
+        "Why",
+        f"what wrong trials are put down to{how_alone(methods)}",
+        _columns(MODEL, "Condition", "Mechanism", figures=("Wrong trials", *(METHODS[each] for each in several))),
+        tuple(
+            (
+                *(model_name(row.model, findings), row.condition, row.name, f"{row.trials:,}"),
+                *(f"{row.by.get(method, 0):,}" for method in several),
+            )
+            for row in rows
+        ),
+        tuple(notes),
+    )
+
+
+def _ladders(findings: Findings) -> Iterator[Table]:
+    for number, each in enumerate(in_order(findings, findings.waterfalls), start=1):
+        yield Table(
+            f"ladder-{number}",
+            "Ladders",
+            f"{model_name(each.model, findings)}, {each.ladder}",
+            _columns("Factor", "From", "To", figures=("n", "Points", "95 % interval", "p Holm")),
+            tuple(
+                (
+                    f"bound: {step.name}" if step in each.bounds else step.name,
+                    step.before,
+                    step.after,
+                    f"{step.questions:,}",
+                    numbers.signed(step.points),
+                    _interval(step.ci95, small=step.small),
+                    numbers.p_value(step.p_holm),
+                )
+                for step in each.steps
+            ),
+            ("The factors sum to the total; their order is a convention.",),
+            figures=(_of_model("ladders", each.model, findings),),
+        )
+
+
+def _of_model(name: str, model: str, findings: Findings) -> str:
+    place = findings.models.index(model) if model in findings.models else 0
+    return f"{name}-{place + 1}" if place else name
+
+
+def _domains(findings: Findings) -> Table:
+    figures = ("n", "Base, %", "Score, %", "Effect, points", "95 % interval", "p Holm")
+    return Table(
+        "domains",
+        "Within domains",
+        "",
+        _columns(MODEL, "Domain", "Condition", figures=figures),
+        tuple(
+            (
+                *(model_name(row.model, findings), row.group or "(none)", row.condition, f"{row.questions:,}"),
+                *(numbers.percent(row.baseline_score), numbers.percent(row.score), numbers.signed(row.delta_points)),
+                *(_interval(row.ci95, small=row.small), numbers.p_value(row.p_holm)),
+            )
+            for row in in_order(findings, findings.by_domain)
+        ),
+        ("p Holm is corrected for all comparisons of this table, and of all questions together.",),
+        figures=tuple(_of_model("domains", model, findings) for model in findings.models),
+    )

@@ -1,0 +1,279 @@
+"""How far scorers agree, pair by pair, and how sure each judge is of its grades."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from toolablate.analysis import FEW_CLUSTERS, FEW_DIFFERING
+from toolablate.analysis.agreement import (
+    Agreement,
+    AgreementReport,
+    Disagreement,
+    JudgeNoise,
+    Regraded,
+    Shift,
+)
+from toolablate.reports.terminal import numbers
+from toolablate.reports.terminal.fitted import Column, Fitted, figures, names, words
+from toolablate.reports.terminal.numbers import SIGNIFICANT
+from toolablate.reports.terminal.simulated import simulated_banner
+from toolablate.reports.terminal.trace import VERDICT_STYLES
+from toolablate.traces.plain import ID_CHARS, inert, one_line
+
+SMALL = "*"
+WAYS = {"again": "graded again", "same_text": "same text"}
+DEFINITIONS = "docs/statistics.md"
+COUNTS = (
+    ("both", "both"),
+    ("1 only", "first_only"),
+    ("2 only", "second_only"),
+    ("neither", "neither"),
+)
+APART = (
+    ("unparsed 1", "first_unparsed"),
+    ("unparsed 2", "second_unparsed"),
+    ("unscored 1", "first_unscored"),
+    ("unscored 2", "second_unscored"),
+    ("unscored 1, 2", "unscored"),
+    ("not seen by 1", "first_absent"),
+    ("not seen by 2", "second_absent"),
+)
+
+
+def agreement_view(report: AgreementReport) -> RenderableType:
+    """Two scorers after two: how far they agree and what each says, and whether they differ by condition; then how
+    often a judge grades the same answer otherwise."""
+    parts: list[RenderableType] = []
+    parts += _stand_ins([row for row in report.agreements if row.model is not None])
+    for pair, rows in groupby(report.agreements, key=lambda row: (row.first, row.second)):
+        parts += _pair(pair, list(rows), [row for row in report.shifts if (row.first, row.second) == pair])
+    if report.regraded:
+        parts += [_heading("The same answer graded more than once"), _regraded(report.regraded)]
+    if report.judge_noise:
+        parts += [_heading("What that alone does to a comparison"), *_noise(report.judge_noise)]
+    return Group(*parts, Padding(Text("\n".join(_footnotes(report)), style="dim"), (0, 1, 1, 1)))
+
+
+def disagreements_table(found: Sequence[Disagreement]) -> RenderableType:
+    """The trials that two scorers differ on, each with the beginning of its id, by which `show` finds it."""
+    if not found:
+        return Text("No trial on which two scorers differ.", style="yellow")
+    parts: list[RenderableType] = [*_stand_ins(found)]
+    for pair, each in groupby(found, key=lambda row: (row.first, row.second)):
+        parts += [_title(pair), _differing(list(each))]
+    return Group(*parts)
+
+
+def _stand_ins(rows: Sequence[Agreement] | Sequence[Disagreement]) -> Iterator[RenderableType]:
+    """Names them where there are other models as well."""
+    if all(row.simulated for row in rows) and rows:
+        yield simulated_banner()
+    elif simulated := sorted({one_line(row.model or "") for row in rows if row.simulated}):
+        said = f"{', '.join(simulated)}: stand-ins that imitate models; what holds them is no measurement."
+        yield Padding(Text(f"Simulated: {said}", overflow="fold"), (0, 1))
+
+
+def _pair(pair: tuple[str, str], rows: Sequence[Agreement], shifts: Sequence[Shift]) -> list[RenderableType]:
+    parts: list[RenderableType] = [_title(pair), _agreements(rows), _counts(rows)]
+    if shifts:
+        parts += [_heading("Effects by 1 and by 2"), _shifts(shifts), *_confounds(shifts)]
+    return parts
+
+
+def _title(pair: tuple[str, str]) -> Text:
+    first, second = map(one_line, pair)
+    return Text.assemble(" 1 ", (first, "bold"), "  2 ", (second, "bold"), overflow="fold")
+
+
+def _heading(text: str) -> Text:
+    return Text(f" {text}", style="bold")
+
+
+def _arm(rows: Sequence[Agreement] | Sequence[Shift] | Sequence[JudgeNoise]) -> tuple[Column, Column]:
+    return (
+        names("model", ["" if row.model is None else _name(row.model) for row in rows], common=True),
+        names("condition", ["(all)" if row.condition is None else _name(row.condition) for row in rows], common=True),
+    )
+
+
+def _agreements(rows: Sequence[Agreement]) -> Fitted:
+    return Fitted(
+        (
+            *_arm(rows),
+            figures("n", [_marked(row.trials, small=row.small) for row in rows]),
+            figures("agree %", [Text(numbers.percent(row.agreement), style="bold") for row in rows]),
+            figures("95 % of agree", [_percents(row.agreement_ci95) for row in rows], spare=2),
+            figures("κ", [Text(_kappa(row.kappa), style="bold") for row in rows]),
+            figures("95 % of κ", [_kappas(row.kappa_ci95) for row in rows]),
+            figures("scores 1, 2", [_scores(row) for row in rows], spare=3),
+            figures("2 − 1", [numbers.signed(row.difference_points) for row in rows]),
+            figures("95 % interval", [numbers.interval(row.difference_ci95) for row in rows]),
+        )
+    )
+
+
+def _counts(rows: Sequence[Agreement]) -> Fitted:
+    shown = [*COUNTS, *(column for column in APART if any(getattr(row, column[1]) for row in rows))]
+    columns = (figures(title, [f"{getattr(row, field):,}" for row in rows]) for title, field in shown)
+    return Fitted((*_arm(rows), *columns))
+
+
+def _shifts(rows: Sequence[Shift]) -> Fitted:
+    columns = [
+        *_arm(rows),
+        figures("n", [_marked(row.questions, small=row.small) for row in rows]),
+        figures("Δ by 1", [numbers.signed(row.first_points) for row in rows], spare=5),
+        figures("Δ by 2", [numbers.signed(row.second_points) for row in rows], spare=4),
+        figures("2 − 1", [Text(numbers.signed(row.points), style=_style(row)) for row in rows]),
+        figures("95 % interval", [numbers.interval(row.ci95) for row in rows], spare=3),
+        figures("p Holm", [numbers.p_value(row.p_holm) for row in rows]),
+        figures("Δ agree", [numbers.signed(row.agreement_points) for row in rows], spare=2),
+        figures("95 % of Δ agree", [numbers.interval(row.agreement_ci95) for row in rows], spare=1),
+    ]
+    if any(row.differential_points is not None for row in rows):
+        columns[-3:-3] = [
+            figures("unlike", [Text(numbers.signed(row.differential_points), style=_style(row)) for row in rows]),
+            figures("95 % of unlike", [numbers.interval(row.differential_ci95) for row in rows]),
+        ]
+    return Fitted(tuple(columns))
+
+
+def _scores(row: Agreement) -> str:
+    return f"{numbers.percent(row.first_score)}  {numbers.percent(row.second_score)}"
+
+
+def _style(row: Shift) -> str:
+    return "bold yellow" if row.p_holm < SIGNIFICANT and not row.small else "bold"
+
+
+def _confounds(rows: Sequence[Shift]) -> Iterator[RenderableType]:
+    for row in rows:
+        if row.p_holm < SIGNIFICANT:
+            told = Text.assemble(("A confound: ", "bold yellow"), _confound(row), overflow="fold")
+            yield Padding(told, (0, 1, 1, 1))
+
+
+def _confound(row: Shift) -> str:
+    known = row.differential_points
+    points = row.points if known is None else known
+    more, where = "more" if points > 0 else "less", f"({one_line(row.model)}, p {numbers.p_value(row.p_holm)})"
+    condition, baseline = one_line(row.condition), one_line(row.baseline)
+    if known is None:
+        return (
+            f"beside {baseline} 2 gives {condition} {abs(points):.1f} points {more} than 1 does {where}:"
+            " what it does depends on whom one asks."
+        )
+    return (
+        f"the judge errs otherwise under {condition} than under {baseline}, which gives {condition} {abs(points):.1f}"
+        f" points {more} than 1 does {where}."
+    )
+
+
+def _regraded(rows: Sequence[Regraded]) -> Fitted:
+    return Fitted(
+        (
+            names("judge", [_name(row.judge) for row in rows], common=True),
+            words("how", [WAYS[row.way] for row in rows], common=True),
+            figures("answers", [_marked(row.answers, small=row.small) for row in rows]),
+            figures("questions", [f"{row.questions:,}" for row in rows], spare=1),
+            figures("pairs", [f"{row.pairs:,}" for row in rows]),
+            figures("differ", [f"{row.differing:,}" for row in rows]),
+            figures("differ %", [Text(numbers.percent(row.percent), style="bold") for row in rows]),
+            figures("95 % interval", [_percents(row.ci95) for row in rows]),
+        )
+    )
+
+
+def _noise(found: Sequence[JudgeNoise]) -> Iterator[RenderableType]:
+    for (judge, way), rows in groupby(found, key=lambda row: (row.judge, row.way)):
+        yield Text.assemble(" ", (one_line(judge), "bold"), f"  {WAYS[way]}", overflow="fold")
+        yield _noise_of(list(rows))
+
+
+def _noise_of(rows: Sequence[JudgeNoise]) -> Fitted:
+    return Fitted(
+        (
+            *_arm(rows),
+            figures("n", [f"{row.questions:,}" for row in rows], common=True),
+            figures("noise", [numbers.percent(row.noise_flips) for row in rows]),
+            figures("by the judge", [Text(f"{row.judge_flips:.1f}", style="bold") for row in rows]),
+            figures("95 % interval", [_percents(row.judge_flips_ci95) for row in rows], spare=1),
+            figures("could see", [_points(row.detectable_points) for row in rows]),
+            figures("judge alone", [Text(_points(row.judge_points), style="bold") for row in rows]),
+        )
+    )
+
+
+def _differing(rows: Sequence[Disagreement]) -> Fitted:
+    return Fitted(
+        (
+            words("trial", [row.trial[:ID_CHARS] for row in rows]),
+            names("question", [_name(row.question) for row in rows], cut=True),
+            names("model", [_name(row.model) for row in rows], common=True),
+            names("condition", [_name(row.condition) for row in rows], common=True),
+            figures("repeat", [str(row.repeat) for row in rows], common=True),
+            words("1", [_verdict(row.first_verdict) for row in rows]),
+            words("2", [_verdict(row.second_verdict) for row in rows]),
+        )
+    )
+
+
+def _footnotes(report: AgreementReport) -> Iterator[str]:
+    if report.agreements:
+        yield "n: trials that both scored. κ: Cohen's kappa; - where both say the same of all trials."
+        yield "scores: percent, over a question's trials, then questions; 2 − 1: their difference in points."
+    if _some_small(report.agreements) or _some_small(report.shifts) or _some_small(report.regraded):
+        yield f"{SMALL}: fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} that differ, or beside κ"
+        yield f"{FEW_DIFFERING} that both call correct, or that neither does; do not rely on their intervals."
+    if any(row.first_unparsed or row.second_unparsed for row in report.agreements):
+        yield "unparsed: no answer could be read, which counts as not correct."
+    if any(row.first_unscored or row.second_unscored or row.unscored for row in report.agreements):
+        yield "unscored: looked at and left without a value, so not in n."
+    if any(row.first_absent or row.second_absent for row in report.agreements):
+        yield "not seen by 1: scored by 2, and never put to 1, or not yet."
+    if report.shifts:
+        tested = "a judge errs alike under both conditions (where 1 is a judge as well: sees the effect that 1 sees)"
+        yield f"p Holm: that {tested}, corrected for {numbers.counted(len(report.shifts), 'test')}."
+    if any(row.differential_points is not None for row in report.shifts):
+        yield "unlike: points that errors make which differ by condition; errors that do not only shrink an effect."
+    if any(row.way == "same_text" and not row.differing for row in report.regraded):
+        yield "same text: where a judge's replies are recorded, equal answers share one, and so never differ."
+    if report.judge_noise:
+        yield "noise: questions that go one way between two runs of the baseline, and how many the judge alone turns."
+        yield "judge alone: what a comparison could see if nothing varied but the judge's grades of the same answers."
+    yield f"What each figure means: {DEFINITIONS}."
+
+
+def _some_small(rows: Sequence[Agreement] | Sequence[Shift] | Sequence[Regraded]) -> bool:
+    return any(row.small for row in rows)
+
+
+def _marked(count: int, *, small: bool) -> str:
+    return f"{SMALL if small else ''}{count:,}"
+
+
+def _percents(bounds: tuple[float, float] | None) -> str:
+    return numbers.UNKNOWN if bounds is None else f"{bounds[0]:.1f} .. {bounds[1]:.1f}"
+
+
+def _kappas(bounds: tuple[float, float] | None) -> str:
+    return numbers.UNKNOWN if bounds is None else " .. ".join(map(_kappa, bounds))
+
+
+def _kappa(value: float | None) -> str:
+    return numbers.UNKNOWN if value is None else f"{value:.2f}".replace("-0.00", "0.00").replace("-", numbers.MINUS)
+
+
+def _points(value: float | None) -> str:
+    return numbers.UNKNOWN if value is None else f"±{value:.1f}"
+
+
+def _verdict(verdict: str) -> Text:
+    return Text(verdict, style=VERDICT_STYLES.get(verdict, "yellow"))
+
+
+def _name(text: str) -> Text:
+    return inert(one_line(text))

@@ -1,0 +1,165 @@
+"""What is said of one trial, in sentences: for a page of a terminal and for one of a browser."""
+
+from collections.abc import Iterator
+
+from toolablate.analysis.attribution.evidence import Evidence
+from toolablate.analysis.attribution.explanation import Explanation
+from toolablate.analysis.attribution.ledger import points
+from toolablate.analysis.attribution.naming import mechanism_name
+from toolablate.analysis.pairing import RIGHT
+from toolablate.reports.terminal.answer_key import is_short
+from toolablate.reports.terminal.attribution.wording import (
+    attributed,
+    chance,
+    distraction_name,
+    method_name,
+    put_down_to,
+    right_of,
+)
+from toolablate.reports.terminal.numbers import signed
+from toolablate.traces.plain import one_line
+from toolablate.traces.records import Attribution, Diagnosis, Question, Score
+
+QUESTION_CHARS, ANSWER_CHARS = 300, 60
+NOTE_CHARS = 4_000
+SHOWN_ANSWERS = 8
+LEAST_POINTS = 0.05
+
+
+def asked(told: Explanation) -> Iterator[str]:
+    yield one_line(told.question.prompt, max_chars=QUESTION_CHARS)
+    answered = _short(", ".join(told.explained.evidence.score.extracted)) or "nothing that could be read"
+    right = right_answer(told.question)
+    yield f"It answered {answered}{f'; right is {right}' if right else ''}."
+
+
+def right_answer(question: Question) -> str:
+    """On one line, cut; empty where it takes more than that to say."""
+    target = question.target
+    match target.kind:
+        case "choice":
+            return _short(", ".join(target.letters))
+        case "number":
+            return f"{target.value:g}"
+        case "reference":
+            return _short(target.answer) if is_short(target.answer) else ""
+        case "spans":
+            return _short(", ".join(target.stated))
+        case "text" | "math":
+            return _short(target.answers[0])
+        case "regex":
+            return _short(f"what {target.pattern} is found in")
+        case "code":
+            return "code that passes the tests"
+
+
+def without_tools(evidence: Evidence) -> Iterator[str]:
+    scores = [each.score for each in evidence.bare if each.score.value is not None]
+    if not scores:
+        yield "The question was not answered without tools, or not scored."
+        return
+    values = tuple(score.value for score in scores if score.value is not None)
+    answers = [_answered(each) for each in scores]
+    more = f" and {len(answers) - SHOWN_ANSWERS} more" if len(answers) > SHOWN_ANSWERS else ""
+    yield f"{right_of(values)}: {'; '.join(answers[:SHOWN_ANSWERS])}{more}"
+
+
+def _answered(score: Score) -> str:
+    return f"{_short(', '.join(score.extracted)) or '(none)'}{'' if _right(score.value) else ' (wrong)'}"
+
+
+def why(told: Explanation) -> Iterator[str]:
+    explained = told.explained
+    if explained.attribution is None:
+        right = _right(explained.evidence.score.value)
+        yield "This trial is right: there is nothing to blame." if right else "Nothing was made of this trial."
+        yield from _gains(explained.evidence)
+    else:
+        yield _put_down(explained.attribution)
+        yield from _grounds(explained.attribution, tried=explained.evidence.trajectory is not None)
+    for other in (each for each in explained.hypotheses if each.mechanism != "unknown"):
+        yield _besides(other, explained.attribution)
+    for diagnosis in explained.evidence.diagnoses:
+        yield from _read_by(diagnosis)
+
+
+def summed(evidence: Evidence) -> Iterator[str]:
+    """Without terms that are 0."""
+    found = points(evidence.chain)
+    parts = [f"{mechanism_name(name)} {signed(value)}" for name, value in found.items() if abs(value) >= LEAST_POINTS]
+    if parts:
+        yield f"Against no tools it is {signed(sum(found.values()))} points: {', '.join(parts)}."
+
+
+def _read_by(diagnosis: Diagnosis) -> Iterator[str]:
+    judge = one_line(diagnosis.judge)
+    if diagnosis.error_type is None:
+        yield f"The judge {judge} gave no label: {one_line(diagnosis.reason)}"
+        return
+    at = f" ({_events(diagnosis.evidence)})" if diagnosis.evidence else ""
+    error = diagnosis.error_type.replace("_", " ")
+    yield f"The judge {judge} reads {error}{at}, a hypothesis: {one_line(diagnosis.reason)}"
+    if diagnosis.distraction:
+        at = f" ({_events(diagnosis.distraction_evidence)})" if diagnosis.distraction_evidence else ""
+        reason = one_line(diagnosis.distraction_reason)
+        yield f"It reads {distraction_name(diagnosis.distraction)}{at}, a hypothesis: {reason}"
+
+
+def _put_down(attribution: Attribution) -> str:
+    if attribution.mechanism == "unknown":
+        beyond = chance(attribution.confidence)
+        return f"It is not known what did it. That it was not chance has a probability of {beyond}."
+    if attribution.confidence < 0.5:
+        return f"No cause is more likely than all others together. The likeliest is {_sentence(attribution)}."
+    return f"It is put down to {_sentence(attribution)}."
+
+
+def _sentence(attribution: Attribution) -> str:
+    return (
+        f"{put_down_to(attribution)}, {method_name(attribution)}, with a confidence of {chance(attribution.confidence)}"
+    )
+
+
+def _besides(other: Attribution, first: Attribution | None) -> str:
+    if first is not None and attributed(other) == attributed(first):
+        note = _note(other)
+        return f"The {other.method} says the same ({chance(other.confidence)}){f': {note}' if note else ''}."
+    return f"Or else {_sentence(other)}: {_note(other) or 'a hypothesis'}."
+
+
+def _grounds(attribution: Attribution, *, tried: bool) -> Iterator[str]:
+    if attribution.note:
+        note = _note(attribution)
+        yield f"{note[:1].upper()}{note[1:]}."
+    if attribution.evidence:
+        yield f"Evidence: {_events(attribution.evidence)}."
+    if attribution.method != "replay":
+        why = "replays have no part in it" if tried else "nothing was tried otherwise"
+        yield f"By trace or judge it is a hypothesis: {why}."
+
+
+def _note(attribution: Attribution) -> str:
+    """Whole: it is a sentence of ours, and what it quotes is short."""
+    return one_line(attribution.note, max_chars=NOTE_CHARS)
+
+
+def _gains(evidence: Evidence) -> Iterator[str]:
+    signals = evidence.chain.replay.signals if evidence.chain.replay else frozenset()
+    gains = {
+        "computed": "Its code found what the model did not know.",
+        "retrieved": "Its search found what the model did not know.",
+        "answer_leak": "A search result held the answer beside the question.",
+    }
+    yield from (text for signal, text in gains.items() if signal in signals)
+
+
+def _events(events: tuple[int, ...]) -> str:
+    return f"event{'' if len(events) == 1 else 's'} {', '.join(map(str, events))}"
+
+
+def _right(value: float | None) -> bool:
+    return value is not None and value >= RIGHT
+
+
+def _short(text: str) -> str:
+    return one_line(text, max_chars=ANSWER_CHARS)

@@ -1,0 +1,77 @@
+from collections.abc import Iterable
+from datetime import timedelta
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from toolablate.reports.terminal.fitted import Fitted, figures, names
+from toolablate.reports.terminal.numbers import counted
+from toolablate.traces.plain import inert, one_line
+from toolablate.traces.store import LivingRecorder, Standing, TrialCounts
+
+
+def counts_table(counts: Iterable[TrialCounts]) -> RenderableType:
+    """How far a store's trials are."""
+    rows = list(counts)
+    if not rows:
+        return Text("No trial is planned.", style="yellow")
+    return Fitted(
+        (
+            names("model", [_name(row.model) for row in rows], common=True),
+            names("condition", [_name(row.condition) for row in rows]),
+            figures("planned", [str(row.planned) for row in rows]),
+            figures("answered", [str(row.answered) for row in rows]),
+            figures("budget", [str(row.budget) for row in rows], common=True),
+            figures("failed", [str(row.failed) for row in rows], common=True),
+            figures("running", [str(row.running) for row in rows], common=True),
+            figures("pending", [str(row.pending) for row in rows], common=True),
+        )
+    )
+
+
+def _name(text: str) -> Text:
+    return inert(one_line(text))
+
+
+def status_view(standing: Standing) -> RenderableType:
+    """How far a store's trials are, who runs them, how fast, and how long the rest will take at that rate."""
+    return Group(counts_table(standing.counts), *_running(standing))
+
+
+def _running(standing: Standing) -> Iterable[Text]:
+    if not standing.recorders:
+        yield Text("Nothing runs.")
+        if standing.unscored:
+            has = "has" if standing.unscored == 1 else "have"
+            told = (
+                f"{counted(standing.unscored, 'ended trial')} {has} no score yet; the next run of the plan scores them."
+            )
+            yield Text(told, style="yellow")
+        return
+    for recorder in standing.recorders:
+        yield Text(_recorder(recorder, standing.at - recorder.since))
+        yield from (Text(f"  {one_line(wait)}", style="yellow") for wait in recorder.waits_for)
+    rate, left = standing.ended_per_minute, standing.seconds_left
+    if rate is not None:
+        rest = f", about {_duration(left)} for the rest" if left is not None else ""
+        yield Text(f"{_figure(rate)} trials per minute{rest}")
+
+
+def _recorder(recorder: LivingRecorder, age: timedelta) -> str:
+    since = recorder.since.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return (
+        f"process {recorder.pid}: since {since} ({_duration(age.total_seconds())}),"
+        f" {recorder.running} running, {recorder.ended} ended"
+    )
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if whole >= 2 * unit:
+            return f"{_figure(whole / unit)} {name}"
+    return f"{whole} s"

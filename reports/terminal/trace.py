@@ -1,0 +1,236 @@
+"""One trace, to be read from top to bottom."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from toolablate.reports.terminal import numbers
+from toolablate.reports.terminal.answer_key import answer_key_view, is_short
+from toolablate.reports.terminal.events import Page, indented, usage_of
+from toolablate.reports.terminal.judgements import judgement_view
+from toolablate.traces.plain import inert, one_line
+from toolablate.traces.records import (
+    Again,
+    AnswerNow,
+    Budget,
+    Condition,
+    Drop,
+    Event,
+    Extend,
+    Model,
+    Question,
+    Repair,
+    Rerun,
+    Resumption,
+    Say,
+    Score,
+    SetAside,
+    Swap,
+    Trace,
+)
+
+MAX_CHARS = 4_000
+KERNEL_PACKAGES = ("python", "numpy", "scipy", "pandas", "sympy", "matplotlib")
+VERDICT_STYLES = {"correct": "bold green", "partial": "bold yellow", "wrong": "bold red"}
+
+
+def trace_view(
+    trace: Trace,
+    *,
+    question: Question | None = None,
+    model: Model | None = None,
+    condition: Condition | None = None,
+    scores: Sequence[Score] = (),
+    before: Sequence[Event] = (),
+    full: bool = False,
+) -> RenderableType:
+    """What was said, called, returned and answered, each once and in order, with times and tokens.
+
+    Of a trial that was taken up again, `before` are the events of its parents that are to be shown as well. Texts
+    beyond some 4,000 characters are cut in their middle unless `full`. Everything foreign is made inert.
+    """
+    resumed = condition.resumed if condition else None
+    page = Page(None if full else MAX_CHARS, number=resumed.event - len(before) if resumed else 0)
+    parts: list[RenderableType] = [_heading(trace, question, model, condition)]
+    for event in (*before, *trace.events):
+        parts += page.event(event)
+    parts.append(_ending(trace))
+    if question is not None and scores:
+        parts += answer_key_view(question, page.max_chars)
+    for score in scores:
+        parts.append(_score(score, question))
+        parts += [indented(inert(text, "dim", max_chars=page.max_chars)) for text in beside_the_score(score)]
+        if score.judgement is not None:
+            parts += judgement_view(score.judgement, full=full)
+    return Group(*parts)
+
+
+def _heading(
+    trace: Trace, question: Question | None, model: Model | None, condition: Condition | None
+) -> RenderableType:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in _facts(trace, question, model, condition):
+        grid.add_row(name, inert(one_line(value, max_chars=600)))
+    simulated = model is not None and model.provider == "simulated"
+    title = Text.assemble("trial ", (trace.trial.id, "bold"))
+    if simulated:
+        title.append("  ").append(" SIMULATED ", style="bold black on yellow")
+    return Panel(grid, title=title, title_align="left", border_style="dim")
+
+
+def _facts(
+    trace: Trace, question: Question | None, model: Model | None, condition: Condition | None
+) -> Iterator[tuple[str, str]]:
+    trial = trace.trial
+    yield "question", question.id if question else trial.question
+    if question and question.files:
+        yield "files", ", ".join(f"{file.name} (SHA-256 {file.sha256[:12]}...)" for file in question.files)
+    if question and question.domain:
+        yield "domain", question.domain
+    yield "model", model.name if model else trial.model
+    yield "condition", condition.name if condition else trial.condition
+    if condition and condition.resumed:
+        yield from resumption_facts(condition.resumed)
+    # Repeats count from 0 and attempts from 1, so each says which one it is.
+    yield "repeat", f"{trial.repeat} (the {numbers.ordinal(trial.repeat + 1)})"
+    yield "attempt", f"{trace.attempt} (the {numbers.ordinal(trace.attempt)})"
+    yield "started", trace.started_at.isoformat(sep=" ", timespec="seconds")
+    environment = trace.environment
+    # A run's surroundings are recorded with every trial, also with those that could reach neither.
+    if environment.sandbox and _may_call(trace, condition, "python"):
+        yield "sandbox", environment.sandbox
+        if environment.kernel_versions:
+            yield "kernel", _kernel(environment.kernel_versions)
+    if environment.search and _may_call(trace, condition, "search"):
+        yield "search", environment.search
+    if environment.versions:
+        yield "versions", _listed(environment.versions)
+
+
+def resumption_facts(resumed: Resumption) -> Iterator[tuple[str, str]]:
+    """Names and values: of what it is a replay, and what is changed in it."""
+    yield "replay of", f"trial {resumed.trial}, attempt {resumed.attempt}, from its event {resumed.event} on"
+    change = resumed.change
+    match change:
+        case Swap():
+            yield "change", f"the result is swapped ({change.content}) for: {change.text}"
+        case Say():
+            yield "change", f"a user's message is added: {change.text}"
+        case Drop():
+            yield "change", "the tool call is left out"
+        case AnswerNow():
+            yield "change", "the model is asked at once for its answer"
+        case SetAside():
+            yield "change", "the model is asked at once to put aside what its tools gave"
+        case Extend():
+            yield "change", f"the budget is another: {', '.join(_limits(change.budget))}"
+        case Repair():
+            given = "made anew" if change.text is None else f"shown as: {change.text}"
+            yield "change", f"the tool call that went wrong is {given}"
+        case Rerun():
+            yield "change", "; ".join(_rerun(change)) or "none: what follows is drawn anew"
+        case Again():
+            yield "change", "none: what follows is drawn anew"
+
+
+def _rerun(change: Rerun) -> Iterator[str]:
+    if change.stand_in:
+        yield f"results of {', '.join(change.tools) or 'its tools'} are {change.stand_in} ones from here on"
+    if change.shown:
+        events = ", ".join(str(each.event) for each in change.shown)
+        yield f"results of events {events} are shown otherwise"
+    if change.budget:
+        yield f"the budget is another: {', '.join(_limits(change.budget))}"
+    if change.sound:
+        yield "tools work"
+
+
+def _limits(budget: Budget) -> Iterator[str]:
+    for name in Budget.model_fields:
+        if (value := getattr(budget, name)) is not None:
+            yield f"{name} {value:g}"
+
+
+def _kernel(versions: Mapping[str, str]) -> str:
+    shown = {name: versions[name] for name in KERNEL_PACKAGES if name in versions}
+    more = len(versions) - len(shown)
+    return _listed(shown) + (f" and {more} packages more (see --json)" if more else "")
+
+
+def _listed(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def _may_call(trace: Trace, condition: Condition | None, tool: str) -> bool:
+    offered = condition is not None and bool(condition.tools)
+    return offered or any(event.kind == "tool_call" and event.call.name == tool for event in trace.events)
+
+
+def _ending(trace: Trace) -> RenderableType:
+    style = {"answered": "green", "budget": "yellow", "failed": "red"}[trace.outcome]
+    cost = numbers.dollars(trace.cost_usd)
+    spent = [numbers.seconds(trace.seconds), usage_of(trace.usage) or "tokens unknown"]
+    parts: list[RenderableType] = [
+        Rule(style="dim"),
+        Text.assemble((trace.outcome, f"bold {style}"), " in ", " · ".join([*spent, f"cost {cost}"])),
+    ]
+    last = next((event for event in reversed(trace.events) if event.kind == "failure"), None)
+    if trace.outcome == "failed" and last is not None:
+        parts += [Text(f"{last.boundary} failed ({one_line(last.code)}):", "red"), indented(inert(last.message))]
+    return Group(*parts)
+
+
+def _score(score: Score, question: Question | None) -> RenderableType:
+    value = "no value" if score.value is None else f"{score.value:g}"
+    line = Text.assemble(
+        (score.verdict, VERDICT_STYLES.get(score.verdict, "bold yellow")), f" ({value}) by {one_line(score.scorer)}"
+    )
+    if score.extracted:
+        line.append(f": read {_extracted(score, question)}")
+    if question is not None:
+        line.append(f"; right is {_target(question)}")
+    if "\n" in score.reason:
+        return Group(line, indented(inert(score.reason)))
+    if score.reason:
+        line.append(f"; {one_line(score.reason)}")
+    return line
+
+
+def beside_the_score(score: Score) -> Iterator[str]:
+    """What the scorer says of how it came to the value."""
+    if score.explanation:
+        yield score.explanation
+    if score.metadata:
+        yield json.dumps(score.metadata, ensure_ascii=False)
+
+
+def _extracted(score: Score, question: Question | None) -> str:
+    plain = question is not None and question.target.kind != "spans"
+    return ", ".join(one_line(text, max_chars=400) for text in score.extracted) if plain else _quoted(score.extracted)
+
+
+def _quoted(spans: Sequence[str]) -> str:
+    # A span may hold a comma, so where one ends has to be seen.
+    return json.dumps([one_line(span) for span in spans], ensure_ascii=False)
+
+
+def _target(question: Question) -> str:
+    target = question.target
+    if target.kind == "choice":
+        return one_line(", ".join(target.letters))
+    if target.kind == "reference":
+        return one_line(target.answer) if is_short(target.answer) else "what the reference answer above says"
+    if target.kind == "spans":
+        return _quoted(target.stated)
+    if target.kind == "text" or target.kind == "math":
+        return " or ".join(map(one_line, target.answers))
+    if target.kind == "regex":
+        return f"what {one_line(target.pattern)} is found in"
+    return f"{target.value:g}" if target.kind == "number" else "code that passes the tests"

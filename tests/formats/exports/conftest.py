@@ -1,0 +1,20 @@
+from pathlib import Path
+
+import pytest
+from tests.formats.exports.stores import everything
+
+from toolablate.formats.exports.choosing import Choice, chosen
+from toolablate.formats.exports.exported import Exported, Reasons
+from toolablate.formats.exports.reading import read_exported
+from toolablate.traces.store import Store
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return everything(tmp_path_factory.mktemp("everything") / "s.sqlite")
+
+
+def all_of(path: Path, reasons: dict[str, Reasons] | None = None) -> list[Exported]:
+    """Of a store, replays among it."""
+    with Store(path) as opened:
+        return list(read_exported(opened, chosen(opened, Choice(replays=True)), reasons))

@@ -1,0 +1,78 @@
+import re
+from dataclasses import replace
+
+from tests.traces.attribution_views.samples import UNREPLAYED, evidence, explained, explanation
+from tests.traces.samples import conversation
+
+from toolablate.reports.html.attributed import evidence_events, falling, marks_of, with_links
+from toolablate.reports.html.beliefs import FIRST_STEPS, LAST_STEPS, belief_figure, told_steps
+from toolablate.reports.html.cards import Links, Marks, Quote
+from toolablate.reports.html.environment import environment
+
+LINKS = Links(event=lambda number: f"#t-event-{number}", whole=lambda number, part: "")
+
+
+def test_marks_stand_at_the_events_that_they_are_about() -> None:
+    marks = marks_of(explanation())
+    assert set(marks) == {0, 1, 2}
+    assert marks[0] == Marks((), "1.0 (.68 to 1.0)", falls=False)
+    assert marks[1] == Marks(
+        (
+            "evidence for retrieval distraction (misleading content adopted), by replay",
+            "evidence for computational lock-in, by trace",
+        ),
+        ".88 (.53 to .98)",
+        falls=True,
+        quotes=(Quote("output", "molecular nitrogen", "the answer that was given in the end"),),
+    )
+    assert marks[2] == Marks((), ".00 (.00 to .32)", falls=False)
+    assert list(evidence_events(explanation())) == [1]
+    assert list(falling(explanation())) == [1]
+
+
+def test_without_replays_there_is_evidence_alone() -> None:
+    told = explanation(explained(evidence(**UNREPLAYED)))
+    assert {event: (bool(mark.evidence), mark.belief, mark.falls) for event, mark in marks_of(told).items()} == {
+        1: (True, "", False)
+    }
+    assert belief_figure(told) is None
+    assert [step.share for step in told_steps(told)] == [None] * 4
+
+
+def test_of_very_many_steps_those_that_tell_are_in_the_table() -> None:
+    told = replace(explanation(explained(evidence(**UNREPLAYED))), conversation=tuple(conversation(500)))
+    lines = list(told_steps(told))
+    assert len(lines) == FIRST_STEPS + LAST_STEPS
+    assert [line.skipped for line in lines if line.skipped] == [1_002 - len(lines)]
+    module = environment().get_template("beliefs.html").module
+    assert "862 more" in str(module.steps_of(lines, LINKS))  # type: ignore[attr-defined]
+
+
+def test_a_sentence_leads_to_the_events_that_it_names() -> None:
+    linked = str(with_links("It falls in events 1 to 3, by <b>event 12</b>, 7 times", LINKS.event))
+    assert re.findall(r'<a href="(.*?)">(.*?)</a>', linked) == [
+        ("#t-event-1", "1"),
+        ("#t-event-3", "3"),
+        ("#t-event-12", "12"),
+    ]
+    assert "&lt;b&gt;event" in linked
+
+
+def test_the_figure_has_a_point_for_each_belief_and_a_band_where_it_falls() -> None:
+    figure = belief_figure(explanation())
+    assert figure is not None
+    assert [point.event for point in figure.points] == [0, 1, 2]
+    tops = [point.y for point in figure.points]
+    assert tops == sorted(tops)
+    assert all(point.high <= point.y <= point.low for point in figure.points)
+    assert figure.fall == (figure.points[1].x, figure.points[2].x)
+    html = str(environment().get_template("beliefs.html").module.belief_of(figure, LINKS))  # type: ignore[attr-defined]
+    assert re.findall(r'<a href="(.*?)"', html) == ["#t-event-0", "#t-event-1", "#t-event-2"]
+    assert "before event 2: .00 (.00 to .32) right; most say B, of 8 answers" in html
+
+
+def test_steps_say_what_was_done_and_where_it_falls() -> None:
+    steps = list(told_steps(explanation()))
+    assert [step.line.event for step in steps] == [None, 0, 1, 2]
+    assert [step.share for step in steps] == [1.0, 0.875, 0.0, None]
+    assert [step.falls for step in steps] == [False, False, True, False]

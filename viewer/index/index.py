@@ -1,0 +1,242 @@
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from toolablate.analysis.findings import Findings
+from toolablate.analysis.selection import Selection
+from toolablate.traces.errors import InputError, StoreError
+from toolablate.traces.records import Attribution, Label
+from toolablate.traces.store import Observation, Outlines, Store
+from toolablate.viewer.index import reading, telling
+from toolablate.viewer.index.file import ensure, fact, reader, state, unusable, writer
+from toolablate.viewer.index.filling import fill, put_tools, unread
+from toolablate.viewer.index.gathering import gather
+from toolablate.viewer.index.records import ArmCounts, Counts, Facets, QuestionPage, QuestionRow, Sort, TrialRow
+from toolablate.viewer.index.remembering import Remembered
+
+READ_AT_ONCE = 2000
+
+Result = TypeVar("Result")
+
+
+class Index:
+    """What the pages ask, and what keeps it up to date. Safe to be used by several threads and processes; each call
+    sees one moment. What stands in the file can be made again: where it cannot be read it is made anew, and is empty
+    until it is refreshed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._remembered = Remembered()
+        self._unwritten = ""
+
+    @classmethod
+    def open(cls, path: Path) -> "Index":
+        """Raises StoreError where it is not there and cannot be made."""
+        ensure(path)
+        return cls(path)
+
+    def version(self) -> int:
+        """Rises with whatever changes what a page shows."""
+        return self._read(reading.version)
+
+    def filled(self) -> bool:
+        """Whether it has been refreshed since it was made."""
+        return self._read(lambda connection: fact(connection, "store") is not None)
+
+    def arms(self) -> tuple[ArmCounts, ...]:
+        return self._read(reading.arms)
+
+    def facets(self) -> Facets:
+        return self._read(self._remembered.facets)
+
+    def counts(self, selection: Selection) -> Counts:
+        return self._read(lambda connection: self._remembered.counts(connection, selection))
+
+    def findings(self) -> Findings | None:
+        """None while nothing is computed yet."""
+        return self._read(self._remembered.findings)
+
+    def questions(
+        self, selection: Selection, *, sort: Sort = "order", descending: bool = False, page: int = 1, size: int = 50
+    ) -> QuestionPage:
+        """One page of the questions selected; the last where `page` is beyond it."""
+
+        def read(connection: sqlite3.Connection) -> QuestionPage:
+            selected = self._remembered.selected(connection, selection, sort, descending)
+            keys = selected.questions
+            pages = max(1, -(-len(keys) // size))
+            shown = min(max(page, 1), pages)
+            rows = reading.question_rows(connection, keys[(shown - 1) * size : shown * size])
+            return QuestionPage(rows=rows, total=len(keys), trials=selected.trials, page=shown, pages=pages)
+
+        return self._read(read)
+
+    def question(self, question: str) -> QuestionRow:
+        """By its id. Raises InputError where there is none."""
+
+        def read(connection: sqlite3.Connection) -> QuestionRow | None:
+            found = connection.execute("SELECT key FROM questions WHERE id = ?", (question,)).fetchone()
+            return None if found is None else reading.question_rows(connection, [found[0]])[0]
+
+        row = self._read(read)
+        if row is None:
+            raise InputError(f"There is no question with the id {question!r}", code="unknown_question")
+        return row
+
+    def trial(self, trial: str) -> TrialRow:
+        """By its id, or its beginning where only one begins so. Raises InputError where there is none, or several."""
+        found = self._read(lambda connection: reading.trials_that_begin(connection, trial.strip().lower()))
+        if len(found) == 1:
+            return found[0]
+        what = "Several trials begin" if found else "No ended trial begins"
+        raise InputError(
+            f"{what} with {trial!r}",
+            hint="Give more of the id." if found else "Trials are named by the beginning of their id (hexadecimal).",
+            code="ambiguous_trial" if found else "unknown_trial",
+        )
+
+    def neighbours(
+        self, trial: str, selection: Selection, *, sort: Sort = "order", descending: bool = False
+    ) -> tuple[str | None, str | None]:
+        """The trials before and after this one among those selected, in the order of the table; None at its ends, and
+        twice where its question is not selected, unless it is because its last trial was labelled."""
+
+        def read(connection: sqlite3.Connection) -> tuple[str | None, str | None]:
+            selected = self._remembered.selected(connection, selection, sort, descending)
+            wider = self._remembered.selected(connection, replace(selection, unlabelled=""), sort, descending)
+            return reading.neighbours(connection, trial, selected.questions, selection, wider.questions)
+
+        return self._read(read)
+
+    def first(self, selection: Selection) -> str | None:
+        """The id of the first trial selected, in the order of the benchmark; None where there is none."""
+
+        def read(connection: sqlite3.Connection) -> str | None:
+            selected = self._remembered.selected(connection, selection, "order", False)
+            return reading.first(connection, selected.questions, selection)
+
+        return self._read(read)
+
+    def place(
+        self, trial: str, selection: Selection, *, sort: Sort = "order", descending: bool = False
+    ) -> tuple[int, int] | None:
+        """The number of this trial, from 1 on, among those selected, in the order of the table, and how many these are;
+        None where it is none of them."""
+
+        def read(connection: sqlite3.Connection) -> tuple[int, int] | None:
+            selected = self._remembered.selected(connection, selection, sort, descending)
+            number = reading.place(connection, trial, selected.questions, selected.ends, selection)
+            return None if number is None else (number, selected.trials)
+
+        return self._read(read)
+
+    def fitting(self, questions: Sequence[str], selection: Selection) -> frozenset[str]:
+        """The ids of those trials of questions, by their ids, that are selected."""
+        return self._read(lambda connection: reading.fitting(connection, questions, selection))
+
+    def progress(self) -> str:
+        """What is being computed just now that takes long, "" for nothing."""
+        return self._read(lambda connection: fact(connection, "progress")) or ""
+
+    def trouble(self) -> str:
+        """What keeps this from being up to date, "" for nothing."""
+        return self._unwritten or self._read(lambda connection: fact(connection, "trouble")) or ""
+
+    def refresh(
+        self,
+        store: Store,
+        observations: Sequence[Observation],
+        *,
+        baseline: str,
+        models: Sequence[str] = (),
+        conditions: Sequence[str] = (),
+        run: str | None = None,
+    ) -> None:
+        """Brings trials, questions, counts and labels to what the store says. `models` and `conditions` are labels in
+        the order in which they are shown; `run` is the id of the run that the observations are of, None for all.
+
+        All but the tools called are there at once, in one moment; for those the new traces are read, some hundred at a
+        time. Raises StoreError and InputError as Store does.
+        """
+
+        with Outlines(store.path) as outlines:
+            gathered = gather(
+                *(store, outlines, observations),
+                baseline=baseline,
+                models=models,
+                conditions=conditions,
+                run=run,
+            )
+
+            def write(connection: sqlite3.Connection) -> None:
+                fill(connection, store, outlines, gathered)
+                # Read anew, since one that was put meanwhile is in no older moment of the store.
+                with Store(store.path) as now:
+                    telling.mirror_labels(connection, now.labels())
+
+            self._write(write)
+            while trials := self._read(partial(unread, most=READ_AT_ONCE)):
+                called = outlines.called(trials)
+                self._write(partial(put_tools, called=[(trial, called.get(trial, {})) for trial in trials]))
+
+    def put_findings(self, findings: Findings) -> None:
+        self._write(lambda connection: telling.put_findings(connection, findings))
+
+    def put_attributions(self, attributions: Iterable[Attribution], *, made_of: str = "") -> None:
+        """All there are: what another one said of a trial that these leave out is forgotten. `made_of` is a digest of
+        what they were made of."""
+        given = list(attributions)
+
+        def write(connection: sqlite3.Connection) -> None:
+            telling.put_attributions(connection, given)
+            state(connection, "attributed", made_of)
+
+        self._write(write)
+
+    def attributed(self) -> str:
+        """What the attributions were made of, "" where that is not known."""
+        return self._read(lambda connection: fact(connection, "attributed")) or ""
+
+    def put_progress(self, text: str) -> None:
+        self._write(lambda connection: state(connection, "progress", text))
+
+    def put_trouble(self, text: str) -> None:
+        self._write(lambda connection: state(connection, "trouble", text))
+
+    def put_last_trouble(self, text: str) -> None:
+        """The same of what ends here; on a full disk it is at least told in this process."""
+        try:
+            self.put_trouble(text)
+        except StoreError:
+            self._unwritten = text
+
+    def put_label(self, label: Label) -> None:
+        """One that the store keeps already, so that it is seen before the next refresh."""
+        self._write(lambda connection: telling.put_label(connection, label))
+
+    def _read(self, read: Callable[[sqlite3.Connection], Result]) -> Result:
+        return self._use(reader, read)
+
+    def _write(self, write: Callable[[sqlite3.Connection], None]) -> None:
+        self._use(writer, write)
+
+    def _use(
+        self,
+        opened: Callable[[Path], AbstractContextManager[sqlite3.Connection]],
+        act: Callable[[sqlite3.Connection], Result],
+    ) -> Result:
+        """Once more with a file made anew, where this one is damaged. Raises StoreError where that is of no use."""
+        try:
+            with opened(self.path) as connection:
+                return act(connection)
+        except sqlite3.DatabaseError:
+            ensure(self.path)
+        try:
+            with opened(self.path) as connection:
+                return act(connection)
+        except sqlite3.DatabaseError as error:
+            raise unusable(self.path, error) from error

@@ -1,0 +1,179 @@
+"""What keeps an index up to date with its store: the tables first, then effects, then why, each as often as it may."""
+
+import sqlite3
+import time
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+
+from toolablate.analysis.findings import Findings
+from toolablate.experiments.explaining.place import readings_of
+from toolablate.experiments.explaining.view import read_report
+from toolablate.traces.errors import StoreError, ToolablateError
+from toolablate.traces.records import Condition
+from toolablate.traces.store import Store, standing
+from toolablate.viewer.index import Index
+from toolablate.viewer.keeping.changes import made_of, reasons_of, stamp_of
+from toolablate.viewer.keeping.findings import attributions_of, findings_of, with_why
+from toolablate.viewer.keeping.pace import Pace
+from toolablate.viewer.keeping.place import readings_beside
+from toolablate.viewer.keeping.scope import Scope
+from toolablate.viewer.keeping.trials import Trials, read_trials
+
+# Of one core, however large the store: together a quarter.
+_TABLES, _EFFECTS, _WHY = 1 / 8, 1 / 16, 1 / 16
+
+_LIVING_SECONDS = 5.0
+"""A recorder that is killed changes nothing in the file, and its trials run no more."""
+
+_TOLD_SECONDS = 2.0
+_FAILED_SECONDS = 1.0
+"""What fails at once is not tried again at once."""
+
+
+@dataclass(slots=True)
+class _Work:
+    """`state` is what there is to be made something of, None while there is nothing; `made_of` is that of last time."""
+
+    name: str
+    pace: Pace
+    state: Callable[[], Hashable | None]
+    do: Callable[[], None]
+    made_of: Hashable | None = None
+
+
+class Rounds:
+    """`round` is called again and again, by one thread. What goes wrong in it is kept in the index for its pages, and
+    tried again where that may help; only sqlite3.Error, where the index itself cannot be written, is raised."""
+
+    def __init__(self, scope: Scope, index: Index, clock: Callable[[], float] = time.monotonic) -> None:
+        self._scope, self._index, self._clock = scope, index, clock
+        self._works = (
+            _Work("tables", Pace(_TABLES), self._files, self._fill_tables),
+            _Work("effects", Pace(_EFFECTS), lambda: self._serial or None, self._find_effects),
+            _Work("why", Pace(_WHY), lambda: (self._serial, self._reasons) if self._serial else None, self._find_why),
+        )
+        self._living = False
+        self._trials: Trials | None = None
+        self._conditions: dict[str, Condition] = {}
+        self._serial = 0
+        self._reasons = ""
+        self._findings: Findings | None = index.findings() if index.filled() else None
+        self._troubles: dict[str, str] = {}
+        # Of one who kept it before.
+        index.put_trouble("")
+        index.put_progress("")
+
+    def round(self) -> bool:
+        """Does the most urgent piece of work; False where nothing is to be done now."""
+        if self._trials is not None and not self._index.filled():
+            self._forget()
+        for work in self._works:
+            state = work.state()
+            if state is not None and state != work.made_of and self._may(work):
+                work.made_of = state
+                self._timed(work)
+                return True
+        return False
+
+    def _forget(self) -> None:
+        """Someone has deleted or damaged the index, and all that was made is to be made again."""
+        for work in self._works:
+            work.made_of = None
+
+    def _may(self, work: _Work) -> bool:
+        # Where nobody runs anything there is no more to come, and nobody to be held up.
+        return work.pace.rested(self._clock()) or (not self._living and work.name != "tables")
+
+    def _timed(self, work: _Work) -> None:
+        began, trouble = self._clock(), ""
+        try:
+            work.do()
+        except StoreError as error:
+            trouble, work.made_of = str(error), None
+        except ToolablateError as error:
+            trouble = str(error)
+        except sqlite3.Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug in one figure must not cost the tables, and be seen
+            trouble = f"{type(error).__name__}: {error}"
+        ended = self._clock()
+        work.pace.worked(max(ended - began, _FAILED_SECONDS if trouble else 0.0), ended)
+        self._tell(work.name, trouble)
+
+    def _tell(self, name: str, trouble: str) -> None:
+        if self._troubles.get(name, "") != trouble:
+            self._troubles[name] = trouble
+            self._index.put_trouble("\n".join(f"{each}: {text}" for each, text in self._troubles.items() if text))
+
+    def _files(self) -> Hashable:
+        """Also changes now and then while recorders live, and where the files' times cannot tell."""
+        stamp, now = stamp_of(self._scope.store), self._clock()
+        living = int(now / _LIVING_SECONDS) if self._living else 0
+        return stamp.files, None if stamp.settled else now, living
+
+    def _fill_tables(self) -> None:
+        scope = self._scope
+        with Store(scope.store) as store, store.at_one_moment():
+            trials = read_trials(store, run=scope.run, scorer=scope.scorer, baseline=scope.baseline)
+            conditions, reasons = store.conditions_of(trials.observations), reasons_of(store)
+        # Not of the same moment: reading many new traces takes long, and what the rest needs is never taken away.
+        with Store(scope.store) as store:
+            self._index.refresh(
+                store,
+                trials.observations,
+                baseline=trials.baseline,
+                models=trials.models,
+                conditions=trials.conditions,
+                run=trials.run,
+            )
+        self._living = bool(standing(scope.store).recorders)
+        if trials != self._trials:
+            self._trials, self._conditions, self._serial = trials, conditions, self._serial + 1
+        self._reasons = reasons
+
+    def _find_effects(self) -> None:
+        assert self._trials is not None
+        found = findings_of(self._trials, self._conditions)
+        # Why stays that of a moment ago until it is known anew.
+        self._findings = replace(found, why=self._findings.why if self._findings else None)
+        self._index.put_findings(self._findings)
+
+    def _find_why(self) -> None:
+        assert self._trials is not None
+        if self._findings is None or not self._trials.observations:
+            return
+        known = made_of(self._trials, self._reasons)
+        if self._findings.why is not None and self._index.attributed() == known:
+            return
+        progress = _Progress(self._index, self._clock)
+        try:
+            report = read_report(
+                self._scope.store,
+                run=self._scope.run,
+                scorer=self._trials.scorer,
+                told=progress.attributed,
+                # While a run goes on only new traces are read.
+                kept=readings_of(self._scope.store) or readings_beside(self._index.path),
+            )
+            self._findings = with_why(self._findings, report)
+            self._index.put_attributions(attributions_of(report), made_of=known)
+            self._index.put_findings(self._findings)
+        finally:
+            progress.end()
+
+
+class _Progress:
+    """Tells of what takes long, and now and then alone: whatever is told changes the pages."""
+
+    def __init__(self, index: Index, clock: Callable[[], float]) -> None:
+        self._index, self._clock = index, clock
+        self._told_at, self._told = clock(), False
+
+    def attributed(self, done: int, of: int) -> None:
+        if self._clock() - self._told_at >= _TOLD_SECONDS:
+            self._told_at, self._told = self._clock(), True
+            self._index.put_progress(f"attributing {done:,} of {of:,} trials")
+
+    def end(self) -> None:
+        if self._told:
+            self._index.put_progress("")
