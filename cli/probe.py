@@ -23,7 +23,7 @@ def command(plan: Path, name: str | None, as_json: bool) -> None:
     """
     from toolablate.experiments.plans.plan import find_modules_beside, load_plan
     from toolablate.experiments.probing import asking as probing
-    from toolablate.reports.terminal import plain_text
+    from toolablate.traces.plain import plain_text
 
     find_modules_beside(plan)
     loaded = load_plan(plan)[0]

@@ -20,7 +20,7 @@ def command(file: Path, as_json: bool) -> None:
     from pydantic import TypeAdapter
 
     from toolablate.agents.replies import info
-    from toolablate.reports.terminal import plain_text
+    from toolablate.traces.plain import plain_text
 
     found = info(file)
     if as_json:

@@ -17,7 +17,7 @@ def command(file: Path, as_json: bool) -> None:
     from dataclasses import asdict
 
     from toolablate.agents.replies import verify
-    from toolablate.reports.terminal import plain_text
+    from toolablate.traces.plain import plain_text
 
     report = verify(file)
     if as_json:

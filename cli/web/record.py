@@ -71,7 +71,7 @@ def command(
     if as_json:
         click.echo(json.dumps({"recorded": [asdict(each) for each in outcomes]}, ensure_ascii=False, indent=2))
     else:
-        from toolablate.reports.terminal import plain_text
+        from toolablate.traces.plain import plain_text
 
         for each in failed:
             said = each.problem if each.asked in each.problem else f"{each.asked}: {each.problem}"

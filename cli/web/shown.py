@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from pydantic import TypeAdapter
 
-from toolablate.reports.terminal import plain_text
+from toolablate.traces.plain import plain_text
 
 if TYPE_CHECKING:
     from toolablate.tools.archive import Info, Seal, Verification

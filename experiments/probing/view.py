@@ -8,7 +8,7 @@ from rich.text import Text
 
 from toolablate.agents.probing import Probed
 from toolablate.experiments.probing.asking import LABELS, STATES, as_toml, differences
-from toolablate.reports.terminal import plain_text
+from toolablate.traces.plain import plain_text
 from toolablate.traces.records import Capabilities, OpenAIModel
 
 _STYLES = {"yes": "green", "no": "red", "unknown": "yellow"}

@@ -17,9 +17,9 @@ from toolablate.experiments.plans.trials import PlannedTrial
 from toolablate.experiments.running.failing import last_failure
 from toolablate.experiments.running.queueing import GivenUp
 from toolablate.experiments.running.watcher import JudgeTask
-from toolablate.reports.terminal import counted, plain_text
+from toolablate.reports.terminal import counted
 from toolablate.reports.terminal.numbers import dollars
-from toolablate.traces.plain import one_line
+from toolablate.traces.plain import one_line, plain_text
 from toolablate.traces.records import Condition, OpenAIModel, Score, Trace
 
 SECONDS_BETWEEN_LINES = 10.0

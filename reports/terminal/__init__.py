@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from toolablate.reports.terminal.trace import trace_view
     from toolablate.reports.terminal.trials import trials_table
     from toolablate.reports.terminal.waterfall import waterfalls_view
-    from toolablate.traces.plain import plain_text
 
 __all__ = [
     "agreement_view",
@@ -29,7 +28,6 @@ __all__ = [
     "failures_view",
     "flips_table",
     "misses_view",
-    "plain_text",
     "refused_notes",
     "refused_view",
     "scoreboard_view",
@@ -52,7 +50,6 @@ __getattr__ = importing(
         "flips": ("flips_table",),
         "misses": ("misses_view",),
         "numbers": ("counted",),
-        "plain": ("plain_text",),
         "refused": (
             "refused_notes",
             "refused_view",

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-SHEET = Path(__file__).parents[2] / "traces" / "html" / "static" / "style.css"
+SHEET = Path(__file__).parents[2] / "reports" / "html" / "static" / "style.css"
 _TOKEN = re.compile(r"--([a-z-]+): light-dark\(#([0-9a-f]{6}), #([0-9a-f]{6})\);")
 
 

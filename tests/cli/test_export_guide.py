@@ -23,7 +23,7 @@ from tests.formats.exports.collector import TestCollector, collecting
 
 __all__ = ["store"]
 
-GUIDE = (Path(__file__).parents[3] / "docs/exports.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs/exports.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 

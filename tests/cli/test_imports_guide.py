@@ -13,7 +13,7 @@ from toolablate.cli import group
 
 __all__ = ["inspect_logs"]
 
-GUIDE = Path(__file__).parents[3] / "docs/imports.md"
+GUIDE = Path(__file__).parents[2] / "docs/imports.md"
 
 
 def test_the_commands_run(inspect_logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

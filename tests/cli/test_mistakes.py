@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 import pytest
-from tests.experiments.conftest import Cli, WritePlan
+from tests.conftest import Cli, WritePlan
 from tests.traces.samples import filled
 
 from toolablate.cli import group

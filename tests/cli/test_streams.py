@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.traces.samples import filled
 
 from toolablate.cli.streams import take_any_text

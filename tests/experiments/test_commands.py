@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 
 
 def test_they_say_and_write_the_same(cli: Cli, cold_cli: Cli, good_plan: Path, store: Path, tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from tests.benchmarks.encyclo_k.synthetic import subfield
+from tests.conftest import Cli
 from tests.experiments.answering import endpoint
-from tests.experiments.conftest import Cli
 from tests.experiments.plan_files import KERNELS
 from tests.project.pages import ROOT, blocks, commands
 

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.conftest import Cli
 from tests.experiments.answering import endpoint
-from tests.experiments.conftest import Cli
 from tests.experiments.plan_files import KERNELS
 from tests.project.pages import blocks, commands, text_of
 

@@ -19,13 +19,8 @@ from tests.traces.samples import (
     trials,
 )
 
-from toolablate.reports.terminal import (
-    counts_table,
-    plain_text,
-    trace_view,
-    trials_table,
-    verify_view,
-)
+from toolablate.reports.terminal import counts_table, trace_view, trials_table, verify_view
+from toolablate.traces.plain import plain_text
 from toolablate.traces.records import (
     Answer,
     Artifact,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.judged import GRADE, grades, judge_at, judged_plan
 from tests.servers.chat_server import ChatServer, ChatServers, reply
 from tests.traces import samples

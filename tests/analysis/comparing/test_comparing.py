@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.experiments.conftest import Cli, WritePlan
+from tests.conftest import Cli, WritePlan
 from tests.experiments.plan_files import answered, endpoint_plan, right
 from tests.servers.chat_server import ChatServer, Json, reply
 from tests.viewer.keeping.reading import read_findings

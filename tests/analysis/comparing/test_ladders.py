@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.rerun import again
 
 from toolablate.analysis.comparing.ladders import read_ladders, waterfalls_of

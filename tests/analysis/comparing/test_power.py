@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Cli, WritePlan
+from tests.conftest import Cli, WritePlan
 
 from toolablate.analysis.power import Aim, PairedDesign
 from toolablate.experiments.plans.plan import load_plan

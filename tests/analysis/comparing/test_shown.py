@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.conftest import Cli, WritePlan
+from tests.conftest import Cli, WritePlan
 from tests.experiments.plan_files import answered, endpoint_plan
 from tests.servers.chat_server import ChatServer, reply
 from tests.servers.responses import calls, insisting_on, insisting_on_items, response, says, thinks

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 
 from toolablate.cli import group
 from toolablate.traces.errors import InputError

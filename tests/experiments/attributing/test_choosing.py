@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.conftest import WritePlan
 from tests.experiments.attributing.scenes import Heard, chosen_of, replays_of
-from tests.experiments.conftest import WritePlan
 from tests.experiments.counterfactual.scenes import PRICED, code, run
 from tests.experiments.plan_files import KERNELS, answered
 from tests.servers.chat_server import ChatServer, Step, reply

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import WritePlan
+from tests.conftest import WritePlan
 from tests.experiments.counterfactual.scenes import run
 from tests.experiments.plan_files import answered, call
 

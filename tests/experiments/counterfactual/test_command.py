@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Cli, WritePlan
+from tests.conftest import Cli, WritePlan
 from tests.experiments.counterfactual.scenes import (
     by_turn,
     code,

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.counterfactual.scenes import by_turn, code, endpoint_plan, run, trace_of, trial_of
 from tests.experiments.plan_files import wait_for
 from tests.servers.chat_server import ChatServer, Hang, reply

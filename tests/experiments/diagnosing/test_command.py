@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.diagnosing.failures import diagnoses, failing_store, reads
 from tests.servers.chat_server import ChatServer, Status
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.plan_files import endpoint_plan
 
 from toolablate.experiments.doctor.web import listening

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 from click.testing import CliRunner
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.traces.attribution_views.samples import explained, ledger, report
 
 from toolablate.analysis.attribution.ledger import Mechanism, Term

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.agents.personalities import Chat
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.judged import grades, judge_at, judged_plan, let_judge, riddles
 from tests.experiments.plan_files import endpoint_plan
 from tests.servers.chat_server import ChatServer, ChatServers

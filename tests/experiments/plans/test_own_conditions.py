@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.plan_files import outcomes
 from tests.experiments.plans.test_plan import MINIMAL, load
 from tests.experiments.scripted import run, write_scripted

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 
 from toolablate.benchmarks import load_questions
 from toolablate.experiments.plans.plan import load_plan

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.agents.personalities import Chat, Responses
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.plan_files import endpoint_plan, wait_for
 from tests.servers.chat_server import ChatServer, Echo, Hang, Status, Step, closed_port, reply
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.plan_files import endpoint_plan, right
 from tests.servers.chat_server import ChatServer, Status
 

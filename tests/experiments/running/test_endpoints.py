@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.plan_files import endpoint_plan, outcomes, right
 from tests.servers.chat_server import ChatServer, Status, closed_port
 

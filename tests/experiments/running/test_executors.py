@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.conftest import WritePlan
+from tests.conftest import WritePlan
 from tests.experiments.plan_files import answered, call
 
 from toolablate.agents import AgentResult

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.judged import GRADE, grades, judge_at, judged_plan, verdicts
 from tests.servers.chat_server import ChatServer, ChatServers, reply
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.judged import GRADE, all_scores, asked_about, grades, judge_at, judged_plan, let_judge, verdicts
 from tests.experiments.nursery import Nursery, nursery
 from tests.experiments.plan_files import endpoint_plan, wait_for

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.judged import GRADE, all_scores, asked_about, grades, judge_at, judged_plan, verdicts
 from tests.servers.chat_server import ChatServer, Status, reply
 

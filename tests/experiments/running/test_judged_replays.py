@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.judged import RIGHT, all_scores, judge_at, judged_plan
 from tests.servers.chat_server import ChatServer, ChatServers, reply
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.judged import (
     GRADE,
     RIGHT,

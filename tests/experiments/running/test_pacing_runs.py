@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.plan_files import endpoint_plan, outcomes, right, wait_for
 from tests.servers.chat_server import ChatServer, ChatServers, Hang, Slow, Status, Step, reply
 

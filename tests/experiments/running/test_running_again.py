@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.experiments.conftest import Cli, WritePlan
+from tests.conftest import Cli, WritePlan
 from tests.experiments.plan_files import answered, outcomes
 
 from toolablate.benchmarks.scoring.math_worker import MathWorker

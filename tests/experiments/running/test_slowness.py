@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.plan_files import endpoint_plan, outcomes, right, wait_for
 from tests.servers.chat_server import ChatServer, Status
 from tests.traces.samples import ENVIRONMENT, WHEN

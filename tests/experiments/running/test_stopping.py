@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Cli, WritePlan
+from tests.conftest import Cli, WritePlan
 from tests.experiments.library import Library
 from tests.experiments.plan_files import call, endpoint_plan, outcomes, right, wait_for
 from tests.experiments.scripted import write_scripted

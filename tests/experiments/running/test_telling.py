@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from tests.experiments.conftest import Cli, WritePlan
+from tests.conftest import Cli, WritePlan
 from tests.experiments.plan_files import answered, endpoint_plan, outcomes, right, wait_for
 from tests.servers.chat_server import ChatServer, Hang, Status
 

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Cli
+from tests.conftest import Cli
 from tests.experiments.rerun import again
 
 from toolablate.analysis.comparing.kernel_changes import changed_kernels

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.conftest import Cli, WritePlan
+from tests.conftest import Cli, WritePlan
 from tests.experiments.world.test_standins import CORPUS, tool_calls
 from tests.tools.interventions.standins.said import says
 

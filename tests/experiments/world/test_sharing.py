@@ -10,8 +10,8 @@ from threading import Event
 from typing import Any
 
 import pytest
+from tests.conftest import Cli
 from tests.experiments.capricious import Caprices, capricious_plan, finished
-from tests.experiments.conftest import Cli
 from tests.experiments.nursery import Nursery, nursery
 from tests.experiments.plan_files import wait_for
 from tests.servers.chat_server import ChatServer, Step, Until

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Cli, WritePlan
+from tests.conftest import Cli, WritePlan
 from tests.experiments.library import Library
 from tests.experiments.plan_files import answered, call
 from tests.experiments.world.test_frozen_web import toolablate

@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import Cli, WritePlan
+from tests.conftest import Cli, WritePlan
 from tests.experiments.plan_files import answered
 from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, attempt, filled, run, score, trials
 from tests.viewer.keeping.reading import read_findings
