@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from toolablate.cli.lazy import LazyGroup
 from toolablate.cli.streams import take_any_text
+from toolablate.traces.commands import LazyGroup
 
 COMMANDS = {
     "run": "Run a plan; what the store already holds is not run again.",

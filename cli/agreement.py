@@ -2,7 +2,7 @@ from pathlib import Path
 
 import click
 
-from toolablate.cli import options
+from toolablate.traces import options
 
 
 @click.command("agreement")
@@ -26,8 +26,8 @@ def command(store: Path, run: str, scorers: tuple[str, ...], as_list: bool, as_j
 
     from toolablate.analysis.agreement import agreement_json, disagreements_json
     from toolablate.analysis.comparing.agreement import read_graded
-    from toolablate.cli.telling import tell_left_out
     from toolablate.reports.terminal import agreement_view, disagreements_table
+    from toolablate.traces.commands import tell_left_out
 
     graded = read_graded(store, run=run, scorers=scorers, with_answers=not as_list)
     console = Console()

@@ -3,8 +3,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from toolablate.cli import options
-from toolablate.cli.finite import finite
+from toolablate.traces import options
+from toolablate.traces.options import finite
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -161,8 +161,8 @@ def _asked(store: Path, given: dict[str, Any]) -> bool:
     """Replays and judges, where they are wanted. Returns whether something is left undone."""
     from rich.console import Console
 
-    from toolablate.cli.telling import stopped_cleanly
     from toolablate.experiments.explaining.view import refuse_alone, refuse_imported, refuse_scripted
+    from toolablate.traces.commands import stopped_cleanly
 
     told = Console(stderr=True)
     left: float | None = given["max_cost"]
@@ -239,8 +239,8 @@ def _write(report: "AttributionReport", csv: Path | None, plot: Path | None) -> 
     if csv is not None:
         export(ledgers_csv(report.ledgers, report.simulated), csv, "--csv")
     if plot is not None:
-        from toolablate.cli.telling import warn
         from toolablate.reports.plots import boxes_note, draw_ledgers
+        from toolablate.traces.commands import warn
 
         make_folder(plot, "--plot")
         warn(boxes_note(draw_ledgers(report.ledgers, plot, simulated=report.simulated)))

@@ -3,7 +3,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolablate.cli import options
+from toolablate.traces import options
 
 if TYPE_CHECKING:
     from toolablate.analysis import GroupBy
@@ -60,8 +60,8 @@ def command(
 
     from toolablate.analysis import comparisons_csv, comparisons_json, flips_json
     from toolablate.analysis.comparing.paired import read_paired
-    from toolablate.cli.telling import tell_left_out, warn
     from toolablate.reports.terminal import comparison_table, flips_table, misses_view, refused_view
+    from toolablate.traces.commands import tell_left_out, warn
     from toolablate.traces.errors import InputError
     from toolablate.traces.output import export
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import click
 
-from toolablate.cli import options
+from toolablate.traces import options
 
 
 @click.command("exposure")
@@ -43,10 +43,10 @@ def command(plan: Path, questions: int, as_json: bool) -> None:
     from rich.console import Console
 
     from toolablate.analysis.exposure import exposures, exposures_json
-    from toolablate.cli.telling import stopped_cleanly
     from toolablate.experiments.exposure import continue_prompts, load_exposure_plan
     from toolablate.experiments.exposure.progress import ExposureProgress
     from toolablate.reports.terminal.exposure import exposures_view
+    from toolablate.traces.commands import stopped_cleanly
     from toolablate.traces.plain import plain_text
 
     loaded = load_exposure_plan(plan)

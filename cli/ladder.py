@@ -2,7 +2,7 @@ from pathlib import Path
 
 import click
 
-from toolablate.cli import options
+from toolablate.traces import options
 
 
 @click.command("ladder")
@@ -44,8 +44,8 @@ def command(
     from toolablate.analysis import refused_calls
     from toolablate.analysis.comparing.ladders import read_ladders
     from toolablate.analysis.ladder import waterfalls_csv, waterfalls_json
-    from toolablate.cli.telling import tell_left_out, warn
     from toolablate.reports.terminal import refused_view, waterfalls_view
+    from toolablate.traces.commands import tell_left_out, warn
     from toolablate.traces.output import export, make_folder, refuse_store
 
     if plot is not None:

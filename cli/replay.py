@@ -3,7 +3,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolablate.cli import options
+from toolablate.traces import options
 
 if TYPE_CHECKING:
     from toolablate.experiments.counterfactual import Replayed
@@ -80,9 +80,9 @@ def command(
     """
     from rich.console import Console
 
-    from toolablate.cli.telling import stopped_cleanly
     from toolablate.experiments.counterfactual import replay
     from toolablate.experiments.running.progress import RunProgress
+    from toolablate.traces.commands import stopped_cleanly
     from toolablate.traces.records import AnswerNow, Drop, Repair, SetAside
 
     changes: list[Wanted | None] = [

@@ -3,7 +3,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolablate.cli import options
+from toolablate.traces import options
 
 if TYPE_CHECKING:
     from toolablate.viewer.reporting.reading import Wanted
@@ -67,8 +67,8 @@ def command(
       toolablate report STORE -o report.html --trial 3f2a91 --diff 3f2a91,77c0de
       toolablate report STORE -o report.md --figures figures
     """
-    from toolablate.cli.telling import warn
     from toolablate.reports.plots import boxes_note, require_matplotlib
+    from toolablate.traces.commands import warn
     from toolablate.traces.errors import InputError
     from toolablate.viewer.reporting.reading import read_for_report
     from toolablate.viewer.reporting.writing import refuse_output, write_figures, write_report

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import click
 
-from toolablate.cli import options
+from toolablate.traces import options
 
 
 @click.command("run")
@@ -18,11 +18,11 @@ def command(plan: Path, store: Path | None, limit: int | None, as_json: bool) ->
     """
     from rich.console import Console
 
-    from toolablate.cli.telling import stopped_cleanly
     from toolablate.experiments.plans.plan import find_modules_beside, load_plan
     from toolablate.experiments.running.launch import launch
     from toolablate.experiments.running.progress import RunProgress
     from toolablate.experiments.running.summary import print_summary, summary_json
+    from toolablate.traces.commands import stopped_cleanly
 
     find_modules_beside(plan)
     loaded, text = load_plan(plan)

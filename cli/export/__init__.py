@@ -2,7 +2,7 @@
 
 import click
 
-from toolablate.cli.lazy import LazyGroup
+from toolablate.traces.commands import LazyGroup
 
 COMMANDS = {
     "jsonl": "One trace a line, with everything that is known of it.",

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from toolablate.cli import options
+from toolablate.traces import options
 
 _REPLAYS = click.option("--replays", is_flag=True, help="Also the replays of these trials.")
 _OPTIONS: tuple[options.Option, ...] = (

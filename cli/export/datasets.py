@@ -3,8 +3,8 @@ from typing import Any
 
 import click
 
-from toolablate.cli import options
 from toolablate.cli.export.choosing import choosing, output_folder
+from toolablate.traces import options
 
 
 @click.command("datasets")

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import click
 
-from toolablate.cli import options
+from toolablate.traces import options
 
 
 @click.command("inspect")
@@ -15,9 +15,9 @@ def command(files: tuple[Path, ...], store: Path, condition: str | None, scorer:
     A log is one model under one condition: its solver, its parameters and the tools that it offers. The same question
     in two logs is one question, so that they are compared in pairs. What is there already is not imported twice.
     """
-    from toolablate.cli.telling import stopped_cleanly
     from toolablate.formats.imported_logs import import_and_tell
     from toolablate.formats.imports.inspect import read_log
+    from toolablate.traces.commands import stopped_cleanly
 
     with stopped_cleanly():
         click.echo(import_and_tell(read_log, files, store, condition=condition, scorer=scorer, as_json=as_json))

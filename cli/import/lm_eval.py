@@ -3,7 +3,7 @@ from pathlib import Path
 
 import click
 
-from toolablate.cli import options
+from toolablate.traces import options
 
 
 @click.command("lm-eval")
@@ -28,9 +28,9 @@ def command(
     What the results_TIME.json beside a file say of model and condition is read along. A document of a task is one
     question, whatever prompt it was put into. What is there already is not imported twice.
     """
-    from toolablate.cli.telling import stopped_cleanly
     from toolablate.formats.imported_logs import import_and_tell
     from toolablate.formats.imports.lm_eval import is_results, read_log
+    from toolablate.traces.commands import stopped_cleanly
 
     samples = [path for path in files if not is_results(path)]
     read = partial(read_log, model=model)

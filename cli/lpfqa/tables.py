@@ -2,7 +2,7 @@ from pathlib import Path
 
 import click
 
-from toolablate.cli import options
+from toolablate.traces import options
 
 
 @click.command("tables")
@@ -45,9 +45,9 @@ def command(
     from rich.console import Console
 
     from toolablate.analysis.scoreboard import domains_csv, scoreboard_json
-    from toolablate.cli.telling import tell_left_out, warn
     from toolablate.experiments.benchmarking.lpfqa import read_others, read_tables
     from toolablate.reports.terminal import scoreboard_view
+    from toolablate.traces.commands import tell_left_out, warn
     from toolablate.traces.output import export
 
     others = [] if beside is None else read_others(beside)

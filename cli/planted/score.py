@@ -3,7 +3,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolablate.cli import options
+from toolablate.traces import options
 
 if TYPE_CHECKING:
     from toolablate.experiments.planted.scoring import PlantedScore

@@ -2,7 +2,7 @@
 
 import click
 
-from toolablate.cli.lazy import LazyGroup
+from toolablate.traces.commands import LazyGroup
 
 COMMANDS = {
     "info": "Say what is recorded.",

@@ -2,7 +2,7 @@
 
 import click
 
-from toolablate.cli.lazy import LazyGroup
+from toolablate.traces.commands import LazyGroup
 
 COMMANDS = {
     "record": "Record pages and searches into a plan's archive.",

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import click
 
-from toolablate.cli import options
+from toolablate.traces import options
 
 
 @click.command("record")
@@ -52,9 +52,9 @@ def command(
 
     from rich.console import Console
 
-    from toolablate.cli.telling import STOPPED
     from toolablate.experiments.plans.plan import load_plan
     from toolablate.experiments.world.recording import Wanted, read_list, record, shown_progress
+    from toolablate.traces.commands import STOPPED
 
     loaded, _ = load_plan(plan)
     wanted = Wanted(

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import click
 
-from toolablate.cli import options
+from toolablate.traces import options
 
 
 @click.command("seal")

@@ -2,7 +2,7 @@
 
 import click
 
-from toolablate.cli.lazy import LazyGroup
+from toolablate.traces.commands import LazyGroup
 
 COMMANDS = {
     "score": "Score predictions of the agent and step to blame.",

@@ -14,7 +14,7 @@ from tests.traces.samples import CODE, NONE, SIMULATED, WHEN, attempt, question,
 pytest.importorskip("inspect_ai")
 
 from toolablate.cli import group
-from toolablate.cli.telling import STOPPED
+from toolablate.traces.commands import STOPPED
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
 from toolablate.traces.records import Label

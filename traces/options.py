@@ -2,13 +2,12 @@
 
 import os
 from collections.abc import Callable, Iterable
+from math import isfinite
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import click
 from click.core import ParameterSource
-
-from toolablate.cli.finite import finite
 
 F = TypeVar("F", bound=Callable[..., Any] | click.Command)
 
@@ -34,6 +33,13 @@ class Seed(click.IntRange):
 
     def __init__(self) -> None:
         super().__init__(min=0)
+
+
+def finite(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    """`nan` is in every range, and more than nothing."""
+    if value is not None and not isfinite(value):
+        raise click.BadParameter(f"{value} is no number to count with.", context, parameter)
+    return value
 
 
 def run(default: str) -> Option:

@@ -1,10 +1,14 @@
-"""A group of commands that lists them without importing them, so that `--help` is instant."""
+"""What commands share besides options: groups, warnings, Ctrl-C."""
 
 import importlib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class LazyGroup(click.Group):
@@ -40,3 +44,33 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(self._lazy.items()))
+
+
+STOPPED = "Stopped; what was finished is kept, and the same command goes on from there."
+
+
+@contextmanager
+def stopped_cleanly() -> Iterator[None]:
+    """Ends the program after Ctrl-C, where what is done is done for good."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        from rich.console import Console
+
+        Console(stderr=True).print(STOPPED, soft_wrap=True)
+        raise SystemExit(1) from None
+
+
+def warn(warning: str) -> None:
+    """On stderr, and nothing where there is nothing to warn of."""
+    from rich.console import Console
+
+    if warning:
+        Console(stderr=True).print(f"Warning: {warning}", style="yellow", markup=False, soft_wrap=True)
+
+
+def tell_left_out(console: "Console", count: int) -> None:
+    """Of trials that the run in question did not call for."""
+    if count:
+        more = f"{count:,} more trial{'' if count == 1 else 's'}"
+        console.print(f"The store holds {more}, which this run did not call for: see --run", soft_wrap=True)
