@@ -55,7 +55,7 @@ def compose(
     language, and one option names all that are correct, or all that are incorrect.
     """
     from toolablate.benchmarks.encyclo_k import compose, load_statements, single_statements
-    from toolablate.experiments.benchmarking.questions import write_questions
+    from toolablate.benchmarks.writing import write_questions
     from toolablate.reports.terminal import counted
 
     found = load_statements(statements)
@@ -79,7 +79,7 @@ def import_published(published: Path, output: Path) -> None:
     language. What else it has is passed over.
     """
     from toolablate.benchmarks.encyclo_k import load_published_questions
-    from toolablate.experiments.benchmarking.questions import write_questions
+    from toolablate.benchmarks.writing import write_questions
     from toolablate.reports.terminal import counted
 
     questions = load_published_questions(published)
@@ -100,8 +100,8 @@ def tables(store: Path, run: str, scorer: str | None, seed: int, as_json: bool) 
     the place of the right option, and which places are chosen; over question sets of several seeds; the length of
     replies; and statements judged one by one beside the questions composed of them.
     """
-    from toolablate.analysis.encyclo_k import tables_json
-    from toolablate.experiments.benchmarking.encyclo_k import read_tables
+    from toolablate.benchmarks.encyclo_k.figures import tables_json
+    from toolablate.benchmarks.encyclo_k.stored import read_tables
 
     found = read_tables(store, run=run, scorer=scorer, seed=seed)
     if as_json:
@@ -109,6 +109,6 @@ def tables(store: Path, run: str, scorer: str | None, seed: int, as_json: bool) 
         return
     from rich.console import Console
 
-    from toolablate.reports.terminal.encyclo_k import encyclo_k_view
+    from toolablate.benchmarks.encyclo_k.shown import encyclo_k_view
 
     Console().print(encyclo_k_view(found))

@@ -3,15 +3,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from toolablate.benchmarks.encyclo_k.scorer import EncycloKScorer
 from toolablate.benchmarks.scoring.choice import ChoiceScorer
 from toolablate.benchmarks.scoring.code import CodeScorer
-from toolablate.benchmarks.scoring.encyclo_k import EncycloKScorer
 from toolablate.benchmarks.scoring.math import MathScorer
 from toolablate.benchmarks.scoring.number import NumberScorer
 from toolablate.benchmarks.scoring.scorer import AsyncScorer, Scorer
 from toolablate.benchmarks.scoring.spans import SpansScorer
-from toolablate.benchmarks.scoring.tatqa import TatqaScorer
 from toolablate.benchmarks.scoring.texts import ContainsScorer, ExactScorer, F1Scorer, RegexScorer
+from toolablate.benchmarks.tatqa import TatqaScorer
 from toolablate.sandbox import Sandbox
 from toolablate.traces.errors import ScoringError
 

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TypeVar
 
-from toolablate.analysis.who_and_when import Baseline
 from toolablate.benchmarks.who_and_when.failed import FailedRun, Prediction
 from toolablate.benchmarks.who_and_when.guessing import Weighed, graded
+from toolablate.benchmarks.who_and_when.shares import Baseline
 
 Value = TypeVar("Value", int, str)
 

@@ -10,8 +10,8 @@ only steps that are there gains nothing by it; in those of hand_crafted, of up t
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from toolablate.analysis.who_and_when import Graded
 from toolablate.benchmarks.who_and_when.failed import FailedRun, Prediction
+from toolablate.benchmarks.who_and_when.shares import Graded
 
 Weighed = Iterable[tuple[float, Prediction]]
 """Predictions of one run with the chance of each; they sum to 1, or to less where it may be that none is made."""

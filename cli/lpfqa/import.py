@@ -24,7 +24,7 @@ def command(source: Path, output: Path, as_list: bool) -> None:
     has is passed over.
     """
     from toolablate.benchmarks.lpfqa import load_lpfqa
-    from toolablate.experiments.benchmarking.questions import write_questions
+    from toolablate.benchmarks.writing import write_questions
 
     questions = load_lpfqa(source)
     write_questions([(output, questions)], source=source)

@@ -44,9 +44,9 @@ def command(
     """
     from rich.console import Console
 
-    from toolablate.analysis.scoreboard import domains_csv, scoreboard_json
-    from toolablate.experiments.benchmarking.lpfqa import read_others, read_tables
-    from toolablate.reports.terminal import scoreboard_view
+    from toolablate.benchmarks.lpfqa.boards import scoreboard_view
+    from toolablate.benchmarks.lpfqa.scoreboard import domains_csv, scoreboard_json
+    from toolablate.benchmarks.lpfqa.stored import read_others, read_tables
     from toolablate.traces.commands import tell_left_out, warn
     from toolablate.traces.output import export
 

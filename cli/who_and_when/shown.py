@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from toolablate.analysis.who_and_when import WhoAndWhen
+    from toolablate.benchmarks.who_and_when.shares import WhoAndWhen
 
 
 def show(found: "WhoAndWhen", *, as_json: bool) -> None:
     if as_json:
-        from toolablate.analysis.who_and_when import who_and_when_json
+        from toolablate.benchmarks.who_and_when.shares import who_and_when_json
 
         click.echo(who_and_when_json(found))
         return
     from rich.console import Console
 
-    from toolablate.reports.terminal.who_and_when import who_and_when_view
+    from toolablate.benchmarks.who_and_when.shown import who_and_when_view
 
     Console().print(who_and_when_view(found))

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from toolablate.reports.terminal.numbers import counted
     from toolablate.reports.terminal.refused import refused_notes, refused_view
     from toolablate.reports.terminal.report import verify_view
-    from toolablate.reports.terminal.scoreboard import scoreboard_view
     from toolablate.reports.terminal.status import counts_table, status_view
     from toolablate.reports.terminal.trace import trace_view
     from toolablate.reports.terminal.trials import trials_table
@@ -30,7 +29,6 @@ __all__ = [
     "misses_view",
     "refused_notes",
     "refused_view",
-    "scoreboard_view",
     "status_view",
     "trace_view",
     "trials_table",
@@ -55,7 +53,6 @@ __getattr__ = importing(
             "refused_view",
         ),
         "report": ("verify_view",),
-        "scoreboard": ("scoreboard_view",),
         "status": (
             "counts_table",
             "status_view",

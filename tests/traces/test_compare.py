@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolablate.analysis import Observation, compare, comparisons_csv, comparisons_json, flips, flips_json
-from toolablate.benchmarks.scoring.tatqa import em_and_f1
+from toolablate.benchmarks.tatqa import em_and_f1
 from toolablate.traces.errors import InputError
 
 DATA = Path(os.environ.get("TOOLABLATE_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from statistics import median
 
 from toolablate.analysis import FEW_CLUSTERS, bootstrap_interval
-from toolablate.analysis.encyclo_k import Length, ReplyLength
 from toolablate.analysis.pairing import Unit, unit
 from toolablate.analysis.statistics import effective_clusters
 from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, Reply
+from toolablate.benchmarks.encyclo_k.figures import Length, ReplyLength
 
 
 def reply_length(arm: Arm, *, seed: int = 0) -> ReplyLength:

@@ -4,8 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from toolablate.analysis.accuracy import accuracy
-from toolablate.analysis.encyclo_k import ArmAccuracy, By, GroupAccuracy, Level, LevelAccuracy
 from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, Scored, scored, statement_count
+from toolablate.benchmarks.encyclo_k.figures import ArmAccuracy, By, GroupAccuracy, Level, LevelAccuracy
 from toolablate.traces.records import Question
 
 GroupOf = Callable[[Question], Sequence[str | int] | None]

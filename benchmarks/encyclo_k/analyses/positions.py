@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from toolablate.analysis.accuracy import accuracy
-from toolablate.analysis.encyclo_k import ChiSquare, Position, PositionBias
 from toolablate.analysis.statistics import holm
 from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, Reply, first_repeats, scored
+from toolablate.benchmarks.encyclo_k.figures import ChiSquare, Position, PositionBias
 from toolablate.benchmarks.lettering import LETTERS
 
 LEAST_EXPECTED = 5

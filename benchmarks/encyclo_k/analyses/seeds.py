@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from toolablate.analysis.accuracy import accuracy
-from toolablate.analysis.encyclo_k import Ranking, SeedAccuracy, Stability
 from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, Scored, scored
+from toolablate.benchmarks.encyclo_k.figures import Ranking, SeedAccuracy, Stability
 
 
 def stabilities(arms: Sequence[Arm], *, seed: int = 0) -> list[Stability]:

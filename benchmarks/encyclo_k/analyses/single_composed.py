@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from toolablate.analysis.accuracy import accuracy
-from toolablate.analysis.encyclo_k import SingleAndComposed
 from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, scored
+from toolablate.benchmarks.encyclo_k.figures import SingleAndComposed
 from toolablate.benchmarks.encyclo_k.single import statement_ids
 
 

@@ -1,12 +1,12 @@
 from collections.abc import Iterable, Sequence
 
-from toolablate.analysis.encyclo_k import EncycloKTables
 from toolablate.benchmarks.encyclo_k.analyses.lengths import reply_length
 from toolablate.benchmarks.encyclo_k.analyses.levels import arm_accuracy
 from toolablate.benchmarks.encyclo_k.analyses.positions import position_biases
 from toolablate.benchmarks.encyclo_k.analyses.replies import Reply, arms, joined
 from toolablate.benchmarks.encyclo_k.analyses.seeds import rankings, stabilities
 from toolablate.benchmarks.encyclo_k.analyses.single_composed import singles_and_composed
+from toolablate.benchmarks.encyclo_k.figures import EncycloKTables
 
 
 def tables(replies: Iterable[Reply], *, order: Sequence[str] = (), seed: int = 0) -> EncycloKTables:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from toolablate.analysis.encyclo_k import ArmAccuracy
 from toolablate.benchmarks.encyclo_k.analyses import Reply
+from toolablate.benchmarks.encyclo_k.figures import ArmAccuracy
 from toolablate.benchmarks.lettering import LETTERS
 from toolablate.traces.records import ChoiceTarget, Question
 from toolablate.traces.store import Observation

@@ -12,7 +12,7 @@ from tests.traces.pages import shown
 from toolablate.analysis.accuracy import accuracy
 from toolablate.benchmarks.encyclo_k.analyses import Reply, tables
 from toolablate.benchmarks.encyclo_k.analyses.replies import statement_count
-from toolablate.reports.terminal.encyclo_k import encyclo_k_view
+from toolablate.benchmarks.encyclo_k.shown import encyclo_k_view
 from toolablate.traces.records import Question
 
 

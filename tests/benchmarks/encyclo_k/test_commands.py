@@ -12,8 +12,8 @@ from tests.experiments.scripted import run
 
 from toolablate.benchmarks import load_questions
 from toolablate.benchmarks.encyclo_k import compose, single_statements
+from toolablate.benchmarks.encyclo_k.stored import read_tables
 from toolablate.cli import group
-from toolablate.experiments.benchmarking.encyclo_k import read_tables
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question
 

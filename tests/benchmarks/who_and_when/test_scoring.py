@@ -12,11 +12,11 @@ from rich.console import Console
 from tests.benchmarks.conftest import DATA
 from tests.benchmarks.who_and_when.failing import RUN, of_length, written
 
-from toolablate.analysis.who_and_when import Row, row_of
 from toolablate.benchmarks.who_and_when import FailedRun, Prediction, graded_predictions, load_failed_runs
+from toolablate.benchmarks.who_and_when.figures import read_who_and_when
+from toolablate.benchmarks.who_and_when.shares import Row, row_of
+from toolablate.benchmarks.who_and_when.shown import who_and_when_view
 from toolablate.cli import group
-from toolablate.experiments.benchmarking.who_and_when import read_who_and_when
-from toolablate.reports.terminal.who_and_when import who_and_when_view
 
 PUBLISHED = DATA / "who_and_when"
 published = pytest.mark.skipif(not PUBLISHED.exists(), reason=f"who_and_when is not in {DATA} (set TOOLABLATE_DATA)")

@@ -12,7 +12,7 @@ import pytest
 
 from toolablate.analysis.attribution.layer_one import Bare, layer_one
 from toolablate.analysis.attribution.signals import Signals, signals_of
-from toolablate.benchmarks.scoring.tatqa import em_and_f1
+from toolablate.benchmarks.tatqa import em_and_f1
 from toolablate.traces.records import Attribution, Score
 from toolablate.traces.store import Store
 

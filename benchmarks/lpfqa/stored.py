@@ -1,0 +1,158 @@
+"""The analyses of LPFQA's papers from a store, and the scores of other benchmarks to set beside them."""
+
+import csv
+import math
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolablate.analysis.comparing.paired import read_paired
+from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, Scoreboard, scoreboard
+from toolablate.traces.errors import InputError
+from toolablate.traces.plain import one_line
+
+UNKNOWN = ("", "-")
+_SHAPES = """a TOML file has a table for each benchmark, in it a score for each model:
+  ["MMLU-Pro"]
+  "GLM-4.6" = 83.2
+and a CSV file a column for each benchmark behind the models' names:
+  model,MMLU-Pro,HLE
+  GLM-4.6,83.2,17.2"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """`left_out` counts ended trials of the store that the chosen run did not call for; `warning` says what makes the
+    trials less alike than tables want them, "" where nothing does."""
+
+    scoreboard: Scoreboard
+    left_out: int
+    warning: str
+
+
+def read_tables(
+    path: Path,
+    *,
+    baseline: str | None = None,
+    run: str = "all",
+    scorer: str | None = None,
+    others: Sequence[OtherBenchmark] = (),
+    seed: int = 0,
+) -> Tables:
+    """Of the trials that one run called for (`latest`, or the beginning of its id), or of `all` that the store holds;
+    baseline and scorers are by default those of that run, for `all` of the latest. Raises InputError and StoreError."""
+    paired = read_paired(path, baseline=baseline, run=run, scorer=scorer)
+    found = scoreboard(paired.observations, paired.baseline, others=others, order=paired.order, seed=seed)
+    return Tables(found, paired.left_out, paired.warning)
+
+
+def read_others(path: Path) -> list[OtherBenchmark]:
+    """The scores of other benchmarks from a TOML or CSV file, by its ending; of all of them more is better. Raises
+    InputError that names the file, the line and the key."""
+    readers = {".toml": _of_toml, ".csv": _of_csv}
+    if path.suffix.lower() not in readers:
+        raise _refused(path, None, "ends neither in .toml nor in .csv")
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _refused(
+            path, None, f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
+        ) from None
+    found = readers[path.suffix.lower()](path, text)
+    if not found:
+        raise _refused(path, None, "names no benchmark")
+    return [OtherBenchmark(name, scores) for name, scores in found.items()]
+
+
+def _of_toml(path: Path, text: str) -> dict[str, Mapping[str, float]]:
+    try:
+        content = tomllib.loads(text)
+    except RecursionError:
+        raise _refused(path, None, "is nested too deeply") from None
+    except ValueError as error:
+        raise _refused(path, None, f"is not valid TOML: {error}") from None
+    found: dict[str, Mapping[str, float]] = {}
+    for benchmark, scores in content.items():
+        if not isinstance(scores, dict):
+            said = f"{_quoted(benchmark)} should be a table of models; found {_quoted(scores)}"
+            raise _refused(path, _line(text, benchmark), said)
+        for model, score in scores.items():
+            if isinstance(score, bool) or not isinstance(score, int | float) or not _finite(score):
+                said = f"{_quoted(model)} of {_quoted(benchmark)} should be a number; found {_quoted(score)}"
+                raise _refused(path, _line(text, benchmark, model), said)
+        found[benchmark] = {model: float(score) for model, score in scores.items()}
+    return found
+
+
+def _line(text: str, *keys: str) -> int:
+    """Where the last of these keys stands, each below the one before it; where one is not found, the one before."""
+    lines, at = text.split("\n"), 0
+    for key in keys:
+        written = re.compile(rf"""[\s\["']*{re.escape(key)}["'\s]*[\]=.]""")
+        at = next((number for number in range(at, len(lines)) if written.match(lines[number])), at)
+    return at + 1
+
+
+def _of_csv(path: Path, text: str) -> dict[str, Mapping[str, float]]:
+    rows = _rows(path, text)
+    number, header = next(rows, (1, [""]))
+    benchmarks = [name.strip() for name in header[1:]]
+    if not benchmarks or not all(benchmarks) or len(set(benchmarks)) < len(benchmarks):
+        said = f"should name the benchmarks behind the first column, each once; found {_quoted(','.join(header))}"
+        raise _refused(path, number, said)
+    found: dict[str, dict[str, float]] = {name: {} for name in benchmarks}
+    seen: set[str] = set()
+    for number, row in rows:
+        model = row[0].strip()
+        if not model or model in seen:
+            raise _refused(
+                path, number, f"the model {_quoted(model)} stands above already" if model else "has no model"
+            )
+        if len(row) != len(header):
+            raise _refused(path, number, f"has {len(row)} cells; the first line has {len(header)}")
+        seen.add(model)
+        for benchmark, cell in zip(benchmarks, row[1:], strict=True):
+            if cell.strip() not in UNKNOWN:
+                found[benchmark][model] = _number(path, number, benchmark, cell)
+    return dict(found)
+
+
+def _rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    """Those that are not blank, with the number of their last line."""
+    reader = csv.reader(text.splitlines(), strict=True)
+    try:
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise _refused(path, reader.line_num, f"is not valid CSV: {error}") from None
+
+
+def _number(path: Path, line: int, benchmark: str, cell: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        said = f"the score on {_quoted(benchmark)} should be a number, or a dash for none; found {_quoted(cell)}"
+        raise _refused(path, line, said)
+    return value
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond any float
+        return False
+
+
+def _quoted(value: Any) -> str:
+    return repr(one_line(str(value), max_chars=80))
+
+
+def _refused(path: Path, line: int | None, said: str) -> InputError:
+    where = f"{path}:{line}" if line else f"{path}"
+    return InputError(f"--beside: {where}: {said}", hint=_SHAPES, code="bad_scores")
