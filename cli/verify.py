@@ -44,7 +44,7 @@ def command(store: Path, other: Path | None, partial: bool, as_json: bool) -> No
     refused = read_refused_calls(store) if report.ok else []
     same = None
     if other is not None:
-        from toolablate.traces.store.replaying import same_as
+        from toolablate.traces.store.same_as import same_as
 
         same = same_as(store, other, partial=partial)
     if as_json:

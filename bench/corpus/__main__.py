@@ -10,11 +10,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.corpus.documents import Known, spans, write_chinese, write_documents
+from bench.corpus.measuring import Figures, measure
 from rich.console import Console
 from rich.table import Table
-
-from .documents import Known, spans, write_chinese, write_documents
-from .measuring import Figures, measure
 
 CHINESE = Path(os.environ.get("TOOLABLATE_DATA", "../shared/data")) / "lfqa_e_zh.json"
 COLUMNS = ("build s", "cpu s", "peak MB", "disk MB", "p50 ms", "p99 ms", "found")

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from bench.corpus.documents import rows
+
 from toolablate.tools.corpus import CorpusSearch, open_corpus
 from toolablate.tools.search.provider import SearchQuery
-
-from .documents import rows
 
 TOP = 10
 _WORD = re.compile(r"\w+")

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .documents import Known
-from .engines import ENGINES
+from bench.corpus.documents import Known
+from bench.corpus.engines import ENGINES
 
 
 @dataclass(frozen=True, slots=True)

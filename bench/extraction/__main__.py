@@ -9,14 +9,13 @@ from pathlib import Path
 from statistics import quantiles
 
 from ada_url import normalize_url
+from bench.extraction.gold import GoldPage, counted, gold_pages, one_blank, total
 from rich.console import Console
 from rich.table import Table
 
 from toolablate.tools.extraction import ExtractionOptions, extract
 from toolablate.tools.extraction.charsets import decode
 from toolablate.traces.records import PageText
-
-from .gold import GoldPage, counted, gold_pages, one_blank, total
 
 OWN = Path("tests/tools/extraction/gold")
 OURS, PLAIN = "toolablate", "trafilatura, text"

@@ -9,15 +9,14 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from bench.kernels.aims import LIVE
+from bench.kernels.programs import RECORDED
+from bench.kernels.run import measure
+from bench.kernels.tables import print_report
+from bench.kernels.ways import default_families, way_names
 from rich.console import Console
 
 from toolablate.sandbox import KernelUnavailable
-
-from .aims import LIVE
-from .programs import RECORDED
-from .run import measure
-from .tables import print_report
-from .ways import default_families, way_names
 
 _WIDTH = 170
 

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from bench.figures import Aim
-
-from .records import PLAIN, Measure, Report
-from .ways import POOLED
+from bench.kernels.records import PLAIN, Measure, Report
+from bench.kernels.ways import POOLED
 
 LIVE = 40
 """At how many live kernels the aim for memory holds."""

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from .load import Load, Meter, between
-from .records import Failed, Measure, Sample
-from .ways import Way, answering, failure, importing, uses_docker
+from bench.kernels.load import Load, Meter, between
+from bench.kernels.records import Failed, Measure, Sample
+from bench.kernels.ways import Way, answering, failure, importing, uses_docker
 
 _SAMPLE_SECONDS = 180.0
 _MS = 1000

@@ -13,12 +13,12 @@ import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from toolablate.sandbox import KernelUnavailable
+from bench.kernels.latency import Say
+from bench.kernels.load import Meter, Process, between, descendants, processes
+from bench.kernels.records import Failed, Measure, Sample
+from bench.kernels.ways import LiveKernel, Way, answering, failure, new_way, uses_docker
 
-from .latency import Say
-from .load import Meter, Process, between, descendants, processes
-from .records import Failed, Measure, Sample
-from .ways import LiveKernel, Way, answering, failure, new_way, uses_docker
+from toolablate.sandbox import KernelUnavailable
 
 _MB = 1_000_000
 _AT_ONCE = 4

@@ -17,9 +17,9 @@ from pathlib import Path
 from queue import Empty
 from typing import Any
 
-from toolablate.sandbox import KernelUnavailable
+from bench.kernels.ways import POOLED, LiveKernel, Reply
 
-from .ways import POOLED, LiveKernel, Reply
+from toolablate.sandbox import KernelUnavailable
 
 _START_SECONDS = 60.0
 _ASK_AGAIN_SECONDS = 1.0

@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
-from toolablate.sandbox import KernelUnavailable
+from bench.kernels.latency import Say, loaded
+from bench.kernels.load import Meter, between
+from bench.kernels.records import Failed, Programs, Sample, WholeExample
+from bench.kernels.ways import Reply, Way, failure
 
-from .latency import Say, loaded
-from .load import Meter, between
-from .records import Failed, Programs, Sample, WholeExample
-from .ways import Reply, Way, failure
+from toolablate.sandbox import KernelUnavailable
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "tatqa"

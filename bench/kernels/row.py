@@ -6,10 +6,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from .latency import Say, loaded
-from .load import Meter, descendants, processes
-from .records import Row
-from .ways import Way, answering
+from bench.kernels.latency import Say, loaded
+from bench.kernels.load import Meter, descendants, processes
+from bench.kernels.records import Row
+from bench.kernels.ways import Way, answering
 
 _EVERY = 100
 

@@ -11,18 +11,18 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import TypeVar
 
-from toolablate.sandbox import BACKENDS
+from bench.kernels.latency import Say, measure_latency, warm
+from bench.kernels.load import Meter, between
+from bench.kernels.memory import measure_memory
+from bench.kernels.plain import PlainWay
+from bench.kernels.programs import measure_programs, read_programs, run_whole_example
+from bench.kernels.records import PLAIN, Failed, Programs, Report, Row, Sample, Step, WholeExample
+from bench.kernels.row import run_row
+from bench.kernels.steps import measure_steps
+from bench.kernels.throughput import measure_throughput
+from bench.kernels.ways import POOLED, Way, failure, new_way
 
-from .latency import Say, measure_latency, warm
-from .load import Meter, between
-from .memory import measure_memory
-from .plain import PlainWay
-from .programs import measure_programs, read_programs, run_whole_example
-from .records import PLAIN, Failed, Programs, Report, Row, Sample, Step, WholeExample
-from .row import run_row
-from .steps import measure_steps
-from .throughput import measure_throughput
-from .ways import POOLED, Way, failure, new_way
+from toolablate.sandbox import BACKENDS
 
 _T = TypeVar("_T")
 _PACKAGES = ("ipykernel", "jupyter_client", "pyzmq", "numpy", "scipy", "pandas", "sympy")

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from .latency import Say
-from .records import Failed, Step
-from .ways import Way, answering
+from bench.kernels.latency import Say
+from bench.kernels.records import Failed, Step
+from bench.kernels.ways import Way, answering
 
 _SANDBOX = "toolablate.sandbox"
 STEPS = (

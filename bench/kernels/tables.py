@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from bench.figures import NOTHING, TableOf, aims_table, print_notes, print_tables
+from bench.kernels.aims import aims
+from bench.kernels.records import PLAIN, Measure, Report, Summary, summarize
 from rich.console import Console
-
-from .aims import aims
-from .records import PLAIN, Measure, Report, Summary, summarize
 
 _NOTE = "Medians [10th..90th percentile]. Foreign: the load of other people's processes meanwhile, in cores."
 

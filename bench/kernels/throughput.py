@@ -5,10 +5,10 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
-from .latency import Say, loaded
-from .load import Meter
-from .records import Failed, Measure, Sample
-from .ways import LiveKernel, Way, answering, failure, importing
+from bench.kernels.latency import Say, loaded
+from bench.kernels.load import Meter
+from bench.kernels.records import Failed, Measure, Sample
+from bench.kernels.ways import LiveKernel, Way, answering, failure, importing
 
 _CELLS: dict[Measure, Callable[[Way], Awaitable[LiveKernel]]] = {"rate": answering, "rate_imports": importing}
 

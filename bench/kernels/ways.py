@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from toolablate.sandbox import BACKENDS, Kernel, KernelUnavailable, open_sandbox
+from bench.kernels.records import Failed
 
-from .records import Failed
+from toolablate.sandbox import BACKENDS, Kernel, KernelUnavailable, open_sandbox
 
 REPLY = "1+1"
 IMPORTS = "import numpy, scipy, pandas, sympy"
@@ -92,7 +92,7 @@ def default_families() -> list[str]:
 
 
 def new_way(name: str, pool: int) -> Way:
-    from .plain import PlainWay
+    from bench.kernels.plain import PlainWay
 
     kind = name.removesuffix(POOLED)
     size = pool if name.endswith(POOLED) else 0

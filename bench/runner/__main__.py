@@ -8,12 +8,11 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from bench.runner.harnesses import Inspect, NotRightError, all_harnesses
+from bench.runner.records import INSPECT, OURS
+from bench.runner.run import measure
+from bench.runner.tables import print_report
 from rich.console import Console
-
-from .harnesses import Inspect, NotRightError, all_harnesses
-from .records import INSPECT, OURS
-from .run import measure
-from .tables import print_report
 
 _WIDTH = 230
 _INSPECT = "TOOLABLATE_BENCH_INSPECT"

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from bench.figures import Aim
-
-from .records import INSPECT, OURS, Report
-from .work import KINDS, Kind
+from bench.runner.records import INSPECT, OURS, Report
+from bench.runner.work import KINDS, Kind
 
 TIMES = 5.0
 """Inspect's CPU over ours, and our trials per second over Inspect's."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
-from .server import Watch
+from bench.runner.server import Watch
 
 
 def most_at_once(watch: Watch) -> int:

@@ -10,10 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
-from toolablate.traces.store import Store
+from bench.runner.records import CLIENT, GRAPH, INSPECT, OURS, SAVED_GRAPH
+from bench.runner.work import Kind, is_right, read_items, write_items
 
-from .records import CLIENT, GRAPH, INSPECT, OURS, SAVED_GRAPH
-from .work import Kind, is_right, read_items, write_items
+from toolablate.traces.store import Store
 
 ROOT = Path(__file__).parents[2]
 _HERE = Path(__file__).parent

@@ -15,9 +15,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
+from bench.runner.work import Item, Kind, read_items
 from openai import AsyncOpenAI
-
-from .work import Item, Kind, read_items
 
 Answer = Callable[[Item], Awaitable[str]]
 Message = dict[str, Any]

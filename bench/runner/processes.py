@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .harnesses import ROOT, Command
-from .server import Watch
+from bench.runner.harnesses import ROOT, Command
+from bench.runner.server import Watch
 
 _LOOK_SECONDS = 0.05
 _TAIL = 800

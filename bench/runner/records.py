@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .work import Kind
+from bench.runner.work import Kind
 
 OURS, INSPECT, CLIENT, GRAPH, SAVED_GRAPH = "toolablate", "inspect", "client", "graph", "graph+sqlite"
 

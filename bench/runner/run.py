@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from ..kernels.load import Load, Meter, between
-from .flight import filled, most_at_once, occupied
-from .harnesses import Harness, Inspect, Job, NotRightError
-from .processes import EndedBadlyError, Served, Usage, run_measured, serving
-from .records import SAVED_GRAPH, Failed, Flight, Report, Sample
-from .server import Watch
-from .work import KINDS, TOOL_CALLS, Kind
+from bench.kernels.load import Load, Meter, between
+from bench.runner.flight import filled, most_at_once, occupied
+from bench.runner.harnesses import Harness, Inspect, Job, NotRightError
+from bench.runner.processes import EndedBadlyError, Served, Usage, run_measured, serving
+from bench.runner.records import SAVED_GRAPH, Failed, Flight, Report, Sample
+from bench.runner.server import Watch
+from bench.runner.work import KINDS, TOOL_CALLS, Kind
 
 Say = Callable[[str], None]
 

@@ -16,7 +16,7 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from typing import Any, cast
 
-from .work import message_for
+from bench.runner.work import message_for
 
 _USAGE = {
     "prompt_tokens": 310,

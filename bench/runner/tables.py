@@ -4,11 +4,10 @@ import statistics
 from collections.abc import Callable, Iterator
 
 from bench.figures import NOTHING, TableOf, aims_table, print_notes, print_tables
+from bench.runner.aims import aims, cpu_ratio, rate_ratio
+from bench.runner.records import OURS, QUIET_CORES, Flight, Report, Sample
+from bench.runner.work import KINDS, Kind
 from rich.console import Console
-
-from .aims import aims, cpu_ratio, rate_ratio
-from .records import OURS, QUIET_CORES, Flight, Report, Sample
-from .work import KINDS, Kind
 
 _NOTE = (
     "Medians of the runs. Foreign: the load of other people's processes meanwhile, in cores, and how many of the"

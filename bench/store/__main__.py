@@ -8,14 +8,13 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+from bench.store.contents import write_plan
+from bench.store.filling import Filled, fill, write_lines
+from bench.store.reading import Figure, load, measure
+from bench.store.sizes import AIM, InspectLog, bytes_by_table, write_inspect_log
+from bench.store.sources import Sources, open_sources
 from rich.console import Console
 from rich.table import Table
-
-from .contents import write_plan
-from .filling import Filled, fill, write_lines
-from .reading import Figure, load, measure
-from .sizes import AIM, InspectLog, bytes_by_table, write_inspect_log
-from .sources import Sources, open_sources
 
 _INSPECT = "TOOLABLATE_BENCH_INSPECT"
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bench.store.sources import Sources
+
 from toolablate.traces.records import (
     Answer,
     Event,
@@ -20,8 +22,6 @@ from toolablate.traces.records import (
     ToolSpec,
     Usage,
 )
-
-from .sources import Sources
 
 TURNS = 9
 """Tool calls of a trial; with ten model calls and the answer that makes twenty events."""

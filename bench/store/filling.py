@@ -8,15 +8,15 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.store.contents import BEGAN, EVENTS, LETTERS, conversation, spent
+from bench.store.sources import Sources
+
 from toolablate.benchmarks import render
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.plans.trials import PlannedTrial, design
 from toolablate.experiments.world.world import environment, world_of
 from toolablate.traces.records import Environment, Event, Run, Score, Trace
 from toolablate.traces.store import Recorder
-
-from .contents import BEGAN, EVENTS, LETTERS, conversation, spent
-from .sources import Sources
 
 AT_ONCE = 64
 SCORER = "choice"

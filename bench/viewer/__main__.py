@@ -9,20 +9,19 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
+from bench.store.reading import load
+from bench.store.sources import open_sources
+from bench.viewer.contents import ARMS
+from bench.viewer.figure import Figure
+from bench.viewer.filling import LONG_TURNS, add, prepare
+from bench.viewer.indexing import measure_index
+from bench.viewer.serving import Viewer, addresses, measure_pages, viewing
 from rich.console import Console
 from rich.table import Table
 
 from toolablate.analysis.selection import Selection
 from toolablate.reports.html.addresses import questions_address
 from toolablate.viewer.index import Index
-
-from ..store.reading import load
-from ..store.sources import open_sources
-from .contents import ARMS
-from .figure import Figure
-from .filling import LONG_TURNS, add, prepare
-from .indexing import measure_index
-from .serving import Viewer, addresses, measure_pages, viewing
 
 INSPECT = "TOOLABLATE_BENCH_INSPECT"
 
@@ -58,7 +57,7 @@ def main() -> int:
 
 
 def _browse(viewer: Viewer, options: argparse.Namespace, log: Path) -> list[Figure]:
-    from .browsing import browser, first_rows, inspect_rows
+    from bench.viewer.browsing import browser, first_rows, inspect_rows
 
     trials = options.questions * ARMS * options.repeats
     url = viewer.url.partition("/?")[0] + questions_address(Selection())

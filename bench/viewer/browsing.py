@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.viewer.figure import Figure, Took, figure
 from playwright.sync_api import Browser, sync_playwright
-
-from .figure import Figure, Took, figure
 
 CHROMIUM = shutil.which("chromium") or ""
 TIMES = 5

@@ -4,8 +4,8 @@ import json
 import random
 from pathlib import Path
 
-from ..store.contents import LETTERS
-from ..store.sources import Sources
+from bench.store.contents import LETTERS
+from bench.store.sources import Sources
 
 CONDITIONS = ("plain", "checked", "brief", "doubting", "patient")
 ARMS = 2 * len(CONDITIONS)

@@ -3,16 +3,16 @@
 import asyncio
 from pathlib import Path
 
+from bench.store.contents import BEGAN, conversation, spent
+from bench.store.filling import events_of, fill, letter_of
+from bench.store.sources import Sources
+from bench.viewer.contents import write_plan
+
 from toolablate.benchmarks import render
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.plans.trials import PlannedTrial, design
 from toolablate.traces.records import Event
 from toolablate.traces.store import Recorder, Store
-
-from ..store.contents import BEGAN, conversation, spent
-from ..store.filling import events_of, fill, letter_of
-from ..store.sources import Sources
-from .contents import write_plan
 
 LATER = 20
 """Trials of the plan that are left, of which MORE come while the viewer is open, and one is long."""

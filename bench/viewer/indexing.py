@@ -4,13 +4,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from bench.store.sources import Sources
+from bench.viewer.figure import Figure, Took, figure
+from bench.viewer.filling import MORE, add
+
 from toolablate.traces.store import Store
 from toolablate.viewer.index import Index
 from toolablate.viewer.keeping.trials import read_trials
-
-from ..store.sources import Sources
-from .figure import Figure, Took, figure
-from .filling import MORE, add
 
 
 def measure_index(store: Path, place: Path, sources: Sources) -> list[Figure]:

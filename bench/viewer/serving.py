@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from bench.viewer.figure import Figure, Took, figure
+
 from toolablate.analysis.selection import Selection
 from toolablate.reports.html.addresses import questions_address, trial_address
 from toolablate.viewer.index import Facets
-
-from .figure import Figure, Took, figure
 
 TIMES = 10
 AIM_MS = 1000.0

@@ -13,10 +13,9 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from bench.web.ways import Call, Folder, Ours, from_table, from_warc, record
 from rich.console import Console
 from rich.table import Table
-
-from .ways import Call, Folder, Ours, from_table, from_warc, record
 
 AIMS = {"p50": 0.5, "p99": 2.0}
 """Milliseconds of `browser_open` from the archive."""

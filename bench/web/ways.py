@@ -8,6 +8,8 @@ from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.web.site import PARAMETERS, Provider, Site, html, url_of
+
 from toolablate.tools import Resources, open_toolset
 from toolablate.tools.archive import open_archive, seal
 from toolablate.tools.browser.page import PageUnreadableError
@@ -16,8 +18,6 @@ from toolablate.tools.recorded import RecordedHops, RecordedSearch, WebPages
 from toolablate.tools.search import SearchQuery
 from toolablate.tools.web import WebPolicy
 from toolablate.traces.records import ToolRequest, ToolUse
-
-from .site import PARAMETERS, Provider, Site, html, url_of
 
 Call = Callable[[int], Awaitable[str]]
 TRIAL = 10

@@ -1,7 +1,7 @@
 from collections.abc import Iterator
 
 from toolablate.traces.plain import plain_text
-from toolablate.traces.store.replaying import SameReport, TraceDifference
+from toolablate.traces.store.same_as import SameReport, TraceDifference
 
 MAX_LISTED = 50
 

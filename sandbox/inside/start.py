@@ -5,12 +5,12 @@ import socket
 import sys
 from typing import TYPE_CHECKING
 
-from .control import introduce, join, receive_request
-from .guardian import guard
-from .kernel import run_kernel
+from toolablate.sandbox.inside.control import introduce, join, receive_request
+from toolablate.sandbox.inside.guardian import guard
+from toolablate.sandbox.inside.kernel import run_kernel
 
 if TYPE_CHECKING:
-    from .application import KernelApplication
+    from toolablate.sandbox.inside.application import KernelApplication
 
 
 def main(address: str) -> None:
@@ -43,7 +43,7 @@ def _connect(address: str) -> socket.socket:
 
 def _application() -> "KernelApplication":
     sys.path.remove(os.environ.pop("PYTHONPATH"))
-    from .application import prepared
+    from toolablate.sandbox.inside.application import prepared
 
     return prepared()
 

@@ -31,8 +31,8 @@ from toolablate.traces.records import (
     Verdict,
 )
 from toolablate.traces.store import Recorder, TrialRecorder
-from toolablate.traces.store.content.texts import TextReader, TextWriter
-from toolablate.traces.store.reading.traces import read_events
+from toolablate.traces.store.texts import TextReader, TextWriter
+from toolablate.traces.store.trials import read_events
 
 WHEN = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 ENVIRONMENT = Environment(versions={"toolablate": "0.1.0"}, sandbox="bubblewrap", sandbox_limits={"memory_mb": 1024.0})

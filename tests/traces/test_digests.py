@@ -20,7 +20,7 @@ from toolablate.traces.records import (
     Usage,
 )
 from toolablate.traces.records.difference import NOTHING, first_difference
-from toolablate.traces.store.content.digests import replay_digest
+from toolablate.traces.store.digests import replay_digest
 
 FIRST, SECOND = (ToolRequest(id=f"call_{name}", name="python", arguments="{}") for name in "ab")
 

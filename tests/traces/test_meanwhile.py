@@ -56,7 +56,7 @@ async def test_a_score_by_another_key_than_its_questions_is_damage(
         (first, *_) = _plan(recorder, "run-1", target=WRONG)
         await attempt(recorder, first)
         await recorder.score([score(first, 0.0).model_copy(update={"target": WRONG.identity()})])
-        monkeypatch.setattr("toolablate.traces.store.writing.plans.drop_scores_of_another_target", lambda *_: None)
+        monkeypatch.setattr("toolablate.traces.store.writing.drop_scores_of_another_target", lambda *_: None)
         _plan(recorder, "run-2", target=RIGHT)  # type: ignore[arg-type]
     (problem,) = verify(path).problems
     assert "another answer key" in problem.what
@@ -85,7 +85,7 @@ async def test_a_recorder_of_another_world_is_refused_while_one_is_at_its_trials
 async def test_a_store_that_leaves_its_place_ends_its_recorder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fate: str
 ) -> None:
-    monkeypatch.setattr("toolablate.traces.store.files.place.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("toolablate.traces.store.file.LOOK_SECONDS", 0.0)
     path, elsewhere = tmp_path / "in" / "s.db", tmp_path / "elsewhere.db"
     with Recorder(path) as recorder:
         first, second, *_ = plan(recorder)
@@ -166,7 +166,7 @@ def test_trials_that_a_killed_process_wrote_are_not_taken_for_those_of_a_new_sto
 
 
 def test_who_may_hold_a_store_that_is_never_let_go_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolablate.traces.store.files.opening.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("toolablate.traces.store.file.BUSY_SECONDS", 0.05)
     path = tmp_path / "s.db"
     command = [sys.executable, "-c", HOLD, str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=PROJECT) as other:
@@ -198,7 +198,7 @@ async def test_a_clock_that_is_set_back_changes_no_age_and_no_rate(
     with Recorder(path) as recorder:
         await attempt(recorder, plan(recorder)[0])
         before = standing(path)
-        monkeypatch.setattr("toolablate.traces.store.reading.standing.datetime", _HourBack)
+        monkeypatch.setattr("toolablate.traces.store.status.datetime", _HourBack)
         after = standing(path)
         assert before.at - after.at > timedelta(minutes=59)
         ages = [found.at - found.recorders[0].since for found in (before, after)]

@@ -13,10 +13,16 @@ from tests.traces.samples import as_rows, attempt, begun, conversation, filled, 
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.store import Recorder, Store, verify
-from toolablate.traces.store.content.blocks import MAX_BASE_BYTES
-from toolablate.traces.store.content.packing import SHARED_CHARS, VALUE_CHARS, TracePacker, TraceUnpacker
-from toolablate.traces.store.content.texts import TextReader, TextWriter
-from toolablate.traces.store.files.schema import create_schema
+from toolablate.traces.store.file import create_schema
+from toolablate.traces.store.texts import (
+    MAX_BASE_BYTES,
+    SHARED_CHARS,
+    VALUE_CHARS,
+    TextReader,
+    TextWriter,
+    TracePacker,
+    TraceUnpacker,
+)
 
 TEXTS = st.one_of(
     st.text(max_size=8),

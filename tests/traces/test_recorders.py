@@ -188,7 +188,7 @@ async def test_a_link_or_another_working_folder_leads_to_the_same_claims(
 async def test_one_that_stopped_while_it_opened_the_store_is_waited_for_and_then_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolablate.traces.store.files.locks.GATE_SECONDS", 0.05)
+    monkeypatch.setattr("toolablate.traces.store.file.GATE_SECONDS", 0.05)
     path = tmp_path / "s.db"
     await filled(path, 1)
     with (tmp_path / "s.db-lock").open("w") as gate:

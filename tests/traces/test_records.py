@@ -169,7 +169,7 @@ def test_the_answer_is_the_last_one_and_failed_trials_are_not_scorable() -> None
 
 def test_all_is_what_can_be_imported() -> None:
     assert all(hasattr(records, name) for name in records.__all__)
-    assert records.__all__ == sorted(records.__all__, key=lambda name: (name[0].islower(), name))
+    assert records.__all__ == sorted(records.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name))
 
 
 def test_questions_with_the_same_content_are_the_same_question() -> None:

@@ -11,7 +11,7 @@ from toolablate.reports.terminal.sameness import same_lines
 from toolablate.traces.errors import Boundary, InputError
 from toolablate.traces.records import Answer, Event, Failure
 from toolablate.traces.store import Recorder
-from toolablate.traces.store.replaying import same_as
+from toolablate.traces.store.same_as import same_as
 
 
 async def store(

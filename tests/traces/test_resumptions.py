@@ -10,7 +10,7 @@ from tests.traces.samples import CODE, attempt, filled, score
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Again, Condition, Drop, ReplayChange, Resumption, Swap, Trace, Trial
 from toolablate.traces.store import Recorder, Store, standing, verify
-from toolablate.traces.store.replaying import same_as
+from toolablate.traces.store.same_as import same_as
 
 WORLD: dict[str, str] = {}
 

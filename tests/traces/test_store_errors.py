@@ -16,7 +16,7 @@ from tests.traces.samples import as_rows, attempt, begun, filled, plan, score, t
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Answer
 from toolablate.traces.store import SCHEMA_VERSION, Recorder, Store, verify
-from toolablate.traces.store.files.schema import UNRELEASED_ID
+from toolablate.traces.store.file import UNRELEASED_ID
 
 
 def _text(path: Path) -> None:
@@ -168,7 +168,7 @@ async def test_a_newer_version_is_refused_and_left_alone(tmp_path: Path, opener:
 async def test_a_database_that_someone_else_locks_gives_an_error_and_no_endless_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolablate.traces.store.files.opening.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("toolablate.traces.store.file.BUSY_SECONDS", 0.05)
     path = tmp_path / "s.db"
     await filled(path, 1)
     with Recorder(path) as recorder:
@@ -352,8 +352,8 @@ async def test_what_is_damaged_is_named_when_it_is_read(tmp_path: Path, statemen
 async def test_a_full_queue_makes_callers_wait_and_not_the_memory_grow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolablate.traces.store.writing.writer.MAX_PENDING_JOBS", 2)
-    monkeypatch.setattr("toolablate.traces.store.writing.writer.MAX_PENDING_CHARS", 100)
+    monkeypatch.setattr("toolablate.traces.store.writer.MAX_PENDING_JOBS", 2)
+    monkeypatch.setattr("toolablate.traces.store.writer.MAX_PENDING_CHARS", 100)
     with Recorder(tmp_path / "s.db") as recorder:
         session = await begun(recorder, plan(recorder)[0])
         for number in range(500):

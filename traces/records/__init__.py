@@ -1,31 +1,75 @@
 """The frozen, versioned records: what reaches disk, and nothing that acts."""
 
 from toolablate.traces.records._base import Record, TaggedRecord, canonical_json, clean_text, digest_json, digest_text
-from toolablate.traces.records.artifact import Artifact
-from toolablate.traces.records.attribution import Attribution, Distraction, Mechanism, Method
-from toolablate.traces.records.budget import Budget
-from toolablate.traces.records.change import Change
-from toolablate.traces.records.condition import Condition, InterventionUse, ToolUse
-from toolablate.traces.records.diagnosis import Diagnosis, ErrorType
-from toolablate.traces.records.event import (
+from toolablate.traces.records.conditions import (
+    Again,
+    AnswerNow,
+    Budget,
+    Condition,
+    Drop,
+    Extend,
+    InterventionUse,
+    Repair,
+    ReplayChange,
+    ReplayDesign,
+    Rerun,
+    Resumption,
+    Say,
+    SetAside,
+    ShownResult,
+    StandInName,
+    Swap,
+    SwapContent,
+    ToolUse,
+)
+from toolablate.traces.records.events import (
     Answer,
+    Artifact,
+    Change,
     Event,
     Failure,
+    FetchFailure,
     FinishReason,
     Limit,
+    Link,
+    Lookup,
+    Marker,
+    MarkerKind,
+    Message,
     Mismatch,
+    MissKind,
     ModelCall,
     ModelReply,
     ModelRequest,
+    PageText,
     Rebuilt,
     Refusal,
+    SearchReply,
+    SearchResult,
+    SearchStatus,
     ToolCall,
+    ToolReply,
+    ToolRequest,
+    ToolSpec,
+    Usage,
 )
-from toolablate.traces.records.exposure import Continuation
-from toolablate.traces.records.judge_matrix import DistractionLabel, JudgeMatrix
-from toolablate.traces.records.label import Label
-from toolablate.traces.records.message import Message, ToolRequest, ToolSpec, Usage
-from toolablate.traces.records.model import (
+from toolablate.traces.records.judgements import (
+    Attribution,
+    Continuation,
+    Diagnosis,
+    Distraction,
+    DistractionLabel,
+    ErrorType,
+    JudgeCall,
+    JudgeMatrix,
+    Judgement,
+    Label,
+    Mechanism,
+    Method,
+    Score,
+    Verdict,
+)
+from toolablate.traces.records.models import (
     Capabilities,
     ImportedModel,
     Model,
@@ -37,7 +81,7 @@ from toolablate.traces.records.model import (
     ScriptedModel,
     SimulatedModel,
 )
-from toolablate.traces.records.question import (
+from toolablate.traces.records.questions import (
     ChoiceTarget,
     CodeTarget,
     JudgePrompt,
@@ -52,39 +96,7 @@ from toolablate.traces.records.question import (
     TextTarget,
     with_scale,
 )
-from toolablate.traces.records.replay_design import ReplayDesign
-from toolablate.traces.records.resumption import (
-    Again,
-    AnswerNow,
-    Drop,
-    Extend,
-    Repair,
-    ReplayChange,
-    Rerun,
-    Resumption,
-    Say,
-    SetAside,
-    ShownResult,
-    StandInName,
-    Swap,
-    SwapContent,
-)
-from toolablate.traces.records.run import REPLIES, ImportedLog, Run
-from toolablate.traces.records.score import JudgeCall, Judgement, Score, Verdict
-from toolablate.traces.records.trial import Environment, Outcome, Trace, Trial
-from toolablate.traces.records.web import (
-    FetchFailure,
-    Link,
-    Lookup,
-    Marker,
-    MarkerKind,
-    MissKind,
-    PageText,
-    SearchReply,
-    SearchResult,
-    SearchStatus,
-    ToolReply,
-)
+from toolablate.traces.records.trials import REPLIES, Environment, ImportedLog, Outcome, Run, Trace, Trial
 
 __all__ = [
     "REPLIES",

@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING
 from toolablate.traces._lazy import importing
 
 if TYPE_CHECKING:
-    from toolablate.traces.store.content.digests import trace_digest
-    from toolablate.traces.store.files.schema import SCHEMA_VERSION
-    from toolablate.traces.store.outlines import Outline, Outlines
-    from toolablate.traces.store.reading.counterfactual import Counterfactual
-    from toolablate.traces.store.reading.failure import FailureCount
-    from toolablate.traces.store.reading.observation import Observation
-    from toolablate.traces.store.reading.standing import LivingRecorder, Standing, TrialCounts, standing
-    from toolablate.traces.store.recorder import Recorder
-    from toolablate.traces.store.store import Store
+    from toolablate.traces.store.digests import trace_digest
+    from toolablate.traces.store.file import SCHEMA_VERSION
+    from toolablate.traces.store.observations import Counterfactual, FailureCount, Observation
+    from toolablate.traces.store.recorder import Recorder, TrialRecorder
+    from toolablate.traces.store.status import LivingRecorder, Standing, TrialCounts, standing
+    from toolablate.traces.store.store import Outline, Outlines, Store
     from toolablate.traces.store.verification import Problem, VerifyReport, verify
-    from toolablate.traces.store.writing.trial_recorder import TrialRecorder
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -43,16 +39,12 @@ __all__ = [
 __getattr__ = importing(
     __name__,
     {
-        "content.digests": ("trace_digest",),
-        "files.schema": ("SCHEMA_VERSION",),
-        "outlines": ("Outline", "Outlines"),
-        "reading.counterfactual": ("Counterfactual",),
-        "reading.failure": ("FailureCount",),
-        "reading.observation": ("Observation",),
-        "reading.standing": ("LivingRecorder", "Standing", "TrialCounts", "standing"),
-        "recorder": ("Recorder",),
-        "store": ("Store",),
+        "digests": ("trace_digest",),
+        "file": ("SCHEMA_VERSION",),
+        "observations": ("Counterfactual", "FailureCount", "Observation"),
+        "recorder": ("Recorder", "TrialRecorder"),
+        "status": ("LivingRecorder", "Standing", "TrialCounts", "standing"),
+        "store": ("Outline", "Outlines", "Store"),
         "verification": ("Problem", "VerifyReport", "verify"),
-        "writing.trial_recorder": ("TrialRecorder",),
     },
 )

@@ -1,4 +1,4 @@
-"""What writes traces, and nothing else does."""
+"""What records trials: the only way in."""
 
 import contextlib
 import sqlite3
@@ -8,36 +8,125 @@ from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
+
+from pydantic import TypeAdapter
 
 from toolablate.traces.errors import StoreError, ToolablateError
 from toolablate.traces.records import (
     Condition,
     Diagnosis,
     Environment,
+    Event,
     Label,
     Model,
+    Outcome,
     Question,
     ReplayDesign,
     Run,
     Score,
+    Trace,
     Trial,
+    Usage,
+    canonical_json,
     clean_text,
+    digest_json,
+    digest_text,
 )
-from toolablate.traces.store.files.errors import explain
-from toolablate.traces.store.files.locks import Gate
-from toolablate.traces.store.files.opening import (
+from toolablate.traces.store import writing
+from toolablate.traces.store.digests import combined_digest, header_content, record_content
+from toolablate.traces.store.file import (
+    Gate,
+    StorePlace,
     close_elsewhere,
     close_last_writer,
+    explain,
     is_there,
     make_folder,
     open_writer,
     require_store,
 )
-from toolablate.traces.store.files.place import Place
-from toolablate.traces.store.writing import attempts, claims, plans, said
-from toolablate.traces.store.writing.trial_recorder import TrialRecorder
-from toolablate.traces.store.writing.writer import Writer
+from toolablate.traces.store.writer import Membership, StoreWriter, is_deserted, taken
+
+_EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+class TrialRecorder:
+    """Records one attempt at a trial."""
+
+    def __init__(self, writer: StoreWriter, attempt: writing.Attempt) -> None:
+        self._writer = writer
+        self._attempt = attempt
+        self._events: list[Event] = []
+        self._digests: list[str] = []
+        self._finished = False
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What was recorded so far."""
+        return tuple(self._events)
+
+    def record(self, event: Event) -> None:
+        """Queues an event, which is committed within milliseconds; does not wait for it.
+
+        Lone surrogates, which no file can hold, become U+FFFD. Raises StoreError where writing has failed.
+        """
+        self._require_open()
+        content = record_content(event)
+        text = canonical_json(content)
+        try:
+            digest = digest_text(text)
+        except UnicodeEncodeError:
+            event = _EVENT.validate_python(_cleaned(content))
+            content = record_content(event)
+            digest = digest_json(content)
+        self._writer.submit(writing.event(self._attempt, len(self._events), content), chars=len(text))
+        self._events.append(event)
+        self._digests.append(digest)
+
+    async def finish(
+        self,
+        outcome: Outcome,
+        seconds: float,
+        usage: Usage | None = None,
+        cost_usd: float | None = None,
+    ) -> Trace:
+        """Ends the attempt, atomically; when this returns, the trace is on the disk.
+
+        Raises StoreError where it could not be written.
+        """
+        self._require_open()
+        self._finished = True
+        trace = Trace(
+            trial=self._attempt.trial,
+            attempt=self._attempt.number,
+            outcome=outcome,
+            started_at=self._attempt.started_at,
+            seconds=seconds,
+            usage=usage or Usage(),
+            cost_usd=cost_usd,
+            environment=self._attempt.environment,
+            events=tuple(self._events),
+        )
+        digest = combined_digest(header_content(trace), self._digests)
+        end = writing.finish(self._attempt, trace, digest)
+        await self._writer.settle(self._writer.submit(end, durable=True))
+        return trace
+
+    def _require_open(self) -> None:
+        if self._finished:
+            raise StoreError(f"The attempt at trial {self._attempt.trial.id} is finished already", code="finished")
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {clean_text(name): _cleaned(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    return value
+
 
 T = TypeVar("T")
 
@@ -59,13 +148,13 @@ class Recorder:
             with Gate(self.path):
                 self._connection = open_writer(self.path)
                 self._membership = self._register()
-                self._place = Place(self.path)
+                self._place = StorePlace(self.path)
         except BaseException:
             for folder in made:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
             raise
-        self._writer = Writer(self._connection, self._place)
+        self._writer = StoreWriter(self._connection, self._place)
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -93,9 +182,9 @@ class Recorder:
         finally:
             self._leave()
 
-    def _register(self) -> claims.Membership:
+    def _register(self) -> Membership:
         try:
-            return claims.Membership(self._connection, self.path)
+            return Membership(self._connection, self.path)
         except BaseException as error:
             self._close_connection()
             if isinstance(error, sqlite3.Error):
@@ -118,7 +207,7 @@ class Recorder:
     def _close_connection(self) -> None:
         """Inside the gate."""
         try:
-            last = claims.is_deserted(self._connection, self.path)
+            last = is_deserted(self._connection, self.path)
         except sqlite3.Error:
             last = True
         if last:
@@ -141,7 +230,7 @@ class Recorder:
         another than that of trials that are done or that a living recorder is at.
         """
         recorder = self._membership.key
-        job = plans.plan(run, questions, models, conditions, trials, store=self.path, recorder=recorder)
+        job = writing.plan(run, questions, models, conditions, trials, store=self.path, recorder=recorder)
         self._wait(self._writer.submit(job, durable=True))
 
     def resume(self, world: Mapping[str, str], conditions: Sequence[Condition], trials: Sequence[Trial]) -> None:
@@ -151,24 +240,24 @@ class Recorder:
         Raises StoreError for a parent, question or model that is not there, InputError where the world is another than
         that of the trials that are done.
         """
-        self._wait(self._writer.submit(plans.resume(world, conditions, trials, store=self.path), durable=True))
+        self._wait(self._writer.submit(writing.resume(world, conditions, trials, store=self.path), durable=True))
 
     def finished_trials(self) -> frozenset[str]:
         """Ids of the trials that need not be run again: those that were answered or ran out of budget."""
-        return self._wait(self._writer.submit(plans.finished_trials))
+        return self._wait(self._writer.submit(writing.finished_trials))
 
     async def begin(
         self, trial: Trial, *, started_at: datetime, environment: Environment | None = None
     ) -> TrialRecorder | None:
         """Begins an attempt at a planned trial; None where it is finished, or where this or another living recorder is
         at it. Raises StoreError where the trial was never planned."""
-        attempt = attempts.Attempt(trial, started_at, environment or Environment(), self._membership.key)
-        begun = await self._writer.settle(self._writer.submit(attempts.begin(attempt, self.path)))
+        attempt = writing.Attempt(trial, started_at, environment or Environment(), self._membership.key)
+        begun = await self._writer.settle(self._writer.submit(writing.begin(attempt, self.path)))
         return TrialRecorder(self._writer, attempt) if begun else None
 
     async def taken(self) -> frozenset[str]:
         """Ids of the trials that other recorders, still alive, have begun and not ended."""
-        return await self._writer.settle(self._writer.submit(claims.taken(self.path, self._membership.key)))
+        return await self._writer.settle(self._writer.submit(taken(self.path, self._membership.key)))
 
     def waits_for(self, texts: Sequence[str]) -> None:
         """Says what this recorder's run waits for, nothing where it is empty; does not wait for it to be written.
@@ -186,11 +275,11 @@ class Recorder:
         Gives the ids of the trials whose scores were left out: their answer key has been mended since they were made.
         Raises StoreError for a trial that has no trace to score; then none is entered.
         """
-        return await self._writer.settle(self._writer.submit(said.score(tuple(scores)), durable=True))
+        return await self._writer.settle(self._writer.submit(writing.score(tuple(scores)), durable=True))
 
     def keep_design(self, design: ReplayDesign) -> None:
         """Keeps what is to be replayed as the last that was asked for; the same design is kept once."""
-        self._wait(self._writer.submit(plans.keep_design(design), durable=True))
+        self._wait(self._writer.submit(writing.keep_design(design), durable=True))
 
     async def diagnose(self, diagnoses: Iterable[Diagnosis]) -> None:
         """Enters what judges hold for the causes of failures, in one transaction; one of the same trial, judge and
@@ -198,14 +287,14 @@ class Recorder:
 
         Raises StoreError for a trial that has no trace to read; then none is entered.
         """
-        await self._writer.settle(self._writer.submit(said.diagnose(tuple(diagnoses)), durable=True))
+        await self._writer.settle(self._writer.submit(writing.diagnose(tuple(diagnoses)), durable=True))
 
     def label(self, label: Label) -> None:
         """Enters what a person holds for the cause of a trial, beside what they and others said before.
 
         Raises StoreError for a trial that has no trace to read.
         """
-        self._wait(self._writer.submit(said.keep_label(label), durable=True))
+        self._wait(self._writer.submit(writing.keep_label(label), durable=True))
 
     def _wait(self, future: "Future[T]") -> T:
         try:

@@ -1,11 +1,20 @@
-"""Reads a store."""
+"""The store as a reader sees it."""
 
 import json
+import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import starmap
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
-from toolablate.traces.errors import InputError
+from pydantic import ValidationError
+
+from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import (
     Condition,
     Diagnosis,
@@ -15,6 +24,7 @@ from toolablate.traces.records import (
     Model,
     Outcome,
     Question,
+    Record,
     ReplayDesign,
     Run,
     Score,
@@ -22,38 +32,95 @@ from toolablate.traces.records import (
     Trial,
     Verdict,
 )
-from toolablate.traces.store.content.texts import TextReader, damaged
-from toolablate.traces.store.content.worlds import require_same_world
-from toolablate.traces.store.files.errors import reading
-from toolablate.traces.store.reading.counterfactual import Counterfactual
-from toolablate.traces.store.reading.counterfactuals import read_counterfactuals, read_resumptions
-from toolablate.traces.store.reading.current import read_answered_at, read_attempts
-from toolablate.traces.store.reading.failure import FailureCount
-from toolablate.traces.store.reading.failures import read_failures
-from toolablate.traces.store.reading.observation import Observation
-from toolablate.traces.store.reading.observations import read_observations, read_scorers, seen_conditions, values_beside
-from toolablate.traces.store.reading.opened import Opened
-from toolablate.traces.store.reading.runs import read_latest_run
-from toolablate.traces.store.reading.said import (
+from toolablate.traces.store.file import open_reader, reading
+from toolablate.traces.store.observations import (
+    Counterfactual,
+    FailureCount,
+    Observation,
+    read_counterfactuals,
+    read_failures,
+    read_observations,
+    read_resumptions,
+    read_scorers,
+    seen_conditions,
+    values_beside,
+)
+from toolablate.traces.store.status import TrialCounts, at_one_moment, read_standing
+from toolablate.traces.store.texts import MARK, TextReader, damaged, expand_row, parse, read_block
+from toolablate.traces.store.trials import (
+    MODEL,
+    NAMED,
+    PLANNED,
+    TRACE_QUERY,
+    find_trial,
+    read_answered_at,
+    read_attempts,
     read_bodies_of_scores,
     read_designs,
     read_diagnosed,
     read_diagnoses,
-    read_labels,
-)
-from toolablate.traces.store.reading.standing import TrialCounts, at_one_moment, read_standing
-from toolablate.traces.store.reading.traces import TRACE_QUERY, read_environments, read_trace
-from toolablate.traces.store.reading.trials import (
-    PLANNED,
-    find_trial,
+    read_environments,
+    read_events,
     read_finished,
+    read_labels,
+    read_latest_run,
+    read_trace,
     read_trials_of,
     read_trials_with_verdict,
     read_unscored,
+    run_key,
 )
+from toolablate.traces.store.writing import require_same_world
+
+R = TypeVar("R", bound=Record)
 
 
-class Store(Opened):
+class OpenStore:
+    """Opening raises StoreError where the path holds no store or a newer one; nothing is created or changed."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+        self._connection = open_reader(self.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _body(self, table: str, identity: str) -> bytes:
+        rows = self._rows(f"SELECT body FROM {table} WHERE id = ?", (identity,))  # noqa: S608 - our names
+        if not rows:
+            raise InputError(f"{self.path} has no {table[:-1]} with the id {identity}", code=f"unknown_{table[:-1]}")
+        return bytes(rows[0][0])
+
+    def _rows(self, query: str, values: Sequence[Any] = ()) -> list[Any]:
+        with reading(self.path):
+            return self._connection.execute(query, values).fetchall()
+
+    def _record(self, kind: type[R], body: bytes) -> R:
+        try:
+            return kind.model_validate(self._content(body), strict=False)
+        except ValidationError as error:
+            raise damaged(f"a {kind.__name__.lower()} does not hold ({error.errors()[0]['msg']})") from None
+
+    def _model(self, body: bytes) -> Model:
+        try:
+            return MODEL.validate_python(self._content(body))
+        except ValidationError as error:
+            raise damaged(f"a model does not hold ({error.errors()[0]['msg']})") from None
+
+    def _content(self, body: bytes) -> Any:
+        with reading(self.path):
+            return TextReader(self._connection).unpack(body)
+
+
+class Store(OpenStore):
     """Reads a store, also while a recorder writes to it, and on a read-only disk.
 
     Opening raises StoreError where the path holds no store or a newer one; nothing is created or changed.
@@ -326,3 +393,100 @@ class Store(Opened):
     def _read_trace(self, row: Sequence[Any], reader: TextReader) -> Trace:
         with reading(self.path):
             return read_trace(self._connection, row, reader)
+
+
+# What is known of many trials without reading whole traces.
+
+
+_OUTLINES = """
+SELECT trials.id, questions.id, models.id, models.name, conditions.id, conditions.name,
+    coalesce(hex(traces.digest), ''), coalesce(traces.seconds, 0.0),
+    coalesce((SELECT group_concat(hex(scores.digest), '') FROM scores
+        WHERE scores.trial = trials.key AND scores.trace = trials.current), '')
+FROM trials LEFT JOIN traces ON traces.key = trials.current
+JOIN questions ON questions.key = trials.question JOIN models ON models.key = trials.model
+JOIN conditions ON conditions.key = trials.condition AND conditions.parent IS NULL
+WHERE ?1 IS NULL OR trials.key IN (SELECT trial FROM run_trials WHERE run = ?1)
+ORDER BY trials.question, trials.key
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A trial of a plan. `question`, `model` and `condition` are ids; names may be shared by others.
+
+    `trace` is the digest of its current trace, "" where none has ended, and `scores` those of that trace's scores: they
+    are equal where nothing has changed, in copies of a store too. `seconds` is how long the trace took.
+    """
+
+    trial: str
+    question: str
+    model: str
+    model_name: str
+    condition: str
+    condition_name: str
+    trace: str
+    seconds: float
+    scores: str
+
+
+class Outlines(OpenStore):
+    """Reads a store as Store does, with the same errors."""
+
+    def trials(self, *, run: str | None = None) -> list[Outline]:
+        """Those of all plans or of one run, in the order of their questions. Raises InputError where there is no such
+        run."""
+        with reading(self.path):
+            key = None if run is None else run_key(self._connection, run)
+            rows = self._connection.execute(_OUTLINES, (key,)).fetchall()
+        return list(starmap(Outline, rows))
+
+    def extracted(self, trials: Iterable[str]) -> dict[str, list[tuple[Verdict, tuple[str, ...]]]]:
+        """What scorers read from the replies of these trials, with the verdict of each; older versions first.
+        Without what is damaged."""
+        found: dict[str, list[tuple[Verdict, tuple[str, ...]]]] = {}
+        with reading(self.path):
+            rows = self._connection.execute(
+                f"SELECT trials.id, scores.verdict, scores.body {NAMED}"
+                " JOIN scores ON scores.trial = trials.key AND scores.trace = trials.current"
+                " ORDER BY trials.key, scores.version",
+                (json.dumps(list(trials)),),
+            )
+            for trial, verdict, body in rows:
+                with suppress(StoreError):
+                    answer = TextReader(self._connection).unpacked(parse(body).get("extracted", []))
+                    found.setdefault(trial, []).append((verdict, tuple(answer)))
+        return found
+
+    def called(self, trials: Iterable[str]) -> dict[str, Mapping[str, int]]:
+        """The tools that each of these trials called in its current trace, in the order of their first calls, each with
+        how many times; without traces that are damaged. Of a trace nothing but that is unpacked."""
+        with reading(self.path):
+            rows = self._connection.execute(
+                f"SELECT trials.id, trials.current {NAMED} WHERE trials.current NOT NULL ORDER BY trials.key",
+                (json.dumps(list(trials)),),
+            ).fetchall()
+            found: dict[str, Mapping[str, int]] = {}
+            for trial, trace in rows:
+                with suppress(StoreError):
+                    found[trial] = Counter(_called(self._connection, trace))
+        return found
+
+
+def _called(connection: sqlite3.Connection, trace: int) -> list[str]:
+    block = read_block(connection, trace)
+    if block is None:
+        rows = connection.execute(
+            "SELECT body FROM events WHERE trace = ? AND kind = 'tool_call' ORDER BY seq", (trace,)
+        )
+        events = [parse(expand_row(body)) for (body,) in rows]
+    else:
+        events = parse(block)
+    try:
+        names = [event["call"]["name"] for event in events if block is None or event["kind"] == "tool_call"]
+        if not any(name.startswith(MARK) for name in names):
+            return names
+    except (KeyError, TypeError, AttributeError):
+        raise damaged(f"trace {trace} has an event that is none") from None
+    whole = read_events(connection, trace, TextReader(connection))
+    return [event["call"]["name"] for event in whole if event["kind"] == "tool_call"]

@@ -4,10 +4,10 @@ import sqlite3
 from collections import defaultdict
 from contextlib import closing
 
+from tests.viewer.index.stores import Made
+
 from toolablate.analysis.selection import Selection
 from toolablate.traces.store import Observation, Store
-
-from .stores import Made
 
 
 def selected(made: Made, selection: Selection, baseline: str) -> set[str]:

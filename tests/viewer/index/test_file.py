@@ -13,14 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.viewer.index.stores import Made, make, refreshed
 
 from toolablate.analysis.accuracy import Accuracy
 from toolablate.analysis.findings import ArmScore, Findings
 from toolablate.analysis.selection import Selection
 from toolablate.traces.errors import StoreError
 from toolablate.viewer.index import Index
-
-from .stores import Made, make, refreshed
 
 _DIES = """
 import os, sys

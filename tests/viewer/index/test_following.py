@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.traces.samples import CODE, MODEL, NONE, SIMULATED, attempt, begun, plan, run, score, trials
+from tests.viewer.index.stores import LONG_NAME, label, make, observations, planned_trials, record, refreshed
 
 from toolablate.analysis.selection import Selection
 from toolablate.traces.errors import InputError
@@ -26,8 +27,6 @@ from toolablate.traces.records import (
 )
 from toolablate.traces.store import Recorder, Store
 from toolablate.viewer.index import Index
-
-from .stores import LONG_NAME, label, make, observations, planned_trials, record, refreshed
 
 
 def _index(path: Path, store: Path) -> Index:

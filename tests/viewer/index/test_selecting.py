@@ -7,14 +7,13 @@ from typing import get_args
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.viewer.index import naive
+from tests.viewer.index.stores import CONDITIONS, LONG_NAME, MODELS, Made, label, make, observations, refreshed
 
 from toolablate.analysis.selection import Ending, Selection, Turn
 from toolablate.traces.store import Store
 from toolablate.viewer.index import Index, QuestionRow, Sort
 from toolablate.viewer.index.ordering import level, natural
-
-from . import naive
-from .stores import CONDITIONS, LONG_NAME, MODELS, Made, label, make, observations, refreshed
 
 
 @pytest.fixture(scope="module")

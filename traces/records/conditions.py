@@ -1,0 +1,193 @@
+"""What differs between arms: tools, interventions, budget, and the change with which a replay goes on."""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, JsonValue
+
+from toolablate.traces.records._base import Record, TaggedRecord
+
+
+class Budget(Record):
+    """What a trial may spend. When a limit is reached the model is asked once more, without tools, for its answer."""
+
+    turns: int = Field(default=12, gt=0)
+    tool_calls: int = Field(default=24, ge=0)
+    tokens: int | None = Field(default=None, gt=0)
+    cost_usd: float | None = Field(default=None, gt=0)
+    seconds: float = Field(default=600.0, gt=0)
+
+
+# What a counterfactual is: a trial that goes on from an event of another one, with one thing changed.
+
+
+SwapContent = Literal["null", "placebo", "gold", "adversarial", "text"]
+StandInName = Literal["sham", "placebo", "oracle", "adversarial"]
+
+
+class _Change(TaggedRecord):
+    tags: ClassVar[tuple[str, ...]] = ("kind",)
+
+
+class Again(_Change):
+    """Nothing is changed: what follows is drawn anew."""
+
+    kind: Literal["again"] = "again"
+
+
+class Swap(_Change):
+    """The result of the tool call at the event is shown as `text`, which is what the tool says where it finds nothing
+    (`null`), a result of another question (`placebo`), the right answer (`gold`), a wrong one (`adversarial`), or a
+    text that was given. The call is made all the same, with its effects."""
+
+    kind: Literal["swap"] = "swap"
+    content: SwapContent
+    text: str
+
+
+class Say(_Change):
+    """A user's message is added before the model is asked."""
+
+    kind: Literal["say"] = "say"
+    text: str = Field(min_length=1)
+
+
+class Drop(_Change):
+    """The tool call at the event and its result are left out, as if it had not been made. Where its message called
+    nothing else, the whole message is left out, and the model is asked again."""
+
+    kind: Literal["drop"] = "drop"
+
+
+class AnswerNow(_Change):
+    """A probe: the model is asked at once for its answer, without tools. Calls of its that have no result yet are not
+    executed."""
+
+    kind: Literal["answer_now"] = "answer_now"
+
+
+class SetAside(_Change):
+    """A probe: the model is asked at once to set aside what its tools gave, and to answer from what it knows."""
+
+    kind: Literal["set_aside"] = "set_aside"
+
+
+class Extend(_Change):
+    """The budget is another one."""
+
+    kind: Literal["extend"] = "extend"
+    budget: Budget
+
+
+class Repair(_Change):
+    """The tool call at the event, which went wrong, is shown with `text` as a result that worked; where that is None it
+    is made anew, without the interventions that had a part in it, here and in all later calls."""
+
+    kind: Literal["repair"] = "repair"
+    text: str | None = None
+
+
+class ShownResult(Record):
+    """The result of the tool call that is event `event` of the parent's conversation, shown as `text`."""
+
+    event: int = Field(ge=0)
+    text: str
+
+
+class Rerun(_Change):
+    """What follows is drawn anew, with all of this at once; with none of it this is `again`.
+
+    stand_in  what is given, from the event on, in place of the results of the tools that `tools` names; their recorded
+              results are given to nobody then
+    shown     results of calls before the event that the model sees otherwise from now on
+    budget    another budget
+    sound     tools work: the interventions that made calls of the parent fail are left out, and a call that is recorded
+              as an error is made anew
+    """
+
+    kind: Literal["rerun"] = "rerun"
+    stand_in: StandInName | None = None
+    tools: tuple[str, ...] = ()
+    shown: tuple[ShownResult, ...] = ()
+    budget: Budget | None = None
+    sound: bool = False
+
+
+ReplayChange = Annotated[
+    Again | Swap | Say | Drop | AnswerNow | SetAside | Extend | Repair | Rerun, Field(discriminator="kind")
+]
+
+
+class Resumption(Record):
+    """Where a trial was taken up again, and with what change.
+
+    `trial` is the id of its parent and `attempt` the parent's attempt; `repeat` is that of the trial of a plan that it
+    goes back to. `event` is the index of the first event that is not taken from the record; it counts from 0 in the
+    parent's whole conversation.
+    """
+
+    trial: str = Field(min_length=1)
+    attempt: int = Field(default=1, ge=1)
+    repeat: int = Field(default=0, ge=0)
+    event: int = Field(ge=0)
+    change: ReplayChange = Again()
+
+
+class ToolUse(Record):
+    """A tool of a condition, by its registered name, with its options."""
+
+    name: str = Field(min_length=1)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class InterventionUse(Record):
+    """A change made to what tools return, by its registered name, with its options."""
+
+    name: str = Field(min_length=1)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class Condition(TaggedRecord):
+    """Everything that differs between arms. Conditions of equal content have equal ids, whatever they are called.
+
+    `tool_choice` is `auto`, `none`, `required` or the name of the tool that has to be called first. `reasoning` says
+    whether what the model thought between its tool calls is given back to it. `parallel_tool_calls` None leaves to the
+    endpoint whether a reply may call several tools. `resumed` is set where its trials go on from an event of another
+    trial: they are counterfactuals of that one, and no arm of any plan. `imported` is what another harness says of the
+    arm, where a log of it was imported (solvers, few-shot examples, parameters); such a condition cannot be run.
+    """
+
+    not_identity: ClassVar[frozenset[str]] = frozenset({"name"})
+
+    version: Literal[1] = 1
+    name: str = Field(min_length=1)
+    prompt: str = ""
+    tools: tuple[ToolUse, ...] = ()
+    tool_choice: str = Field(default="auto", min_length=1)
+    parallel_tool_calls: bool | None = None
+    reasoning: Literal["keep", "drop"] = "keep"
+    budget: Budget = Budget()
+    interventions: tuple[InterventionUse, ...] = ()
+    resumed: Resumption | None = None
+    imported: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class ReplayDesign(TaggedRecord):
+    """Which trials of conditions with tools were to be replayed, and with how many runs each.
+
+    A trial is chosen by lot: by the digest of `seed` and its id, with the probability `failures` where its score is
+    below one half and `successes` where it is not. So a design that differs from an earlier one in larger shares alone
+    chooses what that one did, and more. `scorer` is the one whose scores decide, "" for the run's own.
+
+    samples   answers that are asked for after each step
+    rollouts  runs of everything else
+    steps     after every step, or only where a bisection wants to know
+    """
+
+    version: Literal[1] = 1
+    seed: int = 0
+    scorer: str = ""
+    failures: float = Field(default=1.0, ge=0, le=1)
+    successes: float = Field(default=0.3, ge=0, le=1)
+    samples: int = Field(default=8, gt=0)
+    rollouts: int = Field(default=4, gt=0)
+    steps: Literal["all", "bisect"] = "all"

@@ -1,0 +1,231 @@
+"""What is said of a trial afterwards: scores, judges' replies, diagnoses, labels, attributions."""
+
+from datetime import datetime
+from typing import Annotated, Literal, Self, get_args
+
+from pydantic import Field, JsonValue, model_validator
+
+from toolablate.traces.records._base import Record, TaggedRecord
+from toolablate.traces.records.events import FinishReason, ModelReply, ModelRequest, Usage
+from toolablate.traces.records.models import Model
+
+Verdict = Literal["correct", "partial", "wrong", "unparsed", "unscored"]
+
+
+class JudgeCall(Record):
+    """One request to a judge, and what came. `cost_usd` is in US dollars, None where it is unknown; it has in it what
+    was paid for replies that were none."""
+
+    request: ModelRequest
+    reply: ModelReply
+    cost_usd: float | None = None
+
+
+class Judgement(Record):
+    """How a judge came to a score: which model it was, and what it was asked and said. A reply that broke the format
+    was asked for again, so the last call is the one that counts."""
+
+    model: Model
+    calls: tuple[JudgeCall, ...] = Field(min_length=1)
+
+
+class Score(TaggedRecord):
+    """What a scorer made of one trace.
+
+    `value` is in [0, 1], or None where it could not be scored; None is never averaged as 0.
+    `verdict` names the case. `unparsed` means that the reply holds no answer that could be extracted: its value is 0
+    (lost points, but named and counted apart), or None where the plan excludes such replies.
+    `extracted` is the answer as it was read from the reply; `reason` says why nothing was extracted or scored.
+    `target` is the identity of the answer key that it was made by (`Question.key_identity`), "" where that was not
+    kept. `judgement` is None where no judge was asked. `explanation` and `metadata` are what a scorer says beside the
+    value: how it came to it.
+    """
+
+    version: Literal[1] = 1
+    trial: str
+    scorer: str
+    scorer_version: int = 1
+    value: float | None = Field(default=None, ge=0, le=1)
+    verdict: Verdict
+    extracted: tuple[str, ...] = ()
+    reason: str = ""
+    target: str = ""
+    judgement: Judgement | None = None
+    explanation: str = ""
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _value_fits_verdict(self) -> "Score":
+        allowed = {
+            "correct": self.value == 1,
+            "wrong": self.value == 0,
+            "partial": self.value is not None and 0 < self.value < 1,
+            "unparsed": self.value in (0, None),
+            "unscored": self.value is None,
+        }
+        if not allowed[self.verdict]:
+            raise ValueError(f"a value of {self.value} does not fit the verdict {self.verdict!r}")
+        return self
+
+
+DistractionLabel = Literal["misleading_adoption", "existence_as_norm", "over_engineering", "none"]
+"""A way of being drawn away by what was read, or `none`."""
+
+_Count = Annotated[int, Field(ge=0, le=10**9)]
+
+
+class JudgeMatrix(TaggedRecord):
+    """What a judge of failures, asked in one wording, said of planted trials, of which it is known what drew the model
+    away: numbers of trials by the true label, then by the one that was given. `unlabelled` ones, by the true label,
+    got none and are in no count."""
+
+    version: Literal[1] = 1
+    judge: str = Field(min_length=1)
+    wording: int = Field(ge=1)
+    counts: dict[DistractionLabel, dict[DistractionLabel, _Count]]
+    unlabelled: dict[DistractionLabel, _Count]
+
+    @model_validator(mode="after")
+    def _of_all_labels(self) -> Self:
+        labels = set[str](get_args(DistractionLabel))
+        named = [set(self.counts), set(self.unlabelled), *map(set, self.counts.values())]
+        if any(each != labels for each in named):
+            raise ValueError(f"counts and unlabelled have to name each of {', '.join(get_args(DistractionLabel))}")
+        return self
+
+
+Mechanism = Literal[
+    "retrieval_distraction",
+    "lock_in",
+    "other_results",
+    "tool_fault",
+    "budget",
+    "format",
+    "availability",
+    "calling",
+    "prompt",
+    "luck",
+    "own_error",
+    "unknown",
+]
+Distraction = Literal["misleading_adoption", "existence_as_norm", "over_engineering"]
+Method = Literal["trace", "replay", "judge"]
+
+
+class Attribution(TaggedRecord):
+    """Why a trial went wrong, as far as a method can tell.
+
+    `method` says how it is known: `trace` by rules over the events, `replay` by counterfactuals, `judge` by a model
+    that read the evidence; the first and the last give hypotheses. `confidence` is in [0, 1]. `evidence` are the
+    indices of the trace's events that speak for it, in order and each once; `note` says in a sentence why.
+
+    Mechanisms: `retrieval_distraction` (what was found drew the model away), `lock_in` (a computation answered another
+    question), `other_results` (what a tool gave that neither searches nor computes), `tool_fault`, `budget` (a limit
+    was reached), `format` (the answer was lost on its way out), `availability` (a tool that was only offered),
+    `calling` (calls, whatever they gave), `prompt` (the condition's own words), `luck` (what happens without tools as
+    well, now and then), `own_error` (the model is wrong without tools, too), `unknown`. `distraction` says of retrieval
+    distraction how it went: what was read was adopted though it misleads, what exists was taken for what is right, or a
+    simple answer was built up into an elaborate one. `turned_at` is the event at which the belief in the right answer
+    fell for good, None where that is not known.
+    """
+
+    version: Literal[1] = 1
+    trial: str
+    mechanism: Mechanism
+    method: Method
+    confidence: float = Field(ge=0, le=1)
+    distraction: Distraction | None = None
+    turned_at: int | None = Field(default=None, ge=0)
+    evidence: tuple[int, ...] = ()
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _evidence_in_order(self) -> "Attribution":
+        if list(self.evidence) != sorted(set(self.evidence)) or any(index < 0 for index in self.evidence):
+            raise ValueError("the evidence must be indices of events, from 0, in order and each once")
+        return self
+
+
+ErrorType = Literal[
+    "over_simplification",
+    "reasoning",
+    "knowledge",
+    "hallucination",
+    "misinterpretation",
+    "calculation",
+    "other",
+]
+"""The seven types of version 2 of the LPFQA paper, table 9."""
+
+
+class Diagnosis(TaggedRecord):
+    """What a judge that read a failed trial holds for its cause, told neither the right answer nor the condition: a
+    hypothesis.
+
+    `judge` is its name with the beginning of its identity; `wording` the version of what it is asked. `distraction` is
+    how what was read drew the model away, None where nothing did. Both labels are None where no reply of `calls` has
+    any, as `reason` then says. Each label has the judge's reason for it and the indices of the events that it points
+    to, in order and each once.
+    """
+
+    version: Literal[1] = 1
+    trial: str
+    judge: str = Field(min_length=1)
+    wording: int = Field(default=1, ge=1)
+    error_type: ErrorType | None
+    distraction: Distraction | None
+    reason: str = ""
+    evidence: tuple[int, ...] = ()
+    distraction_reason: str = ""
+    distraction_evidence: tuple[int, ...] = ()
+    calls: tuple[JudgeCall, ...] = ()
+
+
+class Label(TaggedRecord):
+    """What a person who read a trial holds for the mechanism that made it wrong.
+
+    `person` is the name that they go by, `at` when they said so. `mechanism` is None where they withdraw what they had
+    said before. `turned_at` is the event at which it went wrong, where they say so. `attributed` and `method` are what
+    the attribution said of the trial when they read it, None where it said nothing; `blind` tells that it was hidden
+    from them.
+    """
+
+    version: Literal[1] = 1
+    trial: str
+    person: str = Field(min_length=1, max_length=200)
+    at: datetime
+    mechanism: Mechanism | None
+    distraction: Distraction | None = None
+    turned_at: int | None = Field(default=None, ge=0)
+    note: str = Field(default="", max_length=20_000)
+    attributed: Mechanism | None = None
+    method: Method | None = None
+    blind: bool = False
+
+
+class Continuation(TaggedRecord):
+    """How a model went on with the beginning of a prompt.
+
+    `model` is the digest of the model's record, `question` the id within the `benchmark`, and `cluster` the question's.
+    The model was given `given` and at most `max_tokens` of its own tokens for `text`; `rest` is how the prompt goes on.
+    `served` is the name that the endpoint gave for what answered; `at` is when the reply had come.
+    """
+
+    version: Literal[1] = 1
+    model: str
+    benchmark: str
+    question: str
+    cluster: str = ""
+    given: str = Field(min_length=1)
+    rest: str = Field(min_length=1)
+    max_tokens: int = Field(gt=0)
+    text: str
+    finish_reason: FinishReason
+    usage: Usage = Usage()
+    served: str = ""
+    at: datetime
+
+    @property
+    def asked(self) -> tuple[str, str, str, str, str, int]:
+        """What it is the continuation of; another of the same would be another draw."""
+        return (self.model, self.benchmark, self.question, self.given, self.rest, self.max_tokens)

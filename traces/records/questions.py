@@ -1,0 +1,166 @@
+"""toolablate.traces.records.questions"""
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, JsonValue
+
+from toolablate.traces.records._base import Record, TaggedRecord, digest_json
+
+
+class _Target(TaggedRecord):
+    tags: ClassVar[tuple[str, ...]] = ("kind",)
+
+
+class ChoiceTarget(_Target):
+    """The right letters of a multiple-choice question, for instance ("A",) or ("A", "C"); all are required."""
+
+    kind: Literal["choice"] = "choice"
+    letters: tuple[str, ...] = Field(min_length=1)
+
+
+class NumberTarget(_Target):
+    """A number; an answer within `absolute` or within `relative` (a share of the target) of it is right."""
+
+    kind: Literal["number"] = "number"
+    value: float
+    relative: float = Field(default=0.0, ge=0)
+    absolute: float = Field(default=0.0, ge=0)
+
+
+Scale = Literal["", "thousand", "million", "billion", "percent"]
+
+
+def with_scale(text: str, scale: str) -> str:
+    """An amount with its scale in words: "$1,496.5 million", "13.98%". A scale that the text says already stays one."""
+    if scale == "percent":
+        return text if "%" in text or scale in text.casefold() else f"{text}%"
+    return text if not scale or scale in text.casefold() else f"{text} {scale}"
+
+
+class SpansTarget(_Target):
+    """A set of text spans or numbers, compared by the benchmark's named rule.
+
+    `scale` is what the numbers among them are counted in: "1,496.5" with "million" is 1,496,500,000.
+    """
+
+    kind: Literal["spans"] = "spans"
+    spans: tuple[str, ...] = Field(min_length=1)
+    scale: Scale = ""
+
+    @property
+    def stated(self) -> tuple[str, ...]:
+        """The spans as an answer says them, each with the scale."""
+        return tuple(with_scale(span, self.scale) for span in self.spans)
+
+
+class ReferenceTarget(_Target):
+    """A reference answer in words, with which a judge compares."""
+
+    kind: Literal["reference"] = "reference"
+    answer: str = Field(min_length=1)
+
+
+class TextTarget(_Target):
+    """Texts (`text`) or mathematical expressions in LaTeX or plain text (`math`), each of which is right by itself."""
+
+    kind: Literal["text", "math"] = "text"
+    answers: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
+
+
+class PatternTarget(_Target):
+    """A regular expression (RE2's syntax) that is found in a right reply."""
+
+    kind: Literal["regex"] = "regex"
+    pattern: str = Field(min_length=1)
+
+
+class CodeTarget(_Target):
+    """Python code that raises nothing after right code was run. Where it defines `check`, as HumanEval's does, `check`
+    is called with the function named `entry_point`."""
+
+    kind: Literal["code"] = "code"
+    tests: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
+    entry_point: str = ""
+
+
+Target = Annotated[
+    ChoiceTarget | NumberTarget | SpansTarget | ReferenceTarget | TextTarget | PatternTarget | CodeTarget,
+    Field(discriminator="kind"),
+]
+
+
+class JudgePrompt(Record):
+    """How a benchmark itself asks a judge: a system message ("" for none), and a user message in which the answer to be
+    judged stands between `before` and `after`."""
+
+    system: str = ""
+    before: str = ""
+    after: str = ""
+
+
+class Rubric(Record):
+    """What a judge goes by besides the target.
+
+    `reference` is the reference answer in the benchmark's own words, "" where the target says it all; `points` is what
+    an answer has to meet, all of it, and goes before the reference. `prompt` is None where the benchmark has none.
+    """
+
+    reference: str = ""
+    points: str = ""
+    prompt: JudgePrompt | None = None
+
+
+class QuestionFile(Record):
+    """A file that comes with a question: whatever runs code finds it in its working folder as `name`.
+
+    `sha256` (64 hexadecimal digits) and `size` (bytes) say what it holds; `path` says where it was read, relative to
+    the folder of the question file, and is no part of what the file is.
+    """
+
+    name: str = Field(min_length=1)
+    path: str = ""
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    size: int = Field(ge=0)
+
+
+class Question(TaggedRecord):
+    """One item. `source` says where it comes from; `cluster` groups questions that share a source text.
+
+    `as_is` says that the prompt is all that is asked: it holds the choices, if any, and no line is added that says how
+    to end the reply. `rubric` is for judges.
+    """
+
+    version: Literal[1] = 1
+    id: str = Field(min_length=1)
+    prompt: str = Field(min_length=1)
+    choices: tuple[str, ...] = ()
+    as_is: bool = False
+    target: Target
+    rubric: Rubric | None = None
+    files: tuple[QuestionFile, ...] = ()
+    domain: str = ""
+    difficulty: str = ""
+    language: str = "en"
+    cluster: str = ""
+    source: str = ""
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+
+    not_identity: ClassVar[frozenset[str]] = frozenset(
+        {"target", "rubric", "domain", "difficulty", "cluster", "source"}
+    )
+
+    def identity(self) -> str:
+        """Digest of what a model is asked, 32 hexadecimal digits.
+
+        Of the target only its form enters it, since the question says how to answer. After a mended answer key or
+        label the trials are the same, and are scored again, not run again. Of a file its name and content enter it.
+        """
+        several = self.target.kind == "choice" and len(self.target.letters) > 1
+        files = tuple(file.model_copy(update={"path": ""}) for file in self.files)
+        content = Record.identity(self.model_copy(update={"files": files}))
+        return digest_json([content, self.target.kind, several])
+
+    def key_identity(self) -> str:
+        """Digest of what answers are scored by, 32 hexadecimal digits: the target, and the rubric if there is one."""
+        key = self.target.identity()
+        return key if self.rubric is None else digest_json([key, self.rubric.identity()])

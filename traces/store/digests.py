@@ -1,0 +1,137 @@
+"""What is derived from a trace's content: its digest, and counts of its lookups and markers."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from toolablate.traces.records import Event, Record, Refusal, Trace, digest_json, digest_text
+
+
+def record_content(record: Record | Event) -> dict[str, Any]:
+    """A record as the JSON value that reaches disk."""
+    content: dict[str, Any] = record.model_dump(mode="json", exclude_defaults=True)
+    return content
+
+
+def content_digest(content: Any) -> bytes:
+    """First 16 bytes of the SHA-256 of a JSON value's canonical form."""
+    return bytes.fromhex(digest_json(content))
+
+
+def listing_digest(trials: Iterable[str]) -> bytes:
+    """Of the ids of a run's trials, in the order of their keys."""
+    return bytes.fromhex(digest_text("\n".join(trials)))
+
+
+def header_content(trace: Trace) -> dict[str, Any]:
+    """A trace without its events."""
+    content: dict[str, Any] = trace.model_dump(mode="json", exclude_defaults=True, exclude={"events"})
+    return content
+
+
+def combined_digest(header: dict[str, Any], event_digests: list[str]) -> str:
+    """A trace's digest from its parts, so that a long trace need not be held to be digested."""
+    return digest_json([header, event_digests])
+
+
+def trace_digest(trace: Trace) -> str:
+    """Digest of a trace's whole content: 32 hexadecimal digits, the same in whatever store or export it is."""
+    return combined_digest(header_content(trace), [digest_json(record_content(event)) for event in trace.events])
+
+
+# Readings of a clock differ each time. The number of an attempt counts failures too, which a replay lacks.
+_NOT_REPLAYED = ("at", "seconds", "attempt")
+
+
+def replay_content(trace: Trace) -> dict[str, Any]:
+    """What of a trace a replay has to give again: its trial, its outcome and its events, in the order in which they
+    were asked for.
+
+    Left out are all readings of a clock (`started_at`, `at`, `seconds`), the environment, the number of the attempt,
+    and failures that were retried, with what they cost: a replay has none. Usage and cost are those of each call, in
+    its event. The tool calls of one reply are put in the order of that reply, since they run at the same time.
+    """
+    events = [event for event in trace.events if event.kind != "failure" or not event.retried]
+    told = [
+        {name: value for name, value in record_content(event).items() if name not in _NOT_REPLAYED}
+        for event in _as_asked(events)
+    ]
+    return {"trial": record_content(trace.trial), "outcome": trace.outcome, "events": told}
+
+
+def replay_digest(trace: Trace) -> str:
+    """Digest of `replay_content`: 32 hexadecimal digits, the same for a trace and its replay."""
+    return digest_json(replay_content(trace))
+
+
+def _as_asked(events: list[Event]) -> list[Event]:
+    ordered: list[Event] = []
+    calls: list[Event] = []
+    places: dict[str, int] = {}
+
+    def flush() -> None:
+        ordered.extend(sorted(calls, key=lambda event: _place(event, places)))
+        calls.clear()
+
+    for event in events:
+        if event.kind == "model_call":
+            flush()
+            places = {call.id: place for place, call in enumerate(event.reply.message.tool_calls)}
+            ordered.append(event)
+        else:
+            calls.append(event)
+    flush()
+    return ordered
+
+
+def _place(event: Event, places: dict[str, int]) -> int:
+    """Of an event after a reply: where it was called for; what was called for by nothing comes last."""
+    return places.get(event.call.id, len(places)) if event.kind == "tool_call" else len(places)
+
+
+# Counts of a trace's lookups, markers and refused calls, as the tables `lookups` and `markers` hold them.
+
+
+NAME_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Tallies:
+    """`lookups` by why they were missed (empty: they were not), `markers` by kind: results that bear one. Among these
+    are calls of tools that the model could not call, by a Refusal and the name: `unknown_tool:python`."""
+
+    lookups: Mapping[str, int]
+    markers: Mapping[str, int]
+
+
+def tallies(events: Iterable[Mapping[str, Any]]) -> Tallies:
+    """Of events as the JSON values that reach disk."""
+    calls = [event for event in events if event["kind"] == "tool_call"]
+    lookups = Counter(call["lookup"].get("miss") or "" for call in calls if call.get("lookup"))
+    markers = Counter(kind for call in calls for kind in {marker["kind"] for marker in call.get("markers", ())})
+    markers.update(
+        f"{call['error']}:{call['call']['name'][:NAME_CHARS]}"
+        for call in calls
+        if call.get("status") == "invalid" and call.get("error") in get_args(Refusal)
+    )
+    return Tallies(lookups, markers)
+
+
+def write_tallies(connection: sqlite3.Connection, trace: int, found: Tallies) -> None:
+    connection.executemany(
+        "INSERT INTO lookups (trace, miss, count) VALUES (?, ?, ?)",
+        ((trace, miss, count) for miss, count in found.lookups.items()),
+    )
+    connection.executemany(
+        "INSERT INTO markers (trace, kind, count) VALUES (?, ?, ?)",
+        ((trace, kind, count) for kind, count in found.markers.items()),
+    )
+
+
+def read_tallies(connection: sqlite3.Connection, trace: int) -> Tallies:
+    return Tallies(
+        dict(connection.execute("SELECT miss, count FROM lookups WHERE trace = ?", (trace,))),
+        dict(connection.execute("SELECT kind, count FROM markers WHERE trace = ?", (trace,))),
+    )

@@ -1,0 +1,571 @@
+"""A store as a file: errors in sentences, locks, its schema, opening it for reading and for writing."""
+
+import contextlib
+import errno
+import fcntl
+import os
+import random
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from weakref import WeakSet
+
+from toolablate.traces.database import Layout, connect, layout
+from toolablate.traces.errors import StoreError
+
+# What SQLite and the file system say, as one StoreError that says what to do.
+
+
+_MANY_FILES = "EMFILE"
+NAME_A_STORE = "Name the store that `toolablate run` wrote."
+_OUT_OF_FILES = (errno.EMFILE, errno.ENFILE)
+
+_KNOWN: dict[str, tuple[str, str, str]] = {
+    "SQLITE_FULL": ("disk_full", "the disk is full", "Free some space and run again: what was finished is kept."),
+    "SQLITE_READONLY": ("read_only", "it is read-only", "Make the file and its folder writable, or copy the store."),
+    "SQLITE_BUSY": ("locked", "another program holds it", "Wait until it is done, or stop it, and run again."),
+    "SQLITE_LOCKED": ("locked", "another program holds it", "Wait until it is done, or stop it, and run again."),
+    "SQLITE_NOTADB": ("not_a_store", "it is not a toolablate store", NAME_A_STORE),
+    "SQLITE_CORRUPT": ("corrupt", "the file is damaged", "Run `toolablate verify` on it to see what is lost."),
+    _MANY_FILES: (
+        "too_many_files",
+        "this process has too many files open",
+        "Raise its limit (ulimit -n), or run less at once.",
+    ),
+    "SQLITE_CANTOPEN": ("cannot_open", "it cannot be opened", "Check the path and its permissions."),
+    "SQLITE_IOERR": ("io_error", "the disk failed to read or write", "Check the disk and its free space."),
+    "SQLITE_TOOBIG": ("too_big", "a text is larger than SQLite can hold (1 GB)", "Limit what a tool may return."),
+}
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turns what SQLite raises while a store is read into StoreError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise explain(error, path, "read") from error
+    except (UnicodeDecodeError, LookupError, TypeError) as error:
+        # In a damaged file a name may be no text any more, a key lead nowhere, and a number be nothing.
+        raise _of("SQLITE_CORRUPT", path, "read") from error
+
+
+def explain(error: sqlite3.Error, path: Path, doing: str) -> StoreError:
+    """An error of SQLite as a StoreError; `doing` is `read` or `write`."""
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith("SQLITE_CANTOPEN") and _no_file_can_be_opened():
+        return _of(_MANY_FILES, path, doing)
+    for prefix in _KNOWN:
+        if name.startswith(prefix):
+            return _of(prefix, path, doing)
+    return StoreError(
+        f"Cannot {doing} the store {path}: {error}",
+        hint="Run `toolablate verify` on it to see whether it is damaged.",
+        code="sqlite_error",
+    )
+
+
+def _no_file_can_be_opened() -> bool:
+    """SQLite does not say why it could not open one."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        return error.errno in _OUT_OF_FILES
+    return False
+
+
+def unwritable(store: Path, error: OSError | RuntimeError | ValueError) -> StoreError:
+    if getattr(error, "errno", None) in _OUT_OF_FILES:
+        return _of(_MANY_FILES, store, "write")
+    reason = getattr(error, "strerror", None) or str(error)
+    return StoreError(
+        f"Cannot write the store {store}: {reason}",
+        hint=f"Its folder {store.parent} has to exist, be writable and have space left.",
+        code="cannot_write",
+    )
+
+
+def _of(name: str, path: Path, doing: str) -> StoreError:
+    code, what, hint = _KNOWN[name]
+    return StoreError(f"Cannot {doing} the store {path}: {what}", hint=hint, code=code)
+
+
+# Locks on files beside a store: who may open or leave it just now, and which recorders still live.
+
+
+GATE_SECONDS = 30.0
+GATE_POLL_SECONDS = 0.01
+
+
+def beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+class Gate:
+    """Passed by one at a time: whoever opens a store for writing or leaves it. Entering raises StoreError where the
+    folder is read-only or the wait too long."""
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self._path = store
+        self._file = -1
+
+    def __enter__(self) -> Self:
+        deadline = time.monotonic() + GATE_SECONDS
+        while not self._try():
+            if time.monotonic() > deadline:
+                raise StoreError(
+                    f"Cannot write the store {self._store}: a toolablate that opens it has stopped half-way",
+                    hint="End that process, and run again. Reading (compare, show) works meanwhile.",
+                    code="locked",
+                )
+            time.sleep(GATE_POLL_SECONDS)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with contextlib.suppress(OSError):  # on a disk that has turned read-only the error proper is on its way
+            self._path.unlink()
+        os.close(self._file)
+
+    def _try(self) -> bool:
+        try:
+            # Beside the file itself, so that neither a link to it nor another working folder is a way around it.
+            self._path = beside(self._store.resolve(), "-lock")
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise unwritable(self._store, error) from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(file)
+            return False
+        except OSError as error:
+            os.close(file)
+            raise unwritable(self._store, error) from error
+        if not self._is_current(file):
+            os.close(file)
+            return False
+        self._file = file
+        return True
+
+    def _is_current(self, file: int) -> bool:
+        # Its last holder may have removed it between our opening and locking it.
+        return _is_at(file, self._path)
+
+
+def _is_at(file: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), path.stat())
+    except OSError:
+        return False
+
+
+class LifeLock:
+    """Held by a recorder for as long as it lives, on a file of its own: however it dies, the system lets it go.
+
+    Making one raises StoreError.
+    """
+
+    def __init__(self, store: Path, recorder: int) -> None:
+        self._path = life_file(store, recorder)
+        try:
+            self._file: int | None = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            # Not contended, but for the moment in which someone looks whether an earlier one of that number lives.
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+        except OSError as error:
+            raise unwritable(store, error) from error
+        _held.add(self)
+
+    def release(self) -> None:
+        if self._file is not None and _is_at(self._file, self._path):
+            with contextlib.suppress(OSError):
+                self._path.unlink()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """A fork of the process lets go at once: it would keep the recorder alive beyond its death."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+_held: "WeakSet[LifeLock]" = WeakSet()
+
+
+def _let_go_of_all() -> None:
+    for lock in _held:
+        lock.let_go()
+
+
+os.register_at_fork(after_in_child=_let_go_of_all)
+
+
+def life_file(store: Path, recorder: int) -> Path:
+    return beside(store.resolve(), f"-recorder-{recorder}")
+
+
+def lives(store: Path, recorder: int) -> bool:
+    """Whether the recorder of that number still holds its lock; so does one that another user runs unseen."""
+    try:
+        file = os.open(life_file(store, recorder), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        # Shared, so that two who look at once do not take each other for the recorder.
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(file)
+
+
+# The tables of a store, and whether an open file has them.
+
+
+APPLICATION_ID = 0x746C6174
+"""`tlat`: in the file's header, so that no other SQLite database is taken for a store."""
+
+UNRELEASED_ID = 0x746C6162
+"""Of stores that development versions wrote, in ten versions of the tables that no release has had."""
+
+SCHEMA_VERSION = 1
+
+
+def create_schema(connection: sqlite3.Connection) -> None:
+    """Makes an empty database a store, in one transaction. Raises sqlite3.Error."""
+    schema = (files("toolablate.traces.store") / "schema.sql").read_text(encoding="utf-8")
+    connection.executescript(
+        f"BEGIN IMMEDIATE;\n{schema}\n"
+        f"PRAGMA application_id = {APPLICATION_ID};\nPRAGMA user_version = {SCHEMA_VERSION};\nCOMMIT;"
+    )
+
+
+def check_version(connection: sqlite3.Connection, path: object) -> None:
+    """Raises StoreError where what is open is no store, or of another version."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if application == UNRELEASED_ID:
+        raise StoreError(
+            f"{path} was written by a development version of toolablate, from before the first release",
+            hint="Read it with that version, or run its plan again into a new store.",
+            code="older_version",
+        )
+    if application != APPLICATION_ID:
+        raise StoreError(
+            f"{path} is not a toolablate store: it is an SQLite database of something else, or empty",
+            hint=NAME_A_STORE,
+            code="not_a_store",
+        )
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version != SCHEMA_VERSION:
+        raise StoreError(
+            f"{path} was written by a newer toolablate: its version is {version}, this one reads {SCHEMA_VERSION}",
+            hint="Upgrade toolablate (pip install -U toolablate); the store was left as it was.",
+            code="newer_version",
+        )
+
+
+def check_layout(connection: sqlite3.Connection, path: object) -> None:
+    """Raises StoreError where tables are missing or changed, or something was added: a view in the place of a table
+    can keep every reader busy for ever, and a trigger can change what is written."""
+    found = layout(connection)
+    if found == _expected_layout():
+        return
+    changed = sorted({f"{kind} {name}" for kind, name, *_ in set(found) ^ set(_expected_layout())})
+    named = ", ".join(changed[:3]) + (" ..." if changed[3:] else "")
+    raise StoreError(
+        f"{path} is not laid out as a store; added, changed or missing: {named}",
+        hint="Somebody changed its tables. Read a copy that nobody has changed.",
+        code="changed_layout",
+    )
+
+
+@cache
+def _expected_layout() -> Layout:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        create_schema(connection)
+        return layout(connection)
+    finally:
+        connection.close()
+
+
+# Opens stores: for reading without leaving a trace, for writing beside other writers.
+
+
+# Ten writers and a slow disk are no reason to give up, a program that never lets go is.
+BUSY_SECONDS = 30.0
+MAX_BUSY_PAUSE_SECONDS = 0.004
+
+
+def open_reader(path: Path) -> sqlite3.Connection:
+    """A read-only connection, which works beside a running recorder and on a read-only file system.
+
+    Raises StoreError; never creates or changes the store.
+    """
+    require_store(path)
+    connection = _connect(path, "mode=ro")
+    try:
+        with reading(path):
+            _check_readable(connection, path)
+    except StoreError as error:
+        connection.close()
+        if error.code not in ("cannot_open", "read_only"):
+            raise
+        return _open_unshared(path)
+    return connection
+
+
+def _check_readable(connection: sqlite3.Connection, path: Path) -> None:
+    check_version(connection, path)
+    check_layout(connection, path)
+
+
+def _open_unshared(path: Path) -> sqlite3.Connection:
+    """Where the index beside a WAL cannot be made (a read-only disk): nobody writes there, so none is needed."""
+    if _has_wal(path):
+        raise StoreError(
+            f"Cannot read {path} here: its last writer did not close it, and the folder is read-only",
+            hint=f"Copy {path.name} and {path.resolve().name}-wal to a folder you can write to and read them there.",
+            code="read_only",
+        )
+    connection = _connect(path, "mode=ro&immutable=1")
+    with reading(path):
+        _check_readable(connection, path)
+    return connection
+
+
+def open_writer(path: Path) -> sqlite3.Connection:
+    """A read-write connection of a recorder that is inside the gate; creates the store where there is none. Raises
+    StoreError."""
+    if not is_there(path):
+        _create(path)
+    require_store(path)
+    if not os.access(path, os.W_OK):
+        raise StoreError(
+            f"Cannot write the store {path}: the file is read-only",
+            hint="Make it writable, or name another store.",
+            code="read_only",
+        )
+    connection = _connect(path, "mode=rw")
+    try:
+        with reading(path):
+            _check_readable(connection, path)
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute("PRAGMA busy_timeout = 0")
+        # No file is opened while it writes, when the process may have no more to give.
+        connection.execute("PRAGMA temp_store = MEMORY")
+    except sqlite3.Error as error:
+        connection.close()
+        raise explain(error, path, "write") from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def begin_writing(connection: sqlite3.Connection) -> None:
+    """Begins a transaction that writes, after those of other writers. Raises sqlite3.Error after BUSY_SECONDS.
+
+    SQLite's own wait, which a writer's connection does without, sleeps up to 100 ms at a time: a busy neighbour then
+    gets in again and again.
+    """
+    deadline, pause = time.monotonic() + BUSY_SECONDS, 0.0005
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - not a secret
+            pause = min(2 * pause, MAX_BUSY_PAUSE_SECONDS)
+        else:
+            return
+
+
+def close_last_writer(connection: sqlite3.Connection) -> None:
+    """Leaves one plain file behind, which can be copied and read from a read-only disk.
+
+    Where someone still reads, the WAL stays beside the store; that loses nothing.
+    """
+    try:
+        connection.executescript("PRAGMA incremental_vacuum")  # `execute` would give back one page
+        connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+    except sqlite3.Error:
+        pass
+    finally:
+        connection.close()
+
+
+def close_elsewhere(connection: sqlite3.Connection, path: Path) -> None:
+    """Of a store that is not at its path any more: puts all that was written into its file, wherever that is, and
+    leaves nothing that another store under its name would take for its own."""
+    with contextlib.suppress(sqlite3.Error):
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    connection.close()
+    if not path.exists() and not _has_wal(path):
+        for suffix in ("-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                beside(path.resolve(), suffix).unlink()
+
+
+def _has_wal(path: Path) -> bool:
+    wal = beside(path.resolve(), "-wal")
+    return wal.exists() and wal.stat().st_size > 0
+
+
+def is_there(path: Path) -> bool:
+    """Whether anything has that name. Raises StoreError where that cannot be told."""
+    try:
+        return path.exists()
+    except OSError as error:
+        raise StoreError(
+            f"Cannot open the store {path}: {error.strerror}",
+            hint="Check the path and its permissions.",
+            code="cannot_open",
+        ) from None
+
+
+def _not_a_file(path: Path) -> str:
+    if path.is_dir():
+        return "a folder"
+    if not path.is_file():
+        return "no regular file"
+    return "" if path.stat().st_size else "an empty file"
+
+
+def make_folder(store: Path) -> list[Path]:
+    """Makes the folder of a new store; returns what it made, deepest first. Raises StoreError."""
+    try:
+        missing = [folder for folder in store.absolute().parents if not folder.exists()]
+        store.absolute().parent.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise unwritable(store, error) from error
+    return missing
+
+
+def _create(path: Path) -> None:
+    # Built aside and renamed, so that a crash never leaves half a store under the store's name.
+    # The name needs no number: the lock is held, and what an earlier crash left there is worth nothing.
+    if _has_wal(path):
+        raise StoreError(
+            f"There is no store at {path}, but {path.name}-wal of one that was moved or deleted while it was written",
+            hint=f"Put the store back, or delete {path.name}-wal: the trials in it are of no use without it.",
+            code="orphaned",
+        )
+    building = beside(path, "-new")
+    try:
+        _remove(building)
+        connection = _connect(building, "mode=rwc")
+        try:
+            # Rows of events go when their trial has ended; the last writer gives their pages back.
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            create_schema(connection)
+        finally:
+            connection.close()
+        building.rename(path)
+    except sqlite3.Error as error:
+        raise explain(error, path, "write") from error
+    except OSError as error:
+        raise unwritable(path, error) from error
+    finally:
+        _remove(building)
+
+
+def _remove(building: Path) -> None:
+    with contextlib.suppress(OSError):  # on a disk that turned read-only the error proper is already on its way
+        building.unlink(missing_ok=True)
+        beside(building, "-journal").unlink(missing_ok=True)
+
+
+def require_store(path: Path) -> None:
+    """Refuses what is no store without creating anything beside it, which an ordinary connection might do."""
+    if not is_there(path):
+        raise StoreError(
+            f"There is no store at {path}",
+            hint="Check the path; `toolablate run PLAN.toml` creates the store that its plan names.",
+            code="not_found",
+        )
+    kind = _not_a_file(path)
+    if kind:
+        raise StoreError(
+            f"{path} is not a toolablate store: it is {kind}",
+            hint=NAME_A_STORE,
+            code="not_a_store",
+        )
+    connection = _connect(path, "mode=ro&immutable=1")
+    try:
+        with reading(path):
+            check_version(connection, path)
+    except StoreError as error:
+        # A writer may be moving pages just now; the connection proper, which locks, tells damage from that.
+        if error.code != "corrupt":
+            raise
+    finally:
+        connection.close()
+
+
+def _connect(path: Path, options: str) -> sqlite3.Connection:
+    try:
+        return connect(path, options, busy_seconds=BUSY_SECONDS)
+    except sqlite3.Error as error:
+        raise explain(error, path, "open") from error
+
+
+LOOK_SECONDS = 1.0
+
+
+class StorePlace:
+    """Where a store that is open for writing lies. SQLite writes on to a file that has lost its name, and nobody would
+    notice. Making one raises StoreError where nothing is there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._absolute = path.absolute()
+        self._looked = time.monotonic()
+        try:
+            self._stat = self._absolute.stat()
+        except OSError as error:
+            raise unwritable(path, error) from error
+
+    def require_kept(self) -> None:
+        """Looks once a second. Raises StoreError where the store was deleted, moved or replaced."""
+        if time.monotonic() - self._looked >= LOOK_SECONDS:
+            self._looked = time.monotonic()
+            if not self.is_kept():
+                raise self.gone()
+
+    def is_kept(self) -> bool:
+        try:
+            return os.path.samestat(self._absolute.stat(), self._stat)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError:
+            return True  # what cannot be told is no reason to end a run
+
+    def gone(self) -> StoreError:
+        return StoreError(
+            f"Cannot write the store {self.path}: it was deleted, moved or replaced meanwhile",
+            hint="What was finished until then is in the file that was there: put it back, and run again.",
+            code="gone",
+        )
+
+
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def uptime() -> float:
+    """Seconds since the machine started: the same for all its processes, and nobody sets it back."""
+    return time.clock_gettime(_CLOCK)

@@ -1,1 +1,0 @@
-"""What is read from an open store, by subject."""

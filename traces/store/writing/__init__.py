@@ -1,1 +1,0 @@
-"""What recorders write, and the thread that does it."""
