@@ -4,7 +4,7 @@ from toolablate.analysis.agreement.agreement import Agreement, agreements
 from toolablate.analysis.agreement.disagreement import Disagreement, disagreements
 from toolablate.analysis.agreement.gradings import Gradings, gradings, side_by_side
 from toolablate.analysis.agreement.judge_noise import JudgeNoise, judge_noise
-from toolablate.analysis.agreement.kappa import Table, cohens_kappa, kappa_interval
+from toolablate.analysis.agreement.kappa import Table, cohens_kappa, kappa_interval, margins
 from toolablate.analysis.agreement.regrading import Regraded, regraded
 from toolablate.analysis.agreement.report import (
     AgreementReport,
@@ -35,6 +35,7 @@ __all__ = [
     "is_judge",
     "judge_noise",
     "kappa_interval",
+    "margins",
     "ordered",
     "regraded",
     "scorer_pairs",

@@ -1,4 +1,4 @@
-"""Agreement beyond what chance gives.
+"""Agreement beyond chance: Cohen's kappa of any number of kinds, and its interval.
 
 Source: Cohen (1960), "A Coefficient of Agreement for Nominal Scales", Educational and Psychological Measurement 20.
 """
@@ -6,8 +6,14 @@ Source: Cohen (1960), "A Coefficient of Agreement for Nominal Scales", Education
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolablate.analysis.agreement.jackknife import jackknifed_interval
+from toolablate.analysis.agreement.jackknife import Figures, jackknifed_interval
 from toolablate.analysis.statistics import RESAMPLES
+
+Pair = tuple[str, str]
+"""What the first and the second say of one trial."""
+
+Margins = tuple[int, ...]
+"""The trials of which both say the same, then how often each kind is said by the first, then by the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,33 +42,57 @@ class Table:
         )
 
     @property
-    def cells(self) -> tuple[float, ...]:
-        return self.both, self.first_only, self.second_only, self.neither
+    def margins(self) -> Margins:
+        first, second = self.both + self.first_only, self.both + self.second_only
+        return self.agreed, first, self.trials - first, second, self.trials - second
 
 
-def cohens_kappa(table: Table) -> float | None:
-    """(observed - expected) / (1 - expected), where `observed` is the share of trials on which two scorers agree and
-    `expected` the share on which they would if each kept its share of correct ones and drew them by chance (Cohen
-    1960). None where both say the same of all trials, since they then agree by chance as well as by judgement."""
-    first, second = table.both + table.first_only, table.both + table.second_only
-    # Both sides times the square of the trials, so that it stays among whole numbers.
-    beyond = table.trials * (first + second) - 2 * first * second
-    return 2 * (table.trials * table.both - first * second) / beyond if beyond else None
+def margins(units: Sequence[Sequence[Pair]]) -> list[Margins]:
+    """Of each unit's pairs, over the kinds that any of them has."""
+    named = sorted({kind for each in units for pair in each for kind in pair})
+    kinds = {kind: place for place, kind in enumerate(named)}
+    found = []
+    for each in units:
+        counts = [0] * (1 + 2 * len(kinds))
+        for first, second in each:
+            counts[0] += first == second
+            counts[1 + kinds[first]] += 1
+            counts[1 + len(kinds) + kinds[second]] += 1
+        found.append(tuple(counts))
+    return found
 
 
-def kappa_interval(tables: Sequence[Table], *, seed: int = 0, resamples: int = RESAMPLES) -> tuple[float, float] | None:
-    """The 95 % interval of the kappa of all trials, by a bootstrap over independent units, of which each has a table.
+def cohens_kappa(units: Sequence[Margins]) -> float | None:
+    """(observed - expected) / (1 - expected), where `observed` is the share of trials of which both say the same, and
+    `expected` the share of which they would if each kept its shares of kinds and drew them by chance (Cohen 1960). None
+    where there are no trials, or both say one and the same of all of them: they then agree by chance as well as by
+    judgement."""
+    return _kappa(tuple(map(sum, zip(*units, strict=True)))) if units else None
+
+
+def kappa_interval(
+    units: Sequence[Margins], *, seed: int = 0, resamples: int = RESAMPLES
+) -> tuple[float, float] | None:
+    """The 95 % interval of the kappa of all trials, by a bootstrap over independent units (questions).
 
     None where kappa is undefined with or without some unit, or where nothing says how much it varies: fewer than two
-    units, or no trial on which the two differ.
+    units, or no trial of which the two say different things.
     """
-    if not any(each.agreed < each.trials for each in tables):
+    sizes = [_trials(each) for each in units]
+    if not any(each[0] < size for each, size in zip(units, sizes, strict=True)):
         return None
-    found = jackknifed_interval(
-        lambda cells: cohens_kappa(Table(*map(round, cells))),
-        [each.cells for each in tables],
-        [float(each.trials) for each in tables],
-        seed=seed,
-        resamples=resamples,
-    )
+    found = jackknifed_interval(_kappa, units, [float(size) for size in sizes], seed=seed, resamples=resamples)
     return None if found is None else (max(-1.0, found[0]), min(1.0, found[1]))
+
+
+def _trials(found: Figures) -> int:
+    return round(sum(found[1:]) / 2)
+
+
+def _kappa(found: Figures) -> float | None:
+    agreed, *said = map(round, found)
+    trials, kinds = sum(said) // 2, len(said) // 2
+    # Both sides times the square of the trials, so that it stays among whole numbers.
+    expected = sum(one * other for one, other in zip(said[:kinds], said[kinds:], strict=True))
+    beyond = trials * trials - expected
+    return (trials * agreed - expected) / beyond if beyond else None

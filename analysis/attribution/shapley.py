@@ -1,4 +1,4 @@
-"""What each of several tool results is worth to one trial, whichever order they come in."""
+"""Shapley values of tool results and of factors of a ladder: their worth over the orders in which they can come."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -64,6 +64,24 @@ def design(results: int, *, pairs: int = 20, seed: int = 0) -> Design:
     rng = np.random.default_rng(seed)
     drawn = [tuple(rng.permutation(results).tolist()) for _ in range(pairs)]
     return Design(results, tuple((order, order[::-1]) for order in drawn))
+
+
+def inserted(factors: int) -> Design:
+    """Of factors in a chain, each of which needs the one before it, but for the first, which may come at any place.
+
+    Source: Faigle and Kern (1992), "The Shapley value for cooperative games under precedence constraints",
+    International Journal of Game Theory 21: all orders that keep to the precedence are equally likely.
+    """
+    chain = tuple(range(1, factors))
+    return Design(factors, (tuple((*chain[:place], 0, *chain[place:]) for place in range(factors)),))
+
+
+def shares_of(over: Design) -> Iterator[dict[Subset, float]]:
+    """Of each result in turn: how much of each subset's score goes into its Shapley value."""
+    places = {subset: place for place, subset in enumerate(over.subsets)}
+    for result in range(over.results):
+        found = _shares(over, result, places).mean(axis=0)
+        yield {subset: float(found[place]) for subset, place in places.items()}
 
 
 def shapley_values(over: Design, rollouts: Mapping[Subset, Sequence[float]]) -> tuple[Worth, ...]:

@@ -2,7 +2,6 @@
 
 from toolablate.analysis.labelling.agreement import TOO_FEW, LabelAgreement, LabelReport, label_report
 from toolablate.analysis.labelling.held import Attributed, Held, held
-from toolablate.analysis.labelling.nominal import nominal_kappa, nominal_kappa_interval
 from toolablate.analysis.labelling.tables import labels_csv, labels_json
 
 __all__ = [
@@ -15,6 +14,4 @@ __all__ = [
     "label_report",
     "labels_csv",
     "labels_json",
-    "nominal_kappa",
-    "nominal_kappa_interval",
 ]

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from toolablate.analysis.agreement.kappa import Pair, cohens_kappa, kappa_interval, margins
 from toolablate.analysis.effect import FEW_CLUSTERS
 from toolablate.analysis.labelling.held import Held
-from toolablate.analysis.labelling.nominal import Pair, nominal_kappa, nominal_kappa_interval
 from toolablate.traces.records import Method
 
 TOO_FEW = 10
@@ -104,7 +104,7 @@ def _agreement(
 ) -> LabelAgreement:
     by_unit = [sorted(units[unit]) for unit in sorted(units)]
     pairs = [pair for each in by_unit for pair in each]
-    told = len(by_unit) >= TOO_FEW
+    told = margins(by_unit) if len(by_unit) >= TOO_FEW else []
     counts = Counter(pairs)
     return LabelAgreement(
         person=person,
@@ -114,8 +114,8 @@ def _agreement(
         trials=len(pairs),
         units=len(by_unit),
         agreed=sum(first == second for first, second in pairs),
-        kappa=nominal_kappa(pairs) if told else None,
-        ci95=nominal_kappa_interval(by_unit, seed=seed) if told else None,
+        kappa=cohens_kappa(told),
+        ci95=kappa_interval(told, seed=seed),
         small=len(by_unit) < FEW_CLUSTERS,
         confusion={
             first: {second: count for (own, second), count in sorted(counts.items()) if own == first}

@@ -1,12 +1,15 @@
 """What a rung is worth whichever order the factors come in."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from toolablate.analysis.attribution.shapley import Subset, inserted, shares_of
 from toolablate.analysis.ladder.arms import ArmKind, Ladder
 from toolablate.analysis.ladder.paired import Trials
 from toolablate.analysis.ladder.waterfall import Shapley, ShapleyValue
 from toolablate.analysis.pairing import mean
+from toolablate.analysis.statistics.numerals import Floats
 
 
 def shapley(trials: Trials, ladder: Ladder) -> Shapley | None:
@@ -14,8 +17,7 @@ def shapley(trials: Trials, ladder: Ladder) -> Shapley | None:
 
     There is no calling without availability and no content without calling, so that these factors form a chain; the
     prompt may come at any place in it. The value is the mean of a factor's marginal contributions over these orders,
-    all equally likely (five, where the chain has four factors). Source: Faigle and Kern (1992), "The Shapley value for
-    cooperative games under precedence constraints", International Journal of Game Theory 21.
+    all equally likely (five, where the chain has four factors).
     """
     if not ladder.prompted or ladder.missing_unprompted:
         return None
@@ -24,8 +26,9 @@ def shapley(trials: Trials, ladder: Ladder) -> Shapley | None:
     if not questions:
         return None
     with_prompt, without = ([trials.means(label, questions) for label in labels] for labels in (prompted, bare))
-    by_question = list(zip(zip(*with_prompt, strict=True), zip(*without, strict=True), strict=True))
-    worth = [[_contribution(*levels, place) for levels in by_question] for place in range(len(ladder.rungs))]
+    scores = np.array([*with_prompt, *without])
+    shares = shares_of(inserted(len(ladder.rungs)))
+    worth = [(_weights(each, len(prompted)) @ scores).tolist() for each in shares]
     own = [_differences(trials, rung.before, rung.after, questions) for rung in ladder.rungs]
     moved = [[value - here for value, here in zip(*both, strict=True)] for both in zip(worth, own, strict=True)]
     total = _differences(trials, bare[0], prompted[-1], questions)
@@ -52,12 +55,9 @@ def _levels(ladder: Ladder) -> tuple[list[str], list[str]]:
     return prompted, [ladder.arms["none"], *(ladder.unprompted[kind] for kind in chain)]
 
 
-def _contribution(prompted: Sequence[float], bare: Sequence[float], place: int) -> float:
-    """Of one question: the mean marginal contribution of the prompt (place 0), or of the chain's factor at `place`,
-    which the prompt precedes in `place` of the orders."""
-    orders = len(prompted)
-    if place == 0:
-        return math.fsum(new - old for new, old in zip(prompted, bare, strict=True)) / orders
-    after_prompt = prompted[place] - prompted[place - 1]
-    before_prompt = bare[place] - bare[place - 1]
-    return (place * after_prompt + (orders - place) * before_prompt) / orders
+def _weights(shares: Mapping[Subset, float], levels: int) -> Floats:
+    """By level of the chain, first with the prompt (factor 0), then without it."""
+    found = np.zeros(2 * levels)
+    for at, share in shares.items():
+        found[len(at - {0}) + (0 if 0 in at else levels)] = share
+    return found

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolablate.analysis.statistics.numerals import CELLS_AT_ONCE, DIGITS, RESAMPLES, Floats
-from toolablate.analysis.statistics.student import student_quantile
 
 MULTINOMIAL_COST = 24
 """A multinomial draw of one kind costs about as much as this many clusters, of which draws are mostly shared."""
@@ -96,6 +95,13 @@ def _expanded(tail: float, clusters: float) -> float:
     simulations of five clusters of eight among 150 of one intervals so cover 95.1 %, of n by plain sizes 92.2 %."""
     clusters = max(clusters, FEWEST)
     return student_quantile(tail, clusters - 1) * math.sqrt(clusters / (clusters - 1))
+
+
+def student_quantile(share: float, freedom: float) -> float:
+    """Below which `share` of Student's t with so many degrees of freedom lies, which need not be a whole number."""
+    from scipy.special import stdtrit  # a tenth of a second to import, which only what has intervals needs
+
+    return float(stdtrit(freedom, share))
 
 
 def _may_be_empty(size: Floats, count: NDArray[np.int64]) -> bool:

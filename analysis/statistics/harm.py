@@ -21,11 +21,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from toolablate.analysis.statistics.bootstrap import Interval, bootstrap_intervals
+from toolablate.analysis.statistics.bootstrap import Interval, bootstrap_intervals, student_quantile
 from toolablate.analysis.statistics.clustered import by_unit, effective_clusters, jackknife_standard_error
 from toolablate.analysis.statistics.numerals import RESAMPLES, Floats
 from toolablate.analysis.statistics.repeats import Repeats
-from toolablate.analysis.statistics.student import student_quantile
 
 KINDS_KEPT = 16_384
 

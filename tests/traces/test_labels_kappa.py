@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa as of_statsmodels
 
-from toolablate.analysis.labelling import nominal_kappa, nominal_kappa_interval
+from toolablate.analysis.agreement import cohens_kappa, kappa_interval, margins
 
 KINDS = ("lock_in", "luck", "budget", "own_error")
 PAIRS = st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(KINDS)), max_size=60)
@@ -18,7 +18,7 @@ RUNS, SHARED = 800, 100
 
 @given(PAIRS)
 def test_it_is_that_of_statsmodels(pairs: list[tuple[str, str]]) -> None:
-    found = nominal_kappa(pairs)
+    found = cohens_kappa(margins([pairs]))
     if not pairs or len({kind for pair in pairs for kind in pair}) == 1:
         assert found is None
         return
@@ -29,16 +29,16 @@ def test_it_is_that_of_statsmodels(pairs: list[tuple[str, str]]) -> None:
 
 
 def test_no_interval_where_nothing_tells_how_much_it_varies() -> None:
-    assert nominal_kappa_interval([]) is None
-    assert nominal_kappa_interval([[("luck", "budget"), ("luck", "luck")]]) is None, "one question"
-    assert nominal_kappa_interval([[(kind, kind)] for kind in KINDS * 9]) is None, "they always agree"
+    assert kappa_interval(margins([])) is None
+    assert kappa_interval(margins([[("luck", "budget"), ("luck", "luck")]])) is None, "one question"
+    assert kappa_interval(margins([[(kind, kind)] for kind in KINDS * 9])) is None, "they always agree"
 
 
 def test_the_interval_does_not_depend_on_the_order_of_units() -> None:
-    units = [[(kind, kind)] for kind in KINDS * 9] + [[("luck", "budget")]] * 4
-    low, high = nominal_kappa_interval(units) or (math.nan, math.nan)
-    assert -1 <= low < (nominal_kappa(pair for each in units for pair in each) or 0) < high <= 1
-    assert nominal_kappa_interval(units[::-1]) == (low, high)
+    units = margins([[(kind, kind)] for kind in KINDS * 9] + [[("luck", "budget")]] * 4)
+    low, high = kappa_interval(units) or (math.nan, math.nan)
+    assert -1 <= low < (cohens_kappa(units) or 0) < high <= 1
+    assert kappa_interval(units[::-1]) == (low, high)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,6 @@ def test_the_interval_covers_the_truth(questions: int, trials: int, kappa: float
         first, own = (rng.choice(KINDS, shape, p=shares) for _ in range(2))
         second = np.where(rng.random(shape) < kappa, first, own)
         units = [list(zip(one.tolist(), other.tolist(), strict=True)) for one, other in zip(first, second, strict=True)]
-        found = nominal_kappa_interval(units, seed=run // SHARED, resamples=500)
+        found = kappa_interval(margins(units), seed=run // SHARED, resamples=500)
         covered += found is not None and found[0] <= kappa <= found[1]
     assert covered / RUNS == pytest.approx(0.95, abs=0.02 + 2 * math.sqrt(0.05 * 0.95 / RUNS))

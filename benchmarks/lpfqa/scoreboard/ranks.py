@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from toolablate.analysis.statistics import RESAMPLES, effective_clusters
-from toolablate.analysis.statistics.bootstrap import EMPTY_CHANCE
-from toolablate.analysis.statistics.student import student_quantile
+from toolablate.analysis.statistics.bootstrap import EMPTY_CHANCE, student_quantile
 
 TOLERANCE = 10.0**-9
 CELLS_AT_ONCE = 2_000_000
