@@ -26,7 +26,7 @@ def command(store: Path, run: str, scorers: tuple[str, ...], as_list: bool, as_j
 
     from toolablate.analysis.agreement import agreement_json, disagreements_json
     from toolablate.analysis.comparing.agreement import read_graded
-    from toolablate.reports.terminal import agreement_view, disagreements_table
+    from toolablate.reports.terminal.agreement import agreement_view, disagreements_table
     from toolablate.traces.commands import tell_left_out
 
     graded = read_graded(store, run=run, scorers=scorers, with_answers=not as_list)

@@ -60,7 +60,8 @@ def command(
 
     from toolablate.analysis import comparisons_csv, comparisons_json, flips_json
     from toolablate.analysis.comparing.paired import read_paired
-    from toolablate.reports.terminal import comparison_table, flips_table, misses_view, refused_view
+    from toolablate.reports.terminal.comparison import comparison_table, flips_table
+    from toolablate.reports.terminal.problems import misses_view, refused_view
     from toolablate.traces.commands import tell_left_out, warn
     from toolablate.traces.errors import InputError
     from toolablate.traces.output import export

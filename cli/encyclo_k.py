@@ -56,7 +56,7 @@ def compose(
     """
     from toolablate.benchmarks.encyclo_k import compose, load_statements, single_statements
     from toolablate.benchmarks.writing import write_questions
-    from toolablate.reports.terminal import counted
+    from toolablate.reports.numbers import counted
 
     found = load_statements(statements)
     composed = compose(found, seed, questions, statements_per_question=held, options=options, combination=combination)
@@ -80,7 +80,7 @@ def import_published(published: Path, output: Path) -> None:
     """
     from toolablate.benchmarks.encyclo_k import load_published_questions
     from toolablate.benchmarks.writing import write_questions
-    from toolablate.reports.terminal import counted
+    from toolablate.reports.numbers import counted
 
     questions = load_published_questions(published)
     write_questions([(output, questions)], source=published)

@@ -24,7 +24,7 @@ def command(store: Path, trial: str, run: str, scorer: str | None, as_json: bool
 
     from toolablate.analysis.attribution.tables import explained_json
     from toolablate.experiments.explaining.view import Unexplained, read_explanation, unexplained_json, why_not
-    from toolablate.reports.terminal.attribution import explanation_view
+    from toolablate.reports.terminal.explanation import explanation_view
 
     found = read_explanation(store, trial, run=run, scorer=scorer)
     if isinstance(found, Unexplained):

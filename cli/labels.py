@@ -23,7 +23,7 @@ def command(store: Path, people: tuple[str, ...], scorer: str | None, as_json: b
 
     from toolablate.analysis.labelling import labels_csv, labels_json
     from toolablate.experiments.explaining.labelling import read_labels
-    from toolablate.reports.terminal.labels import labels_view
+    from toolablate.reports.terminal.agreement import labels_view
     from toolablate.traces.output import export
 
     report = read_labels(store, people=people, scorer=scorer)

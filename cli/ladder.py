@@ -44,7 +44,8 @@ def command(
     from toolablate.analysis import refused_calls
     from toolablate.analysis.comparing.ladders import read_ladders
     from toolablate.analysis.ladder import waterfalls_csv, waterfalls_json
-    from toolablate.reports.terminal import refused_view, waterfalls_view
+    from toolablate.reports.terminal.problems import refused_view
+    from toolablate.reports.terminal.waterfall import waterfalls_view
     from toolablate.traces.commands import tell_left_out, warn
     from toolablate.traces.output import export, make_folder, refuse_store
 

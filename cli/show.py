@@ -100,7 +100,7 @@ def _show_trace(store: "Store", trial: str, attempt: int | None, *, full: bool, 
         return
     from rich.console import Console
 
-    from toolablate.reports.terminal import trace_view
+    from toolablate.reports.terminal.trace import trace_view
 
     view = trace_view(
         trace,
@@ -120,7 +120,7 @@ def _print_resumptions(store: "Store", trial: str, console: "Console") -> None:
     """The counterfactuals of a trial, which no table lists."""
     from rich.text import Text
 
-    from toolablate.reports.terminal import counted
+    from toolablate.reports.numbers import counted
     from toolablate.traces.plain import ID_CHARS, one_line
 
     found = store.resumptions(trial)
@@ -167,7 +167,9 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
     from rich.console import Console
     from rich.text import Text
 
-    from toolablate.reports.terminal import counted, counts_table, trials_table
+    from toolablate.reports.numbers import counted
+    from toolablate.reports.terminal.status import counts_table
+    from toolablate.reports.terminal.trace import trials_table
 
     console = Console()
     console.print(counts_table(store.counts()))

@@ -26,6 +26,6 @@ def command(store: Path, as_json: bool) -> None:
         return
     from rich.console import Console
 
-    from toolablate.reports.terminal import status_view
+    from toolablate.reports.terminal.status import status_view
 
     Console().print(status_view(found))

@@ -53,14 +53,14 @@ def command(store: Path, other: Path | None, partial: bool, as_json: bool) -> No
     else:
         from rich.console import Console
 
-        from toolablate.reports.terminal import refused_view, verify_view
+        from toolablate.reports.terminal.problems import refused_view, verify_view
 
         console = Console()
         console.print(verify_view(report))
         if (warning := refused_view(refused)) is not None:
             console.print(warning)
         if same:
-            from toolablate.reports.terminal.sameness import same_lines
+            from toolablate.reports.terminal.problems import same_lines
 
             click.echo("\n".join(same_lines(same)))
     raise SystemExit(0 if report.ok and (same is None or same.ok) else 1)

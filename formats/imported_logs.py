@@ -13,7 +13,7 @@ from toolablate.experiments.world.world import require_store_or_none
 from toolablate.formats.imports.log import Imported, Log
 from toolablate.formats.imports.naming import name_of
 from toolablate.formats.imports.writing import import_logs
-from toolablate.reports.terminal import counted
+from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
 from toolablate.traces.plain import one_line
 

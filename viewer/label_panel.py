@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from toolablate.analysis.attribution.naming import mechanism_name
-from toolablate.reports.terminal.attribution.wording import chance, distraction_name, put_down_to
+from toolablate.reports.terminal.causes import chance, distraction_name, put_down_to
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Attribution, Distraction, Label, Mechanism
 from toolablate.traces.store import Store

@@ -5,14 +5,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from toolablate.reports import numbers
 from toolablate.reports.html.addresses import diff_address, trial_address
 from toolablate.reports.html.cards import Text, cut
 from toolablate.reports.html.durations import duration
-from toolablate.reports.terminal import numbers
-from toolablate.reports.terminal.answer_key import answer_key_parts
-from toolablate.reports.terminal.attribution.otherwise import AS_IT_WAS, NO_RESULT, REASONED_AGAIN, SWAPPED
-from toolablate.reports.terminal.attribution.sentences import right_answer
-from toolablate.reports.terminal.attribution.wording import right_of
+from toolablate.reports.terminal.causes import right_answer, right_of
+from toolablate.reports.terminal.events import answer_key_parts
+from toolablate.reports.terminal.explanation import AS_IT_WAS, NO_RESULT, REASONED_AGAIN, SWAPPED
 from toolablate.traces.plain import one_line
 from toolablate.traces.records import Budget, Environment, ReplayChange, StandInName, SwapContent
 from toolablate.traces.store import Counterfactual

@@ -20,9 +20,8 @@ from toolablate.benchmarks.encyclo_k.figures import (
     SingleAndComposed,
     Stability,
 )
-from toolablate.reports.terminal import numbers
-from toolablate.reports.terminal.fitted import Column, Fitted, figures, names
-from toolablate.reports.terminal.simulated import simulated_banner
+from toolablate.reports import numbers
+from toolablate.reports.tables import Column, Fitted, figures, names, simulated_banner
 from toolablate.traces.plain import inert, one_line
 
 SMALL = "*"

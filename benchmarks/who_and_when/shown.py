@@ -9,8 +9,8 @@ from rich.text import Text
 from toolablate.analysis import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.analysis.accuracy import Accuracy
 from toolablate.benchmarks.who_and_when.shares import Row, WhoAndWhen
-from toolablate.reports.terminal import numbers
-from toolablate.reports.terminal.fitted import Column, Fitted, figures, names
+from toolablate.reports import numbers
+from toolablate.reports.tables import Column, Fitted, figures, names
 from toolablate.traces.plain import inert, one_line
 
 SMALL = "*"

@@ -21,7 +21,7 @@ def command(store: Path, output: Path, **given: Any) -> None:
     from toolablate.cli.export.reading import exporting
     from toolablate.formats.exports.inspect import is_export, require_inspect, write_logs
     from toolablate.formats.exports.places import new_folder
-    from toolablate.reports.terminal import counted
+    from toolablate.reports.numbers import counted
     from toolablate.traces.store import Store
 
     require_inspect()

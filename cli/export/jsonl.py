@@ -27,7 +27,7 @@ def command(store: Path, output: Path, **given: Any) -> None:
     from toolablate.cli.export.reading import exporting
     from toolablate.formats.exports.jsonl import write_jsonl
     from toolablate.formats.exports.places import new_file, require_file
-    from toolablate.reports.terminal import counted
+    from toolablate.reports.numbers import counted
     from toolablate.traces.output import refuse_store
 
     if str(output) == "-":

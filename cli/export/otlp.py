@@ -28,7 +28,7 @@ def command(store: Path, endpoint: str, headers: tuple[str, ...], **given: Any) 
     from toolablate.cli.export.reading import exporting
     from toolablate.cli.export.sending import Collector, Sent, read_headers, require_address
     from toolablate.formats.exports.spans import require_otlp, span_requests
-    from toolablate.reports.terminal import counted
+    from toolablate.reports.numbers import counted
 
     require_otlp()
     require_address(endpoint)

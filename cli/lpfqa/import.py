@@ -46,7 +46,7 @@ def _taken_for(question: "Question") -> str:
 
 def _told(output: Path, questions: Sequence["Question"]) -> list[str]:
     """How they are to be scored."""
-    from toolablate.reports.terminal import counted
+    from toolablate.reports.numbers import counted
 
     letters = [(len(each.target.letters), each.choices) for each in questions if each.target.kind == "choice"]
     one, inside = sum(count == 1 for count, _ in letters), sum(not choices for _, choices in letters)

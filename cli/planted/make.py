@@ -39,7 +39,7 @@ def command(folder: Path, questions: int, half: "Half", seed: int, repeats: int)
     from collections import Counter
 
     from toolablate.experiments.planted.making import PLAN, make_planted
-    from toolablate.reports.terminal import counted
+    from toolablate.reports.numbers import counted
 
     planted = make_planted(folder, half, questions=questions, seed=seed, repeats=repeats)
     click.echo(f"{folder / PLAN}: {counted(len(planted), 'question')} of the half {half}, seed {seed}")

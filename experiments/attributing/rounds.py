@@ -9,7 +9,7 @@ from toolablate.experiments.attributing.program import Asked, PurposeKind
 from toolablate.experiments.counterfactual import Batch, Estimate, Wanted, estimate_many, replay_many
 from toolablate.experiments.counterfactual.wanted import RefusedError
 from toolablate.experiments.running.watcher import Watcher
-from toolablate.reports.terminal import counted
+from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 

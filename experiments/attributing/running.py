@@ -20,8 +20,7 @@ from toolablate.experiments.attributing.scorers import refuse_other_scorers
 from toolablate.experiments.counterfactual.estimate import Amount, refuse_too_dear
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.watcher import Watcher
-from toolablate.reports.terminal import counted
-from toolablate.reports.terminal.numbers import dollars
+from toolablate.reports.numbers import counted, dollars
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Recorder, Store
 

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from toolablate.experiments.counterfactual.batch import Replayed
-from toolablate.reports.terminal import counted, failures_view
+from toolablate.reports.numbers import counted
+from toolablate.reports.terminal.problems import failures_view
 from toolablate.traces.plain import ID_CHARS, one_line
 from toolablate.traces.records import Outcome, Rebuilt, ToolCall, Trace, Verdict
 from toolablate.traces.store import Store

@@ -7,7 +7,7 @@ from toolablate.agents.spending import estimated_tokens
 from toolablate.experiments.diagnosing.readings import Reading
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.world.replies import is_replayed
-from toolablate.reports.terminal import counted
+from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import OpenAIModel
 from toolablate.traces.store import Store

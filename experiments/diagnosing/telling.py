@@ -2,8 +2,7 @@
 
 from toolablate.experiments.diagnosing.diagnosing import Diagnosed
 from toolablate.experiments.running.judge_queue import JudgeWork, Ungraded
-from toolablate.reports.terminal import counted
-from toolablate.reports.terminal.numbers import dollars
+from toolablate.reports.numbers import counted, dollars
 from toolablate.traces.plain import one_line
 
 

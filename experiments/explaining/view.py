@@ -20,8 +20,8 @@ from toolablate.experiments.attributing.running import Attributed
 from toolablate.experiments.explaining import explained, outlined
 from toolablate.experiments.explaining.arms import arms_below
 from toolablate.experiments.explaining.judge_matrices import refuse_other_judges
-from toolablate.reports.terminal import refused_notes
-from toolablate.reports.terminal.numbers import counted, dollars
+from toolablate.reports.numbers import counted, dollars
+from toolablate.reports.terminal.problems import refused_notes
 from toolablate.traces.errors import InputError
 from toolablate.traces.plain import ID_CHARS, one_line
 from toolablate.traces.records import Condition, JudgeMatrix, Resumption, Trace

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from toolablate.reports.terminal import counted
+from toolablate.reports.numbers import counted
 from toolablate.traces.plain import one_line
 
 

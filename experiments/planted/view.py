@@ -12,10 +12,9 @@ from rich.text import Text
 from toolablate.analysis.attribution.proof import CAUSES
 from toolablate.experiments.planted.aims import Figure, figures_of
 from toolablate.experiments.planted.scoring import PlantedScore
-from toolablate.reports.terminal import numbers
-from toolablate.reports.terminal.attribution.judges import matrices_view
-from toolablate.reports.terminal.fitted import Fitted, figures, names
-from toolablate.reports.terminal.simulated import simulated_banner
+from toolablate.reports import numbers
+from toolablate.reports.tables import Fitted, figures, names, simulated_banner
+from toolablate.reports.terminal.attribution import matrices_view
 
 _SHORT = {
     "misleading_adoption": "misled",

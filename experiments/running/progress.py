@@ -17,8 +17,7 @@ from toolablate.experiments.plans.trials import PlannedTrial
 from toolablate.experiments.running.failing import last_failure
 from toolablate.experiments.running.queueing import GivenUp
 from toolablate.experiments.running.watcher import JudgeTask
-from toolablate.reports.terminal import counted
-from toolablate.reports.terminal.numbers import dollars
+from toolablate.reports.numbers import counted, dollars
 from toolablate.traces.plain import one_line, plain_text
 from toolablate.traces.records import Condition, OpenAIModel, Score, Trace
 

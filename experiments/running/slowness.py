@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from toolablate.agents.pacing import Pressure
-from toolablate.reports.terminal import counted
+from toolablate.reports.numbers import counted
 
 # As an endpoint says them; a body of status 200 that says the same counts as well.
 _STATUS = {"rate_limited": "429", "overloaded": "503"}

@@ -15,15 +15,10 @@ from toolablate.analysis.comparing.paired import read_paired
 from toolablate.experiments.running.judge_queue import JudgeWork, Ungraded
 from toolablate.experiments.running.launch import Launched
 from toolablate.experiments.running.progress import told_of_given_up
-from toolablate.reports.terminal import (
-    comparison_table,
-    counted,
-    failures_view,
-    misses_view,
-    refused_view,
-    waterfalls_view,
-)
-from toolablate.reports.terminal.numbers import dollars
+from toolablate.reports.numbers import counted, dollars
+from toolablate.reports.terminal.comparison import comparison_table
+from toolablate.reports.terminal.problems import failures_view, misses_view, refused_view
+from toolablate.reports.terminal.waterfall import waterfalls_view
 from toolablate.traces.plain import one_line
 
 # The code of a replay's miss: the same command would only miss again.

@@ -11,7 +11,7 @@ from toolablate.analysis.attribution.explanation import Explanation
 from toolablate.reports.html.cards import Marks, Quote
 from toolablate.reports.html.inert import inert
 from toolablate.reports.html.quoting import quotes_of
-from toolablate.reports.terminal.attribution.wording import attributed, chance, method_name
+from toolablate.reports.terminal.causes import attributed, chance, method_name
 
 _EVENTS = re.compile(r"\bevents? \d{1,9}(?:(?:, | to | and )\d{1,9})*")
 _NUMBER = re.compile(r"\d+")

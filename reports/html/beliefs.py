@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from toolablate.analysis.attribution.belief import Belief
 from toolablate.analysis.attribution.explanation import Explanation
 from toolablate.reports.html.attributed import believed
-from toolablate.reports.terminal.attribution.steps import Line, step_lines
+from toolablate.reports.terminal.explanation import BeliefStep, step_lines
 from toolablate.traces.plain import one_line
 
 HEIGHT, TOP, LEFT = 96.0, 12.0, 34.0
@@ -48,7 +48,7 @@ class StepLine:
     """A line of the table: `share` is that of right answers after it, None where nobody asked. Right before it
     `skipped` lines are left out."""
 
-    line: Line
+    line: BeliefStep
     falls: bool
     skipped: int = 0
 

@@ -1,4 +1,4 @@
-from toolablate.reports.terminal import numbers
+from toolablate.reports import numbers
 
 LEAST_SECONDS = 0.1
 

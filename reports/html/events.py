@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from toolablate.reports import numbers
 from toolablate.reports.html.cards import Attachment, Body, Card, Form, Panel, Remark, Sign, Text, cut
 from toolablate.reports.html.parts import offered_text
 from toolablate.reports.html.repeats import Repeats
-from toolablate.reports.terminal import numbers
 from toolablate.reports.terminal.events import usage_of
 from toolablate.traces.plain import one_line
 from toolablate.traces.records import (

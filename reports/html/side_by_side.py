@@ -18,7 +18,7 @@ from toolablate.analysis.alignment import (
 )
 from toolablate.reports.html.cards import Form
 from toolablate.reports.html.step_parts import Told, parts_in, parts_of, remarks
-from toolablate.reports.terminal.numbers import counted
+from toolablate.reports.numbers import counted
 from toolablate.traces.records import Artifact, Question
 
 Mark = Literal["divergence", "results", "parting"]

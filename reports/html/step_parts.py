@@ -7,7 +7,7 @@ from typing import NamedTuple
 from toolablate.analysis.alignment import Step, is_image
 from toolablate.reports.html.cards import Form
 from toolablate.reports.html.inert import without_colours
-from toolablate.reports.terminal.numbers import counted
+from toolablate.reports.numbers import counted
 from toolablate.traces.records import Artifact, ToolCall
 
 Place = tuple[int, int, str]

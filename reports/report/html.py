@@ -9,6 +9,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from toolablate.analysis.alignment import align
+from toolablate.reports import numbers
 from toolablate.reports.html.attributed import marks_of
 from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.environment import environment
@@ -20,8 +21,7 @@ from toolablate.reports.report.records import Beside, Report, Told
 from toolablate.reports.report.summary import in_short
 from toolablate.reports.report.table import Table, blocks, small_note
 from toolablate.reports.report.tables import tables
-from toolablate.reports.terminal import numbers
-from toolablate.reports.terminal.attribution.sentences import right_answer, summed, why, without_tools
+from toolablate.reports.terminal.causes import right_answer, summed, why, without_tools
 
 PACKAGE = "toolablate.reports.report"
 STYLES = ("style.css", "events.css", "diff.css")

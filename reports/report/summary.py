@@ -6,10 +6,10 @@ from toolablate.analysis.attribution.ledger import Account, Ledger
 from toolablate.analysis.attribution.naming import mechanism_name
 from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.findings import Findings
+from toolablate.reports import numbers
 from toolablate.reports.plots.figures.effects import is_sure
 from toolablate.reports.plots.plates import in_order, ledgers_of
 from toolablate.reports.report.tables import model_name
-from toolablate.reports.terminal import numbers
 
 MOST_MODELS, MOST_NAMED = 8, 3
 

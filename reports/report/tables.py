@@ -6,20 +6,13 @@ from toolablate.analysis.attribution.naming import mechanism_name
 from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.findings import ArmScore, Findings, FlipMatrix
 from toolablate.analysis.noise import Chance
+from toolablate.reports import numbers
 from toolablate.reports.plots.drawing.palette import ENDINGS
 from toolablate.reports.plots.figures.outcomes import Ended
 from toolablate.reports.plots.plates import in_order, ledgers_of
 from toolablate.reports.report.table import MODEL, SMALL, Column, Table
-from toolablate.reports.terminal import numbers
-from toolablate.reports.terminal.attribution.ledgers import accounts_of, rests_on
-from toolablate.reports.terminal.attribution.put_down import (
-    METHODS,
-    counted,
-    how_alone,
-    how_known,
-    measured_by,
-    methods_of,
-)
+from toolablate.reports.terminal.attribution import accounts_of, rests_on
+from toolablate.reports.terminal.causes import METHODS, counted, how_alone, how_known, measured_by, methods_of
 
 ALL = "all questions"
 

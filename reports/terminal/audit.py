@@ -5,8 +5,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from toolablate.analysis.audit import Audit, Column, Finding, Recomputed, Row, TableAudit, figure, printed
-from toolablate.reports.terminal.fitted import Fitted, figures, names
-from toolablate.reports.terminal.numbers import counted
+from toolablate.reports.numbers import counted
+from toolablate.reports.tables import Fitted, figures, names
 from toolablate.traces.plain import one_line
 
 LEVELS = (

@@ -10,8 +10,8 @@ from toolablate.analysis import FEW_CLUSTERS
 from toolablate.analysis.exposure import Exposure, ExposureDifference, Exposures, QuestionExposure, worst_exposed
 from toolablate.analysis.exposure_figures import Figure
 from toolablate.analysis.exposure_overlap import LONG_RUN
-from toolablate.reports.terminal import numbers
-from toolablate.reports.terminal.fitted import Column, Fitted, figures, names
+from toolablate.reports import numbers
+from toolablate.reports.tables import Column, Fitted, figures, names
 from toolablate.traces.plain import inert, one_line
 
 SMALL = "*"

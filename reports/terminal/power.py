@@ -9,9 +9,8 @@ from toolablate.analysis import FEW_CLUSTERS
 from toolablate.analysis.power import AtRepeats, PowerTable, Sight, Smallest, Variances
 from toolablate.analysis.power.records import Interval, Needed
 from toolablate.analysis.statistics.power import MOST_REPEATS
-from toolablate.reports.terminal import numbers
-from toolablate.reports.terminal.fitted import Column, Fitted, figures, names
-from toolablate.reports.terminal.simulated import simulated_banner
+from toolablate.reports import numbers
+from toolablate.reports.tables import Column, Fitted, figures, names, simulated_banner
 from toolablate.traces.plain import one_line
 
 UNSURE = "~"

@@ -4,8 +4,8 @@ from datetime import timedelta
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from toolablate.reports.terminal.fitted import Fitted, figures, names
-from toolablate.reports.terminal.numbers import counted
+from toolablate.reports.numbers import counted
+from toolablate.reports.tables import Fitted, figures, names
 from toolablate.traces.plain import inert, one_line
 from toolablate.traces.store import LivingRecorder, Standing, TrialCounts
 

@@ -1,7 +1,7 @@
-"""One trace, to be read from top to bottom."""
+"""Lists of trials, and one trace, in a terminal."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.panel import Panel
@@ -9,11 +9,10 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from toolablate.reports.terminal import numbers
-from toolablate.reports.terminal.answer_key import answer_key_view, is_short
-from toolablate.reports.terminal.events import Page, indented, usage_of
-from toolablate.reports.terminal.judgements import judgement_view
-from toolablate.traces.plain import inert, one_line
+from toolablate.reports import numbers
+from toolablate.reports.tables import Fitted, figures, names, words
+from toolablate.reports.terminal.events import ROLE_STYLES, Page, answer_key_view, indented, is_short, rule, usage_of
+from toolablate.traces.plain import ID_CHARS, inert, one_line
 from toolablate.traces.records import (
     Again,
     AnswerNow,
@@ -22,6 +21,8 @@ from toolablate.traces.records import (
     Drop,
     Event,
     Extend,
+    JudgeCall,
+    Judgement,
     Model,
     Question,
     Repair,
@@ -33,6 +34,50 @@ from toolablate.traces.records import (
     Swap,
     Trace,
 )
+from toolablate.traces.store import Observation
+
+
+def judgement_view(judgement: Judgement, *, full: bool) -> Iterator[RenderableType]:
+    """Who judged, how often it was asked and what that cost; where `full`, also what it was asked and said, each
+    message once."""
+    asked = len(judgement.calls)
+    times = "once" if asked == 1 else f"{asked} times"
+    yield indented(Text(f"judged by {_named(judgement.model)}, asked {times}; cost {_cost(judgement)}"))
+    if not full:
+        return
+    # A reply goes back with the next request, without what its endpoint told besides its words.
+    shown = set[tuple[str, str]]()
+    for call in judgement.calls:
+        for message in call.request.messages:
+            if (told := (message.role, message.content)) not in shown:
+                shown.add(told)
+                yield indented(rule(f"judge: {message.role}", ROLE_STYLES[message.role], ""))
+                yield indented(inert(message.content), 4)
+        shown.add(("assistant", call.reply.message.content))
+        yield from _reply(call)
+
+
+def _reply(call: JudgeCall) -> Iterator[RenderableType]:
+    reply = call.reply
+    cost = "" if call.cost_usd is None else numbers.dollars(call.cost_usd)
+    note = " · ".join(part for part in (reply.finish_reason, usage_of(reply.usage), cost) if part)
+    yield indented(rule("judge: assistant", ROLE_STYLES["assistant"], note))
+    if reply.message.reasoning:
+        yield indented(inert(reply.message.reasoning, "dim italic"), 4)
+    yield indented(inert(reply.message.content or "(nothing)"), 4)
+
+
+def _named(model: Model) -> str:
+    if model.provider != "openai":
+        return f"{one_line(model.name)} ({model.provider})"
+    return f"{one_line(model.name)} ({one_line(model.wire_name)} at {one_line(model.endpoint)})"
+
+
+def _cost(judgement: Judgement) -> str:
+    costs = [call.cost_usd for call in judgement.calls]
+    known = [cost for cost in costs if cost is not None]
+    return numbers.dollars(sum(known)) if len(known) == len(costs) else "unknown"
+
 
 MAX_CHARS = 4_000
 KERNEL_PACKAGES = ("python", "numpy", "scipy", "pandas", "sympy", "matplotlib")
@@ -234,3 +279,26 @@ def _target(question: Question) -> str:
     if target.kind == "regex":
         return f"what {one_line(target.pattern)} is found in"
     return f"{target.value:g}" if target.kind == "number" else "code that passes the tests"
+
+
+def trials_table(observations: Iterable[Observation]) -> RenderableType:
+    """The trials that have ended, each with the beginning of its id, by which `show` finds it."""
+    seen = list(observations)
+    if not seen:
+        return Text("No trial to list.", style="yellow")
+    verdicts = [row.verdict or "" for row in seen]
+    return Fitted(
+        (
+            words("trial", [row.trial[:ID_CHARS] for row in seen]),
+            names("question", [_name(row.question) for row in seen], cut=True),
+            names("model", [_name(row.model) for row in seen], common=True),
+            names("condition", [_name(row.condition) for row in seen]),
+            figures("repeat", [str(row.repeat) for row in seen], common=True),
+            words("outcome", [Text(row.outcome, style="red" if row.outcome == "failed" else "") for row in seen]),
+            words("verdict", [Text(verdict, style=VERDICT_STYLES.get(verdict, "yellow")) for verdict in verdicts]),
+        )
+    )
+
+
+def _name(text: str) -> Text:
+    return inert(one_line(text))

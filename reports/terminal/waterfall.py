@@ -9,10 +9,9 @@ from rich.text import Text
 
 from toolablate.analysis import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.analysis.ladder import Shapley, Step, Waterfall
-from toolablate.reports.terminal import numbers
-from toolablate.reports.terminal.fitted import Column, Fitted, figures, words
-from toolablate.reports.terminal.numbers import SIGNIFICANT
-from toolablate.reports.terminal.simulated import simulated_banner
+from toolablate.reports import numbers
+from toolablate.reports.numbers import SIGNIFICANT
+from toolablate.reports.tables import Column, Fitted, figures, simulated_banner, words
 from toolablate.traces.plain import inert, one_line
 
 SMALL = "*"

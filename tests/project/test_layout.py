@@ -97,7 +97,7 @@ def test_a_run_imports_what_its_plan_needs(tmp_path: Path, chat_server: ChatServ
     assert not {f"toolablate.tools.{name}" for name in _TOOLS_NOT_FOR_ONE_CALL}.intersection(imported)
 
 
-@pytest.mark.parametrize("package", ["experiments", "tools", "traces.store", "reports.terminal"])
+@pytest.mark.parametrize("package", ["experiments", "tools", "traces.store"])
 def test_what_a_package_imports_late_is_what_it_names(package: str) -> None:
     """A module of the same name would stand in an object's place once it is imported."""
     program = (

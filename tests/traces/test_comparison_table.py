@@ -6,8 +6,7 @@ from rich.cells import cell_len
 from tests.traces.pages import SAFE, observations, shown
 
 from toolablate.analysis import Comparison, Observation, compare
-from toolablate.reports.terminal import comparison_table
-from toolablate.reports.terminal.comparison.effects import effects
+from toolablate.reports.terminal.comparison import comparison_table, effects
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])

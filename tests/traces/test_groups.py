@@ -10,7 +10,7 @@ from tests.traces.pages import observations, shown
 
 from toolablate.analysis import Comparison, Observation, compare
 from toolablate.analysis.statistics import benjamini_hochberg, holm
-from toolablate.reports.terminal import comparison_table
+from toolablate.reports.terminal.comparison import comparison_table
 from toolablate.traces.errors import InputError
 
 

@@ -16,7 +16,7 @@ from toolablate.analysis.labelling import (
     labels_csv,
     labels_json,
 )
-from toolablate.reports.terminal.labels import labels_view
+from toolablate.reports.terminal.agreement import labels_view
 from toolablate.traces.records import Label, Mechanism
 
 HOSTILE = "\x1b]0;owned\x07[red]m\u202e"

@@ -22,7 +22,7 @@ from toolablate.analysis import (
     flips_json,
     floors,
 )
-from toolablate.reports.terminal import comparison_table, flips_table
+from toolablate.reports.terminal.comparison import comparison_table, flips_table
 
 
 def runs(question: str, condition: str, *values: float | None, **changes: Any) -> list[Observation]:

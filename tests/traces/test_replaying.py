@@ -7,7 +7,7 @@ from types import MappingProxyType
 import pytest
 from tests.traces.samples import CODE, QUESTIONS, WHEN, conversation, filled, plan, trials
 
-from toolablate.reports.terminal.sameness import same_lines
+from toolablate.reports.terminal.problems import same_lines
 from toolablate.traces.errors import Boundary, InputError
 from toolablate.traces.records import Answer, Event, Failure
 from toolablate.traces.store import Recorder

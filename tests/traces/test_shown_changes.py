@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from tests.traces.pages import SAFE, shown
 from tests.traces.samples import ENVIRONMENT, WHEN, trials
 
-from toolablate.reports.terminal import trace_view
+from toolablate.reports.terminal.trace import trace_view
 from toolablate.traces.records import Artifact, Change, ToolCall, ToolReply, ToolRequest, Trace
 
 REQUEST = ToolRequest(id="1", name="python", arguments="{}")

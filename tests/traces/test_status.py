@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 from tests.traces.samples import attempt, begun, filled, plan, trials
 
-from toolablate.reports.terminal import status_view
+from toolablate.reports.terminal.status import status_view
 from toolablate.traces.store import LivingRecorder, Recorder, Standing, Store, TrialCounts, standing
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -109,7 +109,7 @@ async def test_the_command_beside_a_run_and_after_it(tmp_path: Path) -> None:
 
 
 LIGHT = (
-    "import sys; from toolablate.traces.store import standing; from toolablate.reports.terminal import status_view;"
+    "import sys; from toolablate.traces.store import standing; from toolablate.reports.terminal.status import status_view;"
     " standing(sys.argv[1]); print(sorted({'pydantic', 'numpy', 'scipy', 'asyncio'} & set(sys.modules)))"
 )
 

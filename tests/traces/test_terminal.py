@@ -19,7 +19,9 @@ from tests.traces.samples import (
     trials,
 )
 
-from toolablate.reports.terminal import counts_table, trace_view, trials_table, verify_view
+from toolablate.reports.terminal.problems import verify_view
+from toolablate.reports.terminal.status import counts_table
+from toolablate.reports.terminal.trace import trace_view, trials_table
 from toolablate.traces.plain import plain_text
 from toolablate.traces.records import (
     Answer,

@@ -10,8 +10,11 @@ from rich.cells import cell_len
 from tests.traces.pages import SAFE, observations, shown
 
 from toolablate.analysis import Observation, compare, flips
-from toolablate.reports.terminal import comparison_table, counts_table, failures_view, flips_table, trials_table
-from toolablate.reports.terminal.numbers import dollars, ordinal, p_value
+from toolablate.reports.numbers import dollars, ordinal, p_value
+from toolablate.reports.terminal.comparison import comparison_table, flips_table
+from toolablate.reports.terminal.problems import failures_view
+from toolablate.reports.terminal.status import counts_table
+from toolablate.reports.terminal.trace import trials_table
 from toolablate.traces.plain import shortened
 from toolablate.traces.store import FailureCount, TrialCounts
 

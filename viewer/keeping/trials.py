@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from toolablate.analysis.comparing.paired import Paired, chosen_run, paired
 from toolablate.analysis.comparing.scorer_names import scorer_meant
-from toolablate.reports.terminal import refused_notes
+from toolablate.reports.terminal.problems import refused_notes
 from toolablate.traces.errors import InputError
 from toolablate.traces.plain import one_line
 from toolablate.traces.store import Observation, Store, TrialCounts

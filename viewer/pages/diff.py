@@ -14,8 +14,8 @@ from toolablate.analysis.alignment import align, settings
 from toolablate.analysis.selection import Ending
 from toolablate.reports.html.addresses import diff_address
 from toolablate.reports.html.side_by_side import side_by_side
-from toolablate.reports.terminal.answer_key import is_short
-from toolablate.reports.terminal.attribution.sentences import right_answer
+from toolablate.reports.terminal.causes import right_answer
+from toolablate.reports.terminal.events import is_short
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Event, Model, Question, Score, Trace
 from toolablate.traces.store import Store

@@ -17,7 +17,7 @@ from toolablate.analysis.attribution.naming import mechanism_name
 from toolablate.analysis.labelling import Held
 from toolablate.analysis.selection import Selection
 from toolablate.reports.html.addresses import questions_address, trial_address
-from toolablate.reports.terminal.labels import agreement_words
+from toolablate.reports.terminal.agreement import agreement_words
 from toolablate.traces.records import Label, clean_text
 from toolablate.traces.store import Recorder, Store
 from toolablate.viewer.glances import sequel

@@ -11,18 +11,11 @@ from starlette.routing import Route
 from toolablate.analysis.attribution.naming import PUT_DOWN_AS, mechanism_name
 from toolablate.analysis.findings import Findings
 from toolablate.analysis.selection import Ending, Selection
+from toolablate.reports import numbers
 from toolablate.reports.html.addresses import questions_address
-from toolablate.reports.terminal import numbers
-from toolablate.reports.terminal.attribution.ledgers import accounts_of, rests_on
-from toolablate.reports.terminal.attribution.put_down import (
-    METHODS,
-    counted,
-    how_alone,
-    how_known,
-    measured_by,
-    methods_of,
-)
-from toolablate.reports.terminal.comparison.footnotes import grounds_of
+from toolablate.reports.terminal.attribution import accounts_of, rests_on
+from toolablate.reports.terminal.causes import METHODS, counted, how_alone, how_known, measured_by, methods_of
+from toolablate.reports.terminal.comparison import grounds_of
 from toolablate.viewer.drawing import Drawn
 from toolablate.viewer.rendering import figures_of, page, view_of
 from toolablate.viewer.summary import lines, progress, scale

@@ -10,9 +10,9 @@ from starlette.routing import Route
 
 from toolablate.analysis.attribution.naming import mechanism_name
 from toolablate.analysis.selection import Selection
+from toolablate.reports import numbers
 from toolablate.reports.html.addresses import PARAMETERS, question_address
-from toolablate.reports.terminal import numbers
-from toolablate.reports.terminal.attribution.sentences import right_answer
+from toolablate.reports.terminal.causes import right_answer
 from toolablate.traces.plain import plain_text
 from toolablate.traces.store import Store
 from toolablate.viewer.glances import ENDINGS, TURNS, beside, columns, sequel, table_row

@@ -18,11 +18,8 @@ from toolablate.reports.html.beliefs import belief_figure, told_steps
 from toolablate.reports.html.cards import Card, Links
 from toolablate.reports.html.marking import holds, places_of, target
 from toolablate.reports.html.parts import part_text
-from toolablate.reports.terminal.attribution.otherwise import otherwise, worths
-from toolablate.reports.terminal.attribution.sentences import summed, why, without_tools
-from toolablate.reports.terminal.attribution.turning import turned
-from toolablate.reports.terminal.attribution.unknowns import unknowns
-from toolablate.reports.terminal.attribution.wording import Apart, right_of
+from toolablate.reports.terminal.causes import Apart, right_of, summed, why, without_tools
+from toolablate.reports.terminal.explanation import otherwise, turned, unknowns, worths
 from toolablate.reports.terminal.trace import resumption_facts
 from toolablate.traces.store import Store
 from toolablate.viewer import trial_head

@@ -8,9 +8,9 @@ from rich.text import Text
 from toolablate.analysis import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.benchmarks.lpfqa.boards.parts import SMALL, change, model_names, note, percent, spoiled, title
 from toolablate.benchmarks.lpfqa.scoreboard import Ablation, AverageEffect, Scoreboard, ToolEffect
-from toolablate.reports.terminal import numbers
-from toolablate.reports.terminal.fitted import Fitted, figures, names
-from toolablate.reports.terminal.numbers import SIGNIFICANT
+from toolablate.reports import numbers
+from toolablate.reports.numbers import SIGNIFICANT
+from toolablate.reports.tables import Fitted, figures, names
 from toolablate.traces.plain import one_line
 
 LUCK = "~"

@@ -6,8 +6,8 @@ from rich.console import RenderableType
 
 from toolablate.benchmarks.lpfqa.boards.parts import listed, model_names, note, percent, ranks, title
 from toolablate.benchmarks.lpfqa.scoreboard import Beside, Correlation, RankCorrelation, Scoreboard
-from toolablate.reports.terminal import numbers
-from toolablate.reports.terminal.fitted import Fitted, figures, names
+from toolablate.reports import numbers
+from toolablate.reports.tables import Fitted, figures, names
 from toolablate.traces.plain import one_line
 
 

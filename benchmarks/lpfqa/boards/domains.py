@@ -25,8 +25,8 @@ from toolablate.benchmarks.lpfqa.boards.parts import (
     title,
 )
 from toolablate.benchmarks.lpfqa.scoreboard import DomainScores, Scoreboard, Standing
-from toolablate.reports.terminal.fitted import Blocks, Fitted, figures, names
-from toolablate.reports.terminal.numbers import UNKNOWN
+from toolablate.reports.numbers import UNKNOWN
+from toolablate.reports.tables import Blocks, Fitted, figures, names
 from toolablate.traces.plain import one_line
 
 NO_DOMAIN = "(no domain)"

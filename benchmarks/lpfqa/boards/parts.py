@@ -7,8 +7,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from toolablate.benchmarks.lpfqa.scoreboard import ModelScore, Scoreboard, Standing, ToolEffect
-from toolablate.reports.terminal.fitted import Column, figures
-from toolablate.reports.terminal.numbers import MINUS, UNKNOWN
+from toolablate.reports.numbers import MINUS, UNKNOWN
+from toolablate.reports.tables import Column, figures
 from toolablate.traces.plain import inert, one_line, shortened
 
 BEST = "▲"

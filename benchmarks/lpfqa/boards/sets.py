@@ -8,8 +8,8 @@ from rich.text import Text
 from toolablate.benchmarks.lpfqa.boards.domains import NO_DOMAIN
 from toolablate.benchmarks.lpfqa.boards.parts import below, listed, named, note, percent, scores, title
 from toolablate.benchmarks.lpfqa.scoreboard import Filtered, Scoreboard, Standing, Tiers
-from toolablate.reports.terminal.fitted import Fitted, figures, names
-from toolablate.reports.terminal.numbers import MINUS, counted
+from toolablate.reports.numbers import MINUS, counted
+from toolablate.reports.tables import Fitted, figures, names
 
 SETS = {"all": "all", "solved": MINUS, "told_apart": "="}
 BOUNDS = {"easy": "easy > 50 %", "medium": "medium", "hard": "hard < 30 %"}

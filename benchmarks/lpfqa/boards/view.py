@@ -5,7 +5,7 @@ from toolablate.benchmarks.lpfqa.boards.beside import beside_part
 from toolablate.benchmarks.lpfqa.boards.domains import domains_part, standings_part
 from toolablate.benchmarks.lpfqa.boards.sets import filtered_part, tiers_part
 from toolablate.benchmarks.lpfqa.scoreboard import Scoreboard
-from toolablate.reports.terminal.simulated import simulated_banner
+from toolablate.reports.tables import simulated_banner
 
 
 def scoreboard_view(found: Scoreboard) -> RenderableType:

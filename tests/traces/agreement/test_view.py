@@ -19,7 +19,7 @@ from toolablate.analysis.agreement import (
     disagreements_json,
     scorer_pairs,
 )
-from toolablate.reports.terminal import agreement_view, disagreements_table
+from toolablate.reports.terminal.agreement import agreement_view, disagreements_table
 
 EVIL = "judge[m\x1b]0;x\x07[bold]\u202e\n@1a2b3c4d]"
 

@@ -23,9 +23,8 @@ from toolablate.analysis.attribution.evidence import Explained
 from toolablate.analysis.attribution.explanation import Explanation
 from toolablate.analysis.attribution.ledger import Arms, Replay
 from toolablate.analysis.attribution.shapley import Worth
-from toolablate.reports.terminal.attribution import explanation_view
-from toolablate.reports.terminal.attribution.sentences import why
-from toolablate.reports.terminal.attribution.turning import telling_lines
+from toolablate.reports.terminal.causes import why
+from toolablate.reports.terminal.explanation import explanation_view, telling_lines
 from toolablate.traces.records import Diagnosis, Event
 
 HOSTILE = "\x1b]0;owned\x07[red]Plants\u202e take\x9b31m nitrogen"

@@ -19,8 +19,7 @@ from tests.traces.attribution_views.samples import (
 from toolablate.analysis.attribution.error_types import error_types
 from toolablate.analysis.attribution.evidence import Explained
 from toolablate.analysis.attribution.judged import judged_distractions
-from toolablate.reports.terminal.attribution import attribution_view
-from toolablate.reports.terminal.attribution.ledgers import rests_on
+from toolablate.reports.terminal.attribution import attribution_view, rests_on
 from toolablate.traces.records import Diagnosis, Distraction, ErrorType
 from toolablate.traces.store import Observation
 

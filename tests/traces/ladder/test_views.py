@@ -16,7 +16,7 @@ from toolablate.analysis import FEW_CLUSTERS, FEW_DIFFERING, Observation
 from toolablate.analysis.ladder import Waterfall, ladders, waterfalls
 from toolablate.reports.plots import draw_waterfalls, require_plots
 from toolablate.reports.plots.figures.waterfall import _limits, _start
-from toolablate.reports.terminal import waterfalls_view
+from toolablate.reports.terminal.waterfall import waterfalls_view
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
 from toolablate.traces.records import ToolUse

@@ -1,4 +1,4 @@
-"""Figures as a table shows them; what is unknown is a dash."""
+"""Numbers as tables and sentences show them; what is unknown is a dash."""
 
 import math
 

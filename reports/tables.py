@@ -229,3 +229,12 @@ def _packed(parts: Iterable[Text], room: int) -> Iterator[Text]:
         line = Text.assemble(line, " · ", part) if line else part
     if line:
         yield line
+
+
+def simulated_banner() -> Text:
+    """What stands wherever figures or trials of a simulated model are shown together."""
+    return Text.assemble(
+        " ",
+        (" SIMULATED ", "bold black on yellow"),
+        " a stand-in that imitates a model; nothing here is a measurement",
+    )

@@ -1,0 +1,417 @@
+"""Why tools changed scores, for a whole store: effect decompositions, wrong trials, judges."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+from typing import get_args
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.text import Text
+
+from toolablate.analysis import FEW_CLUSTERS, FEW_DIFFERING, Floor
+from toolablate.analysis.attribution.confusion import DISTRACTIONS, confusion_of
+from toolablate.analysis.attribution.correction import Share
+from toolablate.analysis.attribution.error_types import ERROR_TYPES, ErrorRow, ErrorTypes
+from toolablate.analysis.attribution.evidence import Outlined
+from toolablate.analysis.attribution.judged import JudgedDistraction
+from toolablate.analysis.attribution.ledger import Account, Ledger
+from toolablate.analysis.attribution.naming import mechanism_name
+from toolablate.analysis.attribution.report import AttributionReport
+from toolablate.reports import numbers
+from toolablate.reports.numbers import SIGNIFICANT
+from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner, words
+from toolablate.reports.terminal.causes import attributed, chance, distraction_name
+from toolablate.traces.plain import ID_CHARS, inert, one_line, plain_text
+from toolablate.traces.records import Attribution, Distraction, DistractionLabel, JudgeMatrix, ReplayDesign
+
+SMALL = "*"
+GAIN, LOSS, LEVEL = "█", "▒", "│"
+MOST_BAR, LEAST_NAME, WHOLE_NAME, NARROW = 40, 13, 22, 72
+NO_TOOLS = "no tools"
+TRACE, ARMS, REPLAYS = "trace", "arms", "replays"
+_BY_ARMS = frozenset({"calling", "availability", "prompt"})
+
+
+def ledger_view(
+    ledger: Ledger, floor: Floor | None, design: ReplayDesign | None, room: int, *, simulated: bool
+) -> Iterator[RenderableType]:
+    """One model and condition: flips beside those of chance, the waterfall, and on what it rests."""
+    against = " against no tools" + (f" ({one_line(floor.baseline)})" if floor else "")
+    yield Text.assemble(
+        *(" ", (one_line(ledger.model), "bold"), "  ", (one_line(ledger.condition), "bold"), against),
+        f"  over {numbers.counted(ledger.questions, 'question')}",
+    )
+    if simulated:
+        yield simulated_banner()
+    if floor is not None:
+        yield Padding(Text(_flips(floor)), (0, 1, 0, 1))
+    yield _ledger_table(ledger, room)
+    yield Padding(Text("\n".join(_remarks(ledger, design))), (0, 1, 1, 1))
+
+
+def accounts_of(ledger: Ledger) -> tuple[Account, ...]:
+    """Mechanisms that are not 0 in every trial, and what is unresolved also where it is nothing."""
+    told = tuple(each for each in ledger.mechanisms if each.points or each.ci95 or each.name == "unresolved")
+    if any(each.name == "unresolved" for each in told):
+        return told
+    return (*told, Account("unresolved", 0.0, None, None, small=False))
+
+
+def rests_on(name: str, ledger: Ledger) -> str:
+    """Whether a mechanism is known by other arms of the ladder, by replays, or from traces alone."""
+    # Without replays, what is known of the tools' use is the difference of two arms.
+    if name in _BY_ARMS or (name == "use" and not ledger.replayed):
+        return ARMS
+    if name == "unresolved":
+        return ""
+    return REPLAYS if ledger.replayed else TRACE
+
+
+def _flips(floor: Floor) -> str:
+    chance = floor.chance
+    harmed, helped = _flips_of(chance.flips_right_to_wrong), _flips_of(chance.flips_wrong_to_right)
+    ways = f"{harmed} right to wrong, {helped} wrong to right"
+    noise = (
+        "what chance alone gives is not known without repeats of 2 or more"
+        if chance.noise_flips is None
+        else f"by chance alone {_flips_of(chance.noise_flips)} either way"
+    )
+    return f"Questions that flip between single runs: {ways}; {noise}."
+
+
+def _flips_of(flips: float) -> str:
+    """Of single runs a whole number, of several what is to be expected of one."""
+    return f"{round(flips, 1):g}"
+
+
+def _ledger_table(ledger: Ledger, room: int) -> Fitted:
+    accounts = accounts_of(ledger)
+    rows = (*accounts, ledger.effect)
+    least = LEAST_NAME if room < NARROW else WHOLE_NAME
+    columns = (
+        Column("", (Text(NO_TOOLS), *(inert(_account_name(each)) for each in rows)), least=least),
+        figures("points", ["", *(Text(numbers.signed(each.points), style=_style(each)) for each in rows)]),
+        figures("95 % interval", ["", *(_interval(each, each.ci95) for each in rows)]),
+        figures("90 % interval", ["", *(_interval(each, each.ci90) for each in rows)], spare=1),
+        figures("p", ["", *(numbers.p_value(each.p_value) for each in rows)], spare=2),
+        figures("p Holm", ["", *(numbers.p_value(each.p_holm) for each in rows)], spare=4),
+        words("rests on", ["", *(rests_on(each.name, ledger) for each in accounts), ""]),
+    )
+    taken = sum(column.width + 2 for column in columns) + 3
+    bars = _bars([each.points for each in accounts], rows, min(MOST_BAR, max(room // 6, room - taken)))
+    return Fitted((*columns, words("", bars)), ("", *("" for _ in accounts), "bold"))
+
+
+def _account_name(account: Account) -> str:
+    return "effect" if account.name == "effect" else mechanism_name(account.name)
+
+
+def _bars(points: Sequence[float], rows: Sequence[Account], cells: int) -> list[Text]:
+    ends = list(accumulate(points, initial=0.0))
+    low, high = min(ends), max(ends)
+
+    def place(level: float) -> int:
+        return round((cells - 1) * (level - low) / (high - low)) if high > low else 0
+
+    def bar(row: Account, start: float, end: float) -> Text:
+        left, right = sorted((place(start), place(end)))
+        shown = LEVEL if left == right else (GAIN if end > start else LOSS) * (right - left + 1)
+        return Text(" " * left + shown, style=_style(row))
+
+    spans = [*pairwise(ends), (0.0, ends[-1])]
+    return [Text(" " * place(0.0) + LEVEL), *(bar(row, *span) for row, span in zip(rows, spans, strict=True))]
+
+
+def _interval(account: Account, interval: tuple[float, float] | None) -> str:
+    return f"{SMALL if account.small and interval else ''}{numbers.interval(interval)}"
+
+
+def _style(account: Account) -> str:
+    if account.small or account.p_holm is None or account.p_holm >= SIGNIFICANT:
+        return ""
+    return "bold red" if account.points < 0 else "bold green"
+
+
+def _remarks(ledger: Ledger, design: ReplayDesign | None) -> Iterator[str]:
+    yield f"The mechanisms sum to the effect. {_replayed(ledger, design)}"
+    shown = {each.name for each in accounts_of(ledger)}
+    if nothing := [_of_nothing(each.name) for each in ledger.mechanisms if each.name not in shown]:
+        yield f"0 in every trial: {', '.join(nothing)}."
+    if ledger.clusters != ledger.questions:
+        clusters = numbers.counted(ledger.clusters, "cluster")
+        yield f"Intervals and p rest on {clusters} of questions that share a source."
+
+
+def _of_nothing(name: str) -> str:
+    return mechanism_name(name) + (" (of answers that could not be read)" if name == "format_loss" else "")
+
+
+def _replayed(ledger: Ledger, design: ReplayDesign | None) -> str:
+    trials = numbers.counted(ledger.trials, "trial")
+    if not ledger.replayed or design is None:
+        return f"None of {trials} was replayed: what only replays tell is unresolved."
+    shares = f"{100 * design.failures:g} % of the wrong, {100 * design.successes:g} % of the right"
+    weighed = "" if ledger.replayed == ledger.trials else "; each stands for as many as its chance says"
+    return f"{ledger.replayed:,} of {trials} were replayed, chosen by lot ({shares}){weighed}."
+
+
+# The trials that are wrong, and what each is attributed to.
+
+
+SHOWN_EVENTS = 6
+MECHANISM_CELLS = 21
+_NO_TOOLS = ("luck", "own_error", "unknown")
+"""What no tool did."""
+
+Found = tuple[Outlined, Attribution]
+
+
+def attributed_trials(explained: Sequence[Outlined]) -> list[Found]:
+    """Those that have an attribution: what is measured before what is guessed, what a tool did first, the surest of
+    it before the others."""
+    return sorted(((each, each.attribution) for each in explained if each.attribution is not None), key=_rank)
+
+
+def _rank(found: Found) -> tuple[bool, bool, float]:
+    _, attribution = found
+    return attribution.method != "replay", attribution.mechanism in _NO_TOOLS, -attribution.confidence
+
+
+def trials_view(
+    explained: Sequence[Outlined], most: int | None, simulated: Set[str] = frozenset()
+) -> Iterator[RenderableType]:
+    """How many wrong trials each mechanism has, then the trials; of more than `most` the first of them. Names in
+    `simulated` are those of stand-ins."""
+    found = attributed_trials(explained)
+    if not found:
+        return
+    yield Text(f" Wrong trials with tools: {len(found):,}", style="bold")
+    if simulated and {each.evidence.model for each in explained} <= simulated:
+        yield simulated_banner()
+        simulated = frozenset()
+    yield Padding(Text(_counted(found)), (0, 1, 0, 1))
+    shown = found if most is None else found[:most]
+    yield _trials_table(shown, simulated)
+    if len(shown) < len(found):
+        yield Padding(Text(f"{len(found) - len(shown):,} more: --list", style="dim"), (0, 1, 1, 1))
+
+
+def _trials_table(found: Sequence[Found], marked: Set[str]) -> RenderableType:
+    return Fitted(
+        (
+            words("trial", [each.evidence.chain.trial[:ID_CHARS] for each, _ in found]),
+            names("question", [_name(each.evidence.question) for each, _ in found], cut=True),
+            names("model", [_model(each.evidence.model, marked) for each, _ in found], common=True),
+            names("condition", [_name(each.evidence.condition) for each, _ in found], common=True),
+            Column("mechanism", tuple(Text(attributed(why)) for _, why in found), least=MECHANISM_CELLS),
+            words("method", [why.method for _, why in found], common=True),
+            figures("conf.", [chance(why.confidence) for _, why in found]),
+            figures("turned at", [_event(why.turned_at) for _, why in found], spare=2),
+            names("evidence", [_events(why.evidence) for _, why in found]),
+        )
+    )
+
+
+def _counted(found: Sequence[Found]) -> str:
+    """By replay, and by trace alone: the one is measured, the other a hypothesis."""
+    lines = []
+    for method, told in (("replay", "By replay"), ("trace", "By trace alone"), ("judge", "By judge alone")):
+        counts = Counter(each.mechanism for _, each in found if each.method == method)
+        if counts:
+            listed = ", ".join(f"{mechanism_name(name)} {count:,}" for name, count in counts.most_common())
+            lines.append(f"{told}: {listed}.")
+    return "\n".join(lines)
+
+
+def _name(text: str) -> Text:
+    return inert(one_line(text))
+
+
+def _model(name: str, marked: Set[str]) -> Text:
+    return Text.assemble(_name(name), " (simulated)") if name in marked else _name(name)
+
+
+def _event(number: int | None) -> str:
+    return numbers.UNKNOWN if number is None else str(number)
+
+
+def _events(events: Sequence[int]) -> str:
+    more = ", ..." if len(events) > SHOWN_EVENTS else ""
+    return ", ".join(map(str, events[:SHOWN_EVENTS])) + more
+
+
+# What judges read in wrong trials: hypotheses, kept apart from what was measured.
+
+
+_SHORT: Mapping[DistractionLabel, str] = {
+    "misleading_adoption": "misled",
+    "existence_as_norm": "norm",
+    "over_engineering": "over-eng.",
+    "none": "none",
+}
+
+
+def judged_view(judged: Sequence[JudgedDistraction]) -> Iterator[RenderableType]:
+    """The measured points of retrieval distraction, as judges share them out, with the shares of trials and their
+    intervals."""
+    for each in judged:
+        whose = f"{one_line(each.model)} {one_line(each.condition)}"
+        parts = [
+            f"{distraction_name(kind)} {numbers.signed(each.points[kind])} ({_share(each.shares.by_label[kind])})"
+            for kind in get_args(Distraction)
+            if kind in each.points
+        ]
+        told = ", ".join(parts) or "no label but none"
+        trials = numbers.counted(each.shares.trials, "trial")
+        why = each.shares.uncorrected
+        how = f"Not corrected for the judge's errors: {why}" if why else "Corrected for its errors on planted trials"
+        said = f"Retrieval distraction of {whose}, as {one_line(each.judge)} reads {trials}: {told}. {how}."
+        yield Padding(Text(said), (0, 1, 1, 1))
+
+
+def matrices_view(matrices: Sequence[JudgeMatrix]) -> Iterator[RenderableType]:
+    """What each judge says of planted trials, beside what was planted."""
+    for each in matrices:
+        found = confusion_of(each)
+        whose = (one_line(each.judge), "bold")
+        yield Text.assemble(
+            " What ", whose, f" (wording {each.wording}) says (across) of planted trials (down)", overflow="fold"
+        )
+        unlabelled = figures("no label", [str(found.unlabelled[true] or "") for true in DISTRACTIONS])
+        yield Fitted(
+            (
+                names("true", [Text(_label_name(true)) for true in DISTRACTIONS]),
+                *(
+                    figures(_SHORT[said], [_trials(found.counts[true][said], true == said) for true in DISTRACTIONS])
+                    for said in DISTRACTIONS
+                ),
+                *([unlabelled] if any(found.unlabelled.values()) else []),
+            )
+        )
+        right = found.right
+        told = f"{right.count} of {numbers.counted(right.of, 'label')} right"
+        share = right.share
+        # Wilson's, of trials one by one: repeats of a question make it too narrow.
+        between = (
+            f", {100 * share.low:.0f}-{100 * share.high:.0f} % (95 % interval of independent trials)" if share else ""
+        )
+        yield Padding(Text(f"{told}{between}.", style="dim"), (0, 1, 1, 1))
+
+
+def errors_view(errors: Sequence[ErrorTypes]) -> Iterator[RenderableType]:
+    """The seven types of error by domain, a table for each judge."""
+    for each in errors:
+        yield Text.assemble(" Errors as ", (one_line(each.judge), "bold"), " reads them, in % of labelled wrong trials")
+        rows = (*each.by_domain, each.overall) if len(each.by_domain) > 1 else (each.overall,)
+        yield Blocks(
+            names("domain", [*(inert(one_line(row.domain) or "(none)") for row in rows[:-1]), "all"]),
+            (
+                figures("trials", [str(row.labelled) for row in rows]),
+                *(
+                    figures(name.replace("_", " "), [_percent(row, place) for row in rows])
+                    for place, name in enumerate(ERROR_TYPES)
+                ),
+            ),
+        )
+        if each.overall.unlabelled:
+            unlabelled = numbers.counted(each.overall.unlabelled, "trial")
+            yield Padding(Text(f"{unlabelled} got no label.", style="dim"), (0, 1, 1, 1))
+
+
+def _share(share: Share) -> str:
+    """Of all trials that were labelled, those with `none` among them."""
+    between = "" if share.ci95 is None else f", {100 * share.ci95[0]:.0f} to {100 * share.ci95[1]:.0f}"
+    return f"{100 * share.share:.0f} %{between}"
+
+
+def _percent(row: ErrorRow, place: int) -> str:
+    share = row.types[ERROR_TYPES[place]].share
+    return numbers.percent(None if share is None else 100 * share.mean)
+
+
+def _label_name(label: DistractionLabel) -> str:
+    return "none" if label == "none" else distraction_name(label)
+
+
+def _trials(trials: int, agrees: bool) -> Text:
+    return Text(str(trials) if trials else "", style="bold" if agrees else "")
+
+
+# All that a store says of why its tools changed scores.
+
+
+SHOWN_TRIALS = 20
+_NOTHING = (
+    "No trial with tools can be set against one of its question without. Run a plan with conditions of both kinds, such"
+    " as 'none' and 'python', whose answers are scored."
+)
+HARMS = ("retrieval_distraction", "computation_misled", "computational_lock_in")
+
+
+def attribution_view(report: AttributionReport, *, all_trials: bool = False) -> RenderableType:
+    """Ledger by ledger, then the wrong trials: the first of them, unless `all_trials`."""
+    return _Report(report, all_trials)
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    report: AttributionReport
+    all_trials: bool
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        report = self.report
+        for ledger in report.ledgers:
+            yield from ledger_view(
+                ledger,
+                report.floor(ledger),
+                report.design,
+                options.max_width,
+                simulated=ledger.model in report.simulated,
+            )
+        if not report.ledgers:
+            yield Text(_NOTHING, style="yellow")
+        yield from judged_view(report.judged)
+        yield from matrices_view(report.matrices)
+        yield from errors_view(report.errors)
+        yield from trials_view(report.explained, None if self.all_trials else SHOWN_TRIALS, report.simulated)
+        notes = [*map(_sentence, report.notes), *_footnotes(report)]
+        yield Padding(Text("\n".join(notes), style="dim"), (0, 1, 1, 1))
+
+
+def _sentence(note: str) -> str:
+    told = plain_text(note)
+    return f"{told[:1].upper()}{told[1:]}{'' if told.endswith('.') else '.'}"
+
+
+def _footnotes(report: AttributionReport) -> Iterator[str]:
+    if report.unreplayed:
+        yield "Replays that are missing are made by attribute --replay with the same shares and numbers of runs."
+    if report.ledgers:
+        yield from _of_ledgers(report.ledgers)
+    if any(found.method != "replay" for _, found in attributed_trials(report.explained)):
+        yield "An attribution by trace or judge is a hypothesis; only a replay shows what would have been."
+    yield "What each figure means: docs/attribution.md."
+
+
+def _of_ledgers(ledgers: Sequence[Ledger]) -> Iterator[str]:
+    # Also those of rows that are left out, since they are 0 in every trial.
+    tested = sum(each.p_value is not None for ledger in ledgers for each in ledger.mechanisms)
+    corrected = f"; in colour: p Holm < {SIGNIFICANT:g}, corrected for {numbers.counted(tested, 'test')}"
+    yield f"{GAIN} gain, {LOSS} loss{corrected if tested else ''}."
+    yield "points: percentage points of score. Luck and the unresolved have no test: they are no mechanism."
+    if any(each.points > 0 and each.name in HARMS for ledger in ledgers for each in ledger.mechanisms):
+        yield "A harm's name with points above 0: gains of which there is no sign outweigh it."
+    if any(each.points and each.name == "computation_misled" for ledger in ledgers for each in ledger.mechanisms):
+        yield (
+            "Misled by computation: what trials put down to computational lock-in lost where telling the model to set"
+            " the computation aside did not bring the right answer back."
+        )
+    if any(each.small and each.ci95 for ledger in ledgers for each in _all(ledger)):
+        few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} in which it is not 0"
+        yield f"{SMALL}: {few}; do not rely on their intervals."
+
+
+def _all(ledger: Ledger) -> tuple[Account, ...]:
+    return (ledger.effect, *ledger.mechanisms)

@@ -1,0 +1,532 @@
+"""Why one trial went as it did, on one page of a terminal."""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
+from itertools import pairwise
+from string import ascii_uppercase
+from typing import TypeVar
+
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.constrain import Constrain
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from toolablate.analysis.attribution.belief import Belief
+from toolablate.analysis.attribution.belief.trajectory import share
+from toolablate.analysis.attribution.evidence import Evidence, Explained
+from toolablate.analysis.attribution.explanation import Explanation
+from toolablate.analysis.attribution.ledger import Chain, Scores, ToolKind
+from toolablate.analysis.attribution.spoiling import faults, ran_out
+from toolablate.analysis.attribution.steps import belief_steps
+from toolablate.reports import numbers
+from toolablate.reports.tables import simulated_banner
+from toolablate.reports.terminal.causes import Apart, Said, asked, chance, right_of, summed, why, without_tools
+from toolablate.traces.plain import ID_CHARS, inert, one_line, plain_text, shortened
+from toolablate.traces.records import Attribution, Event, ModelCall, ToolCall, ToolRequest
+
+T = TypeVar("T")
+
+BAR_CELLS, SHARE_CELLS, ANSWER_CELLS, EVENT_CELLS = 10, 7, 12, 5
+LEAST_WHAT = 16
+MOST_LINES, FIRST, LAST, AROUND = 24, 8, 6, 2
+FULL, EMPTY, FALLS = "█", "·", "↓"
+SHOWN_CALLS = 2
+NO_ANSWER = "(none)"
+_SKIPPED = ("import ", "from ", "#")
+
+
+@dataclass(frozen=True, slots=True)
+class BeliefStep:
+    """`event` is the first of the step, None for the question alone. `right` of `samples` answers are right after it,
+    and `answer` is what most of them say; no sample where nobody asked."""
+
+    event: int | None
+    what: str
+    right: int
+    samples: int
+    answer: str
+
+
+def steps_table(told: Explanation, room: int) -> Table:
+    """At most `room` cells wide, if that is 60 or more."""
+    lines = list(step_lines(told))
+    probed = any(line.samples for line in lines)
+    beside = BAR_CELLS + SHARE_CELLS + ANSWER_CELLS + 3 if probed else 0
+    cells = max(LEAST_WHAT, room - EVENT_CELLS - 1 - beside)
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column(justify="right", width=EVENT_CELLS, style="dim")
+    table.add_column(width=cells, no_wrap=True, overflow="ellipsis")
+    if probed:
+        for width in (BAR_CELLS, SHARE_CELLS, ANSWER_CELLS):
+            table.add_column(width=width, no_wrap=True)
+        table.add_row("event", "", *(Text(title, style="dim") for title in ("right now", "", "says")))
+    shown = _shown(told, len(lines))
+    for place, line in enumerate(lines):
+        if place not in shown:
+            if place - 1 in shown:
+                table.add_row("", Text(f"... {_gap(place, shown)} steps more", style="dim"))
+            continue
+        number = "" if line.event is None else str(line.event)
+        falls = _falls(told, place)
+        what = Text(line.what, style="bold" if falls else "")
+        table.add_row(number, what, *(_belief(line, falls=falls) if probed else ()))
+    if probed:
+        answer = one_line(", ".join(told.explained.evidence.score.extracted)) or NO_ANSWER
+        table.add_row("", "its answer", told.explained.evidence.score.verdict, "", shortened(answer, ANSWER_CELLS))
+    return table
+
+
+def _shown(told: Explanation, lines: int) -> Set[int]:
+    """The places of the lines of a page: of many the first, the last, and those where the belief falls."""
+    if lines <= MOST_LINES:
+        return frozenset(range(lines))
+    flip = told.explained.evidence.flip
+    falls = range(max(0, flip.after - AROUND), flip.step + AROUND + 1) if flip is not None else ()
+    return frozenset({*range(FIRST), *range(lines - LAST, lines), *falls})
+
+
+def _gap(place: int, shown: Set[int]) -> int:
+    """How many lines are left out from this one on."""
+    return next(each for each in sorted(shown) if each > place) - place
+
+
+def step_lines(told: Explanation) -> Iterator[BeliefStep]:
+    """The question alone, then what lies between each two belief steps, with the belief at the latter; after
+    the last nobody is asked."""
+    evidence = told.explained.evidence
+    steps = belief_steps(told.conversation)
+    beliefs = {each.step: each for each in evidence.trajectory.beliefs} if evidence.trajectory else {}
+    yield _line(None, "the question alone", beliefs.get(0))
+    for place, (start, end) in enumerate(pairwise((*steps, len(told.conversation))), start=1):
+        yield _line(start, _what(told.conversation[start:end]), beliefs.get(place))
+
+
+def called(request: ToolRequest) -> str:
+    """`python: total = 3 * 4`, by what an argument says first."""
+    return f"{one_line(request.name)}: {_argument(request.arguments)}"
+
+
+def given(event: ToolCall) -> str:
+    """What a call gave, on one line."""
+    name = one_line(event.call.name)
+    said = one_line(event.error or event.output) or "(nothing)"
+    return f"{name} {'gives' if event.status == 'ok' else 'fails'}: {said}"
+
+
+def _line(event: int | None, what: str, belief: Belief | None) -> BeliefStep:
+    if belief is None:
+        return BeliefStep(event, what, 0, 0, "")
+    return BeliefStep(event, what, round(belief.right.mean * belief.samples), belief.samples, _leading(belief))
+
+
+def _leading(belief: Belief) -> str:
+    name, share = max(belief.options.items(), key=lambda item: item[1].mean, default=("", belief.unreadable))
+    if not name or belief.unreadable.mean > share.mean:
+        return NO_ANSWER
+    return one_line(name)
+
+
+def _falls(told: Explanation, place: int) -> bool:
+    """Whether the belief falls at a line, as far as its steps were asked about."""
+    flip = told.explained.evidence.flip
+    return flip is not None and flip.after < place <= flip.step
+
+
+def _belief(line: BeliefStep, *, falls: bool) -> Sequence[Text]:
+    if not line.samples:
+        return ()
+    filled = round(BAR_CELLS * line.right / line.samples)
+    bar = Text.assemble((FULL * filled, "green"), (EMPTY * (BAR_CELLS - filled), "dim"))
+    shares = Text(f"{line.right}/{line.samples}{f' {FALLS}' if falls else ''}")
+    return bar, shares, Text(shortened(line.answer, ANSWER_CELLS))
+
+
+def _what(events: Sequence[Event]) -> str:
+    reply = next((event for event in events if isinstance(event, ModelCall)), None)
+    if reply is not None:
+        return _said(reply)
+    return _calls_listed(given, [event for event in events if isinstance(event, ToolCall)])
+
+
+def _said(call: ModelCall) -> str:
+    message = call.reply.message
+    if message.tool_calls:
+        return f"calls {_calls_listed(called, message.tool_calls)}"
+    lines = [line for line in message.content[-2_000:].splitlines() if line.strip()]
+    last = "replies, its budget gone" if call.purpose == "final" else "replies"
+    return f"{last}: {one_line(lines[-1])}" if lines else f"{last}: (nothing)"
+
+
+def _calls_listed(say: Callable[[T], str], each: Sequence[T]) -> str:
+    more = f"; and {len(each) - SHOWN_CALLS} more" if len(each) > SHOWN_CALLS else ""
+    return "; ".join(map(say, each[:SHOWN_CALLS])) + more
+
+
+def _argument(arguments: str) -> str:
+    try:
+        given = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return one_line(arguments)
+    said = next((each for each in given.values() if isinstance(each, str)), None) if isinstance(given, dict) else None
+    if said is None:
+        return one_line(arguments)
+    lines = (line.strip() for line in said[:4_000].splitlines())
+    return one_line(next((line for line in lines if line and not line.startswith(_SKIPPED)), said))
+
+
+# Where a belief turned, and what the model saw there.
+
+
+QUOTED_LINES, QUOTED_CHARS = 3, 210
+_NUMBERED = re.compile(r"L\d+: ")
+MOST_TURNING_LINES, MOST_CHARS = 400, 40_000
+
+
+def turned(told: Explanation) -> Iterator[Said]:
+    """Sentences, and lines that are quoted."""
+    evidence = told.explained.evidence
+    if evidence.trajectory is None:
+        yield from _by_trace(told)
+        return
+    if evidence.flip is None:
+        yield _never_fell(evidence)
+        return
+    flip = evidence.flip
+    steps = belief_steps(told.conversation)
+    start, end = steps[flip.after], steps[flip.step]
+    where = f"at event {start}" if end - start == 1 else f"in events {start} to {end - 1}"
+    yield (
+        f"The share of right answers falls {where}, from {chance(flip.before)} over the steps just before to"
+        f" {chance(flip.level)} over those just after, and stays down"
+        f" (the same step in {100 * flip.confidence:.0f} % of resamples)."
+    )
+    for number, event in enumerate(told.conversation[start:end], start=start):
+        yield from quoted(number, event, told)
+
+
+def quoted(number: int, event: Event, told: Explanation) -> Iterator[Said]:
+    """The lines of a reply or result that matter most: those that check cases in place of the question, or that hold
+    the final answer or words of the final reply; else the first."""
+    evidence = told.explained.evidence
+    match event:
+        case ModelCall():
+            calls = event.reply.message.tool_calls
+            text = "\n".join(_decoded(call.arguments) for call in calls) if calls else event.reply.message.content
+            what = "It writes" if calls else "It says"
+            matters = tuple(check.text for check in evidence.signals.reformulation.checks)
+        case ToolCall():
+            text, what = event.output, f"{one_line(event.call.name)} {'gives' if event.status == 'ok' else 'fails'}"
+            repeated = (run.text for run in evidence.signals.echo.runs if run.event == number)
+            matters = (*_answers(told), *repeated)
+        case _:
+            return
+    yield f"{what} (event {number}):"
+    for line in telling_lines(text, matters):
+        yield Apart(f"│ {line[:QUOTED_CHARS]}{'…' if len(line) > QUOTED_CHARS else ''}")
+
+
+def telling_lines(text: str, matters: Sequence[str]) -> list[str]:
+    """At most QUOTED_LINES, from the first that holds one of the texts that matter on, or else from the start."""
+    read = [line.rstrip() for line in plain_text(text[:MOST_CHARS]).splitlines()[:MOST_TURNING_LINES] if line.strip()]
+    # A page is numbered line by line; what stands before is the browser's own.
+    lines = [line for line in read if _NUMBERED.match(line)] or read
+    wanted = [each.strip().lower() for each in matters if len(each.strip()) > 1]
+    start = next((at for at, line in enumerate(lines) if any(each in line.lower() for each in wanted)), 0)
+    shown = [inert(line).plain.replace("\n", " ") for line in lines[start : start + QUOTED_LINES]]
+    return shown or ["(nothing)"]
+
+
+def _answers(told: Explanation) -> tuple[str, ...]:
+    """The final answer, letters as the options that they stand for."""
+    choices = told.question.choices
+    letters = dict(zip(ascii_uppercase, choices, strict=False))
+    return tuple(letters.get(each, each) for each in told.explained.evidence.score.extracted)
+
+
+def _decoded(arguments: str) -> str:
+    try:
+        given = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+    if not isinstance(given, dict):
+        return arguments
+    return "\n".join(each if isinstance(each, str) else str(each) for each in given.values())
+
+
+def _never_fell(evidence: Evidence) -> str:
+    assert evidence.trajectory is not None
+    first, last = evidence.trajectory.beliefs[0].right.mean, evidence.trajectory.beliefs[-1].right.mean
+    ends = f"{chance(first)} right before anything was read, {chance(last)} before the final reply"
+    return f"The belief in the right answer does not fall for good at any step that was asked about: {ends}."
+
+
+def _by_trace(told: Explanation) -> Iterator[Said]:
+    signals = told.explained.evidence.signals
+    yield "What it would have answered after each step was not asked."
+    if not signals.changes:
+        return
+    change = signals.changes[-1]
+    seen = f", having seen the results of events {_events_listed(change.results)}" if change.results else ""
+    before, after = (one_line(", ".join(each.answer)) for each in (change.before, change.after))
+    yield (
+        f"By its words it spoke for {before} at event {change.before.event}, and for {after} at event"
+        f" {change.after.event}{seen}."
+    )
+    for number in change.results[-1:]:
+        yield from quoted(number, told.conversation[number], told)
+
+
+def _events_listed(events: Sequence[int]) -> str:
+    return ", ".join(map(str, events)) or numbers.UNKNOWN
+
+
+# What came of a trial with one thing changed.
+
+
+_RESULTS: dict[ToolKind, str] = {
+    "search": "what it found",
+    "code": "what its code gave",
+    "other": "what its other tools gave",
+}
+AS_IT_WAS, NO_RESULT = "the result as it was", "with no result there"
+REASONED_AGAIN, SWAPPED = "reasoned again after the same results", "swapped for another question's"
+SHOWN_RESULTS = 3
+LEAST_SHOWN = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """Scores of runs in which `changed` is the one difference."""
+
+    changed: str
+    scores: Scores
+
+
+def otherwise(evidence: Evidence) -> Iterator[Without]:
+    """Nothing of what was not run."""
+    found = (
+        *_at_the_turn(evidence),
+        *_rollouts(evidence),
+        Without("told to set aside what its tools gave", evidence.set_aside),
+        *_repaired(evidence),
+        Without("asked once more after its final reply", evidence.closing),
+        *_arms(evidence.chain),
+    )
+    yield from (each for each in found if each.scores)
+
+
+def worths(evidence: Evidence) -> Iterator[str]:
+    """What each result is worth, those first that cost most."""
+    ordered = sorted(evidence.worth.items(), key=lambda item: item[1].value)
+    for event, worth in ordered[:SHOWN_RESULTS]:
+        sign = "+" if worth.value >= 0 else "\u2212"
+        error = "" if worth.standard_error is None else f" ({_spread(worth.standard_error)})"
+        yield f"The result of event {event} is worth {sign}{chance(abs(worth.value))} of being right{error}."
+
+
+def _spread(standard_error: float) -> str:
+    """Runs that all end alike have no spread, which does not make them certain."""
+    return (
+        f"standard error {chance(standard_error)}" if standard_error >= LEAST_SHOWN else "runs of a kind all end alike"
+    )
+
+
+def _at_the_turn(evidence: Evidence) -> Iterator[Without]:
+    turning = evidence.turning
+    if turning is not None:
+        yield Without(f"from event {turning.event} on again, {AS_IT_WAS}", turning.kept)
+        yield Without(f"from event {turning.event} on, {NO_RESULT}", turning.without)
+
+
+def _rollouts(evidence: Evidence) -> Iterator[Without]:
+    chain, replay = evidence.chain, evidence.chain.replay
+    if replay is None:
+        return
+    # What spoiled the trial from outside is mended in them as well, so that they differ from it in more than one thing.
+    budget = ("twice the budget",) if ran_out(evidence.signals) else ()
+    tools = ("tools that work",) if faults(evidence.signals) else ()
+    mended = f", with {' and '.join((*budget, *tools))}" if budget or tools else ""
+    for swapped, scores in sorted(replay.rollouts.items(), key=lambda item: (len(item[0]), sorted(item[0]))):
+        if not swapped:
+            again = REASONED_AGAIN if chain.tools else "asked at once for its answer"
+            yield Without(f"{again}{mended}", scores)
+            continue
+        named = " and ".join(_RESULTS[kind] for kind in sorted(swapped))
+        only = "" if swapped == chain.tools else "only "
+        yield Without(f"{only}{named} {SWAPPED}{mended}", scores)
+
+
+def _repaired(evidence: Evidence) -> Iterator[Without]:
+    replay = evidence.chain.replay
+    if replay is None:
+        return
+    # Of any other trial these levels are the ones before them, and nothing was run.
+    if ran_out(evidence.signals):
+        yield Without("with twice the budget", replay.extended)
+    if faults(evidence.signals):
+        yield Without("with tools that work", replay.repaired)
+
+
+def _arms(chain: Chain) -> Iterator[Without]:
+    """From the start, as the ladder has them."""
+    yield Without("from the start, its tools only offered", chain.arms.offered)
+    yield Without("from the start, calls give nothing", chain.arms.sham)
+    yield Without("from the start, results of another question", chain.arms.placebo)
+
+
+# What is not known of a trial, and the command that would find out.
+
+
+def unknowns(told: Explanation) -> Iterator[Said]:
+    evidence = told.explained.evidence
+    if not evidence.bare:
+        yield "Whether the model is right without tools: run the plan with a condition without tools."
+    elif len(evidence.bare) == 1:
+        yield "How often the model is right without tools: a single trial does not tell (repeats in the plan)."
+    if told.scripted:
+        yield "What would have been otherwise. The model is scripted: it says what its script says whatever is changed."
+    elif evidence.chain.replay is None:
+        yield from _unreplayed(told)
+    else:
+        yield from _noise(evidence)
+    if _words_or_offer(told.explained):
+        yield (
+            "Whether the offer of tools did it or the condition's words: 'scaffold' among the plan's conditions, which"
+            " has the words alone, would tell."
+        )
+    if _is_open(told.explained.attribution) and not evidence.diagnoses:
+        yield "In which way it was drawn away, as a judge reads it:"
+        yield Apart(f"toolablate attribute {_store(told)} --judge NAME")
+    yield "The whole trace:"
+    yield Apart(f"toolablate show {_store(told)} {_trial(told)}")
+
+
+def _words_or_offer(explained: Explained) -> bool:
+    """Whether it is put down to what is there before any call, and no arm parts the two."""
+    attribution, evidence = explained.attribution, explained.evidence
+    before = attribution is not None and attribution.mechanism in ("availability", "prompt")
+    return before and evidence.signals.prompted and not evidence.chain.arms.scaffold
+
+
+def _is_open(attribution: Attribution | None) -> bool:
+    """Whether what was found drew the model away, and nobody knows how."""
+    if attribution is None or attribution.mechanism != "retrieval_distraction":
+        return False
+    return attribution.distraction is None
+
+
+def _unreplayed(told: Explanation) -> Iterator[Said]:
+    if told.explained.evidence.trajectory is not None:
+        yield (
+            "Which mechanism its replays speak for: some are missing, or the lot asked for last has not got it (those"
+            " in which a tool that was to work has failed again tell nothing):"
+        )
+        yield Apart(f"toolablate attribute {_store(told)} --replay")
+        return
+    yield "What would have been otherwise; a trial is replayed if the lot chooses it:"
+    yield Apart(f"toolablate attribute {_store(told)} --replay")
+    if told.explained.evidence.signals.calls:
+        yield "Or this trial alone, without the result that it turns on most likely:"
+        again = f"toolablate replay {_store(told)} {_trial(told)}"
+        yield Apart(f"{again} --from {_suspect(told)} --swap null --repeats 8")
+
+
+def _suspect(told: Explanation) -> int:
+    """The tool call whose result to take away first: what the attribution points to, else the last."""
+    calls = [call.event for call in told.explained.evidence.signals.calls]
+    attribution = told.explained.attribution
+    pointed = [event for event in attribution.evidence if event in calls] if attribution else []
+    return (pointed or calls)[-1]
+
+
+def _noise(evidence: Evidence) -> Iterator[Said]:
+    few = next((len(each.scores) for each in otherwise(evidence)), 0)
+    if 0 < few < 20:
+        right = max(1, few - 1) if few > 1 else 1
+        around = share(right, few)
+        yield (
+            f"How much of this is chance: a share of {right} of {few} runs stands for anything from"
+            f" {chance(around.low)} to {chance(around.high)} (95 %)."
+        )
+
+
+def _store(told: Explanation) -> str:
+    return shlex.quote(told.store)
+
+
+def _trial(told: Explanation) -> str:
+    return told.explained.evidence.signals.trial[:ID_CHARS]
+
+
+# One trial on a page: what it would have said without tools, where its belief turned, and by what.
+
+
+PAGE_CELLS = 80
+
+
+def explanation_view(told: Explanation) -> RenderableType:
+    """At most PAGE_CELLS wide. Everything foreign is made inert."""
+    return Constrain(_Page(told), PAGE_CELLS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    told: Explanation
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        told = self.told
+        yield from _heading(told)
+        yield from _section("Without tools", without_tools(told.explained.evidence))
+        yield Text()
+        yield Text("What it did", style="bold")
+        yield Padding(steps_table(told, options.max_width - 2), (0, 0, 0, 2))
+        yield from _section("Where it turned", turned(told))
+        changed = [(right_of(each.scores), each.changed) for each in otherwise(told.explained.evidence)]
+        if changed:
+            yield from _section("What happens otherwise", ())
+            yield Padding(_pairs(changed), (0, 0, 0, 2))
+            yield from _lines(worths(told.explained.evidence))
+        yield from _section("Why", why(told))
+        yield from _lines(summed(told.explained.evidence))
+        yield from _section("What is not known", unknowns(told))
+
+
+def _heading(told: Explanation) -> Iterator[RenderableType]:
+    evidence = told.explained.evidence
+    score = evidence.score
+    value = "without a score" if score.value is None else f"{score.verdict} ({score.value:g})"
+    trial = evidence.signals.trial[:ID_CHARS]
+    ended = " · out of budget" if told.outcome == "budget" else ""
+    whose = f"{one_line(evidence.model)} · {one_line(evidence.condition)} · repeat {told.repeat}{ended}"
+    yield Text.assemble("Trial ", (trial, "bold"), f"  {whose} · {value}", overflow="fold")
+    if told.simulated:
+        yield simulated_banner()
+    domain = f" ({one_line(evidence.domain)})" if evidence.domain else ""
+    yield from _section(f"Question {one_line(evidence.question)}{domain}", asked(told))
+
+
+def _section(title: str, lines: Iterable[Said]) -> Iterator[RenderableType]:
+    yield Text()
+    yield Text(title, style="bold", overflow="fold")
+    yield from _lines(lines)
+
+
+def _lines(lines: Iterable[Said]) -> Iterator[RenderableType]:
+    for line in lines:
+        if isinstance(line, Apart):
+            yield Padding(inert(line.text, "cyan"), (0, 0, 0, 4))
+        else:
+            yield Padding(inert(line), (0, 0, 0, 2))
+
+
+def _pairs(rows: list[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for came, changed in rows:
+        table.add_row(Text(came), Text(changed))
+    return table
