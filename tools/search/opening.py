@@ -10,7 +10,13 @@ from pydantic import JsonValue
 
 from toolablate.tools.search.ddgs import DdgsSearch, ddgs_identity
 from toolablate.tools.search.provider import SearchProvider
-from toolablate.tools.search.rest import Brave, Exa, RestSearch, Searxng, Serper, Service, Settings, Tavily
+from toolablate.tools.search.rest.brave import Brave
+from toolablate.tools.search.rest.exa import Exa
+from toolablate.tools.search.rest.provider import RestSearch
+from toolablate.tools.search.rest.searxng import Searxng
+from toolablate.tools.search.rest.serper import Serper
+from toolablate.tools.search.rest.service import Service, Settings
+from toolablate.tools.search.rest.tavily import Tavily
 from toolablate.traces.errors import InputError
 
 _ENGINES = re.compile(r"[\w.-][\w. -]*(,[\w.-][\w. -]*)*", re.ASCII)
