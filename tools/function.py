@@ -1,26 +1,184 @@
-"""Tools of the user's own: a Python function with annotated parameters and a docstring."""
+"""Tools of the user's own: a Python function with annotated parameters and a docstring; their options and calls."""
 
+import asyncio
+import contextlib
+import contextvars
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+from functools import partial, reduce
+from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
 
-from pydantic import BaseModel, JsonValue, create_model
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, create_model
 from pydantic.errors import PydanticUserError
-from pydantic_core import to_jsonable_python
+from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from toolablate.tools.calling import outcome_of
-from toolablate.tools.likeness import NO_OUTPUT, PLAIN, Likeness
-from toolablate.tools.options import by_parameter, written_options
-from toolablate.tools.plain import one_line
-from toolablate.tools.signature import STRICT, parameters_of, plan_name
-from toolablate.tools.tool import ToolResult
-from toolablate.tools.typed import TypedTool, flat_schema
+from toolablate.tools.text import one_line
+from toolablate.tools.tool import NO_OUTPUT, PLAIN, Likeness, ToolResult, TypedTool, flat_schema
 from toolablate.traces.errors import InputError, SandboxError, ToolError
 from toolablate.traces.records import ToolUse, clean_text
+
+Outcome = tuple[Any, BaseException | None]
+"""What a function gave, or what it raised."""
+
+
+async def outcome_of(function: Callable[..., Any], *positional: Any, **named: Any) -> Outcome:
+    """A plain function runs in a thread of its own; where it never returns, that thread is left behind.
+
+    Raises ToolError where no thread can be started.
+    """
+    if inspect.iscoroutinefunction(function):
+        return await _awaited(function(*positional, **named))
+    value, error = await _in_own_thread(partial(function, *positional, **named), function.__name__)
+    if error is None and inspect.isawaitable(value):
+        return await _awaited(value)
+    return value, error
+
+
+async def _in_own_thread(function: Callable[[], Any], name: str) -> Outcome:
+    """Not in a pool: a function that hangs would keep a place in it from all other trials, and the process from
+    ending, since pools are joined at exit and daemon threads are not."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Outcome] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def deliver(outcome: Outcome) -> None:
+        if not done.done():
+            done.set_result(outcome)
+
+    def run() -> None:
+        outcome = context.run(_outcome, function)
+        # The loop is closed where the run ended without this call; nobody waits for the outcome then.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(deliver, outcome)
+
+    try:
+        threading.Thread(target=run, name=f"function {name}", daemon=True).start()
+    except RuntimeError as error:
+        raise ToolError(f"no thread could be started for {name!r}: {error}", code="no_thread", retryable=True) from None
+    return await done
+
+
+def _outcome(function: Callable[[], Any]) -> Outcome:
+    # Caught inside the thread: a StopIteration cannot pass through a future, and neither sys.exit() nor an interrupt
+    # that the function raises by itself may end the run. A real one is delivered to the main thread alone.
+    try:
+        return function(), None
+    except BaseException as error:  # noqa: BLE001 - what a user's function raises is an outcome
+        return None, error
+
+
+async def _awaited(waiting: Awaitable[Any]) -> Outcome:
+    try:
+        return await waiting, None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - as above; cancellation is no Exception and passes
+        return None, error
+
+
+# What a function of the user's own takes, as fields of pydantic models, and the name by which a plan finds it.
+
+
+STRICT = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+Fields = dict[str, Any]
+"""For `create_model`. Their aliases are the names of the parameters, which may be `json` or `copy`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """`shown` are those that can be given by position, `fixed` the keyword-only ones, which a plan sets."""
+
+    shown: Fields
+    fixed: Fields
+
+
+def parameters_of(function: Callable[..., Any], noun: str, told: Mapping[str, str]) -> Parameters:
+    """`noun` is what the function is to be, `told` what a model is told of its parameters, by name. Raises InputError
+    where a parameter has no annotation that can be read, or cannot be given by name."""
+    name, code = function.__name__, f"bad_{noun}"
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except Exception as error:
+        raise InputError(f"{noun} {name!r}: its annotations cannot be read: {error}", code=code) from error
+    found = Parameters({}, {})
+    for index, parameter in enumerate(inspect.signature(function).parameters.values()):
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise InputError(f"{noun} {name!r}: {parameter} cannot be called by name", code=code)
+        if parameter.name not in hints:
+            raise InputError(f"{noun} {name!r}: the parameter {parameter.name!r} has no type annotation", code=code)
+        required = parameter.default is parameter.empty
+        help_line: dict[str, Any] = {"description": told[parameter.name]} if parameter.name in told else {}
+        field = Field(... if required else None, alias=parameter.name, **help_line)
+        group = found.fixed if parameter.kind is parameter.KEYWORD_ONLY else found.shown
+        group[f"parameter_{index}"] = (hints[parameter.name], field)
+    return found
+
+
+def plan_name(made: object, function: Callable[..., Any], key: str) -> str:
+    """The name by which a plan finds `made`, which was made of the function. Raises InputError where it could not."""
+    module, path = function.__module__, function.__qualname__
+    try:
+        found = reduce(getattr, path.split("."), sys.modules.get(module))
+    except AttributeError:
+        found = None
+    if found is not made or module == "__main__":
+        raise InputError(
+            f"{key}: no plan could name {path!r} of {module!r}",
+            hint="define it at the top of a module that can be imported, under the function's own name",
+            code="no_name",
+        )
+    return f"{module}:{path}"
+
+
+# Options that a plan gives to what it names: checked, and written as a plan would write them.
+
+
+OptionsT = TypeVar("OptionsT", bound=BaseModel)
+
+
+def read_options(options: type[OptionsT], given: Mapping[str, JsonValue], key: str, name: str) -> OptionsT:
+    """The options of `name`, which stands under `key` in a plan. Raises InputError."""
+    try:
+        # Strict by way of JSON, where a string may become an enum, but no string a number.
+        return options.model_validate_json(json.dumps(dict(given)))
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        found = "" if detail["type"] == "missing" else f", found {one_line(repr(detail['input']), 60)}"
+        allowed = ", ".join(field.alias or name for name, field in options.model_fields.items()) or "none"
+        raise InputError(
+            f"{key}: options of {one_line(name, 80)!r}: {'.'.join(map(str, detail['loc']))}: {detail['msg']}{found}",
+            hint=f"its options: {allowed}",
+            code="unknown_option" if detail["type"] == "extra_forbidden" else "bad_option",
+        ) from None
+
+
+def written_options(options: type[BaseModel], given: Mapping[str, object], key: str, name: str) -> dict[str, JsonValue]:
+    """Options given in Python as a plan would write them. Raises InputError for what a plan cannot hold, and as
+    `read_options` does."""
+    try:
+        written: dict[str, JsonValue] = {option: to_jsonable_python(value) for option, value in given.items()}
+        json.dumps(written, allow_nan=False)
+    except (PydanticSerializationError, ValueError) as error:
+        raise InputError(
+            f"{key}: options of {name!r}: {one_line(str(error), 200)}",
+            hint="options are texts, finite numbers, booleans, and lists and tables of these",
+            code="bad_option",
+        ) from None
+    read_options(options, written, key, name)
+    return written
+
+
+def by_parameter(values: BaseModel) -> dict[str, Any]:
+    """What was given of the fields that stand for parameters, by their names. What was not is left to the function's
+    own default."""
+    fields = type(values).model_fields
+    aliases = {name: alias for name in values.model_fields_set if (alias := fields[name].alias)}
+    return {alias: getattr(values, name) for name, alias in aliases.items()}
+
 
 MAX_OUTPUT_CHARS = 20_000
 

@@ -14,9 +14,8 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
-from toolablate.tools.function import FunctionTool
-from toolablate.tools.options import read_options
-from toolablate.tools.plain import one_line
+from toolablate.tools.function import FunctionTool, read_options
+from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ToolUse
 

@@ -6,10 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pydantic import Field
 
 from toolablate.sandbox.kernel import CellResult, Kernel, Sandbox, WorkFile
-from toolablate.tools.frame import Printed
-from toolablate.tools.likeness import NO_OUTPUT, Likeness
-from toolablate.tools.tool import ToolResult
-from toolablate.tools.typed import Arguments, TypedTool
+from toolablate.tools.tool import NO_OUTPUT, Arguments, Likeness, Printed, ToolResult, TypedTool
 from toolablate.traces.errors import InternalError
 from toolablate.traces.records import Artifact, clean_text
 

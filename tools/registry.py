@@ -14,12 +14,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from toolablate.sandbox.kernel import Sandbox
-from toolablate.tools.guards.guard import Guard, NoGuard
-from toolablate.tools.guards.guarded import GuardedTool
+from toolablate.tools.guards.guard import Guard, GuardedTool, NoGuard
 from toolablate.tools.interventions import Setting, open_interventions
 from toolablate.tools.own import function_tool, options_of, registered, source_digest
-from toolablate.tools.plain import one_line
 from toolablate.tools.python import FileSource, no_files, python_tool
+from toolablate.tools.text import one_line
 from toolablate.tools.tool import Tool
 from toolablate.tools.toolset import Toolset, refuse_duplicates
 from toolablate.traces.errors import InputError

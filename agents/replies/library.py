@@ -17,7 +17,7 @@ from toolablate.agents.replies._opening import close_reading, open_reading, open
 from toolablate.agents.replies._rows import put_kept, read_kept
 from toolablate.agents.replies.asked import Asked
 from toolablate.agents.replies.kept import Came, Kept
-from toolablate.tools.recorded.single_flight import SingleFlight
+from toolablate.tools.recorded.lookups import SingleFlight
 from toolablate.traces.errors import ModelError
 
 Waiting = tuple[Asked, Kept, "asyncio.Future[Kept]"]

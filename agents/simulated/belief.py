@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from toolablate.tools.guards.letters import lettered
+from toolablate.tools.guards.leaks import lettered
 from toolablate.traces.records import (
     ChoiceTarget,
     NumberTarget,

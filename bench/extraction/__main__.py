@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from toolablate.tools.extraction import ExtractionOptions, extract
-from toolablate.tools.extraction.charsets import decode
+from toolablate.tools.extraction.kinds import decode
 from toolablate.traces.records import PageText
 
 OWN = Path("tests/tools/extraction/gold")

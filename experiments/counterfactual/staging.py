@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolablate.tools.interventions import Call
-from toolablate.tools.interventions.scope import Scope
+from toolablate.tools.interventions.intervention import Scope
 from toolablate.traces.records import InterventionUse
 
 

@@ -6,8 +6,8 @@ from typing import Literal
 from pydantic import JsonValue
 
 from toolablate.tools import Found, Page, PageUnreadableError, SearchQuery, Tool, ToolResult
-from toolablate.tools.likeness import PLAIN, Likeness
-from toolablate.tools.misses import MISS_MESSAGES, told
+from toolablate.tools.text import MISS_MESSAGES, told
+from toolablate.tools.tool import PLAIN, Likeness
 from toolablate.traces.records import Lookup, MissKind, ToolSpec, digest_json
 
 LookupKind = Literal["search", "page", "mcp"]

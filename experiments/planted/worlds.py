@@ -14,7 +14,7 @@ from toolablate.agents.simulated.planted.mind import (
 )
 from toolablate.agents.simulated.planted.scene import TOOLSET_OF, CallKind, Scene, Toolset, Turn
 from toolablate.experiments.planted.outputs import Made, Mode, Offers, Outputs
-from toolablate.tools.interventions.fail import FailOptions
+from toolablate.tools.interventions.built_in import FailOptions
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition, Limit
 

@@ -10,7 +10,7 @@ from toolablate.agents.session import OUT_OF_TIME
 from toolablate.benchmarks import builtin_questions, load_questions
 from toolablate.experiments.plans.plan import Plan
 from toolablate.tools import TOOLSETS, Resources, mcp_servers_needed, resources_needed, tool_sources
-from toolablate.tools.plain import one_line
+from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Condition, Question, ToolCall, digest_json
 from toolablate.traces.store import Store

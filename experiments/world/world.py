@@ -22,7 +22,7 @@ from toolablate.tools import (
     resources_needed,
     tool_sources,
 )
-from toolablate.tools.plain import one_line
+from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, SandboxError, StoreError
 from toolablate.traces.records import Condition, Environment
 from toolablate.traces.store import Store

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolablate.tools.arguments import InvalidArgumentsError, parse_arguments
+from toolablate.tools.toolset import InvalidArgumentsError, parse_arguments
 from toolablate.traces.records import ToolSpec
 
 

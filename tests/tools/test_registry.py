@@ -23,7 +23,7 @@ from toolablate.tools import (
     resources_needed,
     tool_names,
 )
-from toolablate.tools.mcp.listing import LISTING, ListedTool
+from toolablate.tools.mcp.server import LISTING, ListedTool
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Lookup, ToolReply, ToolSpec, ToolUse
 

@@ -10,7 +10,7 @@ from tests.tools.conftest import Caller
 
 from toolablate.sandbox import KernelUnavailable
 from toolablate.tools import ToolResult, Toolset
-from toolablate.tools.likeness import PLAIN, Likeness
+from toolablate.tools.tool import PLAIN, Likeness
 from toolablate.traces.errors import InputError, InternalError, SandboxError, StoreError, ToolError
 from toolablate.traces.records import ToolRequest, ToolSpec
 

@@ -9,10 +9,8 @@ import re
 from pydantic import Field
 
 from toolablate.tools.browser.find import PATTERN_CHARS
-from toolablate.tools.browser.likeness import find_likeness, open_likeness
-from toolablate.tools.browser.tool import Browser, FindArguments, OpenArguments
-from toolablate.tools.tool import ToolResult
-from toolablate.tools.typed import Arguments, TypedTool, invalid_call
+from toolablate.tools.browser.tool import Browser, FindArguments, OpenArguments, find_likeness, open_likeness
+from toolablate.tools.tool import Arguments, ToolResult, TypedTool, invalid_call
 
 _OPEN = (
     "Opens a web page as text with numbered lines: `id` is an address, or the number of a link 【number†text】 of the"

@@ -1,13 +1,15 @@
-"""A page as text in numbered lines with numbered links, and where pages come from."""
+"""A page as numbered lines with numbered links, and where pages come from."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Protocol
+from urllib.parse import urlsplit
 
-from toolablate.tools.plain import plain_text
+from toolablate.tools.text import one_line, plain_text, without_marks
 from toolablate.traces.records import Link, Lookup, digest_text
 
 LINE_CHARS = 160
@@ -103,3 +105,47 @@ class PageSource(Protocol):
     async def read(self, url: str) -> Page:
         """Raises PageUnreadableError; the page's `url` is where it was found in the end, after redirects."""
         ...
+
+
+# Links as a model sees them in a line of text, in the form that gpt-oss was trained on.
+
+
+HOST_CHARS = 60
+
+
+def marked_line(page: Page, number: int) -> str:
+    """A line of the page with its links marked, without blanks at its end."""
+    line = page.lines[number]
+    if not page.links:
+        return without_marks(line).rstrip()
+    parts: list[str] = []
+    position = 0
+    for link, start, end in page.links_of_line(number):
+        parts.append(without_marks(line[position:start]))
+        parts.append(_marked(page, link, line[start:end]))
+        position = end
+    parts.append(without_marks(line[position:]))
+    return "".join(parts).rstrip()
+
+
+def _marked(page: Page, link: int, anchor: str) -> str:
+    """Blanks at the ends of an anchor stay outside of the brackets; nothing but blanks is no link to see."""
+    words = anchor.strip()
+    if not words:
+        return anchor
+    before, _, after = anchor.partition(words)
+    host = _host(page.links[link].url)
+    shown = words.replace("†", "‡")
+    elsewhere = "" if host == _host(page.url) else f"†{host}"
+    return f"{before}【{link}†{shown}{elsewhere}】{after}"
+
+
+@lru_cache(maxsize=8_192)
+def _host(url: str) -> str:
+    """Host and port, or the scheme of what has no host (`mailto`); whatever stands before an @ is no part of it."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "?"
+    host = parts.netloc.rpartition("@")[2].lower() or parts.scheme or "?"
+    return re.sub(r"[【】†]", "?", one_line(host, HOST_CHARS))

@@ -1,21 +1,149 @@
-"""The tools `browser_open` and `browser_find`: pages as numbered lines, told apart by an explicit id."""
+"""The tools `browser_open` and `browser_find`, what a model is shown of a page, and their result templates."""
 
 import asyncio
 from dataclasses import dataclass, replace
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from toolablate.tools.browser.find import PATTERN_CHARS, PatternError
-from toolablate.tools.browser.likeness import find_likeness, open_likeness
-from toolablate.tools.browser.page import Page, PageSource, PageUnreadableError
-from toolablate.tools.browser.view import bad_pattern, matches, no_such_link, window
-from toolablate.tools.frame import PageAsked, PageView
+from toolablate.tools.browser.find import PATTERN_CHARS, PatternError, lines_with
+from toolablate.tools.browser.page import Page, PageSource, PageUnreadableError, marked_line
 from toolablate.tools.guards.guard import Guard, Inspection, NoGuard
-from toolablate.tools.misses import MISS_MESSAGES, told
-from toolablate.tools.plain import one_line
-from toolablate.tools.tool import ToolResult
-from toolablate.tools.typed import Arguments, TypedTool, invalid_call
+from toolablate.tools.text import MISS_MESSAGES, one_line, told, without_marks
+from toolablate.tools.tool import (
+    Arguments,
+    CallArguments,
+    Likeness,
+    PageAsked,
+    PageShown,
+    PageView,
+    ToolResult,
+    TypedTool,
+    invalid_call,
+)
 from toolablate.traces.records import Lookup, Marker, digest_json
+
+MAX_CHARS = 10_000
+MAX_MATCHES = 20
+
+_TITLE_CHARS = 200
+_URL_CHARS = 2_000
+
+
+def window(page: Page, first: int, count: int | None) -> ToolResult:
+    """The lines from `first` on: `count` of them, or as many as MAX_CHARS hold; the first one in any case."""
+    total = len(page.lines)
+    asked = PageAsked(page_id=page.id, line=first, num_lines=count)
+    if first >= total:
+        said = f"there is no line {first}; {shown(page).heading} has lines 0-{total - 1}"
+        return said_of(page, asked, said, "no_such_line")
+    lines: list[tuple[str, str]] = []
+    room = MAX_CHARS
+    for number in range(first, min(total, first + count) if count else total):
+        line = _numbered(page, number)
+        room -= sum(map(len, line)) + 1
+        if room < 0 and lines:
+            break
+        lines.append(line)
+    last = first + len(lines) - 1
+    frame = PageView(shown(page), asked, f"lines {first}-{last} of {total}", tuple(lines))
+    return ToolResult(output=frame.output, truncated=last + 1 < total, frame=frame)
+
+
+def matches(page: Page, pattern: str, *, regex: bool) -> ToolResult:
+    """The lines in which a match begins. Raises PatternError."""
+    asked = PageAsked(page_id=page.id, pattern=pattern, regex=regex)
+    found = lines_with(page, pattern, regex=regex)
+    numbers = found.lines
+    wanted = one_line(pattern, 200)
+    if not numbers:
+        return ToolResult(output=no_match(pattern, shown(page).heading), frame=PageView(shown(page), asked))
+    number = f"{'' if found.complete else 'at least '}{len(numbers):,}"
+    count = f"{number} {'line' if len(numbers) == 1 else 'lines'} with {wanted!r}"
+    if len(numbers) > MAX_MATCHES:
+        count += f", the first {MAX_MATCHES} of them"
+    lines = tuple(_numbered(page, number) for number in numbers[:MAX_MATCHES])
+    frame = PageView(shown(page), asked, count, lines)
+    return ToolResult(output=frame.output, truncated=len(numbers) > MAX_MATCHES, frame=frame)
+
+
+def no_match(pattern: str, heading: str) -> str:
+    return f"No match for {one_line(pattern, 200)!r} in {heading}."
+
+
+def no_such_link(page: Page, link: int) -> ToolResult:
+    there_are = f"has links 0-{len(page.links) - 1}" if page.links else "has no links"
+    asked = PageAsked(page_id=page.id, link=link)
+    return said_of(page, asked, f"there is no link {link}; page {page.id} {there_are}", "no_such_link")
+
+
+def bad_pattern(page: Page, pattern: str, error: PatternError, *, regex: bool) -> ToolResult:
+    return said_of(page, PageAsked(page_id=page.id, pattern=pattern, regex=regex), str(error), "bad_pattern")
+
+
+def said_of(page: Page, asked: PageAsked, said: str, code: str) -> ToolResult:
+    """What is wrong with a call for a page that is there."""
+    return ToolResult(f"Error: {said}.", status="error", error=code, frame=PageView(shown(page), asked))
+
+
+def shown(page: Page) -> PageShown:
+    """How a page is named in what is shown of it."""
+    title, url = one_line(page.title, _TITLE_CHARS), one_line(page.url, _URL_CHARS)
+    return PageShown(page.id, without_marks(title), without_marks(url), len(page.text))
+
+
+def numbered(page: Page, number: int) -> str:
+    """A line as a model sees it, behind its number."""
+    return "".join(_numbered(page, number))
+
+
+def _numbered(page: Page, number: int) -> tuple[str, str]:
+    return f"L{number}: ", marked_line(page, number)
+
+
+# How the browser words that a page is empty, and how it would show a page that says something.
+
+
+def open_likeness() -> Likeness:
+    return Likeness(nothing=lambda given: _page(given, ""), finding=lambda given, text: _page(given, text), form="page")
+
+
+def find_likeness() -> Likeness:
+    return Likeness(nothing=_no_match, finding=_match, form="matches")
+
+
+def _page(given: CallArguments, text: str) -> str:
+    """Of a page that was named by its id alone, or by a link of it, no more than that is known."""
+    url = _text(given.get("url")) or _address(given.get("id"))
+    page = Page.of(url, url, text)
+    output = window(page, 0, None).output
+    if url:
+        return output
+    page_id = _text(given.get("page_id")) or _text(given.get("cursor"))
+    return "\n".join((f"[{page_id}]", *output.split("\n")[1:]))
+
+
+def _no_match(given: CallArguments) -> str:
+    return no_match(_text(given["pattern"]), f"[{_page_id(given)}]")
+
+
+def _match(given: CallArguments, text: str) -> str:
+    lines = Page.of("", "", text)
+    shown = (numbered(lines, number) for number in range(len(lines.lines)))
+    return "\n".join((f"[{_page_id(given)}]", f"1 line with {one_line(_text(given['pattern']), 200)!r}", *shown))
+
+
+def _page_id(given: CallArguments) -> str:
+    return _text(given.get("page_id")) or _text(given.get("cursor"))
+
+
+def _address(value: JsonValue) -> str:
+    """What gpt-oss calls `id` is an address, or the number of a link."""
+    return value if isinstance(value, str) and not value.isdigit() else ""
+
+
+def _text(value: JsonValue) -> str:
+    return "" if value is None else str(value)
+
 
 _OPEN = (
     "Opens a web page as text with numbered lines: by its url; by the page_id of a page that was opened before; or,"

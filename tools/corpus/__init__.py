@@ -7,10 +7,7 @@ distinct.
 """
 
 from toolablate.tools.corpus.build import Progress
-from toolablate.tools.corpus.corpus import Corpus, open_corpus
-from toolablate.tools.corpus.document import Document, Skipped
-from toolablate.tools.corpus.pages import CorpusPages
-from toolablate.tools.corpus.search import CorpusSearch
-from toolablate.tools.corpus.source import corpus_digest
+from toolablate.tools.corpus.corpus import Corpus, CorpusPages, CorpusSearch, open_corpus
+from toolablate.tools.corpus.source import Document, Skipped, corpus_digest
 
 __all__ = ["Corpus", "CorpusPages", "CorpusSearch", "Document", "Progress", "Skipped", "corpus_digest", "open_corpus"]

@@ -1,22 +1,26 @@
-"""A corpus that is open: searched and read without a network, and without being held in memory."""
+"""An open corpus: searched and read without a network, and without being held in memory."""
 
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
+from math import log
 from pathlib import Path
 
 from pydantic import JsonValue
 
-from toolablate.tools.corpus.addresses import Addresses
-from toolablate.tools.corpus.build import INDEX_FOLDER, VERSION, Progress, build
-from toolablate.tools.corpus.cache import Kept, default_cache, kept
-from toolablate.tools.corpus.document import Heading, url_key
-from toolablate.tools.corpus.index import Index
-from toolablate.tools.corpus.shelf import Shelf
-from toolablate.tools.corpus.source import Source, find_source
+from toolablate.tools.browser.page import Page, PageUnreadableError
+from toolablate.tools.corpus.build import INDEX_FOLDER, VERSION, Kept, Progress, build, default_cache, kept
+from toolablate.tools.corpus.index import Index, passage
+from toolablate.tools.corpus.shelf import Addresses, Shelf
+from toolablate.tools.corpus.source import Heading, Source, find_source, url_key
 from toolablate.tools.extraction import extractor_identity
-from toolablate.traces.records import digest_json
+from toolablate.tools.search.provider import Searched, SearchQuery
+from toolablate.tools.text import one_line
+from toolablate.tools.web.exchange import FetchError
+from toolablate.tools.web.urls import normal_url
+from toolablate.traces.records import Lookup, SearchReply, SearchResult, clean_text, digest_json, digest_text
 
 _ATTEMPTS = 5
 
@@ -92,3 +96,86 @@ def open_corpus(path: Path, *, cache: Path | None = None, progress: Progress | N
 def _parameters(source: Source) -> dict[str, JsonValue]:
     common: dict[str, JsonValue] = {"corpus": source.digest[:12], "index": VERSION}
     return common | {"extractor": extractor_identity()} if source.is_extracted else common
+
+
+# The pages of a corpus, for browsing without a network.
+
+
+class CorpusPages:
+    """Opens the documents of a corpus and nothing else."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+
+    async def read(self, url: str) -> Page:
+        document = self._corpus.at(url)
+        if document is None:
+            raise PageUnreadableError(
+                f"{one_line(url, 300)} is not in this corpus", code="not_in_corpus", lookup=_lookup(url)
+            )
+        heading = document.heading
+        return Page.of(heading.url, heading.title or heading.url, document.text, heading.links, _lookup(heading.url))
+
+
+def _lookup(url: str) -> Lookup:
+    return Lookup(kind="page", key=digest_text(clean_text(url)))
+
+
+# Search over a corpus of one's own: offline, and the same for everyone who asks.
+
+
+SCANNED_BYTES = 65_536
+"""Of each document, from its beginning, when a passage is looked for."""
+
+
+class CorpusSearch:
+    """BM25 over a corpus; ties are broken by document id."""
+
+    name = "corpus"
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._version = version("tantivy")
+
+    @property
+    def parameters(self) -> Mapping[str, JsonValue]:
+        return self._corpus.parameters
+
+    async def search(self, asked: SearchQuery) -> Searched:
+        query = clean_text(asked.query)
+        hits = self._corpus.index.best(query, asked.max_results, asked.before)
+        weights = {term: log(1 + 1 / share) for term, share in hits.shares.items()}
+        results = tuple(self._result(rank, number, weights) for rank, number in enumerate(hits.numbers, 1))
+        return Searched(
+            SearchReply(
+                query=query,
+                parameters=dict(self.parameters),
+                fetched_at=datetime.now(UTC),
+                provider=self.name,
+                engine="tantivy",
+                client_version=self._version,
+                status="ok" if results else "empty",
+                results=results,
+            )
+        )
+
+    def _result(self, rank: int, number: int, weights: Mapping[str, float]) -> SearchResult:
+        document = self._corpus.document(number, SCANNED_BYTES)
+        heading = document.heading
+        return SearchResult(
+            rank=rank,
+            url=heading.url,
+            canonical_url=_canonical(heading.url),
+            title=heading.title or heading.url,
+            snippet=passage(document.text, weights, complete=document.complete),
+            published_at=heading.published,
+            published_from="published" if heading.published else "",
+        )
+
+
+def _canonical(url: str) -> str:
+    try:
+        return normal_url(url)
+    except FetchError:
+        # An address of a corpus may be anything that its author calls one.
+        return url

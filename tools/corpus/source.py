@@ -1,14 +1,23 @@
-"""What a corpus is made of: one JSONL file, or the documents in a folder."""
+"""What a corpus is made of: one JSONL file or the documents in a folder, and how each is read."""
 
+import asyncio
 import hashlib
 import os
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from threading import Thread
+from typing import Self
+from urllib.parse import quote, urlsplit
 
+from pydantic import Field, ValidationError
+
+from toolablate.tools.extraction import ExtractionOptions, ExtractionWorker
+from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import clean_text
+from toolablate.traces.records import Link, PageText, Record, clean_text
 
 LINES = ".jsonl"
 CONTENT_TYPES = {
@@ -125,3 +134,113 @@ def _size_and_time(path: Path) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return status.st_size, status.st_mtime_ns
+
+
+# One document of a corpus, and how a line of JSON becomes one.
+
+
+ORIGIN = "https://corpus.invalid/"
+"""Where documents without a URL of their own are said to be; `.invalid` never resolves (RFC 2606)."""
+
+
+class Document(Record):
+    """A document as its author gives it. `url` is by default made of the id; `published` is a hint, as text."""
+
+    id: str = Field(min_length=1)
+    text: str = Field(min_length=1)
+    url: str = ""
+    title: str = ""
+    published: str = ""
+
+    @property
+    def address(self) -> str:
+        return self.url or url_of(self.id)
+
+
+class Heading(Record):
+    """All that is known of a stored document but its text."""
+
+    id: str
+    url: str
+    title: str = ""
+    published: str = ""
+    links: tuple[Link, ...] = ()
+
+
+class Skipped(Record):
+    """A file whose text could not be had, and why; `path` is relative to the corpus."""
+
+    path: str
+    reason: str
+
+
+def url_of(identity: str) -> str:
+    return ORIGIN + quote(identity, safe="/")
+
+
+def url_key(url: str) -> str:
+    """What URLs of the same document have in common: scheme, `www.`, fragment and a last slash make no difference."""
+    try:
+        parts = urlsplit(url.strip())
+        host = (parts.hostname or "").removeprefix("www.")
+        port = f":{parts.port}" if parts.port not in (None, 80, 443) else ""
+    except ValueError:
+        return url.strip()
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{host}{port}{parts.path.rstrip('/')}{query}"
+
+
+def parse_document(line: bytes, where: str) -> Document:
+    """Raises InputError that names `where` and what is wrong there."""
+    try:
+        return Document.from_json(line)
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in detail["loc"])
+    found = "" if detail["type"] in ("missing", "json_invalid") else f", found {one_line(repr(detail['input']), 60)}"
+    raise InputError(
+        f"{where}: {field + ': ' if field else ''}{detail['msg']}{found}",
+        hint="a line holds a JSON object with id, text, and if there are any url, title and published",
+        code="bad_corpus",
+    )
+
+
+# Reads the text of files in processes that can be killed, several ahead of the one that is wanted next.
+
+
+PROCESSES = max(1, min(4, os.cpu_count() or 1))
+SECONDS = 60.0
+"""Of processor time for one document: a long one of the user's own may take longer than a page of the web."""
+
+
+class Reading:
+    """Has an event loop in a thread of its own, since whoever opens a corpus may be in one already."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._loop.run_forever, name="corpus-reading", daemon=True)
+        self._worker: ExtractionWorker | None = None
+
+    def start(self, body: bytes, url: str, content_type: str) -> "Future[PageText]":
+        """The future raises ToolError where no process starts."""
+        options = ExtractionOptions(url=url, content_type=content_type)
+        return asyncio.run_coroutine_threadsafe(self._read(body, options), self._loop)
+
+    async def _read(self, body: bytes, options: ExtractionOptions) -> PageText:
+        if self._worker is None:
+            self._worker = ExtractionWorker(processes=PROCESSES, seconds=SECONDS)
+        return await self._worker.extract(body, options)
+
+    async def _close(self) -> None:
+        if self._worker is not None:
+            await self._worker.close()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

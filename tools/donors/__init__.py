@@ -1,9 +1,7 @@
 """Results under other questions, for whoever shows them in place of a question's own."""
 
 from toolablate.tools.donors.bank import Example, bank_digest, python_bank
-from toolablate.tools.donors.donors import Donor, Donors, TrialDonors
-from toolablate.tools.donors.kept import entries_of, page_of
-from toolablate.tools.donors.ranking import ranked, same_words
+from toolablate.tools.donors.donors import Donor, Donors, TrialDonors, entries_of, page_of, ranked, same_words
 
 __all__ = [
     "Donor",

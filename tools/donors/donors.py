@@ -1,17 +1,32 @@
 """Where results under other questions come from: a store of an earlier run, and the web that this run stands on."""
 
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from typing import TypeVar
 
 from toolablate.tools.browser.page import Page, PageSource, PageUnreadableError
-from toolablate.tools.donors.ranking import ranked, same_words
-from toolablate.tools.frame import Entry, Listed
 from toolablate.tools.guards.guard import Guard, Inspection
+from toolablate.tools.guards.passages import normal_text
 from toolablate.tools.search.envelope import canonical_url
-from toolablate.tools.search.lookup import RESULTS_ASKED_FOR, SearchSource, normal_query
+from toolablate.tools.search.provider import RESULTS_ASKED_FOR, SearchSource, normal_query
 from toolablate.tools.search.tool import search_tool
-from toolablate.traces.records import Question
+from toolablate.tools.tool import Entry, Listed
+from toolablate.traces.records import Question, digest_text
+
+T = TypeVar("T")
+
+
+def ranked(candidates: Iterable[T], seed: str, key: Callable[[T], str]) -> list[T]:
+    """The candidates in an order drawn by the seed: that of the digests of their keys with it."""
+    return sorted(candidates, key=lambda candidate: digest_text(f"{seed}\n{key(candidate)}"))
+
+
+def same_words(text: str) -> str:
+    """What texts have in common that differ in blanks, case and width alone."""
+    return " ".join(normal_text(text).casefold().split())
+
 
 MOST_ASKED = 8
 """How many other questions are looked up for one result at most."""
@@ -142,3 +157,29 @@ def query_of(question: Question) -> str:
     """The question's words, as many as a search takes well."""
     words = normal_query(question.prompt)
     return words if len(words) <= _QUERY_CHARS else words[:_QUERY_CHARS].rpartition(" ")[0] or words[:_QUERY_CHARS]
+
+
+# Results of search and of the browser as a trace keeps them, which is as a model was shown them, read back.
+
+
+_ENTRY = re.compile(r"^\d+\. (.*)\n    (.+)(?:\n    (.*))?$", re.MULTILINE)
+_HEADING = re.compile(r"\[[0-9a-f]{8}\] (.*) \((.*)\)")
+_NUMBERED = re.compile(r"L\d+: ?")
+_MARK = re.compile(r"【\d+†([^†】]*)(?:†[^】]*)?】")
+
+
+def entries_of(output: str) -> tuple[Entry, ...]:
+    """The results of a list; none where it is no list."""
+    return tuple(Entry(found[0].partition(". ")[2], found[2].strip()) for found in _ENTRY.finditer(output))
+
+
+def page_of(output: str) -> Page | None:
+    """The lines that were shown of a page as a page, without its links; None where none were."""
+    first, _, rest = output.partition("\n")
+    heading = _HEADING.fullmatch(first)
+    _, *lines = rest.split("\n")
+    if heading is None or not lines:
+        return None
+    return Page.of(
+        heading[2], heading[1], "\n".join(_MARK.sub(r"\1", _NUMBERED.sub("", line, count=1)) for line in lines)
+    )

@@ -12,7 +12,7 @@ import sys
 from typing import BinaryIO
 
 from toolablate.tools.extraction.extract import extract
-from toolablate.tools.extraction.frames import LENGTH, LENGTHS, unpack_options
+from toolablate.tools.extraction.worker import LENGTH, LENGTHS, unpack_options
 
 _PR_SET_PDEATHSIG = 1
 

@@ -1,16 +1,89 @@
-"""The text and the links of a document."""
+"""The text and the links of a document: HTML, XML feeds, PDF, plain text."""
 
 import re
+from collections.abc import Iterator
 
-from toolablate.tools.extraction.charsets import decode
-from toolablate.tools.extraction.feeds import read_xml
-from toolablate.tools.extraction.kinds import kind_of
-from toolablate.tools.extraction.markup import TITLE_CHARS, read_html
-from toolablate.tools.extraction.options import ExtractionOptions
-from toolablate.tools.extraction.pdf import read_pdf
-from toolablate.tools.extraction.unreadable import Unreadable
-from toolablate.tools.plain import one_line, plain_text
+from toolablate.tools.extraction.html import TITLE_CHARS, read_html
+from toolablate.tools.extraction.kinds import ExtractionOptions, Unreadable, decode, kind_of
+from toolablate.tools.text import one_line, plain_text
 from toolablate.traces.records import Link, PageText
+
+_TAGS = re.compile(r"<[^>]*>")
+_DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
+_BLANKS = re.compile(r"[ \t\r\n]+")
+
+
+def read_xml(text: str) -> tuple[str, str]:
+    """Title and text. What is no XML stays as it is."""
+    from lxml import etree  # type: ignore[import-untyped]
+
+    # Entities are not replaced, so none can grow; what they stood for is missing then.
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, recover=True, remove_comments=True, remove_pis=True
+    )
+    try:
+        root = etree.fromstring(_DECLARATION.sub("", plain_text(text), count=1).encode(), parser)
+    except etree.XMLSyntaxError:
+        root = None
+    if root is None:
+        return "", text
+    lines: list[str] = []
+    title = ""
+    for element in root.iter(etree.Element):
+        name = etree.QName(element).localname
+        said = _BLANKS.sub(" ", _TAGS.sub(" ", element.text or "")).strip()
+        target = element.get("href") if name == "link" else None
+        if name == "title" and said and not title:
+            title = said
+        if name in ("item", "entry", "url") and lines and lines[-1]:
+            lines.append("")
+        lines += [part for part in (said, (target or "").strip(), (element.tail or "").strip()) if part]
+    return (title, "\n".join(lines)) if lines else ("", text)
+
+
+# From PDF to text, page by page, in the order in which the file has it.
+
+
+_PASSWORD = 4  # FPDF_ERR_PASSWORD
+
+
+def read_pdf(body: bytes, most: int) -> tuple[str, str]:
+    """Title and text, of about `most` characters. Raises Unreadable (`encrypted`, `broken`, `no_text`)."""
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(body)
+    except pypdfium2.PdfiumError as error:
+        if getattr(error, "err_code", None) == _PASSWORD:
+            raise Unreadable("encrypted", "it is a PDF file that needs a password") from None
+        raise Unreadable("broken", "it is a PDF file that cannot be read") from None
+    try:
+        pages = [text for text in _pages(document, most) if text.strip()]
+        if not pages:
+            raise Unreadable("no_text", f"it is a PDF file of {len(document)} pages of images without text")
+        return document.get_metadata_value("Title"), "\n\n".join(pages)
+    finally:
+        document.close()
+
+
+def _pages(document: object, most: int) -> Iterator[str]:
+    import pypdfium2
+
+    for number in range(len(document)):  # type: ignore[arg-type]
+        if most <= 0:
+            return
+        try:
+            page = document[number]  # type: ignore[index]
+            shown = page.get_textpage()
+        except pypdfium2.PdfiumError:
+            continue  # one broken page does not spoil the others
+        text: str = shown.get_text_range()
+        shown.close()
+        page.close()
+        most -= len(text)
+        # U+FFFE is how PDFium writes a hyphen that broke a word at a line's end.
+        yield text.replace("\ufffe\r\n", "").replace("\ufffe", "")
+
 
 _URL = re.compile(r"https?://[^\s<>\"'`{}|\\^\u3000-\u303f\uff00-\uffef]+")
 _BEHIND = ".,;:!?)]*_"

@@ -4,14 +4,32 @@ import asyncio
 import contextlib
 import os
 import signal
+import struct
 import sys
 from functools import cache
 from importlib.metadata import version
 
-from toolablate.tools.extraction.frames import LENGTH, pack_request
-from toolablate.tools.extraction.options import ExtractionOptions
+from pydantic import TypeAdapter
+
+from toolablate.tools.extraction.kinds import ExtractionOptions
 from toolablate.traces.errors import ToolError
 from toolablate.traces.records import PageText
+
+LENGTHS = struct.Struct("!IQ")
+"""Of the options, as JSON, and of the document, which follow."""
+LENGTH = struct.Struct("!Q")
+"""Of the PageText, as JSON, which follows. The first one, when the process is ready, is 0."""
+_OPTIONS = TypeAdapter(ExtractionOptions)
+
+
+def pack_request(body: bytes, options: ExtractionOptions) -> bytes:
+    said = _OPTIONS.dump_json(options)
+    return LENGTHS.pack(len(said), len(body)) + said + body
+
+
+def unpack_options(said: bytes) -> ExtractionOptions:
+    return _OPTIONS.validate_json(said)
+
 
 RULES = 1
 """Grows whenever this package would read the same bytes differently."""

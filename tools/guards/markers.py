@@ -4,8 +4,8 @@ from functools import lru_cache
 from typing import Any
 
 from toolablate.tools.guards.guard import Inspection
-from toolablate.tools.guards.normal import normal_text
-from toolablate.tools.plain import one_line
+from toolablate.tools.guards.passages import normal_text
+from toolablate.tools.text import one_line
 from toolablate.traces.records import Marker
 
 MAX_MARKERS = 3

@@ -1,6 +1,5 @@
 """Changes that a condition makes to what its tools return."""
 
-from toolablate.tools.interventions.applying import Applied, intervened
 from toolablate.tools.interventions.function import FunctionIntervention, intervention
 from toolablate.tools.interventions.intervention import (
     Call,
@@ -10,7 +9,13 @@ from toolablate.tools.interventions.intervention import (
     Proceed,
     Setting,
 )
-from toolablate.tools.interventions.opening import INTERVENTIONS, intervention_sources, open_interventions
+from toolablate.tools.interventions.registry import (
+    INTERVENTIONS,
+    Applied,
+    intervened,
+    intervention_sources,
+    open_interventions,
+)
 
 __all__ = [
     "INTERVENTIONS",

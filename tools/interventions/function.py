@@ -8,12 +8,9 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from pydantic import TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 
-from toolablate.tools.calling import outcome_of
-from toolablate.tools.interventions.intervention import Call, InterventionKind, Proceed
-from toolablate.tools.interventions.scope import OfCalls
-from toolablate.tools.options import by_parameter, written_options
-from toolablate.tools.plain import one_line
-from toolablate.tools.signature import parameters_of, plan_name
+from toolablate.tools.function import by_parameter, outcome_of, parameters_of, plan_name, written_options
+from toolablate.tools.interventions.intervention import Call, InterventionKind, OfCalls, Proceed
+from toolablate.tools.text import one_line
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import InputError, InternalError, SandboxError, ToolError
 from toolablate.traces.records import InterventionUse

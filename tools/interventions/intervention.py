@@ -1,15 +1,14 @@
-"""What an intervention is: it stands between a model's call and the tool, and says what the model is shown."""
+"""What an intervention is, which calls it is for, and how it says what it changed."""
 
 import random
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Container, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Generic, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from toolablate.tools.likeness import Likeness
-from toolablate.tools.tool import ToolResult
-from toolablate.traces.records import Question
+from toolablate.tools.tool import Likeness, ToolResult
+from toolablate.traces.records import Change, Question
 
 if TYPE_CHECKING:
     from toolablate.tools.donors import TrialDonors
@@ -73,3 +72,50 @@ class InterventionKind(Generic[OptionsT]):
     options: type[OptionsT]
     make: Callable[[OptionsT, Setting], Intervention]
     for_outside: bool = False
+
+
+# Which calls an intervention is for: those of some tools, and of these the first, the second and so on.
+
+
+class OfTools(Options):
+    """`tools` names the tools whose calls it is for; by default all of the condition."""
+
+    tools: list[str] | None = Field(default=None, min_length=1)
+
+    def chosen_calls(self) -> Container[int] | None:
+        """Which calls of these tools, counted from 1 over all of them; None for every one."""
+        return None
+
+
+class OfCalls(OfTools):
+    """`calls` says which calls of these tools, counted from 1 over all of them: [1] is the first only."""
+
+    calls: list[Annotated[int, Field(gt=0)]] | None = Field(default=None, min_length=1)
+
+    def chosen_calls(self) -> Container[int] | None:
+        return self.calls
+
+
+class Scope:
+    """The calls of one trial that an intervention is for. It is asked of every call, in the order in which they are
+    made, so that its count depends neither on how long a call takes nor on what other interventions do with it."""
+
+    def __init__(self, tools: Container[str] | None = None, calls: Container[int] | None = None) -> None:
+        self._tools = tools
+        self._calls = calls
+        self._counted: dict[int, int] = {}
+
+    def holds(self, call: Call) -> bool:
+        """Whether the intervention is for this call; a call that is tried again is not counted again."""
+        if self._tools is not None and call.tool not in self._tools:
+            return False
+        count = self._counted.setdefault(call.number, len(self._counted) + 1)
+        return self._calls is None or count in self._calls
+
+
+# What interventions share: saying what was changed.
+
+
+def changed(result: ToolResult, intervention: str, detail: str) -> ToolResult:
+    """The result with what an intervention did to it."""
+    return replace(result, changes=(*result.changes, Change(intervention=intervention, detail=detail)))

@@ -1,21 +1,122 @@
-"""A server as a source of tools: listed once for a run, connected to anew for each trial."""
+"""An MCP server as a source of tools: listed once for a run, connected to anew for each trial."""
 
+import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter
 
-from toolablate.tools.likeness import PLAIN, Likeness
-from toolablate.tools.mcp.address import HttpAddress, StdioAddress
-from toolablate.tools.mcp.content import reply_of
-from toolablate.tools.mcp.listing import LISTING, ListedTool, listing
-from toolablate.tools.mcp.session import RefusedCallError, Session, require_client
-from toolablate.tools.misses import MISS_MESSAGES, told
-from toolablate.tools.plain import one_line
-from toolablate.tools.tool import Tool, ToolResult
+from toolablate.tools.mcp.session import HttpAddress, RefusedCallError, Session, StdioAddress, require_client
+from toolablate.tools.text import MISS_MESSAGES, one_line, plain_text, told
+from toolablate.tools.tool import NO_OUTPUT, PLAIN, Likeness, Tool, ToolResult
 from toolablate.traces.errors import InputError, InternalError, ToolError
-from toolablate.traces.records import Lookup, ToolReply, ToolSpec
+from toolablate.traces.records import Artifact, Lookup, Record, ToolReply, ToolSpec, digest_text
+
+if TYPE_CHECKING:
+    from mcp.types import CallToolResult
+    from mcp.types import Tool as ServerTool
+
+MAX_TOOLS = 200
+MAX_DESCRIPTION_CHARS = 8_000
+MAX_SCHEMA_CHARS = 50_000
+MAX_NAME_CHARS = 64
+
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]+")
+
+
+class ListedTool(Record):
+    """`own_name` is the server's, `spec.name` one that chat APIs take."""
+
+    own_name: str
+    spec: ToolSpec
+
+
+LISTING: TypeAdapter[tuple[ListedTool, ...]] = TypeAdapter(tuple[ListedTool, ...])
+
+
+def listing(server: str, tools: "Sequence[ServerTool]") -> tuple[ListedTool, ...]:
+    """In the server's order. Raises ToolError where there are too many, or two with one name."""
+    if len(tools) > MAX_TOOLS:
+        raise ToolError(f"mcp {server}: {len(tools)} tools, more than {MAX_TOOLS}", code="mcp_too_many")
+    listed = tuple(_listed(server, tool) for tool in tools)
+    names = [each.spec.name for each in listed]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ToolError(f"mcp {server}: two tools are named {twice!r}", code="mcp_same_name")
+    return listed
+
+
+def _listed(server: str, tool: "ServerTool") -> ListedTool:
+    parameters: dict[str, JsonValue] = dict(tool.input_schema)
+    if len(str(parameters)) > MAX_SCHEMA_CHARS:
+        raise ToolError(f"mcp {server}: the schema of {tool.name!r} is too large", code="mcp_bad_tool")
+    parameters.setdefault("properties", {})
+    spec = ToolSpec(
+        name=_chat_name(tool.name),
+        description=plain_text(tool.description or "")[:MAX_DESCRIPTION_CHARS],
+        parameters=parameters,
+    )
+    return ListedTool(own_name=tool.name, spec=spec)
+
+
+def _chat_name(name: str) -> str:
+    """The name itself where it will do; else one that tells apart those that differ in what had to go."""
+    plain = _NOT_IN_NAMES.sub("_", name)
+    if plain == name and len(name) <= MAX_NAME_CHARS:
+        return name
+    return f"{plain[: MAX_NAME_CHARS - 7]}_{digest_text(name)[:6]}"
+
+
+# From a server's result to what a model is shown and a trace keeps.
+
+
+MAX_OUTPUT_CHARS = 20_000
+MAX_ARTIFACTS_CHARS = 2_000_000
+"""Of all artifacts of one result together, as base64."""
+
+
+def reply_of(result: "CallToolResult") -> ToolReply:
+    """Texts one after the other; images and sounds as artifacts, with a word of them in the text."""
+    texts: list[str] = []
+    artifacts: list[Artifact] = []
+    room = MAX_ARTIFACTS_CHARS
+    for block in result.content:
+        text, artifact = _block(block)
+        texts.append(text)
+        if artifact is not None and len(artifact.data) <= room:
+            artifacts.append(artifact)
+            room -= len(artifact.data)
+    if not any(texts) and result.structured_content is not None:
+        texts = [json.dumps(result.structured_content, ensure_ascii=False, default=str)]
+    output = plain_text("\n".join(texts))
+    return ToolReply(
+        output=output[:MAX_OUTPUT_CHARS] or NO_OUTPUT,
+        status="error" if result.is_error else "ok",
+        error="mcp_error" if result.is_error else "",
+        truncated=len(output) > MAX_OUTPUT_CHARS,
+        artifacts=tuple(artifacts),
+    )
+
+
+def _block(block: Any) -> tuple[str, Artifact | None]:
+    match block.type:
+        case "text":
+            return block.text, None
+        case "image" | "audio":
+            return f"[{block.type}: {block.mime_type}]", Artifact(mime=block.mime_type, data=block.data)
+        case "resource":
+            held = block.resource
+            if hasattr(held, "text"):
+                return held.text, None
+            mime = held.mime_type or "application/octet-stream"
+            return f"[resource {held.uri}: {mime}]", Artifact(mime=mime, data=held.blob)
+        case "resource_link":
+            return f"[resource {block.uri}: {block.name}]", None
+        case other:
+            return f"[{other}]", None
+
 
 Live = Callable[[], Awaitable[bytes]]
 

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from toolablate.tools.archive import Archive, Entry, EntryKind, Missing
-from toolablate.tools.recorded.mode import Mode
-from toolablate.tools.recorded.reading import find_replayed
+from toolablate.tools.recorded.lookups import Mode, find_replayed
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Lookup, canonical_json, clean_text, digest_text
 

@@ -4,10 +4,16 @@ import asyncio
 from datetime import UTC, datetime
 
 from toolablate.tools.archive import Archive, Entry, Missing, StoredExchange
-from toolablate.tools.recorded.failures import error_of, failure_of, missed, passing_error, recorded_error
-from toolablate.tools.recorded.mode import Mode
-from toolablate.tools.recorded.reading import record_of
-from toolablate.tools.recorded.single_flight import SingleFlight
+from toolablate.tools.recorded.lookups import (
+    Mode,
+    SingleFlight,
+    error_of,
+    failure_of,
+    missed,
+    passing_error,
+    record_of,
+    recorded_error,
+)
 from toolablate.tools.web import Exchange, FetchError, Hops, request_key
 from toolablate.traces.records import FetchFailure
 

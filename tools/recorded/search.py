@@ -7,12 +7,9 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from toolablate.tools.archive import Archive, Entry, Missing
-from toolablate.tools.misses import MISS_MESSAGES
-from toolablate.tools.recorded.mode import Mode
-from toolablate.tools.recorded.reading import find_replayed, record_of
-from toolablate.tools.recorded.single_flight import SingleFlight
-from toolablate.tools.search.lookup import Found, as_asked, search_key
-from toolablate.tools.search.provider import SearchProvider, SearchQuery
+from toolablate.tools.recorded.lookups import Mode, SingleFlight, find_replayed, record_of
+from toolablate.tools.search.provider import Found, SearchProvider, SearchQuery, as_asked, search_key
+from toolablate.tools.text import MISS_MESSAGES
 from toolablate.traces.records import Lookup, MissKind, SearchReply, canonical_json
 
 

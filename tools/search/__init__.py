@@ -1,10 +1,17 @@
 """Searching: what a provider is, those that ask a service, and the tool."""
 
 from toolablate.tools.search.ddgs import DdgsSearch, ddgs_backends
-from toolablate.tools.search.lookup import Found, LiveSearch, SearchSource, search_key
-from toolablate.tools.search.opening import PROVIDERS, open_provider, provider_identity
-from toolablate.tools.search.provider import Searched, SearchProvider, SearchQuery
-from toolablate.tools.search.rest.provider import RestSearch
+from toolablate.tools.search.provider import (
+    Found,
+    LiveSearch,
+    Searched,
+    SearchProvider,
+    SearchQuery,
+    SearchSource,
+    search_key,
+)
+from toolablate.tools.search.providers import PROVIDERS, open_provider, provider_identity
+from toolablate.tools.search.rest import RestSearch
 from toolablate.tools.search.tool import gpt_oss_search_tool, search_tool
 
 __all__ = [

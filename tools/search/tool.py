@@ -8,17 +8,11 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
-from toolablate.tools.frame import Entry, Listed, listed
 from toolablate.tools.guards.guard import Guard
-from toolablate.tools.likeness import Arguments as Given
-from toolablate.tools.likeness import Likeness
-from toolablate.tools.marks import without_marks
-from toolablate.tools.misses import told
-from toolablate.tools.plain import one_line, plain_text
-from toolablate.tools.search.lookup import Found, SearchSource, normal_query
-from toolablate.tools.search.provider import SearchQuery
-from toolablate.tools.tool import ToolResult
-from toolablate.tools.typed import Arguments, TypedTool
+from toolablate.tools.search.provider import Found, SearchQuery, SearchSource, normal_query
+from toolablate.tools.text import one_line, plain_text, told, without_marks
+from toolablate.tools.tool import Arguments, Entry, Likeness, Listed, ToolResult, TypedTool, listed
+from toolablate.tools.tool import CallArguments as Given
 from toolablate.traces.errors import ToolError
 from toolablate.traces.records import Marker, SearchReply, SearchResult, digest_text
 

@@ -1,25 +1,77 @@
-"""The live web: one request at a time, to checked addresses only."""
+"""The live web: one request at a time, to checked addresses only, each host at its pace."""
 
+import asyncio
+import math
 import ssl
+from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from toolablate import __version__
-from toolablate.tools.plain import one_line
-from toolablate.tools.web.budget import spending, within_page
-from toolablate.tools.web.decoding import ACCEPTED
-from toolablate.tools.web.exchange import Exchange, FetchError
-from toolablate.tools.web.failures import connection_failure, reply_failure
-from toolablate.tools.web.pace import Pace
-from toolablate.tools.web.policy import WebPolicy, check_url
-from toolablate.tools.web.resolve import Resolve, SystemResolver, checked_addresses
+from toolablate.tools.text import one_line
+from toolablate.tools.web.exchange import ACCEPTED, Exchange, FetchError, connection_failure, reply_failure
+from toolablate.tools.web.follow import spending, within_page
+from toolablate.tools.web.policy import Resolve, SystemResolver, WebPolicy, check_url, checked_addresses
 from toolablate.tools.web.robots import AGENT, ROBOTS_BYTES, Robots
 from toolablate.tools.web.urls import Target, normal_url
 
 if TYPE_CHECKING:
     from httpx2 import Request, Response
+
+_IDLE_HOSTS = 1_000
+
+
+class _Queue:
+    """Those who wait for one host, first come, first served; `started` is when the last one had its turn."""
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.waiting = 0
+        self.started = -math.inf
+        self.delay = 0.0
+
+
+class Pace:
+    """Keeps the starts of requests to one host apart by `delay` seconds, in this process.
+
+    Who is cancelled while waiting gives the turn to the next. Hosts are forgotten once they could be asked at once.
+    """
+
+    def __init__(self, delay: float) -> None:
+        self._delay = delay
+        self._queues: OrderedDict[str, _Queue] = OrderedDict()
+
+    async def turn(self, host: str, delay: float = 0.0) -> None:
+        """Waits until the host may be asked; by its own wish not sooner than `delay` seconds after the last time."""
+        delay = max(delay, self._delay)
+        if not delay:
+            return
+        queue = self._queues.setdefault(host, _Queue())
+        self._queues.move_to_end(host)
+        queue.waiting += 1
+        try:
+            async with queue.lock:
+                loop = asyncio.get_running_loop()
+                moment = max(queue.started + delay, loop.time())
+                await asyncio.sleep(moment - loop.time())
+                queue.started = max(moment, loop.time())
+                queue.delay = delay
+        finally:
+            queue.waiting -= 1
+            self._forget_idle()
+
+    def _forget_idle(self) -> None:
+        """Looks at the two that were asked longest ago, which in the long run is more than are added."""
+        now = asyncio.get_running_loop().time()
+        for _ in range(2 if len(self._queues) > _IDLE_HOSTS else 0):
+            host, queue = next(iter(self._queues.items()))
+            if queue.waiting or queue.started + queue.delay > now:
+                self._queues.move_to_end(host)
+            else:
+                del self._queues[host]
+
 
 _MAX_ADDRESSES = 4
 

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from toolablate.tools.plain import one_line
-from toolablate.tools.web.budget import seconds_left
-from toolablate.tools.web.decoding import decoded_body
-from toolablate.tools.web.exchange import Exchange, FetchError
-from toolablate.tools.web.follow import redirect_target
+from toolablate.tools.text import one_line
+from toolablate.tools.web.exchange import Exchange, FetchError, decoded_body
+from toolablate.tools.web.follow import redirect_target, seconds_left
 from toolablate.tools.web.urls import target_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ada_url import URL, HostType
 
-from toolablate.tools.plain import one_line
+from toolablate.tools.text import one_line
 from toolablate.tools.web.exchange import FetchError
 from toolablate.traces.records import clean_text, digest_json
 

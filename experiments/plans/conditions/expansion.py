@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from toolablate.experiments.plans.conditions.entry import ConditionEntry, LadderEntry
-from toolablate.tools.plain import one_line
+from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition
 

@@ -3,7 +3,7 @@
 from toolablate.experiments.plans.conditions.built_in import scaffolded
 from toolablate.tools import FunctionTool
 from toolablate.tools.own import load_own, registered
-from toolablate.tools.plain import one_line
+from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition
 

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from toolablate.experiments.plans.conditions.built_in import BUILT_IN
 from toolablate.tools import tool_names
 from toolablate.tools.own import registered
-from toolablate.tools.plain import one_line
+from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError
 
 _SHOWN_CHARS = 80

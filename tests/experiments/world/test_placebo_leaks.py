@@ -12,7 +12,7 @@ from tests.experiments.world.test_standins import CORPUS, tool_calls
 from tests.tools.interventions.standins.said import says
 
 from toolablate.benchmarks import BUILTIN_CORPUS, builtin_questions
-from toolablate.tools.interventions.standins.answers import right_answer
+from toolablate.tools.interventions.standins.claims import right_answer
 from toolablate.traces.records import Question, ToolCall, digest_text
 
 QUESTIONS = builtin_questions()[::7]

@@ -19,7 +19,7 @@ from toolablate.tools import (
     open_toolset,
 )
 from toolablate.tools.extraction import extract
-from toolablate.tools.extraction.options import ExtractionOptions
+from toolablate.tools.extraction.kinds import ExtractionOptions
 from toolablate.traces.records import Link, Lookup, PageText, ToolUse
 
 USES = (ToolUse(name="browser_open"), ToolUse(name="browser_find"))

@@ -8,7 +8,7 @@ from tests.tools.web_server import WebServer, article, redirect, reply
 
 from toolablate.tools import Guards, InstructionGuard, LeakGuard, Resources, open_toolset
 from toolablate.tools.guards.guard import Inspection
-from toolablate.tools.misses import MISS_MESSAGES
+from toolablate.tools.text import MISS_MESSAGES
 from toolablate.traces.records import Marker, ToolUse
 
 URL = "https://example.org/"

@@ -8,8 +8,8 @@ from tests.tools.browser.conftest import Shelf, page_id
 from tests.tools.conftest import Caller
 
 from toolablate.tools import Page, Toolset
-from toolablate.tools.browser.links import marked_line
-from toolablate.tools.marks import without_marks
+from toolablate.tools.browser.page import marked_line
+from toolablate.tools.text import without_marks
 from toolablate.traces.records import Link
 
 HERE = "https://example.org/a"

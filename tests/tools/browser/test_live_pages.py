@@ -10,7 +10,7 @@ from tests.tools.web_server import WebServer, article, redirect, reply
 
 from toolablate.tools import Page, Toolset
 from toolablate.tools.browser.page import LINE_CHARS
-from toolablate.tools.plain import plain_text
+from toolablate.tools.text import plain_text
 
 SENTENCE = "The logarithm of a product is the sum of the logarithms of its factors, which made slide rules possible."
 

@@ -12,7 +12,7 @@ import pytest
 from tests.tools.corpus.conftest import Opener, found, written
 
 from toolablate.tools.corpus import open_corpus
-from toolablate.tools.corpus.cache import Fill, Kept, kept
+from toolablate.tools.corpus.build import Fill, Kept, kept
 from toolablate.traces.errors import InputError
 
 

@@ -4,9 +4,7 @@ from datetime import date
 
 import pytest
 
-from toolablate.tools.corpus.dates import day_number
-from toolablate.tools.corpus.passage import passage
-from toolablate.tools.corpus.terms import analyzer, terms
+from toolablate.tools.corpus.index import analyzer, day_number, passage, terms
 
 
 @pytest.mark.parametrize(

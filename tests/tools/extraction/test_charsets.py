@@ -3,7 +3,7 @@
 import pytest
 
 from toolablate.tools.extraction import ExtractionOptions, extract
-from toolablate.tools.extraction.charsets import codec_of, decode
+from toolablate.tools.extraction.kinds import codec_of, decode
 
 CHINESE = "昨天夜里，守了四十年灯塔的老周正式退休，以后灯塔的开关由县里的计算机控制。他把值班日志捐给了县博物馆。"
 TAIWAN = "從下個月起，河濱夜市的一百二十個攤位將全面改用可重複清洗的餐具，市府表示這是全國第一個不用紙碗的夜市。"

@@ -12,8 +12,8 @@ from bench_gold import GoldPage, counted, gold_pages, one_blank, total
 from lxml import html
 
 from toolablate.tools.extraction import ExtractionOptions, extract
-from toolablate.tools.extraction.charsets import decode
-from toolablate.tools.plain import plain_text
+from toolablate.tools.extraction.kinds import decode
+from toolablate.tools.text import plain_text
 from toolablate.traces.records import PageText
 
 PAGES = gold_pages(Path(__file__).parent / "gold")

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from toolablate.tools.extraction import ExtractionOptions, extract
-from toolablate.tools.extraction.depth import flattened
+from toolablate.tools.extraction.html import flattened
 from toolablate.traces.records import PageText
 
 SENTENCE = "The keeper of the tower wound the great clock every morning before the market opened. "

@@ -8,7 +8,7 @@ import pytest
 
 from toolablate import benchmarks
 from toolablate.tools import InstructionGuard
-from toolablate.tools.guards.normal import normal_text
+from toolablate.tools.guards.passages import normal_text
 
 URL = "https://example.org/"
 DOCUMENTS = (Path(benchmarks.__file__).parent / "builtin" / "corpus.jsonl").read_text(encoding="utf-8").splitlines()

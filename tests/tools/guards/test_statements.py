@@ -2,8 +2,7 @@
 
 import pytest
 
-from toolablate.tools.guards.letters import lettered
-from toolablate.tools.guards.statements import Runs, size_of, statements
+from toolablate.tools.guards.leaks import Runs, lettered, size_of, statements
 
 
 @pytest.mark.parametrize(

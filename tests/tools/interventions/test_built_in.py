@@ -11,9 +11,11 @@ from tests.tools.interventions.echoing import Echoing, details, use
 
 from toolablate.agents import session
 from toolablate.tools import ToolResult, open_interventions
-from toolablate.tools.interventions import Call, Setting, delay, intervened, limit
-from toolablate.tools.interventions.truncate import truncated
-from toolablate.tools.likeness import PLAIN
+from toolablate.tools.interventions import Call, Setting, intervened
+from toolablate.tools.interventions import built_in as delay
+from toolablate.tools.interventions import built_in as limit
+from toolablate.tools.interventions.built_in import truncated
+from toolablate.tools.tool import PLAIN
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Lookup, Marker, ToolReply
 

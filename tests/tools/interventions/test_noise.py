@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tools.interventions.echoing import Echoing, details, use
 
-from toolablate.tools.interventions.noise import characters, lines, numbers
+from toolablate.tools.interventions.built_in import characters, lines, numbers
 
 ALWAYS = 1.0
 

@@ -13,8 +13,8 @@ from tests.tools.interventions.echoing import Echoing, details, use
 
 from toolablate.tools import Call, FunctionIntervention, ToolResult, intervention, own
 from toolablate.tools.interventions import Setting, intervened, intervention_sources, open_interventions
-from toolablate.tools.interventions.applying import Applied
-from toolablate.tools.likeness import PLAIN
+from toolablate.tools.interventions.registry import Applied
+from toolablate.tools.tool import PLAIN
 from toolablate.traces.errors import InputError, InternalError, SandboxError, ToolError
 from toolablate.traces.records import Change, InterventionUse, Lookup
 

@@ -10,7 +10,7 @@ from tests.tools.interventions.echoing import Echoing, details, use
 
 from toolablate.tools import Resources, ToolResult, intervention, open_interventions, open_toolset
 from toolablate.tools.interventions import Call, Setting, intervened
-from toolablate.tools.likeness import PLAIN
+from toolablate.tools.tool import PLAIN
 from toolablate.traces.errors import InputError, ToolError
 from toolablate.traces.records import InterventionUse, ToolRequest, ToolUse
 

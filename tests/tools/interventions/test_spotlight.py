@@ -11,8 +11,8 @@ from tests.tools.conftest import Caller
 
 from toolablate.tools import Resources, ToolResult, Toolset, open_interventions, open_toolset, tool
 from toolablate.tools.interventions import Applied, Call, Proceed, Setting, intervened
-from toolablate.tools.interventions.spotlight import spotlighted
-from toolablate.tools.likeness import PLAIN
+from toolablate.tools.interventions.built_in import spotlighted
+from toolablate.tools.tool import PLAIN
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import InterventionUse, ToolUse
 

@@ -13,7 +13,7 @@ from tests.tools.web_server import WebServer
 from toolablate.tools.archive import Archive, open_archive, seal
 from toolablate.tools.browser.page import PageUnreadableError
 from toolablate.tools.extraction import extract
-from toolablate.tools.extraction.options import ExtractionOptions
+from toolablate.tools.extraction.kinds import ExtractionOptions
 from toolablate.tools.recorded import RecordedHops, WebPages
 from toolablate.tools.search.provider import Searched, SearchQuery
 from toolablate.tools.web import LiveHops, WebPolicy

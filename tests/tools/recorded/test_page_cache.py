@@ -1,5 +1,5 @@
 from toolablate.tools.browser.page import Page
-from toolablate.tools.recorded.page_cache import PageCache
+from toolablate.tools.recorded.pages import PageCache
 from toolablate.traces.records import Link
 
 

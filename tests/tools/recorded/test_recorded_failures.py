@@ -5,8 +5,8 @@ from tests.tools.recorded.conftest import PARAGRAPHS, Reader, policy_for, record
 from tests.tools.web_server import Drip, WebServer, article, redirect, reply, zipped
 
 from toolablate.tools.archive import Archive
-from toolablate.tools.misses import MISS_MESSAGES
 from toolablate.tools.recorded import RecordedHops, WebPages
+from toolablate.tools.text import MISS_MESSAGES
 from toolablate.tools.web import Exchange, FetchError, LiveHops, WebPolicy
 from toolablate.traces.errors import ToolError
 

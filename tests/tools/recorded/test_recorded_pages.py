@@ -17,8 +17,8 @@ from tests.tools.web_server import WebServer, article, redirect, reply, zipped
 
 from toolablate.tools.archive import Archive, StoredExchange, create_overlay, open_archive
 from toolablate.tools.browser.page import Page
-from toolablate.tools.misses import MISS_MESSAGES
 from toolablate.tools.recorded import RecordedHops, WebPages
+from toolablate.tools.text import MISS_MESSAGES
 from toolablate.tools.web import LiveHops, WebPolicy
 from toolablate.traces.errors import ToolError
 
@@ -191,7 +191,7 @@ async def test_a_text_of_a_newer_version_is_no_page(web: WebServer, archive: Arc
     web.pages = {"/series": reply(article("Series", *PARAGRAPHS))}
     hops = RecordedHops(archive, "record", LiveHops(policy))
     stored: StoredExchange = await hops.find(web.url("/series"))
-    from toolablate.tools.recorded.texts import first_key
+    from toolablate.tools.recorded.pages import first_key
 
     archive.keep("extraction", first_key(stored), stored.url, b"key", LONG_AGO)
     archive.keep("extraction", "key", stored.url, b'{"version": 2}', LONG_AGO)

@@ -7,10 +7,9 @@ from tests.tools.recorded.conftest import LONG_AGO, Provider, sealed
 
 from toolablate.tools.archive import Archive
 from toolablate.tools.archive._nearest import Requests
-from toolablate.tools.misses import MISS_MESSAGES
 from toolablate.tools.recorded import RecordedSearch
-from toolablate.tools.search.lookup import LiveSearch
-from toolablate.tools.search.provider import SearchQuery
+from toolablate.tools.search.provider import LiveSearch, SearchQuery
+from toolablate.tools.text import MISS_MESSAGES
 from toolablate.traces.errors import ToolError
 
 QUERY = SearchQuery("harmonic series", 10)

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from toolablate.tools.recorded.single_flight import SingleFlight
+from toolablate.tools.recorded.lookups import SingleFlight
 
 
 class Attempts:

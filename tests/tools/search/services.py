@@ -4,14 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolablate.tools.search.rest.brave import Brave
-from toolablate.tools.search.rest.client import Limits
-from toolablate.tools.search.rest.exa import Exa
-from toolablate.tools.search.rest.provider import RestSearch
-from toolablate.tools.search.rest.searxng import Searxng
-from toolablate.tools.search.rest.serper import Serper
-from toolablate.tools.search.rest.service import Service, Settings
-from toolablate.tools.search.rest.tavily import Tavily
+from toolablate.tools.search.rest import Limits, RestSearch, Service, Settings
+from toolablate.tools.search.services import Brave, Exa, Searxng, Serper, Tavily
 
 KEY = "sk-0123456789abcdef"
 

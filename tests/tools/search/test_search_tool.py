@@ -9,8 +9,8 @@ from tests.tools.search.services import KEY, SERVICES
 from tests.tools.web_server import reply
 
 from toolablate.tools.guards.guard import Guard, Inspection, NoGuard
-from toolablate.tools.misses import MISS_MESSAGES
 from toolablate.tools.search import Found, LiveSearch, SearchQuery, search_key, search_tool
+from toolablate.tools.text import MISS_MESSAGES
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import ToolError
 from toolablate.traces.records import Lookup, Marker, MissKind

@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from toolablate.tools.web import FetchError, WebPolicy, is_public, normal_url
-from toolablate.tools.web.policy import check_url
-from toolablate.tools.web.resolve import CONTROL_NAME, SystemResolver, checked_addresses
+from toolablate.tools.web.policy import CONTROL_NAME, SystemResolver, check_url, checked_addresses
 
 Failure = Callable[[Awaitable[object]], Awaitable[FetchError]]
 

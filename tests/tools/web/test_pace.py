@@ -10,7 +10,7 @@ from tests.agents.virtual_time import at_once
 from tests.tools.web_server import WebServer, redirect, reply
 
 from toolablate.tools.web import LiveHops, WebPolicy, follow
-from toolablate.tools.web.pace import Pace
+from toolablate.tools.web.fetch import Pace
 
 Opening = Callable[..., LiveHops]
 

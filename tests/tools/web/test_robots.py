@@ -12,7 +12,7 @@ from tests.tools.web.sizes import size
 from tests.tools.web_server import Drip, WebServer, redirect, reply
 
 from toolablate.tools.web import FetchError, LiveHops, WebPolicy, follow
-from toolablate.tools.web.budget import page_budget
+from toolablate.tools.web.follow import page_budget
 from toolablate.tools.web.robots import ROBOTS_BYTES, Robots
 
 Opening = Callable[..., LiveHops]

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from toolablate.tools.interventions.intervention import Intervention, InterventionKind, Setting
-from toolablate.tools.interventions.scope import OfTools
+from toolablate.tools.interventions.intervention import Intervention, InterventionKind, OfTools, Setting
 from toolablate.traces._lazy import importing
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def _made_by(module: str, name: str) -> Callable[[OfTools, Setting], Interventio
 
 
 STAND_INS: Mapping[str, InterventionKind[Any]] = {
-    "sham": InterventionKind(OfTools, _made_by("sham", "Sham")),
+    "sham": InterventionKind(OfTools, _made_by("claims", "Sham")),
     "placebo": InterventionKind(OfTools, _made_by("placebo", "Placebo")),
     "oracle": InterventionKind(OfTools, _made_by("claims", "Oracle")),
     "adversarial": InterventionKind(OfTools, _made_by("claims", "Adversarial")),

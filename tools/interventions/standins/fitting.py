@@ -1,14 +1,25 @@
-"""Which of the results under other questions takes the place of a real one: one of its length that says nothing of
-what is withheld."""
+"""Which result under another question takes the place of a real one, for listings, pages, programs and others."""
 
+import asyncio
 import json
+import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import groupby
 from math import log
 
-from toolablate.tools.donors import Donor, ranked, same_words
+from toolablate.tools.browser.find import PatternError
+from toolablate.tools.browser.page import Page
+from toolablate.tools.browser.tool import bad_pattern, matches, no_match, no_such_link, window
+from toolablate.tools.donors import Donor, TrialDonors, entries_of, page_of, python_bank, ranked, same_words
+from toolablate.tools.donors.donors import Finding
 from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.python import TRUNCATED
+from toolablate.tools.search.envelope import canonical_url
+from toolablate.tools.text import MISS_MESSAGES, told
+from toolablate.tools.tool import Entry, Listed, PageAsked, PageShown, PageView, Printed, ToolResult, listed
 from toolablate.traces.records import Marker
 
 LONGEST = 2.0
@@ -156,3 +167,307 @@ def shortened(text: str, wanted: Wanted) -> str:
         return cut
     # Never within a word: a part of it may say what the whole of it would be withheld for.
     return cut[-most:].partition(" ")[2] or cut if wanted.keep_end else cut[:most].rpartition(" ")[0] or cut
+
+
+# What a program printed, swapped for what another one did that has nothing to do with the question.
+
+
+BANK = "bank"
+
+_SINGLE = ("integer", "decimal", "boolean", "word", "figure")
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:[.,]\d+)*|\.\d+)(?:[eE][-+]?\d+)?j?%?(?:/\d+)?")
+_BETWEEN = re.compile(r"(?:[\s\[\](){},;:]|\b(?:array|np\.\w+)\b)+")
+_COLUMNS = re.compile(r"\S(?: {2,}|\t+)\S")
+_INTERRUPTED = re.compile(r"^-{20,}\nKeyboardInterrupt\s+Traceback \(most recent call last\)$", re.MULTILINE)
+_STAND_IN_INTERRUPTED = (
+    f"{'-' * 75}\nKeyboardInterrupt{' ' * 25}Traceback (most recent call last)\n\nKeyboardInterrupt: "
+)
+
+
+def code_stand_in(
+    result: ToolResult, printed: Printed, tool: str, seed: str, donors: TrialDonors, withheld: Withheld
+) -> StandIn | None:
+    """Of the same kind and of similar length, else of another kind. What the sandbox says behind it stays; of a cell
+    that was stopped, that it was interrupted, but not where. None where nothing is to be had."""
+    if printed.note in ("", TRUNCATED):
+        swapped = _swapped(printed.text, result.error, tool, seed, donors, withheld)
+        return swapped and StandIn("\n".join(filter(None, (swapped.output, printed.note))), swapped.source)
+    # A program may write such a heading itself: what stands behind it is left out all the same.
+    interrupted = _INTERRUPTED.search(printed.text)
+    before = printed.text[: interrupted.start() if interrupted else None].rstrip("\n")
+    swapped = _swapped(before, "", tool, seed, donors, withheld) if before else StandIn("", "")
+    said = (_STAND_IN_INTERRUPTED if interrupted else "", printed.note)
+    return swapped and StandIn("\n".join(filter(None, (swapped.output, *said))), swapped.source)
+
+
+def kind_of(output: str, error: str) -> str:
+    """Of what kind an output is: an exception of this name, one integer or decimal, numbers, a table, a plot, text."""
+    if error:
+        return f"error {error}"
+    text = output.strip()
+    if text in ("True", "False"):
+        return "boolean"
+    if text.startswith("<Figure"):
+        return "figure"
+    if _NUMBER.fullmatch(text):
+        return "integer" if text.lstrip("+-").isdigit() else "decimal"
+    parts = [part for part in _BETWEEN.split(text[:20_000]) if part]
+    if parts and all(map(_NUMBER.fullmatch, parts)):
+        return "numbers"
+    lines = text.splitlines()
+    columned = sum(_COLUMNS.search(line) is not None for line in lines)
+    if len(lines) > 2 and columned > 0.6 * len(lines):
+        return "table"
+    return "word" if text.isalpha() else "text"
+
+
+def _swapped(output: str, error: str, tool: str, seed: str, donors: TrialDonors, withheld: Withheld) -> StandIn | None:
+    # Of two truth values the one that is not real would tell the real one.
+    kind = "word" if (real := kind_of(output, error)) == "boolean" else real
+    wanted = Wanted(output, seed, keep_end=bool(error), composed=not error and kind not in _SINGLE)
+    earlier, bank = donors.kept(tool), _bank()
+    same = [donor for donor in earlier if kind_of(donor.output, donor.error) == kind]
+    same_in_bank = [donor for donor in bank if kind_of(donor.output, donor.error) == kind]
+    alike = [
+        donor
+        for donor in (*earlier, *bank)
+        if bool(donor.error) == bool(error) and kind_of(donor.output, donor.error) != "boolean"
+    ]
+    return (
+        fitting(same, wanted, withheld, strict=True)
+        or fitting(same_in_bank, wanted, withheld, strict=True)
+        or fitting([*same, *same_in_bank], wanted, withheld)
+        or fitting(alike, wanted, withheld)
+    )
+
+
+@lru_cache(maxsize=1)
+def _bank() -> tuple[Donor, ...]:
+    return tuple(
+        Donor(f"{BANK} {number}", example.output, example.error)
+        for number, example in enumerate(python_bank(), start=1)
+    )
+
+
+# Results of the user's own functions and of MCP servers, swapped for those that they gave before.
+
+
+NOT_TO_BE_HAD = told("this is not to be had")
+"""What a model is told in place of an error that no other question had: an error without a reason."""
+
+ALWAYS_SAID = "unchanged: the tool says the same under every other question"
+
+
+def own_stand_in(result: ToolResult, tool: str, seed: str, donors: TrialDonors, withheld: Withheld) -> StandIn | None:
+    """Of the same outcome and if it can be of the same build: JSON for JSON, a text in the same script, a word for a
+    word. A line is shown whole or not at all. What the tool says under every question, as that something is saved, is
+    nothing that it found, and stays."""
+    failed = result.status != "ok"
+    kept = [donor for donor in donors.kept(tool) if bool(donor.error) == failed]
+    if failed:
+        kept = [donor for donor in kept if donor.error == result.error] or kept
+    if {same_words(donor.output) for donor in kept} == {same_words(result.output)}:
+        return None if withheld.holds(result.output) else StandIn(result.output, ALWAYS_SAID, markers=result.markers)
+    wanted = Wanted(result.output, seed, whole_lines=True)
+    by_likeness = sorted(kept, key=lambda donor: _unlike(donor.output, result.output))
+    for _, chosen in groupby(by_likeness, key=lambda donor: _unlike(donor.output, result.output)):
+        alike = list(chosen)
+        found = fitting(alike, wanted, withheld, strict=True) or fitting(alike, wanted, withheld)
+        if found:
+            return found
+    return StandIn(NOT_TO_BE_HAD, "nobody") if failed else None
+
+
+def is_ours(result: ToolResult) -> bool:
+    """Whether it says no more than that the archive or a guard has nothing to give."""
+    return any(result.output == told(message) for message in MISS_MESSAGES.values())
+
+
+def _unlike(output: str, real: str) -> tuple[bool, bool, bool]:
+    """In what it differs: in that it is JSON, in its script, in that it is one word; the first weighs most."""
+    return (
+        is_structured(output) != is_structured(real),
+        not in_script(output, real),
+        (len(output.split()) == 1) != (len(real.split()) == 1),
+    )
+
+
+# Pages in place of those that a model opened, and what of a page that passes is left out.
+
+
+UNTITLED = "(no title)"
+
+_MARK_NUMBER = re.compile(r"【\d+†")
+_MOST_KEPT = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A page that stands in for a real one under its id; `source` names the question that it comes from."""
+
+    page_id: str
+    page: Page
+    source: str
+    markers: tuple[Marker, ...] = ()
+
+    def shown(self, asked: PageAsked) -> ToolResult:
+        """What the browser would say of it, and nothing that depends on the real page."""
+        if asked.link is not None and asked.page_id == self.page_id:
+            result = no_such_link(self.page, asked.link)
+        elif asked.pattern is None:
+            result = window(self.page, asked.line, asked.num_lines)
+        else:
+            try:
+                result = matches(self.page, asked.pattern, regex=asked.regex)
+            except PatternError as error:
+                result = bad_pattern(self.page, asked.pattern, error, regex=asked.regex)
+        # The id is the digest of the address, and this page has that of the real one.
+        return replace(result, output=result.output.replace(self.page.id, self.page_id, 1), markers=self.markers)
+
+
+def cut(view: PageView, output: str, withheld: Withheld) -> str:
+    """The output without the lines, the title and the address that say what is withheld, but for what the call itself
+    says."""
+    page, asked = view.page, view.asked
+    named = asked.url is not None and canonical_url(asked.url) == canonical_url(page.url)
+    title = UNTITLED if withheld.holds(page.title) else page.title
+    clean = replace(page, title=title, url="" if not named and withheld.holds(page.url) else page.url)
+    if not view.lines:
+        return output.replace(page.heading, clean.heading, 1)
+    kept = left(view, withheld)
+    if not kept and asked.pattern is not None:
+        return no_match(asked.pattern, clean.heading)
+    return replace(view, page=clean, lines=kept).output
+
+
+def left(view: PageView, withheld: Withheld) -> tuple[tuple[str, str], ...]:
+    """The lines that say nothing that is withheld."""
+    content = [_MARK_NUMBER.sub("【", text) for _, text in view.lines]
+    return tuple(view.lines[number] for number in withheld.without(content))
+
+
+async def page_stand_in(
+    real: PageShown,
+    named: str | None,
+    known: Collection[str],
+    tool: str,
+    seed: str,
+    donors: TrialDonors,
+    withheld: Withheld,
+) -> Standing | None:
+    """A page under another question, without links and without what is withheld, of about the length of the real one,
+    under the address that the model gave or else its own, and none of those at the addresses that are `known` to be
+    really found. None where nothing is to be had."""
+    taken = {canonical_url(real.url), *known}
+    best: tuple[tuple[bool, bool, float], Standing] | None = None
+    async for source, page in _donor_pages(tool, seed, taken, donors):
+        inspection = donors.inspect(page.url, page.text)
+        if inspection.blocked or canonical_url(page.url) in taken:
+            continue
+        lines = [line for line in page.text.split("\n") if line.strip()]
+        # A large page would hold up all other trials.
+        kept = await asyncio.to_thread(withheld.without, lines)
+        text = "\n".join(_page_of_length([lines[number] for number in kept], real.chars))
+        if not text:
+            continue
+        grade = (len(kept) < len(lines), not similar(real.chars, text), distance(real.chars, text))
+        if best is None or grade < best[0]:
+            title = UNTITLED if withheld.holds(page.title) else page.title
+            url = named if named is not None else "" if withheld.holds(page.url) else page.url
+            best = grade, Standing(real.id, Page.of(url, title, text), source, inspection.markers)
+        if not (grade[0] or grade[1]):
+            break
+    return best and best[1]
+
+
+async def _donor_pages(
+    tool: str, seed: str, taken: Collection[str], donors: TrialDonors
+) -> AsyncIterator[tuple[str, Page]]:
+    kept = (donor for donor in donors.kept(tool) if not donor.error)
+    for donor in ranked(kept, seed, lambda donor: f"{donor.source} {donor.output[:200]}")[:_MOST_KEPT]:
+        page = page_of(donor.output)
+        if page is not None:
+            yield donor.source, page
+    async for source, page in donors.pages(seed, taken):
+        yield source, page
+
+
+def _page_of_length(lines: Iterable[str], chars: int) -> list[str]:
+    """As many lines as make so many characters, one at least."""
+    kept: list[str] = []
+    for line in lines:
+        if kept and sum(map(len, kept)) >= chars:
+            break
+        kept.append(line)
+    most = int(LONGEST * max(chars, 1))
+    if kept and len(kept[-1]) > most:
+        kept[-1] = kept[-1][:most].rpartition(" ")[0] or kept[-1]
+    return kept
+
+
+# A list of search results, swapped for what a search for another question found.
+
+
+_MOST_RANKED = 40
+
+
+async def listing_stand_in(
+    real: Listed, known: Collection[str], tool: str, seed: str, donors: TrialDonors, withheld: Withheld
+) -> StandIn | None:
+    """Under the heading of the real one, which repeats what was asked and nothing else, without the addresses that are
+    `known` to be really found. None where nothing is to be had."""
+    wanted = Wanted(real.output, seed)
+    best: tuple[tuple[bool, bool, float], StandIn] | None = None
+    async for donor in _findings(tool, real, wanted, donors):
+        # In a small corpus one and the same document is found for many questions.
+        others = [entry for entry in donor.entries if canonical_url(entry.url) not in known]
+        kept = [others[number] for number in withheld.without([entry.text for entry in others])]
+        shown, markers = _inspected(kept, real.most, donors)
+        if not shown:
+            continue
+        entries = _listing_of_length(real.heading, shown, wanted)
+        text = listed(real.heading, [entry.text for entry in entries])
+        grade = (not wanted.is_similar(text), len(kept) < len(others), wanted.distance(text))
+        if best is None or grade < best[0]:
+            urls = tuple(entry.url for entry in entries)
+            noticed = tuple(marker for entry in entries for marker in markers[entry.url])
+            best = grade, StandIn(text, donor.source, urls, noticed)
+        # A list that one result was left out of is a list; a search may cost money.
+        if wanted.is_similar(text):
+            break
+    return best and best[1]
+
+
+async def _findings(tool: str, real: Listed, wanted: Wanted, donors: TrialDonors) -> AsyncIterator[Finding]:
+    """Of an earlier run first; the web is asked only for as many as are looked at."""
+    kept = (donor for donor in donors.kept(tool) if not donor.error)
+    order = ranked(kept, wanted.seed, lambda donor: f"{donor.source} {donor.output[:200]}")
+    for donor in in_script_of(wanted.real, order)[:_MOST_RANKED]:
+        yield Finding(donor.source, entries_of(donor.output))
+    async for found in donors.results(wanted.seed, real.most, real.before):
+        yield found
+
+
+def _inspected(
+    entries: Sequence[Entry], most: int, donors: TrialDonors
+) -> tuple[list[Entry], dict[str, tuple[Marker, ...]]]:
+    """As many as the call wanted of those that the guard lets through, and what it noticed in each, by address."""
+    shown: list[Entry] = []
+    markers: dict[str, tuple[Marker, ...]] = {}
+    for entry in entries:
+        if len(shown) == most:
+            break
+        inspection = donors.inspect(entry.url, entry.text)
+        if not inspection.blocked:
+            shown.append(entry)
+            markers[entry.url] = inspection.markers
+    return shown, markers
+
+
+def _listing_of_length(heading: str, entries: Sequence[Entry], wanted: Wanted) -> Sequence[Entry]:
+    """As many as come nearest to the length that is wanted."""
+
+    def far(count: int) -> float:
+        return wanted.distance(listed(heading, [entry.text for entry in entries[:count]]))
+
+    return entries[: min(range(1, len(entries) + 1), key=far)]

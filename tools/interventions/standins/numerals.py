@@ -1,16 +1,166 @@
-"""The numbers that a text may be read to hold, however they are written: on the safe side, every reading counts.
+"""The numbers that a text may be read to hold, in digits, words or formulas: on the safe side, every reading counts."""
 
-Each group of digits is looked at with the few that follow it, so that a text takes time in its length.
-"""
-
+import html
 import math
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from urllib.parse import unquote_to_bytes
 
-from toolablate.tools.interventions.standins.number_words import words_in
-from toolablate.tools.interventions.standins.spelling import searched
+from toolablate.tools.guards.passages import normal_text
+
+_UNITS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_TEENS = ("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen")
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_SMALL: dict[str, float] = {
+    **{word: float(value) for value, word in enumerate(("zero", *_UNITS, *_TEENS))},
+    **{word: 10.0 * value for value, word in enumerate(_TENS, start=2)},
+    "fourty": 40.0,
+    "half": 0.5,
+    "quarter": 0.25,
+    "third": 1 / 3,
+    "hundred": 100.0,
+    "thousand": 1e3,
+    "million": 1e6,
+    "billion": 1e9,
+    "dozen": 12.0,
+}
+_ENGLISH = re.compile(
+    rf"(?<![A-Za-z])(?:(?P<tens>{'|'.join((*_TENS, 'fourty'))})(?:[\s-]{{1,2}}(?P<unit>{'|'.join(_UNITS)}))?"
+    rf"|(?:an?\s)?(?P<word>{'|'.join(_SMALL)}))(?![A-Za-z])",
+    re.IGNORECASE,
+)
+
+_DIGITS = {
+    **{character: value for value, character in enumerate("零一二三四五六七八九")},
+    **{character: value for value, character in enumerate("〇壹贰叁肆伍陆柒捌玖")},
+    **{"两": 2, "兩": 2, "貳": 2, "參": 3, "陸": 6},
+}
+_TIMES = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1_000, "仟": 1_000}
+_MYRIADS = {"万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12}
+_NUMERAL = f"[{''.join((*_DIGITS, *_TIMES, *_MYRIADS))}]"
+_CHINESE_NUMERAL = re.compile(rf"{_NUMERAL}{{1,30}}(?:点{_NUMERAL}{{1,20}})?")
+_MEASURES = frozenset("个名次倍种位年月日天元度分秒条人岁件张本台只章节页号楼层米克吨")
+
+
+def words_in(text: str) -> Iterator[tuple[float, int, int]]:
+    """The value of each number in words, and the place in the text between which it stands."""
+    for found in _ENGLISH.finditer(text):
+        if found["tens"]:
+            yield _SMALL[found["tens"].lower()] + _SMALL.get((found["unit"] or "zero").lower(), 0), *found.span()
+        else:
+            yield _SMALL[found["word"].lower()], *found.span()
+    if text.isascii():
+        return
+    for numeral in _CHINESE_NUMERAL.finditer(text):
+        if len(numeral[0]) > 1 or _counts(text, numeral.start()):
+            yield _value(numeral[0]), *numeral.span()
+
+
+def _counts(text: str, place: int) -> bool:
+    """A single numeral is a part of many words; it counts where it stands apart, as a percentage, and before a
+    measure unless it is the one that is hardly more than an article."""
+    before, after = text[place - 1 : place] if place else "", text[place + 1 : place + 2]
+    if before == "之" or not (before.isalnum() or after.isalnum()):
+        return True
+    return after in _MEASURES and bool(after) and text[place] not in "一万千百"
+
+
+def _value(numeral: str) -> float:
+    whole, _, rest = numeral.partition("点")
+    if all(character in _DIGITS for character in numeral.replace("点", "")):
+        return float("".join(str(_DIGITS[character]) for character in whole) + "." + _digits(rest))
+    total = section = number = 0
+    for character in whole:
+        if character in _DIGITS:
+            number = _DIGITS[character]
+        elif character in _TIMES:
+            section, number = section + (number or 1) * _TIMES[character], 0
+        else:
+            total = (total + section + number or 1) * _MYRIADS[character]
+            section = number = 0
+    return float(total + section + number) + float(f"0.{_digits(rest)}")
+
+
+def _digits(numerals: str) -> str:
+    return "".join(str(_DIGITS.get(character, 0)) for character in numerals) or "0"
+
+
+# Texts in the one form in which they are searched: what pages and programs write in many ways, as few.
+
+
+_ENCODED = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+")
+_LOWERED = re.compile("[₀₁₂₃₄₅₆₇₈₉]+")
+_FRACTION = re.compile("[¼-¾⅐-⅞↉]")
+_LATEX_FRACTION = re.compile(r"\\[dt]?frac\s?\{\s?(\d{1,15})\s?\}\s?\{\s?(\d{1,15})\s?\}")
+_ARABIC_SIGNS = str.maketrans("٫٬", ".,")
+
+
+def searched(text: str) -> str:
+    """In the spelling of `normal_text`, but with powers behind a `^` and fractions apart from what stands before them,
+    and without the escapes of addresses and of HTML. A line stays a line."""
+    if "%" in text:
+        text = _ENCODED.sub(_decoded, text)
+    if "&" in text:
+        text = html.unescape(text)
+    if "\\" in text:
+        text = _LATEX_FRACTION.sub(r" \1/\2 ", text)
+    if not text.isascii():
+        text = _RAISED.sub(lambda raised: "^" + unicodedata.normalize("NFKC", raised[0]), text)
+        text = _LOWERED.sub(lambda lowered: f" {lowered[0]} ", text)
+        text = _FRACTION.sub(lambda fraction: f" {unicodedata.normalize('NFKC', fraction[0])} ", text)
+    return normal_text(text.translate(_ARABIC_SIGNS))
+
+
+def _decoded(encoded: re.Match[str]) -> str:
+    """As it was where it is no text: a percent sign may stand before two letters."""
+    try:
+        return unquote_to_bytes(encoded[0]).decode("utf-8").replace("\n", " ")
+    except UnicodeDecodeError:
+        return encoded[0]
+
+
+class Squeezed:
+    """A searched text as its letters and digits alone, without accents, in lower case; `places` says where each
+    stood."""
+
+    def __init__(self, text: str) -> None:
+        letters: list[str] = []
+        places: list[int] = []
+        apart: list[bool] = []
+        inside = False
+        for place, character in enumerate(text):
+            if not character.isalnum():
+                # An accent that stands by itself belongs to the letter before it.
+                inside = inside and unicodedata.combining(character) > 0
+                continue
+            for letter in _plain(character):
+                letters.append(letter)
+                places.append(place)
+                apart.append(not inside or stands_alone(letter))
+                inside = True
+        self.text = "".join(letters)
+        self.places = places
+        self._apart = apart
+
+    def is_apart(self, start: int, end: int) -> bool:
+        """Whether words begin and end there, or characters of a script that has none."""
+        return self._apart[start] and (end == len(self._apart) or self._apart[end] or stands_alone(self.text[end - 1]))
+
+
+def stands_alone(letter: str) -> bool:
+    """Whether it is a character of a script without blanks between words."""
+    return "\u3040" <= letter <= "\u9fff" or "\uf900" <= letter <= "\ufaff"
+
+
+def _plain(character: str) -> str:
+    if character.isascii():
+        return character.lower()
+    return "".join(each for each in unicodedata.normalize("NFKD", character.casefold()) if each.isalnum())
+
 
 _GROUP = re.compile(r"\d+")
 _POINTS = ".,"

@@ -12,12 +12,11 @@ from toolablate.benchmarks import builtin_questions
 from toolablate.sandbox import Sandbox
 from toolablate.tools import NoGuard, Resources, ToolResult
 from toolablate.tools.donors import Donor, Donors, python_bank
+from toolablate.tools.donors.bank import run_again
 from toolablate.tools.donors.donors import TrialDonors
-from toolablate.tools.donors.filling import run_again
-from toolablate.tools.frame import Printed
-from toolablate.tools.interventions.standins.code import code_stand_in, kind_of
-from toolablate.tools.interventions.standins.fitting import Wanted, fitting
+from toolablate.tools.interventions.standins.fitting import Wanted, code_stand_in, fitting, kind_of
 from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.tool import Printed
 from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")

@@ -13,9 +13,8 @@ from toolablate.tools import ToolResult, Toolset, tool
 from toolablate.tools.donors import Donor, Donors
 from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.interventions import Setting, open_interventions
-from toolablate.tools.likeness import PLAIN
-from toolablate.tools.misses import MISS_MESSAGES, told
-from toolablate.tools.tool import Tool
+from toolablate.tools.text import MISS_MESSAGES, told
+from toolablate.tools.tool import PLAIN, Tool
 from toolablate.traces.errors import ToolError
 from toolablate.traces.records import ChoiceTarget, InterventionUse, Lookup, Question, ToolSpec
 

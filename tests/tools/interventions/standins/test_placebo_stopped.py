@@ -11,10 +11,10 @@ from tests.tools.interventions.standins.conftest import Standing
 from toolablate.sandbox import Sandbox, jupyter
 from toolablate.tools import Resources, ToolResult
 from toolablate.tools.donors import Donor, Donors, python_bank
-from toolablate.tools.frame import Printed
 from toolablate.tools.guards.guard import NoGuard
-from toolablate.tools.interventions.standins.code import code_stand_in, kind_of
+from toolablate.tools.interventions.standins.fitting import code_stand_in, kind_of
 from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.tool import Printed
 from toolablate.traces.records import ChoiceTarget, Question
 
 in_one_loop = pytest.mark.asyncio(loop_scope="module")

@@ -15,7 +15,7 @@ from toolablate.tools.donors.donors import TrialDonors
 from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.interventions import Setting
 from toolablate.tools.interventions.standins import refuse_without_wrong_answer
-from toolablate.tools.interventions.standins.answers import right_answer, wrong_answer
+from toolablate.tools.interventions.standins.claims import right_answer, wrong_answer
 from toolablate.tools.interventions.standins.withheld import Withheld
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric

@@ -1,30 +1,111 @@
-"""From the interventions that a condition names to those of one trial.
+"""From the interventions that a condition names to those of one trial, and a call taken through them."""
 
-A plan can name a built-in one, one that a package registers, and a function of one's own as `package.module:function`.
-"""
-
+import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from toolablate.tools.interventions.applying import Applied
-from toolablate.tools.interventions.delay import Delay, DelayOptions
-from toolablate.tools.interventions.fail import Fail, FailOptions
+from toolablate.tools.function import read_options
+from toolablate.tools.interventions.built_in import (
+    Delay,
+    DelayOptions,
+    Fail,
+    FailOptions,
+    Limit,
+    LimitOptions,
+    Noise,
+    NoiseOptions,
+    Remind,
+    RemindOptions,
+    Spotlight,
+    SpotlightOptions,
+    Swap,
+    SwapOptions,
+    Truncate,
+    TruncateOptions,
+)
 from toolablate.tools.interventions.function import FunctionIntervention
-from toolablate.tools.interventions.intervention import InterventionKind, Options, Setting
-from toolablate.tools.interventions.limit import Limit, LimitOptions
-from toolablate.tools.interventions.noise import Noise, NoiseOptions
-from toolablate.tools.interventions.remind import Remind, RemindOptions
-from toolablate.tools.interventions.scope import OfTools, Scope
-from toolablate.tools.interventions.spotlight import Spotlight, SpotlightOptions
+from toolablate.tools.interventions.intervention import (
+    Call,
+    Intervention,
+    InterventionKind,
+    OfTools,
+    Options,
+    Proceed,
+    Scope,
+    Setting,
+)
 from toolablate.tools.interventions.standins import STAND_INS
-from toolablate.tools.interventions.swap import Swap, SwapOptions
-from toolablate.tools.interventions.truncate import Truncate, TruncateOptions
-from toolablate.tools.options import read_options
 from toolablate.tools.own import find_own, is_own, module_digest, registered
-from toolablate.tools.plain import one_line
+from toolablate.tools.text import one_line
+from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import InterventionUse
+from toolablate.traces.records import Change, InterventionUse, ToolReply, clean_text
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An intervention of one trial, under the name that its condition has for it, and the calls that it is for. `seed`
+    is that of its draws, and tells it from those of every other trial and intervention."""
+
+    name: str
+    intervention: Intervention
+    scope: Scope = field(default_factory=Scope)
+    seed: str = ""
+
+
+async def intervened(interventions: Sequence[Applied], call: Call, run: Proceed) -> ToolResult:
+    """What the model is shown; `run` calls the tool itself. The first intervention is the nearest to the tool.
+
+    Where anything was changed the result says by what, and keeps what the tool gave, if it was called. Raises what the
+    tool or an intervention raises.
+    """
+    given: list[ToolResult] = []
+
+    async def kept() -> ToolResult:
+        given.append(await run())
+        return given[-1]
+
+    proceed: Proceed = kept
+    # All scopes are asked before anything is awaited, since the next call may begin meanwhile.
+    for applied in interventions:
+        if applied.scope.holds(call):
+            proceed = partial(_apply, applied, call, proceed)
+    result = await proceed()
+    return replace(result, original=_reply(given[-1])) if given and result.changes else result
+
+
+async def _apply(applied: Applied, call: Call, proceed: Proceed) -> ToolResult:
+    """The change is in the result also where the intervention says nothing of it."""
+    came: list[ToolResult] = []
+
+    async def kept() -> ToolResult:
+        came.append(await proceed())
+        return came[-1]
+
+    chance = random.Random(f"{applied.seed} {call.number}")  # noqa: S311 - no secret
+    result = await applied.intervention.apply(replace(call, chance=chance), kept)
+    before = came[-1] if came else None
+    known = before.changes if before else ()
+    if result == before or len(result.changes) > len(known):
+        return result
+    return replace(result, changes=(*known, Change(intervention=applied.name)))
+
+
+def _reply(result: ToolResult) -> ToolReply:
+    return ToolReply(
+        output=clean_text(result.output),
+        status=result.status,
+        error=clean_text(result.error),
+        truncated=result.truncated,
+        artifacts=result.artifacts,
+    )
+
+
+# From the interventions that a condition names to those of one trial.
+
 
 INTERVENTIONS: Mapping[str, InterventionKind[Any]] = {
     "delay": InterventionKind(DelayOptions, Delay),

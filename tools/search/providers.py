@@ -1,4 +1,4 @@
-"""From what a plan says to a provider that can be asked."""
+"""From what a plan says to a search provider that can be asked."""
 
 import os
 import re
@@ -10,13 +10,8 @@ from pydantic import JsonValue
 
 from toolablate.tools.search.ddgs import DdgsSearch, ddgs_identity
 from toolablate.tools.search.provider import SearchProvider
-from toolablate.tools.search.rest.brave import Brave
-from toolablate.tools.search.rest.exa import Exa
-from toolablate.tools.search.rest.provider import RestSearch
-from toolablate.tools.search.rest.searxng import Searxng
-from toolablate.tools.search.rest.serper import Serper
-from toolablate.tools.search.rest.service import Service, Settings
-from toolablate.tools.search.rest.tavily import Tavily
+from toolablate.tools.search.rest import RestSearch, Service, Settings
+from toolablate.tools.search.services import Brave, Exa, Searxng, Serper, Tavily
 from toolablate.traces.errors import InputError
 
 _ENGINES = re.compile(r"[\w.-][\w. -]*(,[\w.-][\w. -]*)*", re.ASCII)
