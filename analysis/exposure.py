@@ -14,7 +14,7 @@ from toolablate.analysis.effect import FEW_CLUSTERS
 from toolablate.analysis.exposure_figures import Figure, difference_of, mean_of, strangers
 from toolablate.analysis.exposure_overlap import LONG_RUN, Overlap, overlap, tokens_of
 from toolablate.analysis.pairing import Unit
-from toolablate.analysis.statistics import by_unit, effective_clusters
+from toolablate.analysis.statistics.intervals import by_unit, effective_clusters
 from toolablate.traces.records import Continuation
 
 

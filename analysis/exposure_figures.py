@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from toolablate.analysis.pairing import Unit
-from toolablate.analysis.statistics import RESAMPLES, bootstrap_interval, by_unit
+from toolablate.analysis.statistics.intervals import RESAMPLES, bootstrap_interval, by_unit
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-from toolablate.analysis.accuracy import Accuracy
-from toolablate.analysis.attribution.error_types import ErrorTypes
-from toolablate.analysis.attribution.judged import JudgedDistraction
-from toolablate.analysis.attribution.ledger import Account, Ledger
+from toolablate.analysis.attribution.decomposition import Account, Ledger
+from toolablate.analysis.attribution.judge_labels import ErrorTypes, JudgedDistraction
 from toolablate.analysis.comparison import Comparison
+from toolablate.analysis.effect import Accuracy
+from toolablate.analysis.flips import Floor
 from toolablate.analysis.ladder import Waterfall
-from toolablate.analysis.noise import Floor
 from toolablate.traces.records import Mechanism, Method
 
 

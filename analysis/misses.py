@@ -1,4 +1,4 @@
-"""What a replayed web could not give, by condition: a condition that misses more is another experiment."""
+"""What a condition's trials did not get: lookups that a replayed web has no answer to, and refused calls."""
 
 import math
 from collections import Counter, defaultdict
@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from toolablate.analysis.pairing import Unit, unit
-from toolablate.analysis.statistics import RESAMPLES, holm, sign_flip_p
+from toolablate.analysis.statistics.intervals import RESAMPLES
+from toolablate.analysis.statistics.p_values import holm, sign_flip_p
+from toolablate.traces.records import Refusal
 from toolablate.traces.store import Observation
 
 
@@ -123,3 +125,56 @@ def _by_unit(trials: list[Observation]) -> dict[Unit, tuple[int, int]]:
 def _beyond(side: dict[Unit, tuple[int, int]], of: Unit, pooled: float) -> float:
     looked, missed = side.get(of, (0, 0))
     return missed - pooled * looked
+
+
+# Calls of tools that a condition does not let a model call, and that its turns were spent on.
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedCalls:
+    """Of one model under one condition, `called_in` of whose `trials` (those that have ended and did not fail) have
+    such calls. `why` is `unknown_tool`, where the condition does not offer the tool, or `not_allowed`, where it offers
+    the tool and bars all calls. `tools` has the number of calls by the name that the model gave, the most first, and
+    `calls` is their sum."""
+
+    model: str
+    condition: str
+    simulated: bool
+    why: Refusal
+    trials: int
+    called_in: int
+    calls: int
+    tools: dict[str, int]
+
+
+def refused_calls(observations: Iterable[Observation], order: Sequence[str] = ()) -> list[RefusedCalls]:
+    """One row per model, condition and reason with such calls, by model, then in the given order of conditions."""
+    arms: dict[tuple[str, str], list[Observation]] = defaultdict(list)
+    for seen in observations:
+        if seen.outcome != "failed":
+            arms[seen.model, seen.condition].append(seen)
+    places = {name: place for place, name in reversed(list(enumerate(order)))}
+    return [
+        row
+        for model, condition in sorted(arms, key=lambda key: (key[0], places.get(key[1], len(places)), key[1]))
+        for why in ("unknown_tool", "not_allowed")
+        if (row := _refused(model, condition, why, arms[model, condition])).calls
+    ]
+
+
+def _refused(model: str, condition: str, why: Refusal, trials: Sequence[Observation]) -> RefusedCalls:
+    tools: Counter[str] = Counter()
+    for seen in trials:
+        for reason, tool, count in seen.refused:
+            if reason == why:
+                tools[tool] += count
+    return RefusedCalls(
+        model=model,
+        condition=condition,
+        simulated=any(seen.simulated for seen in trials),
+        why=why,
+        trials=len(trials),
+        called_in=sum(any(reason == why for reason, *_ in seen.refused) for seen in trials),
+        calls=tools.total(),
+        tools=dict(sorted(tools.items(), key=lambda each: (-each[1], each[0]))),
+    )

@@ -24,8 +24,7 @@ def command(store: Path, run: str, scorers: tuple[str, ...], as_list: bool, as_j
     from rich.console import Console
     from rich.text import Text
 
-    from toolablate.analysis.agreement import agreement_json, disagreements_json
-    from toolablate.analysis.comparing.agreement import read_graded
+    from toolablate.analysis.agreement.report import agreement_json, disagreements_json, read_graded
     from toolablate.reports.terminal.agreement import agreement_view, disagreements_table
     from toolablate.traces.commands import tell_left_out
 

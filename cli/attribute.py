@@ -115,7 +115,7 @@ def command(context: click.Context, /, store: Path, **given: Any) -> None:
     )
     _write(report, given["csv"], given["plot"])
     if given["as_json"]:
-        from toolablate.analysis.attribution.tables import attribution_json
+        from toolablate.analysis.attribution.report import attribution_json
 
         click.echo(attribution_json(report))
     else:
@@ -233,7 +233,7 @@ def _judged(store: Path, given: dict[str, Any], max_cost: float | None, console:
 
 
 def _write(report: "AttributionReport", csv: Path | None, plot: Path | None) -> None:
-    from toolablate.analysis.attribution.tables import ledgers_csv
+    from toolablate.analysis.attribution.report import ledgers_csv
     from toolablate.traces.output import export, make_folder
 
     if csv is not None:

@@ -6,7 +6,7 @@ import click
 from toolablate.traces import options
 
 if TYPE_CHECKING:
-    from toolablate.analysis import GroupBy
+    from toolablate.analysis.comparison import GroupBy
 
 
 @click.command("compare")
@@ -58,8 +58,9 @@ def command(
     """
     from rich.console import Console
 
-    from toolablate.analysis import comparisons_csv, comparisons_json, flips_json
-    from toolablate.analysis.comparing.paired import read_paired
+    from toolablate.analysis.comparison import comparisons_csv, comparisons_json
+    from toolablate.analysis.flips import flips_json
+    from toolablate.analysis.from_store import read_paired
     from toolablate.reports.terminal.comparison import comparison_table, flips_table
     from toolablate.reports.terminal.problems import misses_view, refused_view
     from toolablate.traces.commands import tell_left_out, warn

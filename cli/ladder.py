@@ -41,9 +41,9 @@ def command(
     """
     from rich.console import Console
 
-    from toolablate.analysis import refused_calls
-    from toolablate.analysis.comparing.ladders import read_ladders
+    from toolablate.analysis.from_store import read_ladders
     from toolablate.analysis.ladder import waterfalls_csv, waterfalls_json
+    from toolablate.analysis.misses import refused_calls
     from toolablate.reports.terminal.problems import refused_view
     from toolablate.reports.terminal.waterfall import waterfalls_view
     from toolablate.traces.commands import tell_left_out, warn

@@ -143,8 +143,7 @@ def _scores(store: "Store", trial: str) -> list["Score"]:
 def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, limit: int, as_json: bool) -> None:
     from itertools import islice
 
-    from toolablate.analysis.comparing.names import means, require_ended
-    from toolablate.analysis.comparing.paired import observe
+    from toolablate.analysis.from_store import means, observe, require_ended
     from toolablate.traces.store import Observation
 
     def fits(seen: Observation) -> bool:

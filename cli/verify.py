@@ -34,7 +34,7 @@ def command(store: Path, other: Path | None, partial: bool, as_json: bool) -> No
     import json
     from dataclasses import asdict
 
-    from toolablate.analysis.comparing.paired import read_refused_calls
+    from toolablate.analysis.from_store import read_refused_calls
     from toolablate.traces.store import verify
 
     if partial and other is None:

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolablate.analysis.comparing.paired import Paired, paired
-from toolablate.analysis.ladder import Rung, ladders
+from toolablate.analysis.arms import Rung, ladders
+from toolablate.analysis.from_store import Paired, paired
 from toolablate.analysis.power import (
     BETWEEN,
     WITHIN,

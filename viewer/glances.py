@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from toolablate.analysis.attribution.naming import mechanism_name
+from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.selection import Ending, Selection, Turn
 from toolablate.reports.html.addresses import diff_address, question_address, trial_address
 from toolablate.reports.plots.text import plain

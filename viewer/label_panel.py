@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
 
-from toolablate.analysis.attribution.naming import mechanism_name
+from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.reports.terminal.causes import chance, distraction_name, put_down_to
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Attribution, Distraction, Label, Mechanism

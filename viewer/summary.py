@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from toolablate.analysis.accuracy import Accuracy
 from toolablate.analysis.comparison import Comparison
+from toolablate.analysis.effect import Accuracy
 from toolablate.analysis.findings import Findings, FlipMatrix
 from toolablate.viewer.index import ArmCounts
 

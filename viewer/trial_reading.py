@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from toolablate.analysis.attribution.explanation import Explanation
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.reports.html.cards import Card
 from toolablate.reports.html.events import event_cards
 from toolablate.traces.errors import InputError

@@ -2,7 +2,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolablate.analysis.attribution.explanation import Explanation
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.viewer.index import Index
 
 

@@ -1,8 +1,11 @@
-"""Trials beside what several scorers made of them."""
+"""Trials beside what several scorers made of them, and those on which two scorers disagree."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
+from toolablate.traces.records import Verdict
 from toolablate.traces.store import Observation
 
 Gradings = Mapping[str, Mapping[str, Observation]]
@@ -72,3 +75,90 @@ def arms(seen: Sequence[Both], order: Sequence[str] = ()) -> Iterator[tuple[str,
 
 def _place(seen: Observation) -> tuple[str, str, str, int, str]:
     return seen.question, seen.model, seen.condition, seen.repeat, seen.trial
+
+
+# Names of scorers: which are judges, and which grade again what another has graded.
+
+
+# The name of a model can hold whatever a user gives it, but what follows the last of these is ours.
+_AGAIN = ",again="
+_AFTER = re.compile(r"([1-9][0-9]*)((?:,[a-z]+=[a-z0-9]+)*\])")
+
+
+def is_judge(scorer: str) -> bool:
+    """Whether it is a model that grades, and so may grade the same answer in two ways."""
+    return scorer.startswith("judge[")
+
+
+def grading(scorer: str) -> tuple[str, int]:
+    """The name of a judge's grading that counts, and which one this is: `judge[m@1a2b3c4d,again=2]` is grading 2 of
+    `judge[m@1a2b3c4d]`. Any other scorer is grading 0 of itself."""
+    before, _, after = scorer.rpartition(_AGAIN)
+    found = _AFTER.fullmatch(after) if is_judge(before) else None
+    return (before + found[2], int(found[1])) if found else (scorer, 0)
+
+
+def ordered(scorers: Iterable[str], first: Iterable[str] = ()) -> list[str]:
+    """Rules before judges; of each the scorers named `first` before the others; each judge's gradings together."""
+    preferred = set(first)
+
+    def place(scorer: str) -> tuple[bool, bool, str, int]:
+        judge, number = grading(scorer)
+        return is_judge(scorer), judge not in preferred, judge, number
+
+    return sorted(scorers, key=place)
+
+
+def scorer_pairs(scorers: Iterable[str]) -> list[tuple[str, str]]:
+    """Each two scorers; a re-grading only beside the grading of its own judge, of which it says how sure it is."""
+    return [
+        (one, other)
+        for one, other in combinations(scorers, 2)
+        if grading(other)[1] == 0 == grading(one)[1] or (grading(one)[1] == 0 and grading(other)[0] == one)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A trial that one of two scorers calls correct and the other does not; `trial` is its id, values are in [0, 1]."""
+
+    first: str
+    second: str
+    trial: str
+    question: str
+    model: str
+    condition: str
+    repeat: int
+    simulated: bool
+    first_value: float
+    first_verdict: Verdict
+    second_value: float
+    second_verdict: Verdict
+
+
+def disagreements(
+    found: Gradings, pairs: Sequence[tuple[str, str]], *, order: Sequence[str] = ()
+) -> list[Disagreement]:
+    """By pair of scorers, then by model name, in the `order` of conditions, by question and by repeat."""
+    return [
+        Disagreement(
+            first=first,
+            second=second,
+            trial=each.first.trial,
+            question=each.first.question,
+            model=model,
+            condition=condition,
+            repeat=each.first.repeat,
+            simulated=each.first.simulated,
+            first_value=each.first.value,
+            first_verdict=each.first.verdict,
+            second_value=each.second.value,
+            second_verdict=each.second.verdict,
+        )
+        for first, second in pairs
+        for model, condition, trials in arms(side_by_side(found, first, second), order)
+        for each in trials
+        if each.first.value is not None and each.second.value is not None
+        if each.first.verdict is not None and each.second.verdict is not None
+        if not each.same
+    ]

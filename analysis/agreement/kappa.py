@@ -6,8 +6,7 @@ Source: Cohen (1960), "A Coefficient of Agreement for Nominal Scales", Education
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolablate.analysis.agreement.jackknife import Figures, jackknifed_interval
-from toolablate.analysis.statistics import RESAMPLES
+from toolablate.analysis.statistics.intervals import RESAMPLES, Figures, jackknifed_interval
 
 Pair = tuple[str, str]
 """What the first and the second say of one trial."""

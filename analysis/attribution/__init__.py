@@ -1,1 +1,1 @@
-"""Why a tool made a model worse: signals of traces, beliefs, and the ledger of mechanisms."""
+"""Why a tool made a model worse: signals of traces, early answers, rules, and the decomposition of effects."""

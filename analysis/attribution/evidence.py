@@ -1,14 +1,19 @@
 """What is known of one trial with tools when it is said why it went as it did."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
+from typing import Literal
 
-from toolablate.analysis.attribution.belief import Flip, Trajectory
-from toolablate.analysis.attribution.layer_one import Bare
-from toolablate.analysis.attribution.ledger import Chain, Scores
-from toolablate.analysis.attribution.shapley import Worth
-from toolablate.analysis.attribution.signals import Signals
-from toolablate.traces.records import Attribution, Diagnosis, Score
+import numpy as np
+
+from toolablate.analysis.attribution.belief import Flip, Trajectory, cuts
+from toolablate.analysis.attribution.decomposition import Chain, Scores, Signal, ToolKind
+from toolablate.analysis.attribution.signals.signal_types import CallSeen, Form, Signals
+from toolablate.analysis.attribution.trace_rules import Bare
+from toolablate.analysis.pairing import RIGHT, mean
+from toolablate.analysis.shapley import Worth
+from toolablate.traces.records import Attribution, Diagnosis, Event, Outcome, Question, Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +101,108 @@ class Explained(Outlined):
 
     def outlined(self) -> Outlined:
         return Outlined(self.evidence.outline(), self.attribution, self.hypotheses)
+
+
+# One trial with all that a page about it is made of.
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`conversation` are the events of the trial, `store` the path by which commands name its store; `simulated` tells
+    that the model is a stand-in and no measurement, `scripted` that it says what its script says, whatever is changed.
+    """
+
+    explained: Explained
+    question: Question
+    conversation: tuple[Event, ...]
+    outcome: Outcome
+    repeat: int
+    store: str
+    simulated: bool = False
+    scripted: bool = False
+
+
+# At what a belief fell: between which two steps, and what happened there.
+
+
+KINDS: dict[Form, ToolKind] = {"code": "code", "search": "search", "page": "search", "other": "other"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fall:
+    """Where a belief fell.
+
+    at      `results` where it fell at what calls gave, `reply` where it fell at a reply that makes calls, before their
+            results; `either` where steps between were not probed
+    event   the last result, or the reply; the first event of the stretch where it is either
+    events  the calls that it is about: whose results these are, or that the reply makes
+    kinds   of their tools
+    """
+
+    at: Literal["results", "reply", "either"]
+    event: int
+    events: tuple[int, ...]
+    kinds: frozenset[ToolKind]
+
+
+def fall_at(flip: Flip, steps: Sequence[int], calls: Sequence[CallSeen]) -> Fall:
+    """Of a flip between steps that stand before the events `steps`; `calls` are those of the trial."""
+    begin, end = steps[flip.after], steps[flip.step]
+    following = steps[flip.step + 1] if flip.step + 1 < len(steps) else None
+    within = [call for call in calls if begin <= call.event < end]
+    called = [call for call in calls if call.event >= end and (following is None or call.event < following)]
+    about = within or called
+    events, kinds = tuple(call.event for call in about), frozenset(KINDS[call.form] for call in about)
+    if flip.step - flip.after > 1:
+        return Fall("either", begin, events, kinds)
+    return Fall("results", events[-1], events, kinds) if within else Fall("reply", begin, events, kinds)
+
+
+# What a trial's trace and its beliefs tell the ledger of its results: what harmed, and what helped.
+
+
+FOUND: dict[ToolKind, Signal] = {"code": "computed", "search": "retrieved"}
+
+
+def computes_an_answer(signals: Signals) -> bool:
+    """Whether code speaks for the answer at all: it looks at finitely many cases of a general question, or gave what
+    the model answers. Code that does neither is a call like any other."""
+    adopted = signals.adoption
+    return bool(signals.reformulation.checks) or (adopted is not None and adopted.form == "code")
+
+
+def is_locked_in(flip: Flip | None, steps: Sequence[int], signals: Signals, set_aside: Scores) -> bool:
+    """Whether the belief falls for good at code or what it gave, which speaks for the answer, and is nearer to what it
+    was before once the computation is set aside."""
+    if flip is None or not set_aside or not computes_an_answer(signals):
+        return False
+    fall = fall_at(flip, steps, signals.calls)
+    return fall.kinds == {"code"} and mean(set_aside) > (flip.before + flip.level) / 2
+
+
+def ledger_signals(
+    signals: Signals, steps: Sequence[int], trajectory: Trajectory | None, flip: Flip | None, set_aside: Scores
+) -> frozenset[Signal]:
+    found: set[Signal] = {FOUND[kind] for kind in _rises(trajectory, steps, signals) if kind in FOUND}
+    if signals.reading.leaks:
+        found.add("answer_leak")
+    if is_locked_in(flip, steps, signals, set_aside):
+        found.add("lock_in")
+    return frozenset(found)
+
+
+def _rises(trajectory: Trajectory | None, steps: Sequence[int], signals: Signals) -> Iterator[ToolKind]:
+    """The kinds of tools at whose results the belief rises from below one half to above it, to stay there to the end.
+    By levels, as a fall is (`flip_step`)."""
+    if trajectory is None:
+        return
+    beliefs = trajectory.beliefs
+    samples = np.array([belief.samples for belief in beliefs])
+    right = np.array([round(belief.right.mean * belief.samples) for belief in beliefs])
+    (levels,) = cuts(right[None], samples)
+    heights = [float(right[begin:end].sum() / samples[begin:end].sum()) for begin, end in pairwise(levels)]
+    for number, (before, after) in enumerate(pairwise(heights), start=1):
+        if before < RIGHT <= after and min(heights[number:]) >= RIGHT:
+            place = levels[number]
+            begin, end = steps[beliefs[place - 1].step], steps[beliefs[place].step]
+            yield from (KINDS[call.form] for call in signals.calls if begin <= call.event < end)

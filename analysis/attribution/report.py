@@ -1,13 +1,16 @@
-"""Everything that a store says of why its tools changed scores."""
+"""Everything that a store says of why its tools changed scores, as a record, JSON and CSV."""
 
-from dataclasses import dataclass
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import Any
 
-from toolablate.analysis.attribution.error_types import ErrorTypes
-from toolablate.analysis.attribution.evidence import Outline, Outlined
-from toolablate.analysis.attribution.judged import JudgedDistraction
-from toolablate.analysis.attribution.ledger import Ledger
-from toolablate.analysis.noise import Floor
-from toolablate.traces.records import JudgeMatrix, ReplayDesign
+from toolablate.analysis.attribution.decomposition import Account, Ledger, Replay, points
+from toolablate.analysis.attribution.evidence import Explained, Outline, Outlined
+from toolablate.analysis.attribution.judge_labels import ErrorTypes, JudgedDistraction
+from toolablate.analysis.flips import Floor
+from toolablate.analysis.spreadsheets import csv_text, ends
+from toolablate.traces.records import Attribution, JudgeMatrix, Record, ReplayDesign
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +49,171 @@ class AttributionReport:
 
 def _same(one: Floor | Outline, ledger: Ledger) -> bool:
     return (one.model, one.condition) == (ledger.model, ledger.condition)
+
+
+# What mechanisms are called where people read of them: one name each, of a trial and of an effect, in tables, figures,
+# filters and pages alike.
+
+
+_NAMES: Mapping[str, str] = {
+    "computational_lock_in": "computational lock-in",
+    "lock_in": "computational lock-in",
+    "computation_misled": "misled by computation",
+    "other_results": "results of other tools",
+    "format_loss": "format lost",
+    "format": "format lost",
+    "own_error": "the model's own error",
+    "unknown": "not known",
+    "use": "tools' use",
+}
+
+PUT_DOWN_AS: Mapping[str, str] = {
+    "retrieval_distraction": "retrieval_distraction",
+    "computational_lock_in": "lock_in",
+    "computation_misled": "lock_in",
+    "other_results": "other_results",
+    "tool_fault": "tool_fault",
+    "budget": "budget",
+    "format_loss": "format",
+    "availability": "availability",
+    "calling": "calling",
+    "prompt": "prompt",
+    "luck": "luck",
+}
+"""Of the mechanisms of an effect, what single trials are put down to; gains, and what is shared by all, have none. A
+trial that code led astray is put down to one cause, whose points stand under two names."""
+
+
+def mechanism_name(name: str) -> str:
+    """Of what a trial is attributed to, or of a term or mechanism of an effect."""
+    return _NAMES.get(name, name.replace("_", " "))
+
+
+# Attributions and ledgers as JSON and CSV.
+
+
+def attribution_json(report: AttributionReport) -> str:
+    """`{"design", "ledgers", "floors", "trials", "judged", "errors", "matrices", "unreplayed", "simulated", "notes"}`;
+    what is unknown is null.
+
+    `trials` has a line for each trial with what it is attributed to. Of the evidence it has the steps, the belief in
+    the right answer after each, and where it fell; all of it is in `explained_json`.
+    """
+    content = {
+        "design": _plain(report.design),
+        "ledgers": [_ledger(ledger, report.simulated) for ledger in report.ledgers],
+        "floors": [asdict(floor) for floor in report.floors],
+        "trials": [_trial(each) for each in report.explained],
+        "judged": [asdict(each) for each in report.judged],
+        "errors": [asdict(each) for each in report.errors],
+        "matrices": [_plain(each) for each in report.matrices],
+        "unreplayed": report.unreplayed,
+        "simulated": sorted(report.simulated),
+        "notes": list(report.notes),
+    }
+    return json.dumps(content, ensure_ascii=False, indent=2)
+
+
+def explained_json(explained: Explained) -> str:
+    """One trial with all of its evidence, by the names of the records. `rollouts` is a list of `{"swapped", "scores"}`,
+    and so is all else that is kept by anything but a text."""
+    return json.dumps(_plain(explained), ensure_ascii=False, indent=2)
+
+
+def ledgers_csv(ledgers: Iterable[Ledger], simulated: Iterable[str] = ()) -> str:
+    """A line for the effect (`kind` effect), and for each term and each mechanism of it, in percentage points; what is
+    unknown is empty."""
+    stand_ins = frozenset(simulated)
+    return csv_text(_COLUMNS, (line for ledger in ledgers for line in _lines(ledger, stand_ins)))
+
+
+def _ledger(ledger: Ledger, simulated: Collection[str]) -> dict[str, Any]:
+    told = asdict(ledger) | {"simulated": ledger.model in simulated}
+    for each in told["mechanisms"]:
+        each["put_down_as"] = PUT_DOWN_AS.get(each["name"])
+    return told
+
+
+_COLUMNS = (
+    *("model", "simulated", "condition", "kind", "name", "points", "ci90_low", "ci90_high", "ci95_low", "ci95_high"),
+    *("small", "p_value", "p_holm", "questions", "clusters", "trials", "replayed"),
+)
+
+
+def _lines(ledger: Ledger, simulated: frozenset[str]) -> Iterator[dict[str, Any]]:
+    of = {name: getattr(ledger, name) for name in ("model", "condition", "questions", "clusters", "trials", "replayed")}
+    of["simulated"] = ledger.model in simulated
+    yield of | {"kind": "effect"} | _account(ledger.effect)
+    yield from (of | {"kind": "term"} | _account(each) for each in ledger.terms)
+    yield from (of | {"kind": "mechanism"} | _account(each) for each in ledger.mechanisms)
+
+
+def _account(account: Account) -> dict[str, Any]:
+    told = asdict(account)
+    intervals = ends("ci90", told.pop("ci90")) | ends("ci95", told.pop("ci95"))
+    return told | intervals
+
+
+def _trial(explained: Outlined) -> dict[str, Any]:
+    evidence = explained.evidence
+    return {
+        "trial": evidence.chain.trial,
+        "model": evidence.model,
+        "condition": evidence.condition,
+        "question": evidence.question,
+        "domain": evidence.domain,
+        "value": evidence.score.value,
+        "verdict": evidence.score.verdict,
+        "replayed": evidence.chain.replay is not None,
+        "probability": evidence.chain.probability,
+        "terms": points(evidence.chain),
+        "attribution": _attribution(explained.attribution),
+        "hypotheses": [_attribution(each) for each in explained.hypotheses],
+        "diagnoses": [
+            each.model_dump(mode="json", exclude={"version", "trial", "calls"}) for each in evidence.diagnoses
+        ],
+        "belief": _belief(evidence),
+        "flip": _plain(evidence.flip),
+    }
+
+
+def _attribution(attribution: Attribution | None) -> dict[str, Any] | None:
+    if attribution is None:
+        return None
+    return attribution.model_dump(mode="json", exclude={"version", "trial"})
+
+
+def _belief(evidence: Outline) -> list[dict[str, Any]]:
+    beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
+    return [
+        {"step": each.step, "event": event_of(evidence, each.step), "samples": each.samples, "right": each.right.mean}
+        for each in beliefs
+    ]
+
+
+def event_of(evidence: Outline, step: int) -> int | None:
+    """The event before which a step of the trajectory was probed."""
+    return evidence.steps[step] if step < len(evidence.steps) else None
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it."""
+    if isinstance(value, Record):
+        return value.model_dump(mode="json")
+    if isinstance(value, Replay):
+        rollouts = [{"swapped": sorted(swapped), "scores": scores} for swapped, scores in value.rollouts.items()]
+        return {
+            "extended": value.extended,
+            "repaired": value.repaired,
+            "rollouts": rollouts,
+            "signals": sorted(value.signals),
+        }
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value

@@ -1,18 +1,4 @@
-"""How many questions a condition harms or helps, as far as repeats can tell.
-
-p is a question's probability of being right under the baseline, r under the condition. What one trial would have been
-under the other condition is never seen, so the share of trials that are harmed (right without, wrong with) is known
-within bounds alone, those of Frechet (1951): for each question max(0, p - r) <= harmed <= min(p, 1 - r). See Tian and
-Pearl (2000), "Probabilities of causation: bounds and identification", Annals of Mathematics and Artificial
-Intelligence 28, where this is the probability of necessity and sufficiency.
-
-Put into these, the shares of a few repeats mislead: the maximum of noise shows harm where there is none. So which
-branch of the maximum or minimum holds is decided on one half of a question's repeats, and what it comes to is
-estimated on the other (cross-fitting), averaged over all ways to halve the repeats. Where repeats are few that decides
-badly, and one branch for all questions can be the sharper bound (what the score lost, for instance, is a lower bound to
-harm). Which way to take is decided on one half of the questions and used for the other, so that no bound is flattered
-by the choice.
-"""
+"""How many questions a condition harms or helps, and how many flip by chance, as far as repeats can tell."""
 
 import math
 from collections.abc import Callable, Hashable, Sequence
@@ -21,10 +7,37 @@ from functools import lru_cache
 
 import numpy as np
 
-from toolablate.analysis.statistics.bootstrap import Interval, bootstrap_intervals, student_quantile
-from toolablate.analysis.statistics.clustered import by_unit, effective_clusters, jackknife_standard_error
-from toolablate.analysis.statistics.numerals import RESAMPLES, Floats
-from toolablate.analysis.statistics.repeats import Repeats
+from toolablate.analysis.statistics.intervals import (
+    RESAMPLES,
+    Floats,
+    Interval,
+    bootstrap_intervals,
+    by_unit,
+    effective_clusters,
+    jackknife_standard_error,
+    student_quantile,
+)
+
+Repeats = Sequence[bool]
+
+
+def flips_between_runs(before: Sequence[Repeats], after: Sequence[Repeats]) -> float:
+    """How many questions one run of the first condition gets right and one run of the second gets wrong, expected over
+    the choice of the two runs: the sum over questions of p (1 - r), unbiased. With one repeat each it is a count."""
+    return math.fsum(_share(old) * (1 - _share(new)) for old, new in zip(before, after, strict=True))
+
+
+def noise_flips(repeats: Sequence[Repeats]) -> float | None:
+    """How many questions flip from right to wrong between two runs of one condition, by chance alone: the sum over
+    questions of p (1 - p), unbiased from the pairs of different repeats. None where a question has fewer than two."""
+    if any(len(drawn) < 2 for drawn in repeats) or not repeats:
+        return None
+    return math.fsum(sum(drawn) * (len(drawn) - sum(drawn)) / (len(drawn) * (len(drawn) - 1)) for drawn in repeats)
+
+
+def _share(drawn: Repeats) -> float:
+    return sum(drawn) / len(drawn)
+
 
 KINDS_KEPT = 16_384
 

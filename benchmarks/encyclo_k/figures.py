@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from toolablate.analysis.accuracy import Accuracy
+from toolablate.analysis.effect import Accuracy
 
 By = Literal["discipline", "field", "subfield", "options", "statements"]
 Level = Literal["sample", "subfield", "field", "discipline"]

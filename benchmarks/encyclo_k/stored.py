@@ -3,8 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from toolablate.analysis.comparing.paired import observe
-from toolablate.analysis.comparing.scorer_names import scorer_meant
+from toolablate.analysis.from_store import observe, scorer_meant
 from toolablate.benchmarks.encyclo_k.analyses import Reply, is_ours, tables
 from toolablate.benchmarks.encyclo_k.figures import EncycloKTables
 from toolablate.traces.errors import InputError

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolablate.analysis.comparing.paired import read_paired
+from toolablate.analysis.from_store import read_paired
 from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, Scoreboard, scoreboard
 from toolablate.traces.errors import InputError
 from toolablate.traces.plain import one_line

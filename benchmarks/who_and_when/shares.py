@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from toolablate.analysis.accuracy import Accuracy, accuracy
+from toolablate.analysis.effect import Accuracy, accuracy
 
 LENGTHS = ((1, 7), (8, 10), (11, 30), (31, 70), (71, None))
 """Steps of a run, from and to."""

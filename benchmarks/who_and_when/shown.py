@@ -6,8 +6,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.analysis import FEW_CLUSTERS, FEW_DIFFERING
-from toolablate.analysis.accuracy import Accuracy
+from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING, Accuracy
 from toolablate.benchmarks.who_and_when.shares import Row, WhoAndWhen
 from toolablate.reports import numbers
 from toolablate.reports.tables import Column, Fitted, figures, names

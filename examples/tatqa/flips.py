@@ -16,8 +16,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from toolablate.analysis.attribution.layer_one import Bare, layer_one
-from toolablate.analysis.attribution.signals import Signals, signals_of
+from toolablate.analysis.attribution.signals.of_trace import signals_of
+from toolablate.analysis.attribution.signals.signal_types import Signals
+from toolablate.analysis.attribution.trace_rules import Bare, layer_one
 from toolablate.traces.records import Attribution, Question, Score, Trace
 from toolablate.traces.store import Store
 

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from toolablate.analysis.attribution.belief import Ask, Cost, Search, search, search_cost
+from toolablate.analysis.attribution.bisection import Ask, Cost, Search, search, search_cost
 from toolablate.experiments.attributing.case import Case
 from toolablate.experiments.attributing.outcomes import TAU, Outcomes, is_right
 from toolablate.experiments.attributing.program import Asked, Purpose, probe

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from toolablate.analysis.attribution.belief import Flip
-from toolablate.analysis.attribution.ledger import ToolKind
-from toolablate.analysis.attribution.signals import Signals
-from toolablate.analysis.attribution.spoiling import faults
-from toolablate.analysis.attribution.steps import belief_steps
+from toolablate.analysis.attribution.belief import Flip, belief_steps
+from toolablate.analysis.attribution.decomposition import ToolKind
+from toolablate.analysis.attribution.signals.signal_types import Signals
+from toolablate.analysis.attribution.trace_rules import faults
 from toolablate.experiments.counterfactual.recorded import is_of_tool
 from toolablate.tools import resource_of
 from toolablate.traces.records import Answer, Budget, Condition, Event, Limit, ModelCall, ToolCall, ToolUse, Trace

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from toolablate.analysis.attribution.lot import is_chosen, probability
-from toolablate.analysis.attribution.signals import signals_of
-from toolablate.analysis.comparing.scorer_names import scorer_meant
-from toolablate.analysis.ladder.arms import has_ladder
+from toolablate.analysis.arms import has_ladder
+from toolablate.analysis.attribution.decomposition import is_chosen, probability
+from toolablate.analysis.attribution.signals.of_trace import signals_of
+from toolablate.analysis.from_store import scorer_meant
 from toolablate.analysis.pairing import RIGHT, counts
 from toolablate.experiments.attributing.case import Case, case_of
 from toolablate.traces.errors import InputError

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from toolablate.analysis.ladder import ladders
+from toolablate.analysis.arms import ladders
 from toolablate.analysis.pairing import RIGHT, counts, mean
 from toolablate.experiments.attributing.asking import Chosen, closings, searches, second_of
 from toolablate.experiments.attributing.bisecting import bisects, likely_share, most_probes

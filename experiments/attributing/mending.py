@@ -3,7 +3,7 @@ trial's own is, so that the loss of its form is not taken for anything else."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from toolablate.analysis.ladder import ladders
+from toolablate.analysis.arms import ladders
 from toolablate.experiments.attributing.case import Case, ending_of
 from toolablate.experiments.attributing.outcomes import Outcomes
 from toolablate.experiments.attributing.program import Asked, Purpose, PurposeKind

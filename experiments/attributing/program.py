@@ -24,9 +24,9 @@ from itertools import chain, combinations
 from typing import Literal, TypeVar
 
 from toolablate.analysis.attribution.belief import Flip
-from toolablate.analysis.attribution.ledger import ToolKind
-from toolablate.analysis.attribution.shapley import ALL_ORDERS
-from toolablate.analysis.attribution.shapley import design as orders
+from toolablate.analysis.attribution.decomposition import ToolKind
+from toolablate.analysis.shapley import ALL_ORDERS
+from toolablate.analysis.shapley import design as orders
 from toolablate.experiments.attributing.case import Case
 from toolablate.experiments.counterfactual.wanted import Content
 from toolablate.traces.records import (

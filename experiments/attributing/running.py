@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from toolablate.analysis.comparing.paired import observe
+from toolablate.analysis.from_store import observe
 from toolablate.experiments.attributing.asking import Chosen, first_jobs, last_jobs, searches, second_jobs
 from toolablate.experiments.attributing.bisecting import bisects
 from toolablate.experiments.attributing.choosing import candidates, choose, scorers_of

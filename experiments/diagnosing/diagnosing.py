@@ -12,8 +12,8 @@ from rich.console import Console
 
 from toolablate.agents import RetryPolicy
 from toolablate.agents.pacing import pressures
-from toolablate.analysis.comparing.paired import observe
-from toolablate.analysis.ladder.arms import has_ladder
+from toolablate.analysis.arms import has_ladder
+from toolablate.analysis.from_store import observe
 from toolablate.analysis.pairing import RIGHT, counts
 from toolablate.benchmarks.diagnosis import FailureJudge
 from toolablate.experiments.counterfactual.parent import Parents

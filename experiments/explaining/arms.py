@@ -3,8 +3,8 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from toolablate.analysis.attribution.ledger import Arms, Scores
-from toolablate.analysis.ladder.arms import UNPROMPTED, ArmKind, has_ladder, ladders
+from toolablate.analysis.arms import UNPROMPTED, ArmKind, has_ladder, ladders
+from toolablate.analysis.attribution.decomposition import Arms, Scores
 from toolablate.analysis.pairing import counts
 from toolablate.experiments.explaining.mending import Mending
 from toolablate.traces.records import Condition

@@ -1,8 +1,8 @@
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from toolablate.analysis.attribution.decomposition import Ledger
 from toolablate.analysis.attribution.evidence import Outlined
-from toolablate.analysis.attribution.ledger import Ledger
 from toolablate.traces.records import ReplayDesign
 
 T = TypeVar("T", bound=Outlined)

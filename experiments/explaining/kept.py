@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 import toolablate
-from toolablate.analysis.attribution.signals import Signals
+from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.experiments.attributing.case import Case
 
 _MOST_BYTES = 100_000_000

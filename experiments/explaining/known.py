@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from toolablate.analysis.attribution.layer_one import Bare
-from toolablate.analysis.attribution.signals import signals_of
+from toolablate.analysis.attribution.signals.of_trace import signals_of
+from toolablate.analysis.attribution.trace_rules import Bare
 from toolablate.experiments.attributing.case import case_of
 from toolablate.experiments.explaining.kept import KeptReadings, TraceReading
 from toolablate.traces.records import Score

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 
-from toolablate.analysis.comparing.paired import observe
+from toolablate.analysis.from_store import observe
 from toolablate.analysis.labelling import Attributed, LabelReport, held, label_report
 from toolablate.experiments.explaining import outlined
 from toolablate.traces.errors import InputError

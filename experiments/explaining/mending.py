@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from toolablate.analysis.attribution.ledger import Scores
+from toolablate.analysis.attribution.decomposition import Scores
 from toolablate.analysis.pairing import counts, mean
 from toolablate.traces.records import AnswerNow
 from toolablate.traces.store import Counterfactual, Observation, Store

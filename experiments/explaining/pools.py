@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from toolablate.analysis.attribution.evidence import Evidence
-from toolablate.analysis.attribution.expected import Pool, tally
+from toolablate.analysis.attribution.expected_failures import Pool, tally
 from toolablate.traces.records import Condition
 from toolablate.traces.store import Store
 

@@ -6,14 +6,12 @@ from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
-from toolablate.analysis.attribution.evidence import Evidence, Explained, Outlined
-from toolablate.analysis.attribution.gains import ledger_signals
-from toolablate.analysis.attribution.layer_one import layer_one
-from toolablate.analysis.attribution.layer_two import layer_two
-from toolablate.analysis.attribution.ledger import Chain, Replay, ledgers
-from toolablate.analysis.attribution.lot import is_chosen, probability
-from toolablate.analysis.attribution.signals import Signals
-from toolablate.analysis.comparing.paired import chosen_run, observe
+from toolablate.analysis.attribution.decomposition import Chain, Replay, is_chosen, ledgers, probability
+from toolablate.analysis.attribution.evidence import Evidence, Explained, Outlined, ledger_signals
+from toolablate.analysis.attribution.replay_rules import layer_two
+from toolablate.analysis.attribution.signals.signal_types import Signals
+from toolablate.analysis.attribution.trace_rules import layer_one
+from toolablate.analysis.from_store import chosen_run, observe
 from toolablate.analysis.pairing import counts, unit
 from toolablate.experiments.attributing.choosing import scorers_of
 from toolablate.experiments.explaining.arms import Ladders

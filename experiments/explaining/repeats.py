@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
+from toolablate.analysis.attribution.decomposition import Scores
 from toolablate.analysis.attribution.evidence import Evidence
-from toolablate.analysis.attribution.ledger import Scores
 
 
 def beside_repeats(found: Sequence[Evidence]) -> list[Evidence]:

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from toolablate.analysis.attribution.belief import Flip, Trajectory
+from toolablate.analysis.attribution.decomposition import Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import Turning
-from toolablate.analysis.attribution.ledger import Replay, Scores, ToolKind
-from toolablate.analysis.attribution.shapley import Worth, design, shapley_values
-from toolablate.analysis.attribution.signals import Signals
-from toolablate.analysis.attribution.signals.reading import troubles_of
-from toolablate.analysis.attribution.spoiling import fail_by_themselves
+from toolablate.analysis.attribution.signals.of_trace import troubles_of
+from toolablate.analysis.attribution.signals.signal_types import Signals
+from toolablate.analysis.attribution.trace_rules import fail_by_themselves
+from toolablate.analysis.shapley import Worth, design, shapley_values
 from toolablate.experiments.attributing.case import Case
 from toolablate.experiments.attributing.outcomes import Outcomes, belief_of, flip_of, outcomes_of
 from toolablate.experiments.attributing.program import Purpose, PurposeKind

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from toolablate.analysis import Floor, Observation, floors
-from toolablate.analysis.attribution.error_types import error_types
-from toolablate.analysis.attribution.explanation import Explanation
-from toolablate.analysis.attribution.judged import judged_distractions
-from toolablate.analysis.attribution.ledger import Ledger
+from toolablate.analysis.arms import has_ladder
+from toolablate.analysis.attribution.decomposition import Ledger
+from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.attribution.judge_labels import error_types, judged_distractions
 from toolablate.analysis.attribution.report import AttributionReport
-from toolablate.analysis.comparing.paired import chosen_run, observe, paired
-from toolablate.analysis.ladder import has_ladder
+from toolablate.analysis.flips import Floor, floors
+from toolablate.analysis.from_store import chosen_run, observe, paired
 from toolablate.analysis.pairing import counts
 from toolablate.experiments.attributing.running import Attributed
 from toolablate.experiments.explaining import explained, outlined
@@ -26,6 +25,7 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.plain import ID_CHARS, one_line
 from toolablate.traces.records import Condition, JudgeMatrix, Resumption, Trace
 from toolablate.traces.store import Store
+from toolablate.traces.store.observations import Observation
 
 Reason = Literal["counterfactual", "failed", "no_tools", "arm", "unscored", "no_bare"]
 

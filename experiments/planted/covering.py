@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from toolablate.analysis.attribution.ledger import Chain, Ledger, ledgers
+from toolablate.analysis.attribution.decomposition import Chain, Ledger, ledgers
 from toolablate.analysis.attribution.proof import covers
 from toolablate.experiments.planted.levels import Parts
 

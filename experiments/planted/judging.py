@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 
-from toolablate.analysis.attribution.confusion import judge_matrices
 from toolablate.analysis.attribution.evidence import Evidence
+from toolablate.analysis.attribution.judge_labels import judge_matrices
 from toolablate.experiments.planted.truth import TrialTruth
 from toolablate.traces.records import Distraction, DistractionLabel, JudgeMatrix
 

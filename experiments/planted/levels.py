@@ -6,17 +6,17 @@ from itertools import combinations
 
 from toolablate.agents.simulated.planted.mind import TOOLSETS, Influence, Situation, believed, influences
 from toolablate.agents.simulated.planted.scene import TOOLSET_OF, Toolset
-from toolablate.analysis.attribution.ledger import (
+from toolablate.analysis.arms import ArmKind
+from toolablate.analysis.attribution.decomposition import (
     Arms,
     Chain,
-    Mechanism,
+    EffectMechanism,
     Replay,
     Signal,
     Term,
     mechanisms,
     terms,
 )
-from toolablate.analysis.ladder.arms import ArmKind
 from toolablate.experiments.planted.outputs import Mode
 from toolablate.experiments.planted.worlds import Run, Way, World, doubled
 from toolablate.traces.records import Budget
@@ -49,7 +49,7 @@ class Parts:
     """What a difference to no tools is made of, in shares of one."""
 
     terms: Mapping[Term, float]
-    mechanisms: Mapping[Mechanism, float]
+    mechanisms: Mapping[EffectMechanism, float]
 
 
 def levels(world: World, run: Run, trial: str = "") -> Levels:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from toolablate.analysis.attribution.decomposition import Scores
 from toolablate.analysis.attribution.evidence import Explained
-from toolablate.analysis.attribution.ledger import Scores
 from toolablate.analysis.attribution.proof import (
     Bin,
     Cause,

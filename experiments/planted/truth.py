@@ -9,10 +9,10 @@ from toolablate.agents.simulated.planted.chat import chance
 from toolablate.agents.simulated.planted.mind import belief, situation
 from toolablate.agents.simulated.planted.reading import Scenes
 from toolablate.agents.simulated.planted.wording import answer_of, is_in_form
-from toolablate.analysis.attribution.ledger import Mechanism as LedgerMechanism
-from toolablate.analysis.attribution.ledger import Term
-from toolablate.analysis.attribution.steps import belief_steps
-from toolablate.analysis.ladder.arms import ArmKind, has_ladder, ladders
+from toolablate.analysis.arms import ArmKind, has_ladder, ladders
+from toolablate.analysis.attribution.belief import belief_steps
+from toolablate.analysis.attribution.decomposition import EffectMechanism as LedgerMechanism
+from toolablate.analysis.attribution.decomposition import Term
 from toolablate.experiments.counterfactual.changing import changed_start
 from toolablate.experiments.plans.plan import file_digest
 from toolablate.experiments.planted.causes import Causes, cause_at, causes, chances

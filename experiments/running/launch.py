@@ -11,7 +11,7 @@ from pathlib import Path
 
 from toolablate.agents import Line, ModelSource, RetryPolicy, require_capabilities
 from toolablate.agents.pacing import pressures
-from toolablate.analysis.comparing.kernel_changes import changed_kernels, environments
+from toolablate.analysis.from_store import changed_kernels, environments
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.trials import Design, PlannedTrial, design
 from toolablate.experiments.running.beside import beating, interruptible

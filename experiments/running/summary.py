@@ -10,8 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from toolablate.analysis.comparing.ladders import waterfalls_of
-from toolablate.analysis.comparing.paired import read_paired
+from toolablate.analysis.from_store import read_paired, waterfalls_of
 from toolablate.experiments.running.judge_queue import JudgeWork, Ungraded
 from toolablate.experiments.running.launch import Launched
 from toolablate.experiments.running.progress import told_of_given_up

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from markupsafe import Markup
 
 from toolablate.analysis.attribution.belief import Belief
-from toolablate.analysis.attribution.explanation import Explanation
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.reports.html.cards import Marks, Quote
 from toolablate.reports.html.inert import inert
 from toolablate.reports.html.quoting import quotes_of

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from toolablate.analysis.attribution.belief import Belief
-from toolablate.analysis.attribution.explanation import Explanation
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.reports.html.attributed import believed
 from toolablate.reports.terminal.explanation import BeliefStep, step_lines
 from toolablate.traces.plain import one_line

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from string import ascii_uppercase
 
-from toolablate.analysis.attribution.explanation import Explanation
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.signals.answers import NUMBER
 from toolablate.reports.html.cards import Quote
 from toolablate.traces.records import Diagnosis, Event, ModelCall

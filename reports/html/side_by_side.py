@@ -6,10 +6,10 @@ from itertools import groupby
 from typing import Literal
 
 from toolablate.analysis.alignment import (
+    AlignedRow,
     Alignment,
     Kind,
     Piece,
-    Row,
     Step,
     parting,
     pieces,
@@ -139,7 +139,7 @@ class _Page:
     told: int = 0
     drawn: int = 0
 
-    def row(self, number: int, row: Row) -> ShownRow:
+    def row(self, number: int, row: AlignedRow) -> ShownRow:
         left = None if row.left is None else self.alignment.left[row.left]
         right = None if row.right is None else self.alignment.right[row.right]
         return ShownRow(

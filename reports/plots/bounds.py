@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from toolablate.analysis.attribution.ledger import Ledger
+from toolablate.analysis.attribution.decomposition import Ledger
 from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.findings import Findings
 from toolablate.analysis.ladder import Waterfall

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from toolablate.analysis.attribution.ledger import Ledger
+from toolablate.analysis.attribution.decomposition import Ledger
 from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.findings import Findings
 from toolablate.analysis.selection import Link

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolablate.analysis.attribution.explanation import Explanation
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.findings import Findings
 from toolablate.reports.plots.figures.outcomes import Ended
 from toolablate.traces.records import Condition, Event, ImportedModel, Model, Question, Score, Trace

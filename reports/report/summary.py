@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from toolablate.analysis.attribution.ledger import Account, Ledger
-from toolablate.analysis.attribution.naming import mechanism_name
+from toolablate.analysis.attribution.decomposition import Account, Ledger
+from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.findings import Findings
 from toolablate.reports import numbers

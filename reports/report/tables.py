@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from toolablate.analysis.attribution.naming import mechanism_name
+from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.findings import ArmScore, Findings, FlipMatrix
-from toolablate.analysis.noise import Chance
+from toolablate.analysis.flips import Chance
 from toolablate.reports import numbers
 from toolablate.reports.plots.drawing.palette import ENDINGS
 from toolablate.reports.plots.figures.outcomes import Ended

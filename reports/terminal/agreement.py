@@ -8,16 +8,12 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.analysis import FEW_CLUSTERS, FEW_DIFFERING
-from toolablate.analysis.agreement import (
-    Agreement,
-    AgreementReport,
-    Disagreement,
-    JudgeNoise,
-    Regraded,
-    Shift,
-)
-from toolablate.analysis.attribution.naming import mechanism_name
+from toolablate.analysis.agreement.gradings import Disagreement
+from toolablate.analysis.agreement.judge_noise import JudgeNoise, Regraded
+from toolablate.analysis.agreement.report import Agreement, AgreementReport
+from toolablate.analysis.agreement.shift import Shift
+from toolablate.analysis.attribution.report import mechanism_name
+from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.analysis.labelling import TOO_FEW, Held, LabelAgreement, LabelReport
 from toolablate.reports import numbers
 from toolablate.reports.numbers import MINUS, SIGNIFICANT, counted

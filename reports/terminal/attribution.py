@@ -10,15 +10,20 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.analysis import FEW_CLUSTERS, FEW_DIFFERING, Floor
-from toolablate.analysis.attribution.confusion import DISTRACTIONS, confusion_of
-from toolablate.analysis.attribution.correction import Share
-from toolablate.analysis.attribution.error_types import ERROR_TYPES, ErrorRow, ErrorTypes
+from toolablate.analysis.attribution.decomposition import Account, Ledger
 from toolablate.analysis.attribution.evidence import Outlined
-from toolablate.analysis.attribution.judged import JudgedDistraction
-from toolablate.analysis.attribution.ledger import Account, Ledger
-from toolablate.analysis.attribution.naming import mechanism_name
-from toolablate.analysis.attribution.report import AttributionReport
+from toolablate.analysis.attribution.judge_labels import (
+    DISTRACTIONS,
+    ERROR_TYPES,
+    ErrorRow,
+    ErrorTypes,
+    JudgedDistraction,
+    LabelShare,
+    confusion_of,
+)
+from toolablate.analysis.attribution.report import AttributionReport, mechanism_name
+from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
+from toolablate.analysis.flips import Floor
 from toolablate.reports import numbers
 from toolablate.reports.numbers import SIGNIFICANT
 from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner, words
@@ -320,7 +325,7 @@ def errors_view(errors: Sequence[ErrorTypes]) -> Iterator[RenderableType]:
             yield Padding(Text(f"{unlabelled} got no label.", style="dim"), (0, 1, 1, 1))
 
 
-def _share(share: Share) -> str:
+def _share(share: LabelShare) -> str:
     """Of all trials that were labelled, those with `none` among them."""
     between = "" if share.ci95 is None else f", {100 * share.ci95[0]:.0f} to {100 * share.ci95[1]:.0f}"
     return f"{100 * share.share:.0f} %{between}"

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from toolablate.analysis.attribution.evidence import Evidence
-from toolablate.analysis.attribution.explanation import Explanation
-from toolablate.analysis.attribution.ledger import points
-from toolablate.analysis.attribution.naming import mechanism_name
+from toolablate.analysis.attribution.decomposition import points
+from toolablate.analysis.attribution.evidence import Evidence, Explanation
+from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.findings import Findings, PutDown
 from toolablate.analysis.pairing import RIGHT, mean
 from toolablate.reports.numbers import signed

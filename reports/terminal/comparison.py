@@ -10,7 +10,11 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.analysis import FEW_CLUSTERS, FEW_DIFFERING, RIGHT, Bounds, Comparison, Flip, Floor, Selected
+from toolablate.analysis.comparison import Comparison
+from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
+from toolablate.analysis.flips import Flip, Floor
+from toolablate.analysis.pairing import RIGHT
+from toolablate.analysis.statistics.harm import Bounds, Selected
 from toolablate.reports import numbers
 from toolablate.reports.numbers import SIGNIFICANT
 from toolablate.reports.tables import Blocks, Column, Fitted, figures, names, simulated_banner, words

@@ -15,13 +15,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from toolablate.analysis.attribution.belief import Belief
-from toolablate.analysis.attribution.belief.trajectory import share
-from toolablate.analysis.attribution.evidence import Evidence, Explained
-from toolablate.analysis.attribution.explanation import Explanation
-from toolablate.analysis.attribution.ledger import Chain, Scores, ToolKind
-from toolablate.analysis.attribution.spoiling import faults, ran_out
-from toolablate.analysis.attribution.steps import belief_steps
+from toolablate.analysis.attribution.belief import Belief, belief_steps, share
+from toolablate.analysis.attribution.decomposition import Chain, Scores, ToolKind
+from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
+from toolablate.analysis.attribution.trace_rules import faults, ran_out
 from toolablate.reports import numbers
 from toolablate.reports.tables import simulated_banner
 from toolablate.reports.terminal.causes import Apart, Said, asked, chance, right_of, summed, why, without_tools

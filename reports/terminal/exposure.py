@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.analysis import FEW_CLUSTERS
+from toolablate.analysis.effect import FEW_CLUSTERS
 from toolablate.analysis.exposure import Exposure, ExposureDifference, Exposures, QuestionExposure, worst_exposed
 from toolablate.analysis.exposure_figures import Figure
 from toolablate.analysis.exposure_overlap import LONG_RUN

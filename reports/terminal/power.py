@@ -5,10 +5,9 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.analysis import FEW_CLUSTERS
-from toolablate.analysis.power import AtRepeats, PowerTable, Sight, Smallest, Variances
-from toolablate.analysis.power.records import Interval, Needed
-from toolablate.analysis.statistics.power import MOST_REPEATS
+from toolablate.analysis.effect import FEW_CLUSTERS
+from toolablate.analysis.power import AtRepeats, Interval, Needed, PowerTable, Sight, Smallest, Variances
+from toolablate.analysis.statistics.variance import MOST_REPEATS
 from toolablate.reports import numbers
 from toolablate.reports.tables import Column, Fitted, figures, names, simulated_banner
 from toolablate.traces.plain import one_line

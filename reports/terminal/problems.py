@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from toolablate.analysis import MissDifference, MissRate, RefusedCalls
+from toolablate.analysis.misses import MissDifference, MissRate, RefusedCalls
 from toolablate.reports import numbers
 from toolablate.reports.numbers import SIGNIFICANT, counted
 from toolablate.reports.tables import Fitted, figures, names

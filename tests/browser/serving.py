@@ -11,7 +11,7 @@ from pathlib import Path
 import uvicorn
 from tests.viewer.keeping.reading import read_findings
 
-from toolablate.analysis.attribution.explanation import Explanation
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.experiments.explaining.view import read_explanation, read_report
 from toolablate.traces.store import Store
 from toolablate.viewer.application import application

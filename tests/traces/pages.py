@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rich.console import Console, RenderableType
 
-from toolablate.analysis import Observation
+from toolablate.traces.store.observations import Observation
 
 SAFE = re.compile(r"[^\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]*")
 

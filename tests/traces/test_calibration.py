@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
-from toolablate.analysis import FEW_CLUSTERS, bootstrap_interval, sign_flip_p
-from toolablate.analysis.effect import Effect, effect
+from toolablate.analysis.effect import FEW_CLUSTERS, Effect, effect
 from toolablate.analysis.pairing import Scored, even_difference, mean
-from toolablate.analysis.statistics import bootstrap_intervals, clustered_standard_error
+from toolablate.analysis.statistics.intervals import bootstrap_interval, bootstrap_intervals, clustered_standard_error
+from toolablate.analysis.statistics.p_values import sign_flip_p
 
 RUNS = 2_000
 SHARED = 100

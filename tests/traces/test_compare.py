@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolablate.analysis import Observation, compare, comparisons_csv, comparisons_json, flips, flips_json
+from toolablate.analysis.comparison import compare, comparisons_csv, comparisons_json
+from toolablate.analysis.flips import flips, flips_json
 from toolablate.benchmarks.tatqa import em_and_f1
 from toolablate.traces.errors import InputError
+from toolablate.traces.store.observations import Observation
 
 DATA = Path(os.environ.get("TOOLABLATE_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 TATQA = DATA / "tatqa_codex_conditions.jsonl"

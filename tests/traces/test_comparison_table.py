@@ -5,8 +5,9 @@ import pytest
 from rich.cells import cell_len
 from tests.traces.pages import SAFE, observations, shown
 
-from toolablate.analysis import Comparison, Observation, compare
+from toolablate.analysis.comparison import Comparison, compare
 from toolablate.reports.terminal.comparison import comparison_table, effects
+from toolablate.traces.store.observations import Observation
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])

@@ -8,10 +8,11 @@ import pytest
 from rich.console import Console
 from tests.traces.pages import observations, shown
 
-from toolablate.analysis import Comparison, Observation, compare
-from toolablate.analysis.statistics import benjamini_hochberg, holm
+from toolablate.analysis.comparison import Comparison, compare
+from toolablate.analysis.statistics.p_values import benjamini_hochberg, holm
 from toolablate.reports.terminal.comparison import comparison_table
 from toolablate.traces.errors import InputError
+from toolablate.traces.store.observations import Observation
 
 
 def labelled(count: int = 40) -> list[Observation]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa as of_statsmodels
 
-from toolablate.analysis.agreement import cohens_kappa, kappa_interval, margins
+from toolablate.analysis.agreement.kappa import cohens_kappa, kappa_interval, margins
 
 KINDS = ("lock_in", "luck", "budget", "own_error")
 PAIRS = st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(KINDS)), max_size=60)

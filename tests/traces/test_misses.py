@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from tests.traces.samples import begun, plan
 
-from toolablate.analysis import miss_differences, miss_rates
+from toolablate.analysis.misses import miss_differences, miss_rates
 from toolablate.reports.terminal.problems import misses_view
 from toolablate.traces.records import Lookup, Marker, MissKind, ToolCall, ToolRequest
 from toolablate.traces.store import Observation, Recorder, Store, verify

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from statsmodels.stats.multitest import multipletests
 
-from toolablate.analysis import sign_flip_p
-from toolablate.analysis.statistics import benjamini_hochberg, holm
+from toolablate.analysis.statistics.p_values import benjamini_hochberg, holm, sign_flip_p
 
 P_VALUES = st.lists(st.floats(0, 1) | st.sampled_from([0.01, 0.05, 1.0]), min_size=1, max_size=20)
 RUNS = 2_000

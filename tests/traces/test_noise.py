@@ -11,18 +11,11 @@ import numpy as np
 import pytest
 from tests.traces.pages import SAFE, observations, shown
 
-from toolablate.analysis import (
-    FEW_CLUSTERS,
-    FEW_DIFFERING,
-    Observation,
-    compare,
-    comparisons_csv,
-    comparisons_json,
-    flips,
-    flips_json,
-    floors,
-)
+from toolablate.analysis.comparison import compare, comparisons_csv, comparisons_json
+from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
+from toolablate.analysis.flips import flips, flips_json, floors
 from toolablate.reports.terminal.comparison import comparison_table, flips_table
+from toolablate.traces.store.observations import Observation
 
 
 def runs(question: str, condition: str, *values: float | None, **changes: Any) -> list[Observation]:

@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 from tests.traces.pages import SAFE, shown
 
-from toolablate.analysis import FEW_CLUSTERS, Observation
+from toolablate.analysis.effect import FEW_CLUSTERS
 from toolablate.analysis.power import (
     Aim,
     Needed,
@@ -21,6 +21,7 @@ from toolablate.analysis.power import (
     power_table,
 )
 from toolablate.reports.terminal.power import power_view
+from toolablate.traces.store.observations import Observation
 
 WIDTHS = [20, 40, 60, 80, 100, 140, 200]
 EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\r\x00"

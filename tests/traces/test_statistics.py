@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from toolablate.analysis import bootstrap_interval, sign_flip_p
-from toolablate.analysis.statistics.sign_flip import _beyond
+from toolablate.analysis.statistics.intervals import bootstrap_interval
+from toolablate.analysis.statistics.p_values import _beyond, sign_flip_p
 
 DIFFERENCES = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]), min_size=1, max_size=12)
 

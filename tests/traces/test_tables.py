@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolablate.analysis.tables import csv_text, ends
+from toolablate.analysis.spreadsheets import csv_text, ends
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from tests.traces.pages import SAFE, observations, shown
 
-from toolablate.analysis import Observation, compare, flips
+from toolablate.analysis.comparison import compare
+from toolablate.analysis.flips import flips
 from toolablate.reports.numbers import dollars, ordinal, p_value
 from toolablate.reports.terminal.comparison import comparison_table, flips_table
 from toolablate.reports.terminal.problems import failures_view
@@ -17,6 +18,7 @@ from toolablate.reports.terminal.status import counts_table
 from toolablate.reports.terminal.trace import trials_table
 from toolablate.traces.plain import shortened
 from toolablate.traces.store import FailureCount, TrialCounts
+from toolablate.traces.store.observations import Observation
 
 WIDTHS = [40, 60, 80, 100, 140]
 LONG = "retrieval-augmented-python"

@@ -1,7 +1,7 @@
 import threading
 from collections import OrderedDict
 
-from toolablate.analysis.attribution.explanation import Explanation
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.experiments.explaining.view import Unexplained, read_explanation
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store

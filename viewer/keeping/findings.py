@@ -4,12 +4,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from toolablate.analysis import RIGHT, Comparison, compare, floors
-from toolablate.analysis.accuracy import accuracy
+from toolablate.analysis.arms import ladders
 from toolablate.analysis.attribution.report import AttributionReport
+from toolablate.analysis.comparison import Comparison, compare
+from toolablate.analysis.effect import accuracy
 from toolablate.analysis.findings import ArmScore, Findings, FlipMatrix, PutDown, Why
-from toolablate.analysis.ladder import ladders, waterfalls
-from toolablate.analysis.pairing import Arm, Pair, mean, mean_scores, pairs, scored_in_both, unit
+from toolablate.analysis.flips import floors
+from toolablate.analysis.ladder import waterfalls
+from toolablate.analysis.pairing import RIGHT, Arm, Pair, mean, mean_scores, pairs, scored_in_both, unit
 from toolablate.traces.records import Attribution, Condition
 from toolablate.viewer.keeping.trials import Trials
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from toolablate.analysis.comparing.paired import Paired, chosen_run, paired
-from toolablate.analysis.comparing.scorer_names import scorer_meant
+from toolablate.analysis.from_store import Paired, chosen_run, paired, scorer_meant
 from toolablate.reports.terminal.problems import refused_notes
 from toolablate.traces.errors import InputError
 from toolablate.traces.plain import one_line

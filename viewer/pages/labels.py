@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from toolablate.analysis.attribution.naming import mechanism_name
+from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.labelling import Held
 from toolablate.analysis.selection import Selection
 from toolablate.reports.html.addresses import questions_address, trial_address

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from toolablate.analysis.attribution.naming import PUT_DOWN_AS, mechanism_name
+from toolablate.analysis.attribution.report import PUT_DOWN_AS, mechanism_name
 from toolablate.analysis.findings import Findings
 from toolablate.analysis.selection import Ending, Selection
 from toolablate.reports import numbers

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from toolablate.analysis.attribution.naming import mechanism_name
+from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.selection import Selection
 from toolablate.reports import numbers
 from toolablate.reports.html.addresses import PARAMETERS, question_address

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from toolablate.analysis.attribution.explanation import Explanation
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.reports.html.addresses import question_address, trial_address
 from toolablate.reports.html.attributed import evidence_events, falling, marks_of
 from toolablate.reports.html.beliefs import belief_figure, told_steps

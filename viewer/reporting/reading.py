@@ -4,9 +4,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from toolablate.analysis import flips
-from toolablate.analysis.attribution.evidence import Outlined
-from toolablate.analysis.attribution.explanation import Explanation
+from toolablate.analysis.attribution.evidence import Explanation, Outlined
+from toolablate.analysis.flips import flips
 from toolablate.experiments.explaining import explained
 from toolablate.experiments.explaining.place import readings_of
 from toolablate.experiments.explaining.view import read_report

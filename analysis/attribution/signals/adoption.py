@@ -1,21 +1,33 @@
-"""Whether the final answer stands in a tool's result, and had not been said before."""
+"""Whether the final answer and reply come from tool results, and what the results say of the answer."""
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
+from itertools import pairwise
 
 from toolablate.analysis.attribution.signals.answers import (
     AMOUNT,
     NUMBER,
+    READ,
     AnswerForm,
+    leaning,
     normal_number,
     normal_text,
     plain,
 )
-from toolablate.analysis.attribution.signals.leaning import READ, leaning
-from toolablate.analysis.attribution.signals.records import Adoption, Answered, Leaning
-from toolablate.analysis.attribution.signals.steps import Call, Steps
+from toolablate.analysis.attribution.signals.signal_types import (
+    Adoption,
+    Answered,
+    Backing,
+    Call,
+    Echo,
+    Leaning,
+    NormHint,
+    Run,
+    Steps,
+)
 
 _RELATIVE = 1e-6
 _TELLING_CHARS = 6
@@ -128,3 +140,181 @@ def has_number(numbers: Sequence[float], wanted: str) -> bool:
 
 def _digits(numeral: str) -> str:
     return re.sub(r"e.*$|\D", "", numeral).strip("0")
+
+
+# Wording that goes from what is possible or described to what should be: a hint that what exists was taken for a norm.
+
+
+POSSIBLE = re.compile(
+    r"\b(?:can\sbe\s(?:done|used|achieved|implemented|applied|performed)|(?:is|are)\s(?:supported|available|documented|possible)"
+    r"|(?:documentation|docs|manual|page|article|source|paper|tutorial|example)s?\s(?:describes?|shows?|mentions?|lists?|says"
+    r"|explains?|recommends?|documents?)|supports?|provides?|offers?|sells?|allows?|there\s(?:is|are)\sa)\b"
+    r"|(?:文档|资料|网页|文章|手册|教程)[^。\n]{0,12}(?:描述|说明|提到|介绍|列出|指出)|可以(?:用|通过|使用|采用)|支持|提供|可供",
+    re.IGNORECASE,
+)
+_NORM = re.compile(
+    r"\b(?:should|must|ought\sto|recommended|best\spractice|standard\s(?:approach|practice|method)|preferred|the\s(?:right|proper"
+    r"|correct)\s(?:way|approach|method)|required)\b|应该|应当|应采用|应使用|推荐|建议|必须|最佳(?:做法|实践)|标准做法",
+    re.IGNORECASE,
+)
+NEAR = 200
+"""Characters between what is possible and what should be."""
+
+_MOST = 3
+_READ = 20_000
+
+
+def norm_hints(steps: Steps) -> tuple[NormHint, ...]:
+    """In the final reply of a trial that searched or read."""
+    sources = any(call.form in ("search", "page", "other") for call in steps.calls)
+    if steps.ended is None or not sources:
+        return ()
+    text, found, end = steps.final[-_READ:], list[NormHint](), 0
+    for possible in POSSIBLE.finditer(text):
+        norm = _NORM.search(text, possible.end(), possible.end() + NEAR) if possible.start() >= end else None
+        if norm:
+            end = norm.end()
+            found.append(NormHint(steps.ended, " ".join(text[possible.start() : end].split())))
+    return tuple(found[:_MOST])
+
+
+# What results say of the answer that a trial gave: that it is better than others, or only that it is there.
+
+
+_CLAIMS = re.compile(
+    r"\b(?:than|best|better|first\s(?:by|in|among|of|place)|most|least|fewest|fewer|small(?:er|est)|larg(?:er|est)|low(?:er|est)"
+    r"|high(?:er|est)|fast(?:er|est)|cheap(?:er|est)|superior|optimal|outperform\w*|beats?|wins?|won|correct|proven?|preferred"
+    r"|recommended)\b|最|第一|优于|胜|更[好大小高低多少快优]|[高低多少]于|正确|推荐",
+    re.IGNORECASE,
+)
+"""Comparisons and verdicts. What should be done, and in which order, manuals say of whatever they describe."""
+
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n+")
+_TELLING = 6
+"""Characters of an answer that are not met by chance; of a script that writes no blanks fewer are enough."""
+
+_SHOWN = 300
+"""Characters of a sentence that are kept."""
+
+
+def backing(steps: Steps, form: AnswerForm, final: Answered) -> tuple[Backing, ...]:
+    """Of what was searched or read, in order, by the sentences that name the answer. Of a result that says both it is
+    the claim, which is the better reason. A result that announces the answer by its letter says that it is right."""
+    named = tuple(_names(form, final))
+    sources = [call for call in steps.calls if call.form != "code" and call.made.status == "ok"]
+    found = (_backing(call, form, final, named) for call in sources if final)
+    return tuple(each for each in found if each is not None)
+
+
+def _backing(call: Call, form: AnswerForm, final: Answered, named: tuple[str, ...]) -> Backing | None:
+    shown = call.output[:READ]
+    if form.kind == "letters" and final == leaning(shown, form, reported=True):
+        return Backing(call.event, "claimed", "")
+    offered: str | None = None
+    for sentence in filter(None, map(as_words, _SENTENCE.split(shown))):
+        rest = _besides(sentence, named)
+        if rest is not None and _CLAIMS.search(rest):
+            return Backing(call.event, "claimed", sentence[:_SHOWN])
+        if rest is not None and offered is None and POSSIBLE.search(rest):
+            offered = sentence[:_SHOWN]
+    return None if offered is None else Backing(call.event, "offered", offered)
+
+
+def _besides(sentence: str, named: tuple[str, ...]) -> str | None:
+    """A sentence that names the answer without its name: names may be worded as claims are."""
+    held = [name for name in named if has_text(sentence, name)]
+    for name in held:
+        sentence = sentence.replace(name, " ")
+    return sentence if held else None
+
+
+def _names(form: AnswerForm, final: Answered) -> Iterator[str]:
+    """The texts of the options that it is, or itself, where these are long enough to tell anything."""
+    for item in final:
+        if form.kind == "letters":
+            place = form.letters.find(item)
+            item = normal_text(plain(form.options[place])) if 0 <= place < len(form.options) else ""
+        if len(item) >= _TELLING or (item and not item.isascii()):
+            yield item
+
+
+# How much of the final reply comes word for word from what tools returned, beside what comes from the question.
+
+
+GRAM_WORDS = 5
+GRAM_CHARACTERS = 8
+"""A run counts from five words on, or eight characters of a script that writes no blanks; shorter ones are common
+property."""
+
+MOST_WORDS = 5_000
+"""Of the end of a final reply, which are looked at."""
+
+_RUNS = 5
+_EXCERPT = 12
+_UNSPACED = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+_WHOLE = GRAM_WORDS * GRAM_CHARACTERS
+
+Gram = tuple[str, ...]
+Spans = Mapping[Gram, Sequence[tuple[int, int]]]
+
+
+def echo(steps: Steps, prompt: str) -> Echo:
+    """Shares of the words of the final reply that lie in a run which a result, or the question, has too."""
+    words = _words(steps.final)[-MOST_WORDS:]
+    spans: dict[Gram, list[tuple[int, int]]] = {}
+    for gram, start, stop in _grams(words, range(len(words))):
+        spans.setdefault(gram, []).append((start, stop))
+    begun = {gram[:2] for gram in spans}
+    asked = _covered(spans, begun, prompt) if spans else set()
+    shown = {call.event: _covered(spans, begun, call.output) for call in steps.calls if spans}
+    tools = set[int]().union(*shown.values())
+    runs = [run for event, covered in shown.items() for run in _runs(event, covered, words)]
+    size = max(len(words), 1)
+    return Echo(
+        words=len(words),
+        from_tools=len(tools) / size,
+        from_question=len(asked) / size,
+        from_tools_alone=len(tools - asked) / size,
+        by_event={event: len(covered) / size for event, covered in shown.items() if covered},
+        runs=_longest(runs) + _longest(list(_runs(None, asked, words))),
+    )
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _grams(words: Sequence[str], starts: Iterable[int]) -> Iterator[tuple[Gram, int, int]]:
+    """From each of these places the fewest words that make a whole one: five words, eight characters, or as much of
+    both."""
+    for start in starts:
+        stop, weight = start, 0
+        while weight < _WHOLE and stop < len(words):
+            word = words[stop]
+            weight += GRAM_WORDS if len(word) == 1 and word >= "\u3005" else GRAM_CHARACTERS
+            stop += 1
+        if weight >= _WHOLE:
+            yield tuple(words[start:stop]), start, stop
+
+
+def _covered(spans: Spans, begun: AbstractSet[Gram], text: str) -> set[int]:
+    """The places of the final reply that lie in runs which a text has too; `begun` are the first two words of each."""
+    words = _words(text)
+    starts = (start for start, pair in enumerate(pairwise(words)) if pair in begun)
+    # Each gram once: a reply and a result that say one word a million times must not be held against each other.
+    both = {gram for gram, _, _ in _grams(words, starts) if gram in spans}
+    return {place for gram in both for start, stop in spans[gram] for place in range(start, stop)}
+
+
+def _runs(event: int | None, covered: set[int], words: Sequence[str]) -> Iterator[Run]:
+    """What lies together."""
+    for start in sorted(place for place in covered if place - 1 not in covered):
+        stop = start
+        while stop in covered:
+            stop += 1
+        yield Run(event, start, stop - start, " ".join(words[start : min(stop, start + _EXCERPT)]))
+
+
+def _longest(runs: list[Run]) -> tuple[Run, ...]:
+    return tuple(sorted(runs, key=lambda run: (-run.words, run.start))[:_RUNS])

@@ -1,18 +1,26 @@
-"""Calls: tools that were never used, calls that were refused, and calls that came to nothing."""
+"""Calls that were refused or failed, tools that were never used, what of the budget was used, how the reply ended."""
 
 import re
 from collections.abc import Sequence
 
-from toolablate.analysis.attribution.signals.records import (
+from toolablate.analysis.attribution.signals.answers import AnswerForm, can_hold_answer
+from toolablate.analysis.attribution.signals.signal_types import (
+    BudgetUse,
+    Call,
     CallSeen,
     Changed,
+    Effort,
+    Ending,
+    Reading,
     RefusedCall,
+    Repeated,
+    Steps,
     Trouble,
     TroubleKind,
     UnusedTool,
+    model_calls,
 )
-from toolablate.analysis.attribution.signals.steps import Call, model_calls
-from toolablate.traces.records import Trace
+from toolablate.traces.records import Budget, Limit, Trace
 
 NO_OUTPUT = "(no output)"
 STAND_INS = frozenset({"sham", "placebo"})
@@ -106,3 +114,95 @@ def _kind(call: Call) -> TroubleKind | None:
         return "dead_kernel"
     by_form: dict[str, TroubleKind] = {"code": "exception", "search": "search_failed", "page": "page_not_there"}
     return by_form.get(call.form, "other")
+
+
+# What of a condition's budget was used, and what ran out.
+
+
+NEAR = 0.8
+"""The share of a limit from which on a trial that it did not stop is told to be near it."""
+
+
+def budget_use(trace: Trace, budget: Budget, steps: Steps) -> BudgetUse:
+    stopped = _stopped(trace)
+    used = _used(trace, budget)
+    near = () if stopped else tuple(name for name, share in used.items() if share >= NEAR)
+    return BudgetUse(stopped, steps.ended if stopped else None, used, near, _not_run(trace))
+
+
+def _stopped(trace: Trace) -> Limit | None:
+    return next((event.limit for event in reversed(trace.events) if event.kind == "answer"), None)
+
+
+def _used(trace: Trace, budget: Budget) -> dict[str, float]:
+    """Shares of the limits that there are. Time that infrastructure lost counts against none."""
+    asked = sum(event.purpose == "ask" for _, event in model_calls(trace))
+    called = sum(event.kind == "tool_call" for event in trace.events)
+    lost = sum(event.seconds for event in trace.events if event.kind == "failure")
+    used = {"turns": asked / budget.turns, "seconds": max(trace.seconds - lost, 0.0) / budget.seconds}
+    if budget.tool_calls:
+        used["tool_calls"] = called / budget.tool_calls
+    tokens = (trace.usage.input_tokens or 0) + (trace.usage.output_tokens or 0)
+    if budget.tokens is not None:
+        used["tokens"] = tokens / budget.tokens
+    if budget.cost_usd is not None and trace.cost_usd is not None:
+        used["cost_usd"] = trace.cost_usd / budget.cost_usd
+    return used
+
+
+def _not_run(trace: Trace) -> tuple[int, ...]:
+    """Replies that asked for more calls than were answered before the next one."""
+    indices = [index for index, _ in model_calls(trace)]
+    ends = [*indices[1:], len(trace.events)] if indices else []
+    return tuple(
+        index
+        for (index, event), end in zip(model_calls(trace), ends, strict=True)
+        if len(event.reply.message.tool_calls) > sum(each.kind == "tool_call" for each in trace.events[index:end])
+    )
+
+
+# What a model did with its calls: searches and pages, and how much code it wrote.
+
+
+_WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
+
+
+def reading(calls: Sequence[Call]) -> Reading:
+    """Of all calls that were not refused."""
+    made = [call for call in calls if call.made.status != "invalid"]
+    searches = [call for call in made if call.form == "search"]
+    return Reading(
+        searches=tuple(call.event for call in searches),
+        pages=tuple(call.event for call in made if call.form == "page" and call.made.status == "ok"),
+        repeated=_repeated(searches),
+        leaks=tuple(call.event for call in made if any(mark.kind == "answer_leak" for mark in call.made.markers)),
+    )
+
+
+def effort(calls: Sequence[Call], prompt: str) -> Effort:
+    """Lines that hold nothing, or a comment alone, are none; a Chinese character of a question counts as a word."""
+    cells = [call for call in calls if call.form == "code" and call.made.status != "invalid"]
+    lines = [line.strip() for call in cells for line in call.asked.split("\n")]
+    written = sum(bool(line) and not line.startswith("#") for line in lines)
+    return Effort(tuple(call.event for call in cells), written, len(_WORD.findall(prompt)))
+
+
+def _repeated(searches: Sequence[Call]) -> tuple[Repeated, ...]:
+    first: dict[tuple[str, ...], int] = {}
+    found: list[Repeated] = []
+    for call in searches:
+        words = tuple(sorted(_WORD.findall(call.asked.casefold())))
+        earlier = first.setdefault(words, call.event)
+        if earlier != call.event:
+            found.append(Repeated(call.event, earlier))
+    return tuple(found)
+
+
+# How the final reply ended, and whether an answer can be in it.
+
+
+def ending(trace: Trace, steps: Steps, form: AnswerForm) -> Ending:
+    """A reply that breaks off and is asked for once more counts as it ended at last."""
+    last = next((event for _, event in reversed(list(model_calls(trace)))), None)
+    cut_off = last is not None and last.reply.finish_reason == "length"
+    return Ending(steps.ended, cut_off, not can_hold_answer(steps.final, form))

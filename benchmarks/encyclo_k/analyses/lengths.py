@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from statistics import median
 
-from toolablate.analysis import FEW_CLUSTERS, bootstrap_interval
+from toolablate.analysis.effect import FEW_CLUSTERS
 from toolablate.analysis.pairing import Unit, unit
-from toolablate.analysis.statistics import effective_clusters
+from toolablate.analysis.statistics.intervals import bootstrap_interval, effective_clusters
 from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, Reply
 from toolablate.benchmarks.encyclo_k.figures import Length, ReplyLength
 

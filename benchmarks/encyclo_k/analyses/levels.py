@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
-from toolablate.analysis.accuracy import accuracy
+from toolablate.analysis.effect import accuracy
 from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, Scored, scored, statement_count
 from toolablate.benchmarks.encyclo_k.figures import ArmAccuracy, By, GroupAccuracy, Level, LevelAccuracy
 from toolablate.traces.records import Question

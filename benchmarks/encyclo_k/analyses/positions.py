@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from toolablate.analysis.accuracy import accuracy
-from toolablate.analysis.statistics import holm
+from toolablate.analysis.effect import accuracy
+from toolablate.analysis.statistics.p_values import holm
 from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, Reply, first_repeats, scored
 from toolablate.benchmarks.encyclo_k.figures import ChiSquare, Position, PositionBias
 from toolablate.benchmarks.lettering import LETTERS

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from toolablate.analysis.accuracy import accuracy
+from toolablate.analysis.effect import accuracy
 from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, Scored, scored
 from toolablate.benchmarks.encyclo_k.figures import Ranking, SeedAccuracy, Stability
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from toolablate.analysis.accuracy import accuracy
+from toolablate.analysis.effect import accuracy
 from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, scored
 from toolablate.benchmarks.encyclo_k.figures import SingleAndComposed
 from toolablate.benchmarks.encyclo_k.single import statement_ids

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from toolablate.analysis import FEW_CLUSTERS, FEW_DIFFERING
+from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.benchmarks.lpfqa.boards.parts import SMALL, change, model_names, note, percent, spoiled, title
 from toolablate.benchmarks.lpfqa.scoreboard import Ablation, AverageEffect, Scoreboard, ToolEffect
 from toolablate.reports import numbers

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from toolablate.analysis import FEW_CLUSTERS, FEW_DIFFERING
+from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.benchmarks.lpfqa.boards.parts import (
     BEST,
     SMALL,

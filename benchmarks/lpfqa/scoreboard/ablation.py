@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolablate.analysis.compare import compare
-from toolablate.analysis.comparison import Comparison
+from toolablate.analysis.comparison import Comparison, compare
 from toolablate.analysis.effect import effect
 from toolablate.analysis.pairing import Pair, Unit, even_difference, mean, pairs, scored_in_both, unit
-from toolablate.analysis.statistics import holm
+from toolablate.analysis.statistics.p_values import holm
 from toolablate.benchmarks.lpfqa.scoreboard.records import Ablation, AverageEffect, ToolEffect
 from toolablate.traces.store import Observation
 

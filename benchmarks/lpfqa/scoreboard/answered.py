@@ -4,9 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from toolablate.analysis.accuracy import Accuracy, accuracy
-from toolablate.analysis.pairing import Arm, Unit, counts, mean, unit
-from toolablate.analysis.sides import Side, side
+from toolablate.analysis.effect import Accuracy, accuracy
+from toolablate.analysis.pairing import Arm, Side, Unit, counts, mean, side, unit
 from toolablate.traces.store import Observation
 
 Scores = Mapping[str, Mapping[int, float]]

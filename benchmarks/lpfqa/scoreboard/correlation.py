@@ -8,7 +8,7 @@ from itertools import combinations, permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from toolablate.analysis.statistics import RESAMPLES
+from toolablate.analysis.statistics.intervals import RESAMPLES
 
 EXACT_UP_TO = 8
 """Models of which all orders are tried: 40,320."""

@@ -7,8 +7,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from toolablate.analysis.statistics import RESAMPLES, effective_clusters
-from toolablate.analysis.statistics.bootstrap import EMPTY_CHANCE, student_quantile
+from toolablate.analysis.statistics.intervals import EMPTY_CHANCE, RESAMPLES, effective_clusters, student_quantile
 
 TOLERANCE = 10.0**-9
 CELLS_AT_ONCE = 2_000_000

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from toolablate.analysis.accuracy import Accuracy
+from toolablate.analysis.effect import Accuracy
 from toolablate.benchmarks.lpfqa.scoreboard.correlation import RankCorrelation
 from toolablate.benchmarks.lpfqa.scoreboard.ranks import RankInterval
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
-from toolablate.analysis.tables import csv_text, ends
+from toolablate.analysis.spreadsheets import csv_text, ends
 from toolablate.benchmarks.lpfqa.scoreboard.ablation import ablation
 from toolablate.benchmarks.lpfqa.scoreboard.answered import answered
 from toolablate.benchmarks.lpfqa.scoreboard.beside import OtherBenchmark, beside

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from toolablate.analysis.pairing import mean
-from toolablate.analysis.statistics import by_unit
+from toolablate.analysis.statistics.intervals import by_unit
 from toolablate.benchmarks.lpfqa.scoreboard.answered import Answered
 from toolablate.benchmarks.lpfqa.scoreboard.ranks import RankInterval, competition_ranks, rank_intervals
 from toolablate.benchmarks.lpfqa.scoreboard.records import RepeatScore, Standing

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from toolablate.analysis.noise import Floor
+from toolablate.analysis.flips import Floor
 from toolablate.reports.plots.drawing.files import as_text
 from toolablate.reports.plots.drawing.marks import Drawing, Mark
 from toolablate.reports.plots.drawing.palette import GAIN, INK, LOSS

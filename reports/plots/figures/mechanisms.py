@@ -6,8 +6,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolablate.analysis.attribution.ledger import Account, Ledger
-from toolablate.analysis.attribution.naming import PUT_DOWN_AS, mechanism_name
+from toolablate.analysis.attribution.decomposition import Account, Ledger
+from toolablate.analysis.attribution.report import PUT_DOWN_AS, mechanism_name
 from toolablate.analysis.effect import LEVEL
 from toolablate.analysis.findings import PutDown
 from toolablate.analysis.selection import Link, Selection

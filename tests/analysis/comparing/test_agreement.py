@@ -13,7 +13,7 @@ from tests.experiments.judged import GRADE, grades, judge_at, judged_plan
 from tests.servers.chat_server import ChatServer, ChatServers, reply
 from tests.traces import samples
 
-from toolablate.analysis.comparing.agreement import read_graded
+from toolablate.analysis.agreement.report import read_graded
 from toolablate.cli import group
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Score, Trial

@@ -9,8 +9,7 @@ import pytest
 from tests.conftest import Cli
 from tests.experiments.rerun import again
 
-from toolablate.analysis.comparing.ladders import read_ladders, waterfalls_of
-from toolablate.analysis.comparing.paired import read_paired
+from toolablate.analysis.from_store import read_ladders, read_paired, waterfalls_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 

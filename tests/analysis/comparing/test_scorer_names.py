@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolablate.analysis.comparing.scorer_names import scorer_meant
+from toolablate.analysis.from_store import scorer_meant
 from toolablate.traces.errors import InputError
 
 FIRST, AGAIN = "judge[gpt-5@1a2b3c4d]", "judge[gpt-5@1a2b3c4d,again=1]"

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from tests.benchmarks.encyclo_k.made_replies import drawn, fair, groups, levels, question, reply
 from tests.traces.pages import shown
 
-from toolablate.analysis.accuracy import accuracy
+from toolablate.analysis.effect import accuracy
 from toolablate.benchmarks.encyclo_k.analyses import Reply, tables
 from toolablate.benchmarks.encyclo_k.analyses.replies import statement_count
 from toolablate.benchmarks.encyclo_k.shown import encyclo_k_view

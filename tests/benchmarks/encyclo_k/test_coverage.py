@@ -8,7 +8,7 @@ import pytest
 from tests.benchmarks.encyclo_k.made_replies import question, reply
 from tests.benchmarks.encyclo_k.synthetic import subfield
 
-from toolablate.analysis.accuracy import accuracy
+from toolablate.analysis.effect import accuracy
 from toolablate.analysis.pairing import Unit, unit
 from toolablate.benchmarks.encyclo_k import compose
 from toolablate.benchmarks.encyclo_k.analyses.lengths import reply_length

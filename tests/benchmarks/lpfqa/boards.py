@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from toolablate.analysis import Observation
 from toolablate.benchmarks.lpfqa.scoreboard import DomainScores, ModelScore, Scoreboard
+from toolablate.traces.store.observations import Observation
 
 Values = Sequence[Sequence[float | None]]
 """By question, then by repeat; None where infrastructure spoiled the trial."""

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from tests.benchmarks.lpfqa.boards import once, right, seen
 
-from toolablate.analysis import Observation, compare
-from toolablate.analysis.statistics import holm
+from toolablate.analysis.comparison import compare
+from toolablate.analysis.statistics.p_values import holm
 from toolablate.benchmarks.lpfqa.scoreboard import Ablation, scoreboard
 from toolablate.benchmarks.lpfqa.scoreboard.ablation import ablation
+from toolablate.traces.store.observations import Observation
 
 Trials = list[Observation]
 

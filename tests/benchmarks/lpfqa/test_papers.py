@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 from tests.benchmarks.lpfqa.boards import percents, seen
 
-from toolablate.analysis import Observation
 from toolablate.analysis.audit import Paper, audit
 from toolablate.benchmarks.lpfqa.scoreboard import Filtered, OtherBenchmark, scoreboard
 from toolablate.benchmarks.lpfqa.scoreboard.answered import answered
 from toolablate.benchmarks.lpfqa.scoreboard.filtering import filtered
 from toolablate.benchmarks.published import PUBLISHED, load_published
+from toolablate.traces.store.observations import Observation
 
 V1, V2 = (load_published(PUBLISHED[name]) for name in ("lpfqa_v1", "lpfqa_v2"))
 REPEATS = 3

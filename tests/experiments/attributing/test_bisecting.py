@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 from tests.traces.attribution.stories import CONDITION, QUESTION, ended, ran, trace
 
-from toolablate.analysis.attribution.belief import search_cost
-from toolablate.analysis.attribution.signals import signals_of
+from toolablate.analysis.attribution.bisection import search_cost
+from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments.attributing.bisecting import bisects, most_probes, plan_of, searched
 from toolablate.experiments.attributing.case import Case, case_of
 from toolablate.experiments.attributing.outcomes import Outcomes, flip_of

@@ -12,7 +12,7 @@ from tests.experiments.counterfactual.scenes import PRICED, code, run
 from tests.experiments.plan_files import KERNELS, answered
 from tests.servers.chat_server import ChatServer, Step, reply
 
-from toolablate.analysis.attribution.lot import is_chosen
+from toolablate.analysis.attribution.decomposition import is_chosen
 from toolablate.experiments.attributing.running import attribute
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ReplayDesign

@@ -4,7 +4,7 @@ import asyncio
 
 from tests.traces.attribution.stories import QUESTION, SPECS, asked, ended, gave, ran, said, searched, trace
 
-from toolablate.analysis.attribution.signals import signals_of
+from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments.attributing.case import case_of
 from toolablate.experiments.attributing.nothing import nothing_found
 from toolablate.traces.records import Condition, Event, ToolUse

@@ -18,7 +18,7 @@ from tests.traces.attribution.stories import (
 )
 
 from toolablate.analysis.attribution.belief import Flip
-from toolablate.analysis.attribution.signals import signals_of
+from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments.attributing.case import Case, case_of
 from toolablate.experiments.attributing.program import (
     Asked,

@@ -11,9 +11,8 @@ from click.testing import CliRunner
 from tests.conftest import Cli
 from tests.traces.attribution_views.samples import explained, ledger, report
 
-from toolablate.analysis.attribution.ledger import Mechanism, Term
-from toolablate.analysis.attribution.naming import mechanism_name
-from toolablate.analysis.attribution.tables import attribution_json, explained_json, ledgers_csv
+from toolablate.analysis.attribution.decomposition import EffectMechanism, Term
+from toolablate.analysis.attribution.report import attribution_json, explained_json, ledgers_csv, mechanism_name
 from toolablate.cli import group
 from toolablate.cli.attribute import command
 from toolablate.experiments.explaining.view import Reason
@@ -52,7 +51,7 @@ def test_every_command_and_option_of_the_guide_is_there() -> None:
 
 def test_the_guide_names_every_term_and_mechanism() -> None:
     text = GUIDE.replace("`", "").replace("_", " ")
-    for name in (*get_args(Term), *get_args(Mechanism)):
+    for name in (*get_args(Term), *get_args(EffectMechanism)):
         assert mechanism_name(name) in text or name.replace("_", " ") in text, name
 
 

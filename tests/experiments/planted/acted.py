@@ -10,7 +10,7 @@ from typing import Any
 from tests.experiments.counterfactual.scenes import run
 
 from toolablate.agents.simulated.planted.wording import answer_of
-from toolablate.analysis.attribution.signals import signals_of
+from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments import Wanted, replay_many
 from toolablate.experiments.attributing.case import Case, case_of
 from toolablate.experiments.attributing.outcomes import outcomes_of

@@ -10,7 +10,7 @@ from tests.experiments.plan_files import endpoint_plan, right, wait_for
 from tests.servers.chat_server import ChatServer, Step, Until
 from tests.traces.samples import attempt, begun, plan
 
-from toolablate.analysis.comparing.paired import read_paired
+from toolablate.analysis.from_store import read_paired
 from toolablate.traces.store import Recorder, Store, standing, verify
 
 

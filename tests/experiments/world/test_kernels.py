@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import Cli
 from tests.experiments.rerun import again
 
-from toolablate.analysis.comparing.kernel_changes import changed_kernels
+from toolablate.analysis.from_store import changed_kernels
 from toolablate.experiments.doctor.examining import Finding, fit_to_run
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.sandbox import BACKENDS

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests.formats.imports.conftest import imported
 
-from toolablate.analysis import compare, refused_calls
+from toolablate.analysis.comparison import compare
+from toolablate.analysis.misses import refused_calls
 from toolablate.formats.imports.inspect import read_log
 from toolablate.formats.imports.writing import import_logs
 from toolablate.traces.records import ChoiceTarget, Failure, ImportedModel, NumberTarget, TextTarget, ToolUse, Usage

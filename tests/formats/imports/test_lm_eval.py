@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from toolablate.analysis import compare
+from toolablate.analysis.comparison import compare
 from toolablate.formats.imports.lm_eval import read_log
 from toolablate.formats.imports.log import Imported
 from toolablate.formats.imports.writing import import_logs

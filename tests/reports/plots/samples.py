@@ -7,11 +7,14 @@ import numpy as np
 from tests.traces.attribution_views.samples import ledger
 from tests.traces.ladder.arms import graded, ladder_conditions
 
-from toolablate.analysis import Observation, compare, floors
-from toolablate.analysis.accuracy import accuracy
+from toolablate.analysis.arms import ladders
+from toolablate.analysis.comparison import compare
+from toolablate.analysis.effect import accuracy
 from toolablate.analysis.findings import ArmScore, Findings, FlipMatrix, Why
-from toolablate.analysis.ladder import ladders, waterfalls
+from toolablate.analysis.flips import floors
+from toolablate.analysis.ladder import waterfalls
 from toolablate.analysis.selection import Ending
+from toolablate.traces.store.observations import Observation
 
 HOSTILE = "m\x1b]0;x\x07<script>alert(1)</script>\u202e$_a^b$ & \"'/../x"
 DOMAINS = ("law", "medicine", "")

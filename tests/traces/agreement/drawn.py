@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from toolablate.analysis.agreement import Table
+from toolablate.analysis.agreement.kappa import Table
 
 
 def tables(

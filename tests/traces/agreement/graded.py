@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from toolablate.analysis import Observation
-from toolablate.analysis.agreement import Gradings, gradings
+from toolablate.analysis.agreement.gradings import Gradings, gradings
 from toolablate.traces.records import Verdict
+from toolablate.traces.store.observations import Observation
 
 RULE = "choice"
 JUDGE = "judge[m@1a2b3c4d]"

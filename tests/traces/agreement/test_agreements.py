@@ -6,16 +6,11 @@ import numpy as np
 import pytest
 from tests.traces.agreement.graded import AGAIN, JUDGE, OTHER, RULE, Grade, graded, trial
 
-from toolablate.analysis import FEW_DIFFERING, Observation
-from toolablate.analysis.agreement import (
-    agreements,
-    disagreements,
-    grading,
-    gradings,
-    ordered,
-    scorer_pairs,
-    shifts,
-)
+from toolablate.analysis.agreement.gradings import disagreements, grading, gradings, ordered, scorer_pairs
+from toolablate.analysis.agreement.report import agreements
+from toolablate.analysis.agreement.shift import shifts
+from toolablate.analysis.effect import FEW_DIFFERING
+from toolablate.traces.store.observations import Observation
 
 PAIR = [(RULE, JUDGE)]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa as of_statsmodels
 from tests.traces.agreement.drawn import tables
 
-from toolablate.analysis.agreement import Table, cohens_kappa, kappa_interval
+from toolablate.analysis.agreement.kappa import Table, cohens_kappa, kappa_interval
 
 COUNTS = st.integers(0, 300)
 RUNS = 1_000

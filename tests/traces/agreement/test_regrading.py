@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from tests.traces.agreement.graded import AGAIN, JUDGE, OTHER, RULE, Grade, graded, trial
 
-from toolablate.analysis import Observation, compare
-from toolablate.analysis.agreement import judge_noise, regraded
+from toolablate.analysis.agreement.judge_noise import judge_noise, regraded
+from toolablate.analysis.comparison import compare
+from toolablate.traces.store.observations import Observation
 
 THIRD = JUDGE.replace("]", ",again=2]")
 

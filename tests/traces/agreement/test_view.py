@@ -9,17 +9,10 @@ from rich.cells import cell_len
 from tests.traces.agreement.graded import AGAIN, JUDGE, OTHER, RULE, Grade, graded, trial
 from tests.traces.pages import SAFE, shown
 
-from toolablate.analysis import Observation
-from toolablate.analysis.agreement import (
-    AgreementReport,
-    Gradings,
-    agreement_json,
-    agreement_report,
-    disagreements,
-    disagreements_json,
-    scorer_pairs,
-)
+from toolablate.analysis.agreement.gradings import Gradings, disagreements, scorer_pairs
+from toolablate.analysis.agreement.report import AgreementReport, agreement_json, agreement_report, disagreements_json
 from toolablate.reports.terminal.agreement import agreement_view, disagreements_table
+from toolablate.traces.store.observations import Observation
 
 EVIL = "judge[m\x1b]0;x\x07[bold]\u202e\n@1a2b3c4d]"
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.traces.alignment.turns import Turn, conversation
 
-from toolablate.analysis.alignment import Alignment, Row, align, steps_of
+from toolablate.analysis.alignment import AlignedRow, Alignment, align, steps_of
 from toolablate.traces.records import Failure, Rebuilt
 
 TURNS = st.lists(
@@ -54,14 +54,14 @@ def test_swapping_the_sides_mirrors_the_rows(one: list[Turn], other: list[Turn])
 
 def test_the_final_replies_stand_side_by_side_whatever_one_side_called_before() -> None:
     found = align(conversation([ANSWERED]), conversation([SEARCHED, ("By head count.\nAnswer: E", "", "")]))
-    assert found.rows == (Row(None, 0, "right"), Row(0, 1, "reply"))
+    assert found.rows == (AlignedRow(None, 0, "right"), AlignedRow(0, 1, "reply"))
     assert found.divergence == 0
 
 
 def test_a_step_that_one_side_has_more_stands_alone() -> None:
     more: Turn = ("One check of the limit at infinity by sympy.", "limit(f, n, oo)", "0")
     found = align(conversation([SEARCHED, more, ANSWERED]), conversation([SEARCHED, ANSWERED]))
-    assert found.rows == (Row(0, 0, "same"), Row(1, None, "left"), Row(2, 1, "same"))
+    assert found.rows == (AlignedRow(0, 0, "same"), AlignedRow(1, None, "left"), AlignedRow(2, 1, "same"))
 
 
 def test_what_was_shown_after_the_same_words_is_no_divergence_yet() -> None:

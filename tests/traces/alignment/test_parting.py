@@ -3,7 +3,7 @@
 from tests.traces.alignment.turns import Turn, conversation
 from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, SIMULATED
 
-from toolablate.analysis.alignment import Setting, align, parting, settings, stated_answers, steps_of
+from toolablate.analysis.alignment import Differing, align, parting, settings, stated_answers, steps_of
 from toolablate.traces.records import Budget, Condition, InterventionUse, Resumption, Swap, ToolUse, Trial
 
 YES: Turn = ("So the answer is A.", "print(1)", "1")
@@ -43,7 +43,7 @@ def test_settings_are_those_that_differ() -> None:
     )
     found = {each.name: each for each in settings((trial, MODEL, NONE), (trial, MODEL, noisy))}
     assert list(found) == ["condition", "prompt", "tools", "budget", "interventions"]
-    assert found["tools"] == Setting("tools", "", "python, search (results 3)")
+    assert found["tools"] == Differing("tools", "", "python, search (results 3)")
     assert found["interventions"].right == "fail (rate 0.6)"
     assert "turns 3" in found["budget"].right
     assert [each.name for each in settings((trial, MODEL, CODE), (trial, SIMULATED, CODE))][:1] == ["model"]

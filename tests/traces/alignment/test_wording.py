@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolablate.analysis.alignment import Piece, pieces, side_of
-from toolablate.analysis.alignment.wording import LONGEST, MOST_TOKENS
+from toolablate.analysis.alignment import LONGEST, MOST_TOKENS, Piece, pieces, side_of
 
 TEXTS = st.lists(st.sampled_from(["the ", "cat", "dog", " sat", ".", "\n", "是", "的", "  ", "é"]), max_size=30).map(
     "".join

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from tests.traces.attribution.stories import CONDITION, QUESTION, ended, ran, searched, trace, wrong
 
-from toolablate.analysis.attribution.belief import Probe, flip_step, trajectory
+from toolablate.analysis.attribution.belief import Probe, belief_steps, flip_step, trajectory
+from toolablate.analysis.attribution.decomposition import Arms, Chain, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence
-from toolablate.analysis.attribution.ledger import Arms, Chain, Replay, Scores, ToolKind
-from toolablate.analysis.attribution.signals import signals_of
-from toolablate.analysis.attribution.steps import belief_steps
+from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.traces.records import Event, Mechanism
 
 PROBES = 8

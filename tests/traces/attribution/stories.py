@@ -6,7 +6,8 @@ from typing import Any
 
 from tests.traces.samples import WHEN
 
-from toolablate.analysis.attribution.signals import Signals, signals_of
+from toolablate.analysis.attribution.signals.of_trace import signals_of
+from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.traces.records import (
     Answer,
     ChoiceTarget,

@@ -3,8 +3,8 @@
 import pytest
 from tests.traces.attribution.stories import ended, opened, ran, read, searched
 
-from toolablate.analysis.attribution.distraction import distraction
-from toolablate.analysis.attribution.signals import Signals
+from toolablate.analysis.attribution.signals.signal_types import Signals
+from toolablate.analysis.attribution.trace_rules import distraction
 
 REPLY = ended("Answer: B")
 OFFER = "Suppliers offer molecular nitrogen to growers."

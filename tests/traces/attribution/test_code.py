@@ -3,7 +3,7 @@
 import pytest
 from tests.traces.attribution.stories import QUESTION, ended, opened, ran, read
 
-from toolablate.analysis.attribution.signals import Reformulation
+from toolablate.analysis.attribution.signals.signal_types import Reformulation
 from toolablate.traces.records import ChoiceTarget, Question
 
 GENERAL = "Prove or refute: for every positive integer n the number n**2 + n + 41 is prime."

@@ -7,15 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolablate.analysis.attribution.confusion import (
+from toolablate.analysis.attribution.judge_labels import (
     DISTRACTIONS,
+    FEWEST_CASES,
     Confusion,
+    LabelShares,
     confusion,
     confusion_of,
     distraction_of,
     judge_matrices,
+    judged_shares,
+    rescaled,
 )
-from toolablate.analysis.attribution.correction import FEWEST_CASES, Shares, judged_shares, rescaled
 from toolablate.traces.records import Diagnosis, DistractionLabel
 
 SURE = np.array([[0.8, 0.1, 0.05, 0.05], [0.1, 0.75, 0.1, 0.05], [0.05, 0.1, 0.8, 0.05], [0.1, 0.05, 0.05, 0.8]])
@@ -89,7 +92,7 @@ def test_shares_that_are_corrected_are_those_that_are_true() -> None:
     assert [found.by_label[label].share for label in "ab"] == pytest.approx([0.4, 0.6])
 
 
-def _covered(found: Shares | None, true: Sequence[float]) -> list[bool]:
+def _covered(found: LabelShares | None, true: Sequence[float]) -> list[bool]:
     assert found is not None
     assert found.uncorrected == ""
     shares = [found.by_label[label] for label in DISTRACTIONS]

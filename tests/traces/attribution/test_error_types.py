@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolablate.analysis.attribution.error_types import ERROR_TYPES, error_types
+from toolablate.analysis.attribution.judge_labels import ERROR_TYPES, error_types
 from toolablate.traces.records import Diagnosis, ErrorType
 from toolablate.traces.store import Observation
 

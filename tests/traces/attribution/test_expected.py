@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
-from toolablate.analysis.attribution.expected import Pool, Tally
-from toolablate.analysis.statistics.numerals import Floats
+from toolablate.analysis.attribution.expected_failures import Pool, Tally
+from toolablate.analysis.statistics.intervals import Floats
 
 Draw = Callable[[np.random.Generator, int], Floats]
 

@@ -18,9 +18,9 @@ from tests.traces.attribution.stories import (
     wrong,
 )
 
-from toolablate.analysis.attribution.expected import Pool, Tally
-from toolablate.analysis.attribution.layer_one import Bare, layer_one
-from toolablate.analysis.attribution.signals import Signals
+from toolablate.analysis.attribution.expected_failures import Pool, Tally
+from toolablate.analysis.attribution.signals.signal_types import Signals
+from toolablate.analysis.attribution.trace_rules import Bare, layer_one
 from toolablate.traces.records import Attribution, Change, ChoiceTarget, Condition, Event, Question, Score, SpansTarget
 
 DISTRACTOR = "1. Plants\n   They take molecular nitrogen from the air."

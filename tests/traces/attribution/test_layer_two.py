@@ -8,15 +8,12 @@ import pytest
 from tests.traces.attribution.cases import CELL, FLAKY, PAGE, REPLY, World, evidence, steady, worlds
 from tests.traces.attribution.stories import asked, ended, ran, read, right, searched, told, wrong
 
-from toolablate.analysis.attribution.evidence import Evidence, Turning
-from toolablate.analysis.attribution.fall import KINDS
-from toolablate.analysis.attribution.layer_one import Bare
-from toolablate.analysis.attribution.layer_two import blame, layer_two
-from toolablate.analysis.attribution.layer_two.chances import Tally, drawn_chances
-from toolablate.analysis.attribution.layer_two.levels import chains
-from toolablate.analysis.attribution.ledger import Arms, Replay, Scores, ToolKind
-from toolablate.analysis.attribution.shapley import Worth
-from toolablate.analysis.attribution.steps import belief_steps
+from toolablate.analysis.attribution.belief import belief_steps
+from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
+from toolablate.analysis.attribution.evidence import KINDS, Evidence, Turning
+from toolablate.analysis.attribution.replay_rules import LevelTally, blame, chains, drawn_chances, layer_two
+from toolablate.analysis.attribution.trace_rules import Bare
+from toolablate.analysis.shapley import Worth
 from toolablate.traces.records import Attribution, Diagnosis, Event, Question, SpansTarget
 
 NONE: frozenset[ToolKind] = frozenset()
@@ -137,7 +134,7 @@ def test_levels_without_runs_hand_on_what_they_would_have_shown() -> None:
 def test_runs_that_go_on_from_the_one_result_count_at_their_level() -> None:
     each = replace(drawn("search"), turning=Turning(1, (0.0,) * 4, (1.0,) * 4))
     tallies = [level.tally for level in chains(each)[0]]
-    assert tallies[1:4] == [Tally(8, 0.0), Tally(4, 4.0), Tally(4, 4.0)]
+    assert tallies[1:4] == [LevelTally(8, 0.0), LevelTally(4, 4.0), LevelTally(4, 4.0)]
     stopped = drawn("budget")
     assert chains(replace(stopped, turning=each.turning)) == chains(stopped)
 
@@ -250,11 +247,11 @@ def test_how_retrieval_drew_it_away_is_by_judges_then_by_its_argument_then_by_wh
 
 
 def test_levels_are_pooled_unless_runs_on_both_sides_differ() -> None:
-    alike = drawn_chances([Tally(4, 3.0), Tally(4, 2.0), Tally(4, 3.0), Tally(4, 2.0)], [0.1] * 3)
+    alike = drawn_chances([LevelTally(4, 3.0), LevelTally(4, 2.0), LevelTally(4, 3.0), LevelTally(4, 2.0)], [0.1] * 3)
     assert np.ptp(alike.mean(axis=0)) < 0.1
-    apart = drawn_chances([Tally(8, 0.0), Tally(4, 0.0), Tally(4, 4.0), Tally(8, 8.0)], [0.1] * 3)
+    apart = drawn_chances([LevelTally(8, 0.0), LevelTally(4, 0.0), LevelTally(4, 4.0), LevelTally(8, 8.0)], [0.1] * 3)
     assert apart.mean(axis=0) == pytest.approx([0.04, 0.04, 0.96, 0.96], abs=0.03)
-    (single,) = drawn_chances([Tally(3, 3.0)], [], draws=20_000).mean(axis=0)
+    (single,) = drawn_chances([LevelTally(3, 3.0)], [], draws=20_000).mean(axis=0)
     assert single == pytest.approx(3.5 / 4, abs=0.01)
 
 

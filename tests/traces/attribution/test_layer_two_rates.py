@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tests.traces.attribution.cases import World, evidence, steady, truth, worlds
 
-from toolablate.analysis.attribution.layer_two import layer_two
+from toolablate.analysis.attribution.replay_rules import layer_two
 from toolablate.analysis.pairing import mean
 from toolablate.traces.records import Attribution, Mechanism
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolablate.analysis.attribution.signals import leaning as reader
-from toolablate.analysis.attribution.signals.answers import AnswerForm, texts_of
-from toolablate.analysis.attribution.signals.leaning import final_answer, leaning
+from toolablate.analysis.attribution.signals import answers as reader
+from toolablate.analysis.attribution.signals.answers import AnswerForm, final_answer, leaning, texts_of
 
 LETTERS = AnswerForm("letters", "ABCD")
 MMLU_PRO = AnswerForm("letters", "ABCDEFGHIJ")

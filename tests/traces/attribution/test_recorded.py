@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from toolablate.analysis.attribution.layer_one import Bare, layer_one
-from toolablate.analysis.attribution.signals import Signals, signals_of
+from toolablate.analysis.attribution.signals.of_trace import signals_of
+from toolablate.analysis.attribution.signals.signal_types import Signals
+from toolablate.analysis.attribution.trace_rules import Bare, layer_one
 from toolablate.benchmarks.tatqa import em_and_f1
 from toolablate.traces.records import Attribution, Score
 from toolablate.traces.store import Store

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolablate.analysis.attribution.shapley import Design, Subset, design, shapley_values
+from toolablate.analysis.shapley import Design, Subset, design, shapley_values
 
 Game = Callable[[Subset], float]
 RUNS = 400

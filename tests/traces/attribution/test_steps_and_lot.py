@@ -1,5 +1,5 @@
-from toolablate.analysis.attribution.lot import is_chosen, probability
-from toolablate.analysis.attribution.steps import belief_steps
+from toolablate.analysis.attribution.belief import belief_steps
+from toolablate.analysis.attribution.decomposition import is_chosen, probability
 from toolablate.traces.records import (
     Answer,
     Event,

@@ -9,15 +9,13 @@ from rich.console import Console, RenderableType
 from tests.traces.attribution.ledger.worlds import Replaying, World, trials
 from tests.traces.attribution.stories import QUESTION, ended, read, right, searched, trace, wrong
 
-from toolablate.analysis import Floor
 from toolablate.analysis.attribution.belief import Probe, Trajectory, flip_step, trajectory
-from toolablate.analysis.attribution.evidence import Evidence, Explained, Turning
-from toolablate.analysis.attribution.explanation import Explanation
-from toolablate.analysis.attribution.layer_one import Bare
-from toolablate.analysis.attribution.ledger import Arms, Chain, Ledger, Replay, ledgers
+from toolablate.analysis.attribution.decomposition import Arms, Chain, Ledger, Replay, ledgers
+from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation, Turning
 from toolablate.analysis.attribution.report import AttributionReport
-from toolablate.analysis.attribution.shapley import Worth
-from toolablate.analysis.noise import Chance
+from toolablate.analysis.attribution.trace_rules import Bare
+from toolablate.analysis.flips import Chance, Floor
+from toolablate.analysis.shapley import Worth
 from toolablate.traces.records import Attribution, Event, ReplayDesign
 
 HARMED = World(availability=-0.02, calling=-0.03, use=-0.04, search=-0.25, code=0.08, fault=0.2, format=0.2)

@@ -19,10 +19,9 @@ from tests.traces.attribution_views.samples import (
 )
 
 from toolablate.analysis.attribution.belief import flip_step
-from toolablate.analysis.attribution.evidence import Explained
-from toolablate.analysis.attribution.explanation import Explanation
-from toolablate.analysis.attribution.ledger import Arms, Replay
-from toolablate.analysis.attribution.shapley import Worth
+from toolablate.analysis.attribution.decomposition import Arms, Replay
+from toolablate.analysis.attribution.evidence import Explained, Explanation
+from toolablate.analysis.shapley import Worth
 from toolablate.reports.terminal.causes import why
 from toolablate.reports.terminal.explanation import explanation_view, telling_lines
 from toolablate.traces.records import Diagnosis, Event

@@ -11,7 +11,7 @@ import pytest
 from tests.traces.attribution_views.samples import IDENTITY, UNREPLAYED, evidence, explained, ledger, report
 
 from toolablate.analysis.attribution.evidence import Explained
-from toolablate.analysis.attribution.tables import attribution_json, explained_json, ledgers_csv
+from toolablate.analysis.attribution.report import attribution_json, explained_json, ledgers_csv
 from toolablate.reports.plots import draw_ledgers
 from toolablate.traces.errors import InputError
 

@@ -16,9 +16,8 @@ from tests.traces.attribution_views.samples import (
     report,
 )
 
-from toolablate.analysis.attribution.error_types import error_types
 from toolablate.analysis.attribution.evidence import Explained
-from toolablate.analysis.attribution.judged import judged_distractions
+from toolablate.analysis.attribution.judge_labels import error_types, judged_distractions
 from toolablate.reports.terminal.attribution import attribution_view, rests_on
 from toolablate.traces.records import Diagnosis, Distraction, ErrorType
 from toolablate.traces.store import Observation

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from toolablate.analysis import Observation
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
+from toolablate.traces.store.observations import Observation
 
 BUDGET = Budget(turns=5)
 REAL = Condition(name="python", prompt="Work step by step.", tools=(ToolUse(name="python"),), budget=BUDGET)

@@ -3,7 +3,7 @@
 import pytest
 from tests.traces.ladder.arms import REAL, changed, ladder_conditions, stood_in
 
-from toolablate.analysis.ladder import ladders
+from toolablate.analysis.arms import ladders
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
 
 NAMES = ["prompt", "availability", "calling", "irrelevant content", "real content"]

@@ -7,10 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from tests.traces.ladder.arms import graded, ladder_conditions
 
-from toolablate.analysis import Observation
-from toolablate.analysis.ladder import Waterfall, ladders, waterfalls
-from toolablate.analysis.ladder.paired import Drawing, Trials
-from toolablate.analysis.ladder.shapley import shapley
+from toolablate.analysis.arms import ladders
+from toolablate.analysis.ladder import Drawing, Trials, Waterfall, shapley, waterfalls
+from toolablate.traces.store.observations import Observation
 
 CONDITIONS = ladder_conditions(shapley=True)
 (LADDER,) = ladders(CONDITIONS)

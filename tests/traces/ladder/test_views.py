@@ -12,14 +12,16 @@ from rich.cells import cell_len
 from tests.traces.ladder.arms import REAL, changed, graded, ladder_conditions
 from tests.traces.pages import SAFE, shown
 
-from toolablate.analysis import FEW_CLUSTERS, FEW_DIFFERING, Observation
-from toolablate.analysis.ladder import Waterfall, ladders, waterfalls
+from toolablate.analysis.arms import ladders
+from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
+from toolablate.analysis.ladder import Waterfall, waterfalls
 from toolablate.reports.plots import draw_waterfalls, require_plots
 from toolablate.reports.plots.figures.waterfall import _limits, _start
 from toolablate.reports.terminal.waterfall import waterfalls_view
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
 from toolablate.traces.records import ToolUse
+from toolablate.traces.store.observations import Observation
 
 CONDITIONS = ladder_conditions(shapley=True)
 CHANCES = dict(zip(CONDITIONS, [0.55, 0.57, 0.5, 0.5, 0.3, 0.65, 0.9, 0.2, 0.5, 0.45, 0.42, 0.6], strict=True))

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.traces.ladder.arms import REAL, changed, graded, ladder_conditions
 
-from toolablate.analysis import Observation
-from toolablate.analysis.ladder import Waterfall, ladders, waterfalls, waterfalls_csv, waterfalls_json
-from toolablate.analysis.statistics.multiplicity import holm
+from toolablate.analysis.arms import ladders
+from toolablate.analysis.ladder import Waterfall, waterfalls, waterfalls_csv, waterfalls_json
+from toolablate.analysis.statistics.p_values import holm
 from toolablate.traces.records import ToolUse
+from toolablate.traces.store.observations import Observation
 
 LADDERS = ladders(ladder_conditions(shapley=True))
 LABELS = list(ladder_conditions(shapley=True))

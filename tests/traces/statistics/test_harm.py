@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolablate.analysis.statistics import Bounds, harm_bounds, question_effects, selected_effects
+from toolablate.analysis.statistics.harm import Bounds, harm_bounds, question_effects, selected_effects
 
 DRAWN = st.lists(st.booleans(), min_size=2, max_size=5)
 Shares = tuple[np.ndarray, np.ndarray]

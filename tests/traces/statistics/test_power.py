@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.power import NormalIndPower
 
-from toolablate.analysis import sign_flip_p
-from toolablate.analysis.statistics import (
+from toolablate.analysis.statistics.p_values import sign_flip_p
+from toolablate.analysis.statistics.variance import (
+    MOST_REPEATS,
     detectable,
     paired_standard_error,
     questions_needed,
     repeats_needed,
     smallest_p,
 )
-from toolablate.analysis.statistics.power import MOST_REPEATS
 
 QUESTIONS, BETWEEN, WITHIN = 430, 0.02, 0.075
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolablate.analysis.statistics import flips_between_runs, noise_flips
+from toolablate.analysis.statistics.harm import flips_between_runs, noise_flips
 
 
 def arms(least: int) -> st.SearchStrategy[list[list[bool]]]:

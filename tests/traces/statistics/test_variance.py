@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from toolablate.analysis.statistics import (
+from toolablate.analysis.statistics.variance import (
     Components,
     design_effect,
     paired_standard_error,

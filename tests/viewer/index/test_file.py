@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from tests.viewer.index.stores import Made, make, refreshed
 
-from toolablate.analysis.accuracy import Accuracy
+from toolablate.analysis.effect import Accuracy
 from toolablate.analysis.findings import ArmScore, Findings
 from toolablate.analysis.selection import Selection
 from toolablate.traces.errors import StoreError

@@ -10,9 +10,8 @@ from tests.experiments.plan_files import answered
 from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, attempt, filled, run, score, trials
 from tests.viewer.keeping.reading import read_findings
 
-from toolablate.analysis.comparing.ladders import read_ladders
-from toolablate.analysis.comparing.paired import read_paired
 from toolablate.analysis.findings import Findings
+from toolablate.analysis.from_store import read_ladders, read_paired
 from toolablate.experiments.explaining.view import read_report
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Condition

@@ -3,7 +3,7 @@
 import numpy as np
 
 from toolablate.analysis.attribution.belief import Probe, Trajectory, trajectory
-from toolablate.analysis.statistics.numerals import Floats
+from toolablate.analysis.statistics.intervals import Floats
 
 
 def probed(path: Floats, samples: int, rng: np.random.Generator) -> Trajectory:

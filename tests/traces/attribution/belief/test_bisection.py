@@ -5,9 +5,16 @@ import pytest
 from scipy import stats
 from tests.traces.attribution.belief.paths import falling
 
-from toolablate.analysis.attribution.belief import Found, Search, probing_cost, search, search_cost
-from toolablate.analysis.attribution.belief.bounds import lower_bound, upper_bound
-from toolablate.analysis.statistics.numerals import Floats
+from toolablate.analysis.attribution.bisection import (
+    Found,
+    Search,
+    lower_bound,
+    probing_cost,
+    search,
+    search_cost,
+    upper_bound,
+)
+from toolablate.analysis.statistics.intervals import Floats
 
 RUNS = 400
 

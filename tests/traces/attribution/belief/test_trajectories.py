@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from toolablate.analysis.attribution.belief import Probe, trajectory
-from toolablate.analysis.attribution.belief.trajectory import share
+from toolablate.analysis.attribution.belief import Probe, share, trajectory
 
 
 @st.composite

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.traces.attribution.ledger.worlds import Replaying, World, trials
 
-from toolablate.analysis.attribution.ledger import Arms, Chain, Ledger, Replay, ledgers
-from toolablate.analysis.attribution.ledger.weighing import weighed
-from toolablate.analysis.statistics import holm
+from toolablate.analysis.attribution.decomposition import Arms, Chain, Ledger, Replay, ledgers, weighed
+from toolablate.analysis.statistics.p_values import holm
 
 HARMED = World(prompt=-0.03, availability=-0.02, calling=-0.03, use=-0.04, search=-0.12, code=0.08, fault=0.2, format=0.2)  # fmt: skip
 ALL = Replaying()

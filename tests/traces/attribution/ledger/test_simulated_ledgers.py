@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from tests.traces.attribution.ledger.worlds import Replaying, World, trials
 
-from toolablate.analysis.attribution.ledger import Ledger, ledgers
-from toolablate.analysis.attribution.ledger.terms import TERMS
+from toolablate.analysis.attribution.decomposition import TERMS, Ledger, ledgers
 
 RUNS, QUESTIONS, RESAMPLES = 300, 100, 399
 HARMED = World(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolablate.analysis.attribution.ledger import (
+from toolablate.analysis.attribution.decomposition import (
     Arms,
     Chain,
     Replay,

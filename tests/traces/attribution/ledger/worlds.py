@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from toolablate.analysis.attribution.ledger import Arms, Chain, Replay, Scores, ToolKind
+from toolablate.analysis.attribution.decomposition import Arms, Chain, Replay, Scores, ToolKind
 
 POPULATION = 400
 """Kinds of questions; a run draws its questions from these, so that questions differ as they do in a benchmark."""

@@ -1,0 +1,470 @@
+"""Effect decomposition: the terms of each trial, which sum to its effect, and the mechanisms behind them."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, pairwise
+from typing import Literal, TypeVar, get_args
+
+from toolablate.analysis.effect import too_few
+from toolablate.analysis.pairing import RIGHT, Unit, mean
+from toolablate.analysis.shapley import design, shapley_values
+from toolablate.analysis.statistics.intervals import RESAMPLES, bootstrap_intervals, by_unit
+from toolablate.analysis.statistics.p_values import holm, sign_flip_p
+from toolablate.traces.records import ReplayDesign, digest_text
+
+Scores = tuple[float, ...]
+"""Of runs that differ in nothing but chance, in [0, 1]; of none where nothing was run."""
+
+ToolKind = Literal["search", "code", "other"]
+"""Whose results a trial has: searches and the pages that they lead to, the code interpreter, any other tool."""
+
+Signal = Literal["lock_in", "computed", "answer_leak", "retrieved"]
+"""What a trial's trace, belief or judge tells of it: that the belief falls at the code or its output and never
+recovers, and setting the computation aside restores it; that code found what the model did not know; that the answer
+stood in what a search found; that the search found what the model did not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arms:
+    """Scores of a question under the arms of the ladder, each from the start. A condition without a prompt has the
+    scores of `none` as its `scaffold`.
+
+    Those of `none` are as they are. `bare` are the same with lost formats mended, as those of all other arms are; empty
+    where none is lost, None where some are and nobody asked for them again. Of another arm there are none then.
+    """
+
+    none: Scores
+    scaffold: Scores = ()
+    offered: Scores = ()
+    sham: Scores = ()
+    placebo: Scores = ()
+    bare: Scores | None = ()
+
+    def __post_init__(self) -> None:
+        if not self.none:
+            raise ValueError("without a score of the question without tools there is no effect to take apart")
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What a trial comes to with one more thing changed, each on top of the changes before it. Where there is nothing
+    to change, as where the budget did not run out, the scores are those of the level before. Lost formats are mended at
+    every level.
+
+    extended  with the budget extended
+    repaired  with the errors of tools repaired
+    rollouts  with the reasoning drawn again after the same results, by the kinds of tools whose results were swapped
+              for placebo ones: by none of them, by all, and where several were used by each choice of them
+    signals   by other runs than `rollouts`: a signal that is a sign of their noise would make that noise a mechanism
+    mended    what the same answer scores with its format mended, where the chain does not know it
+    """
+
+    extended: Scores = ()
+    repaired: Scores = ()
+    rollouts: Mapping[frozenset[ToolKind], Scores] = field(default_factory=dict)
+    signals: frozenset[Signal] = frozenset()
+    mended: Scores = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """One trial of a condition with tools.
+
+    unit         the independent unit of its question
+    tools        kinds of tools whose results it has
+    mended       what the same answer scores with its format mended; None where only a replay can tell
+    probability  with which a trial like it was to be replayed; it may depend on its score
+    replay       None where it was not
+    """
+
+    model: str
+    condition: str
+    question: str
+    unit: Unit
+    trial: str
+    score: float
+    arms: Arms
+    tools: frozenset[ToolKind] = frozenset()
+    mended: float | None = None
+    probability: float = 0.0
+    replay: Replay | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.probability <= 1 or (self.replay is not None and not self.probability):
+            raise ValueError(f"trial {self.trial}: replayed with a probability of {self.probability}")
+
+
+# The difference that one trial makes, taken apart into consecutive differences that sum to it.
+
+
+Term = Literal[
+    "format", "budget", "tool_fault", "luck", "content", "use", "calling", "availability", "prompt", "unresolved"
+]
+Level = Literal[
+    "observed",
+    "mended",
+    "extended",
+    "repaired",
+    "resampled",
+    "swapped",
+    "placebo",
+    "sham",
+    "offered",
+    "scaffold",
+    "bare",
+    "none",
+]
+
+TERMS: tuple[Term, ...] = get_args(Term)
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+BELOW: Mapping[Level, Term] = {
+    "observed": "format",
+    "mended": "budget",
+    "extended": "tool_fault",
+    "repaired": "luck",
+    "resampled": "content",
+    "swapped": "use",
+    "placebo": "use",
+    "sham": "calling",
+    "offered": "availability",
+    "scaffold": "prompt",
+    "bare": "format",
+}
+"""What the difference of a level and the next one is. From `mended` to `bare` every level has its formats mended, so
+that `format` is what the trial loses by its form more than the question does without tools."""
+
+
+def terms(chain: Chain, replay: Replay | None, *, calling: bool) -> dict[Term, float]:
+    """Of the trial's score less the mean without tools, by what is known with this replay, or without any.
+
+    Each term is a difference of neighbouring levels, so that they sum to it whatever the levels are. Where levels are
+    missing, the difference of their neighbours is `unresolved`, never another term, unless every step between belongs
+    to one term: use, with or without the placebo arm. Terms that no pair of levels shows are not among those returned.
+    Without `calling`, where the condition has no sham arm, use is all from the offered tools to placebo results.
+    """
+    known = dict(_levels(chain, replay))
+    order = [level for level in LEVELS if calling or level != "sham"]
+    found: dict[Term, float] = defaultdict(float)
+    for above, below in pairwise(level for level in order if level in known):
+        between = order[order.index(above) : order.index(below)]
+        of: set[Term] = {BELOW[level] for level in between}
+        found[of.pop() if len(of) == 1 else "unresolved"] += known[above] - known[below]
+    return dict(found)
+
+
+def points(chain: Chain) -> dict[Term, float]:
+    """What one trial adds to an effect, in percentage points, as far as its own replays and arms tell; it counts in the
+    ledger with the weight of its lot."""
+    own = terms(chain, chain.replay, calling=bool(chain.arms.sham))
+    return {name: 100 * value for name, value in own.items()}
+
+
+def _levels(chain: Chain, replay: Replay | None) -> Iterator[tuple[Level, float]]:
+    yield "observed", chain.score
+    mended = replay.mended if chain.mended is None and replay is not None else ()
+    if chain.mended is not None or mended:
+        yield "mended", mean(mended) if chain.mended is None else chain.mended
+    arms = chain.arms
+    runs: dict[Level, Scores] = {
+        "placebo": arms.placebo,
+        "sham": arms.sham,
+        "offered": arms.offered,
+        "scaffold": arms.scaffold,
+        "bare": () if arms.bare is None else arms.bare or arms.none,
+        "none": arms.none,
+    }
+    if replay is not None:
+        runs["extended"], runs["repaired"] = replay.extended, replay.repaired
+        runs["resampled"] = replay.rollouts.get(frozenset(), ())
+        runs["swapped"] = replay.rollouts.get(chain.tools, ())
+    yield from ((level, mean(scores)) for level, scores in runs.items() if scores)
+
+
+# Terms of a trial by the names of what was at work, after the tools that it used and its signals.
+
+
+EffectMechanism = Literal[
+    "retrieval_distraction",
+    "knowledge_retrieved",
+    "answer_leak",
+    "computational_lock_in",
+    "computation_misled",
+    "computation_done",
+    "other_results",
+    "use",
+    "calling",
+    "tool_fault",
+    "budget",
+    "format_loss",
+    "availability",
+    "prompt",
+    "luck",
+    "unresolved",
+]
+
+MECHANISMS: tuple[EffectMechanism, ...] = get_args(EffectMechanism)
+
+OF_TERMS: Mapping[Term, EffectMechanism] = {
+    "format": "format_loss",
+    "budget": "budget",
+    "tool_fault": "tool_fault",
+    "luck": "luck",
+    "use": "use",
+    "calling": "calling",
+    "availability": "availability",
+    "prompt": "prompt",
+    "unresolved": "unresolved",
+}
+CONTENT: Mapping[ToolKind, EffectMechanism] = {
+    "search": "retrieval_distraction",
+    "code": "computation_misled",
+    "other": "other_results",
+}
+SIGNALLED: Mapping[ToolKind, Mapping[Signal, EffectMechanism]] = {
+    "search": {"answer_leak": "answer_leak", "retrieved": "knowledge_retrieved"},
+    "code": {"lock_in": "computational_lock_in", "computed": "computation_done"},
+    "other": {},
+}
+"""What content is called where a trial has a signal; the first that it has."""
+
+
+def mechanisms(chain: Chain, replay: Replay | None, found: Mapping[Term, float]) -> dict[EffectMechanism, float]:
+    """The terms of a trial under other names, with the same sum.
+
+    The content of a trial's results is shared among kinds of tools by their Shapley value: where both search and code
+    were used, the mean over both orders of swapping them. It is `unresolved` here where some choice of swaps was not
+    run. What it is called is by signals and not by its sign, because noise alone would make half of it harms and half
+    gains; without a signal it has its harm's name, and is above 0 where unnamed gains outweigh harms. To a lock-in
+    belongs the use as well where code is all that was used: the use of several kinds is not parted.
+    """
+    named: dict[EffectMechanism, float] = defaultdict(float)
+    for term, value in found.items():
+        if term != "content":
+            named[OF_TERMS[term]] += value
+    # Without results nothing was swapped, and the content is 0.
+    if replay is None or "content" not in found or not chain.tools:
+        return dict(named)
+    by_kind = _by_kind(chain.tools, replay.rollouts)
+    if not by_kind:
+        named["unresolved"] += found["content"]
+    for kind, value in by_kind.items():
+        signalled = (name for signal, name in SIGNALLED[kind].items() if signal in replay.signals)
+        named[next(signalled, CONTENT[kind])] += value
+    if "lock_in" in replay.signals and chain.tools == {"code"} and "use" in named:
+        named["computational_lock_in"] += named.pop("use")
+    return dict(named)
+
+
+def _by_kind(tools: frozenset[ToolKind], rollouts: Mapping[frozenset[ToolKind], Scores]) -> dict[ToolKind, float]:
+    """What the results of each kind are worth; nothing where rollouts are lacking."""
+    kinds = sorted(tools)
+    over = design(len(kinds))
+    real = {subset: rollouts.get(tools - {kinds[number] for number in subset}, ()) for subset in over.subsets}
+    if not all(real.values()):
+        return {}
+    return {kind: worth.value for kind, worth in zip(kinds, shapley_values(over, real), strict=True)}
+
+
+# One trial's share of a ledger where only some trials were replayed.
+
+
+TermKey = TypeVar("TermKey", bound=str)
+
+
+def weighed(
+    known: Mapping[TermKey, float], replayed: Mapping[TermKey, float] | None, probability: float
+) -> dict[TermKey, float]:
+    """What a trial adds to each account: what is known without a replay, plus what its replay changes in that, divided
+    by the probability with which it was to be replayed.
+
+    Over the choice of trials its expectation is what a replay of every trial would add, because a replay is counted as
+    often as it stands for one (the difference estimator of Särndal, Swensson and Wretman 1992, "Model Assisted Survey
+    Sampling", section 6.3, with the weights of Horvitz and Thompson 1952, JASA 47). A replay moves what was unresolved
+    to other accounts and changes no sum: its changes sum to 0, and so do they times any weight. So the accounts of
+    every trial, replayed or not, sum exactly to the difference that it makes; by how much replays happen to stand for
+    more or less than there is, is in `unresolved`, with 0 as its expectation, beside what no replay resolves. A trial
+    of probability 0 keeps all that is unresolved.
+    """
+    if replayed is None:
+        return dict(known)
+    return {
+        name: known.get(name, 0.0) + (replayed.get(name, 0.0) - known.get(name, 0.0)) / probability
+        for name in dict.fromkeys((*known, *replayed))
+    }
+
+
+# The ledger of an effect: terms and mechanisms in points, which sum to it.
+
+
+Interval = tuple[float, float]
+Name = TypeVar("Name")
+
+UNTESTED = frozenset({"luck", "unresolved"})
+"""Luck is 0 in expectation whatever tools do, and one trial less the mean of many rollouts is so skewed where most are
+right, or wrong, that a test would find it in 17 % of such data; the unresolved is no mechanism."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One part of an effect.
+
+    name        a term, a mechanism, or `effect`
+    points      its mean over questions, of each question's mean over its trials, in percentage points; negative where
+                tools are worse
+    ci90, ci95  intervals by a bootstrap over independent questions, each with all its arms and rollouts; None where the
+                data cannot tell
+    small       too few questions, or too few in which it is not 0, for intervals that cover what they say (`effect`)
+    p_value     two-sided sign-flip test of points = 0; of mechanisms alone, and not of UNTESTED
+    p_holm      the same, corrected over all mechanisms of all ledgers that were made together
+    """
+
+    name: str
+    points: float
+    ci90: Interval | None
+    ci95: Interval | None
+    small: bool
+    p_value: float | None = None
+    p_holm: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """One model and condition against no tools. Terms sum to the effect, and so do mechanisms; those that no trial
+    shows are not among them. `replayed` of its `trials` were replayed; the unresolved is what is not known."""
+
+    model: str
+    condition: str
+    questions: int
+    clusters: int
+    trials: int
+    replayed: int
+    effect: Account
+    terms: tuple[Account, ...]
+    mechanisms: tuple[Account, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Of each question its unit, and its value in each account."""
+
+    units: Sequence[Unit]
+    effect: Sequence[float]
+    terms: Mapping[Term, Sequence[float]]
+    mechanisms: Mapping[EffectMechanism, Sequence[float]]
+
+
+def ledgers(chains: Iterable[Chain], *, seed: int = 0, resamples: int = RESAMPLES) -> list[Ledger]:
+    """One for each model and condition, by name. The result depends on the trials and the seed, not on their order."""
+    ordered = sorted(chains, key=lambda chain: (chain.model, chain.condition, chain.question, chain.trial))
+    groups = groupby(ordered, key=lambda chain: (chain.model, chain.condition))
+    return _corrected([_ledger(list(trials), seed, resamples) for _, trials in groups])
+
+
+def _ledger(chains: Sequence[Chain], seed: int, resamples: int) -> Ledger:
+    columns = _columns(chains)
+    values = [columns.effect, *columns.terms.values(), *columns.mechanisms.values()]
+    names = ["effect", *columns.terms, *columns.mechanisms]
+    sizes, *sums = by_unit(columns.units, [1.0] * len(columns.units), *values)
+    drawn = [(each, sizes) for each in sums]
+    ci90, ci95 = (
+        bootstrap_intervals(drawn, seed=seed, confidence=confidence, resamples=resamples) for confidence in (0.9, 0.95)
+    )
+    accounts = [
+        Account(name, 100 * mean(column), _hundredfold(narrow), _hundredfold(wide), too_few(each, sizes))
+        for name, column, narrow, wide, each in zip(names, values, ci90, ci95, sums, strict=True)
+    ]
+    first = 1 + len(columns.terms)
+    return Ledger(
+        model=chains[0].model,
+        condition=chains[0].condition,
+        questions=len(columns.units),
+        clusters=len(sizes),
+        trials=len(chains),
+        replayed=sum(chain.replay is not None for chain in chains),
+        effect=accounts[0],
+        terms=tuple(accounts[1:first]),
+        mechanisms=tuple(
+            account
+            if account.name in UNTESTED
+            else replace(account, p_value=sign_flip_p(each, seed=seed, resamples=resamples))
+            for account, each in zip(accounts[first:], sums[first:], strict=True)
+        ),
+    )
+
+
+def _columns(chains: Sequence[Chain]) -> _Columns:
+    """Of chains in the order of their questions."""
+    calling = any(chain.arms.sham for chain in chains)
+    by_question = [list(trials) for _, trials in groupby(chains, key=lambda chain: chain.question)]
+    booked = [[_booked(chain, calling) for chain in trials] for trials in by_question]
+    of_terms = [_means([own for own, _ in trials]) for trials in booked]
+    of_mechanisms = [_means([own for _, own in trials]) for trials in booked]
+    return _Columns(
+        units=[trials[0].unit for trials in by_question],
+        effect=[mean([chain.score - mean(chain.arms.none) for chain in trials]) for trials in by_question],
+        terms={name: _column(name, of_terms) for name in TERMS if any(name in own for own in of_terms)},
+        mechanisms={
+            name: _column(name, of_mechanisms) for name in MECHANISMS if any(name in own for own in of_mechanisms)
+        },
+    )
+
+
+def _booked(chain: Chain, calling: bool) -> tuple[dict[Term, float], dict[EffectMechanism, float]]:
+    def booked(replay: Replay | None) -> tuple[dict[Term, float], dict[EffectMechanism, float]]:
+        own = terms(chain, replay, calling=calling)
+        return own, mechanisms(chain, replay, own)
+
+    known, named = booked(None)
+    if chain.replay is None:
+        return known, named
+    own, own_named = booked(chain.replay)
+    return weighed(known, own, chain.probability), weighed(named, own_named, chain.probability)
+
+
+def _means(trials: Sequence[Mapping[Name, float]]) -> dict[Name, float]:
+    found: dict[Name, list[float]] = defaultdict(list)
+    for trial in trials:
+        for name, value in trial.items():
+            found[name].append(value)
+    return {name: math.fsum(values) / len(trials) for name, values in found.items()}
+
+
+def _column(name: Name, questions: Sequence[Mapping[Name, float]]) -> list[float]:
+    return [question.get(name, 0.0) for question in questions]
+
+
+def _hundredfold(interval: Interval | None) -> Interval | None:
+    return None if interval is None else (100 * interval[0], 100 * interval[1])
+
+
+def _corrected(found: Sequence[Ledger]) -> list[Ledger]:
+    tested = [each.p_value for ledger in found for each in ledger.mechanisms if each.p_value is not None]
+    corrected = iter(holm(tested))
+    return [
+        replace(
+            ledger,
+            mechanisms=tuple(
+                each if each.p_value is None else replace(each, p_holm=next(corrected)) for each in ledger.mechanisms
+            ),
+        )
+        for ledger in found
+    ]
+
+
+# Which trials a design has replayed: by lot, which anyone can draw again.
+
+
+_DIGITS = 13
+
+
+def probability(design: ReplayDesign, value: float) -> float:
+    """With which a trial of this score is chosen."""
+    return design.failures if value < RIGHT else design.successes
+
+
+def is_chosen(design: ReplayDesign, trial: str, value: float) -> bool:
+    drawn = int(digest_text(f"{design.seed} {trial}")[:_DIGITS], 16) / float(16**_DIGITS)
+    return drawn < probability(design, value)

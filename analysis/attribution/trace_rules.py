@@ -1,0 +1,300 @@
+"""Trace rules: a first attribution of a wrong trial, from the signals of its trace alone."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from toolablate.analysis.attribution.expected_failures import Expected, Pool, tally
+from toolablate.analysis.attribution.signals.signal_types import CallSeen, Form, MisstatedKind, Signals, Trouble
+from toolablate.analysis.pairing import RIGHT, mean
+from toolablate.traces.records import Attribution, Diagnosis, Distraction, Mechanism, Score
+
+OUTWEIGHS = 1.5
+"""How many times the words of the replies without tools make an elaborate one."""
+
+
+def distraction(
+    signals: Signals,
+    bare: Sequence[Signals],
+    diagnoses: Sequence[Diagnosis] = (),
+    turning: Collection[int] = (),
+) -> Distraction | None:
+    """By judges where any say so; else by what results say of the answer, those at which the belief fell (`turning`,
+    by their events) before others: one that claims it to be the better one misleads, one that only offers it does not.
+    Where they say neither, by the reply's own argument, which goes from what there is to what should be, or is much
+    longer than replies without tools (`bare`): what a model says moved it need not be what did. Else by where the
+    answer stands."""
+    labels = Counter(each.distraction for each in diagnoses if each.distraction)
+    if labels:
+        return labels.most_common(1)[0][0]
+    elaborate = bool(bare) and signals.echo.words > OUTWEIGHS * mean([each.echo.words for each in bare])
+    said = {each.kind for each in signals.backing if each.event in turning} or {each.kind for each in signals.backing}
+    if "claimed" in said:
+        return "misleading_adoption"
+    if said or signals.norm_hints:
+        return "over_engineering" if elaborate else "existence_as_norm"
+    if signals.adoption is not None and signals.adoption.form != "code":
+        return "misleading_adoption"
+    return "over_engineering" if elaborate else None
+
+
+# What spoiled a trial from outside its reasoning: a limit that ran out, a tool that failed.
+
+
+_NO_FAULTS = frozenset({"exception", "nothing_found", "cut_off"})
+"""Kinds of trouble that are none of the tool's: the model's own code, and what was not there or not allowed."""
+
+BEYOND_BUDGETS = frozenset({"reply_length", "context_length"})
+"""Limits that a larger budget does not move."""
+
+
+def ran_out(signals: Signals) -> bool:
+    """Whether a limit of the condition's budget ended it."""
+    return signals.budget.stopped is not None and signals.budget.stopped not in BEYOND_BUDGETS
+
+
+def faults(signals: Signals) -> tuple[int, ...]:
+    """The events of calls that a tool is to blame for, and after which it never worked."""
+    return tuple(each.event for each in unrecovered(signals.troubles))
+
+
+def fail_by_themselves(troubles: Iterable[Trouble]) -> bool:
+    """Whether one of these is a tool's that no intervention made fail, and was not recovered from."""
+    return any(each.kind != "injected" for each in unrecovered(troubles))
+
+
+def unrecovered(troubles: Iterable[Trouble]) -> list[Trouble]:
+    """Those that a tool is to blame for, and after which it never worked."""
+    return [each for each in troubles if each.recovered is None and each.kind not in _NO_FAULTS]
+
+
+# A first guess why a trial with tools went wrong, from the signals of its trace alone.
+
+
+REFORMULATED = 0.4
+"""The score from which on code counts as an answer to another question."""
+
+MISSTATED: dict[MisstatedKind, float] = {"scale": 0.65, "rounding": 0.65, "wording": 0.7, "more": 0.65, "part": 0.6}
+"""How surely an answer that is the right one in another form was lost by its form alone."""
+
+ECHOED = 0.3
+"""The share of a final reply, in the words of what was read alone, from which on it counts as taken from there."""
+
+_READ: Mapping[Mechanism, tuple[Form, ...]] = {"retrieval_distraction": ("search", "page"), "other_results": ("other",)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    mechanism: Mechanism
+    confidence: float
+    evidence: tuple[int, ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """How far an answer comes from results."""
+
+    confidence: float
+    evidence: tuple[int, ...]
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """A trial of the same question and model without tools."""
+
+    signals: Signals
+    score: Score
+
+
+_NOTHING = _Finding("unknown", 0.2, (), "no signal of the trace points to a mechanism")
+
+
+def layer_one(
+    signals: Signals,
+    score: Score,
+    bare: Sequence[Bare] = (),
+    repeats: Sequence[float] = (),
+    pool: Pool | None = None,
+) -> Attribution | None:
+    """The likeliest mechanism of a trial that was scored wrong (below one half), None for any other trial.
+
+    `bare` are trials of the same question and model without tools; those that have no value are left out.
+    `repeats` are scores of the question's other trials under the condition; `pool` are the questions of the model and
+    condition, by default this one alone.
+    """
+    if score.value is None or score.value >= RIGHT:
+        return None
+    found = [_budget(signals, score), _format(signals, score), *_by_rules(signals)]
+    # max() keeps the first of equals.
+    finding = max((each for each in found if each), key=lambda each: each.confidence, default=_NOTHING)
+    scored = [each for each in bare if each.score.value is not None]
+    if scored:
+        own = tally([each.score.value or 0.0 for each in scored], (score.value, *repeats))
+        expected = (pool or Pool([own])).expected(own)
+        finding = _beside_bare(finding, signals, scored, repeats, expected)
+    return Attribution(
+        trial=signals.trial,
+        mechanism=finding.mechanism,
+        method="trace",
+        confidence=round(finding.confidence, 4),
+        distraction=distraction(signals, [each.signals for each in scored])
+        if finding.mechanism == "retrieval_distraction"
+        else None,
+        evidence=tuple(sorted(set(finding.evidence))),
+        note=finding.note,
+    )
+
+
+def _beside_bare(
+    finding: _Finding, signals: Signals, bare: Sequence[Bare], repeats: Sequence[float], expected: Expected
+) -> _Finding:
+    """The same once it is known how many such trials are wrong without tools as well."""
+    wrong = {each.signals.answer for each in bare if (each.score.value or 0.0) < RIGHT}
+    sure, note = finding.confidence, finding.note
+    if finding.mechanism in ("lock_in", *_READ) and signals.answer and signals.answer in wrong:
+        sure, note = sure / 2, f"{note}, and a trial without tools has this answer, too"
+    if finding is _NOTHING:
+        named, left, chance = expected.beyond, 0.0, 1.0
+    else:
+        named, left, chance = expected.beyond * sure, expected.beyond * (1 - sure), min(1.0, (1 - sure) / sure)
+    luck, own = expected.luck * chance, expected.own_error * chance
+    whole = named + left + luck + own
+    counted = f"{_counted(bare, repeats)}; {_anyway(expected)}"
+    if named >= max(luck, own):
+        return _Finding(finding.mechanism, named / whole, finding.evidence, f"{note}; {counted}")
+    by_luck = luck >= own
+    said = "it may be wrong by the same chance" if by_luck else "no tool need have done it"
+    if finding is not _NOTHING:
+        said += f", or else (probability {named / whole:.2f}) {note}"
+    elif by_luck:
+        said = note
+    return _Finding("luck" if by_luck else "own_error", max(luck, own) / whole, (), f"{counted}: {said}")
+
+
+def _counted(bare: Sequence[Bare], repeats: Sequence[float]) -> str:
+    right = sum((each.score.value or 0.0) >= RIGHT for each in bare)
+    told = f"{right} of {len(bare)} trials without tools are right"
+    beside = f", and {sum(score >= RIGHT for score in repeats)} of {len(repeats)} other repeats" if repeats else ""
+    return told + beside
+
+
+def _anyway(expected: Expected) -> str:
+    return f"about {100 * (1 - expected.beyond):.0f} of 100 such failures are expected without tools as well"
+
+
+def _budget(signals: Signals, score: Score) -> _Finding | None:
+    budget = signals.budget
+    if budget.stopped is None:
+        return None
+    evidence = budget.not_run if budget.event is None else (*budget.not_run, budget.event)
+    if score.verdict == "unparsed":
+        return _Finding("budget", 0.9, evidence, f"stopped at the limit of {budget.stopped}, without an answer")
+    left = " with calls unanswered" if budget.not_run else ""
+    return _Finding("budget", 0.75 if left else 0.7, evidence, f"stopped at the limit of {budget.stopped}{left}")
+
+
+def _format(signals: Signals, score: Score) -> _Finding | None:
+    if score.verdict == "unparsed" and signals.budget.stopped is None:
+        how = "broke off" if signals.ending.cut_off else "holds no answer that could be read"
+        return _Finding("format", 0.9, _one(signals.ending.event), f"the reply {how}")
+    form = signals.misstated
+    if form is None:
+        return None
+    return _Finding("format", MISSTATED[form.kind], (form.event,), f"the right answer in another form ({form.kind})")
+
+
+def _tool_fault(signals: Signals) -> _Finding | None:
+    left = unrecovered(signals.troubles)
+    if not left:
+        return None
+    kinds = ", ".join(dict.fromkeys(trouble.kind.replace("_", " ") for trouble in left))
+    useful = [call for call in signals.calls if call.gave]
+    confidence = 0.75 if not useful else 0.5 if _is_last(left[-1], signals.calls) else 0.35
+    return _Finding("tool_fault", confidence, tuple(each.event for each in left), f"not recovered from: {kinds}")
+
+
+def _lock_in(signals: Signals) -> _Finding | None:
+    """The answer that a program gave; surest where the program answers another question."""
+    code = [call.event for call in signals.calls if call.form == "code" and call.gave]
+    taken = _taken(signals, ("code",), code)
+    other = signals.reformulation.score >= REFORMULATED
+    if not code or not (taken or other):
+        return None
+    if not other:
+        return _Finding("lock_in", taken.confidence, taken.evidence, taken.note) if taken else None
+    checks = signals.reformulation.events
+    asks = f"code looks at finitely many cases of a general question (score {signals.reformulation.score:.2f})"
+    if taken is None:
+        return _Finding("lock_in", 0.45, checks, asks)
+    return _Finding("lock_in", min(taken.confidence + 0.2, 0.9), (*checks, *taken.evidence), f"{asks}; {taken.note}")
+
+
+def _read(signals: Signals, mechanism: Mechanism) -> _Finding | None:
+    forms = _READ[mechanism]
+    read = [call.event for call in signals.calls if call.form in forms and call.gave]
+    if taken := _taken(signals, forms, read):
+        return _Finding(mechanism, taken.confidence + 0.1, taken.evidence, taken.note)
+    echoed = sum(share for event, share in signals.echo.by_event.items() if event in read)
+    if min(echoed, signals.echo.from_tools_alone) < ECHOED:
+        return None
+    evidence = tuple(event for event in signals.echo.by_event if event in read)
+    return _Finding(mechanism, 0.4, evidence, "the reply is in the words of what was read")
+
+
+def _calling(signals: Signals) -> _Finding | None:
+    if not signals.calls or any(call.gave for call in signals.calls):
+        return None
+    return _Finding("calling", 0.7, tuple(call.event for call in signals.calls), "no call gave anything to go by")
+
+
+def _availability(signals: Signals) -> _Finding | None:
+    if signals.calls or not signals.unused:
+        return None
+    evidence = tuple(tool.event for tool in signals.unused)
+    return _Finding("availability", 0.7, evidence, "tools were offered and none was called")
+
+
+def _prompt(signals: Signals) -> _Finding | None:
+    if signals.calls or signals.unused or not signals.prompted:
+        return None
+    return _Finding("prompt", 0.4, (), "no tools were offered, and the condition has words of its own")
+
+
+def _by_rules(signals: Signals) -> Iterator[_Finding | None]:
+    yield _tool_fault(signals)
+    yield _lock_in(signals)
+    yield from (_read(signals, mechanism) for mechanism in _READ)
+    yield from (rule(signals) for rule in (_calling, _availability, _prompt))
+
+
+def _taken(signals: Signals, forms: Sequence[str], results: Sequence[int]) -> _Taken | None:
+    """How far the final answer comes from results of these forms: it stands in one and was not said before, or the
+    model spoke for another one until it saw one."""
+    turned = next((each for each in reversed(signals.changes) if set(each.results) & set(results)), None)
+    turned = turned if turned is not None and turned.after.answer == signals.answer else None
+    adopted = signals.adoption
+    if adopted is not None and adopted.is_new and adopted.form in forms and adopted.event in results:
+        if turned is None:
+            return _Taken(0.6, (adopted.event,), "the answer stands in a result and was not said before")
+        evidence = (turned.before.event, adopted.event, turned.after.event)
+        return _Taken(0.8, evidence, "the answer changed to one that a result holds")
+    if turned is None:
+        # Of a program alone: pages hold much of what a question says.
+        repeats = adopted is not None and adopted.in_question and adopted.last and adopted.said_before is None
+        if adopted is not None and repeats and adopted.form == "code" and "code" in forms:
+            return _Taken(
+                0.45, (adopted.event,), "the answer is a program's last result, though the question has it, too"
+            )
+        return None
+    seen = (event for event in turned.results if event in results)
+    return _Taken(0.5, (turned.before.event, *seen, turned.after.event), "the answer changed after a result")
+
+
+def _is_last(trouble: Trouble, calls: Sequence[CallSeen]) -> bool:
+    return not any(call.event > trouble.event and call.gave for call in calls)
+
+
+def _one(event: int | None) -> tuple[int, ...]:
+    return () if event is None else (event,)

@@ -1,1 +1,0 @@
-"""What the scores of a store say, in pairs."""
