@@ -1,9 +1,17 @@
 """What the model is asked: the same words under every condition."""
 
 import json
+import string
 
-from toolablate.benchmarks.lettering import letters_for
 from toolablate.traces.records import Question
+
+LETTERS = string.ascii_uppercase
+
+
+def letters_for(question: Question) -> str:
+    """The letters of a question's choices in order; all 26 where the choices stand in the prompt itself."""
+    return LETTERS[: len(question.choices)] if question.choices else LETTERS
+
 
 SEVERAL = "several"
 

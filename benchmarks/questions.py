@@ -2,18 +2,21 @@
 
 import difflib
 import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from toolablate.benchmarks.lettering import LETTERS, letters_for
-from toolablate.benchmarks.line_error import LineError, shown
+from toolablate.benchmarks.prompt import LETTERS, letters_for
 from toolablate.benchmarks.question_files import FileFinder
-from toolablate.benchmarks.rows import Identities, at, rows_of
+from toolablate.benchmarks.rows.places import Identities, LineError, at, shown
+from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.benchmarks.scoring.texts import compiled
 from toolablate.traces.errors import InputError, ScoringError
+from toolablate.traces.output import refuse_store
 from toolablate.traces.records import CodeTarget, PatternTarget, Question, TextTarget
 
 SHORT_FORM = "answer"
@@ -239,3 +242,44 @@ def _similar(name: str) -> str:
     close = difflib.get_close_matches(name, FIELDS, n=1)
     guess = OTHER_NAMES.get(name.lower()) or (close[0] if close else "")
     return (f"Did you mean '{guess}'? " if guess else "") + f"Allowed are {', '.join(FIELDS)}."
+
+
+# Questions of other forms, written as a plan reads them.
+
+
+def write_questions(files: Sequence[tuple[Path, Sequence[Question]]], *, source: Path) -> None:
+    """One question a line. Raises InputError where a file cannot be written; and before any is, where one is the file
+    that they come from, another of them, or a store."""
+    for place, (path, _) in enumerate(files):
+        refuse_store(path, "questions")
+        if _is_same(path, source):
+            raise InputError(f"{path} is the file that is read", hint="Name another file to write.", code="same_file")
+        if any(_is_same(path, other) for other, _ in files[:place]):
+            raise InputError(f"{path} is named twice", hint="Each needs a file of its own.", code="same_file")
+    for path, questions in files:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(f"{question.to_json()}\n" for question in questions), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror}", code="unwritable") from None
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Also by way of a link."""
+    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
+
+
+# The language of a question, by its characters.
+
+
+CHINESE_SHARE = 0.1
+"""Of the letters of a Chinese question: formulas and names in it have Latin ones."""
+
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+def language_of(text: str) -> str:
+    """`zh` or `en`."""
+    letters, chinese = len(_LETTER.findall(text)), len(_CHINESE.findall(text))
+    return "zh" if chinese > CHINESE_SHARE * letters else "en"

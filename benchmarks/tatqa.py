@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from toolablate.benchmarks.extraction import read_scaled_spans
+from toolablate.benchmarks.extraction.spans import read_scaled_spans
 from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
 from toolablate.traces.records import NumberTarget, Question, Score, SpansTarget, with_scale
 

@@ -54,8 +54,9 @@ def compose(
     of the correct statement that an incorrect one was made from. A question's statements are of one subfield and
     language, and one option names all that are correct, or all that are incorrect.
     """
-    from toolablate.benchmarks.encyclo_k import compose, load_statements, single_statements
-    from toolablate.benchmarks.writing import write_questions
+    from toolablate.benchmarks.encyclo_k.composing import compose, single_statements
+    from toolablate.benchmarks.encyclo_k.statements import load_statements
+    from toolablate.benchmarks.questions import write_questions
     from toolablate.reports.numbers import counted
 
     found = load_statements(statements)
@@ -78,8 +79,8 @@ def import_published(published: Path, output: Path) -> None:
     A row has question, options, answer_letter and discipline, and may have field, subfield, difficulty, id and
     language. What else it has is passed over.
     """
-    from toolablate.benchmarks.encyclo_k import load_published_questions
-    from toolablate.benchmarks.writing import write_questions
+    from toolablate.benchmarks.encyclo_k.published import load_published_questions
+    from toolablate.benchmarks.questions import write_questions
     from toolablate.reports.numbers import counted
 
     questions = load_published_questions(published)
@@ -100,8 +101,8 @@ def tables(store: Path, run: str, scorer: str | None, seed: int, as_json: bool) 
     the place of the right option, and which places are chosen; over question sets of several seeds; the length of
     replies; and statements judged one by one beside the questions composed of them.
     """
+    from toolablate.benchmarks.encyclo_k.analyses import read_tables
     from toolablate.benchmarks.encyclo_k.figures import tables_json
-    from toolablate.benchmarks.encyclo_k.stored import read_tables
 
     found = read_tables(store, run=run, scorer=scorer, seed=seed)
     if as_json:

@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.store.contents import BEGAN, EVENTS, LETTERS, conversation, spent
 from bench.store.sources import Sources
 
-from toolablate.benchmarks import render
+from toolablate.benchmarks.prompt import render
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.plans.trials import PlannedTrial, design
 from toolablate.experiments.world.world import environment, world_of

@@ -8,7 +8,7 @@ from bench.store.filling import events_of, fill, letter_of
 from bench.store.sources import Sources
 from bench.viewer.contents import write_plan
 
-from toolablate.benchmarks import render
+from toolablate.benchmarks.prompt import render
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.plans.trials import PlannedTrial, design
 from toolablate.traces.records import Event

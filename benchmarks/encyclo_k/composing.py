@@ -1,26 +1,229 @@
-"""Composes questions of statements, from a seed alone.
-
-Source: Encyclo-K (2026), sections 3.1.3, 4.1 and A.3. Which statements may meet in a question is not said there. Here
-they are of one subfield, since published questions have one and accuracy is given by subfield; and of one language. The
-printed counts of questions do not follow from rounding up by discipline, for Law has 189 (at most 0.1167 questions per
-statement) and Science 1,242 (at least 0.1170). They fit 5,000 questions shared in proportion to the correct statements
-(the points of knowledge) of each subfield and rounded up there, which is what is done here.
-"""
+"""Questions composed of statements, from a seed."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
+from math import comb
 
-from toolablate.benchmarks.encyclo_k.dealing import Pack, packs
-from toolablate.benchmarks.encyclo_k.draws import Draws
-from toolablate.benchmarks.encyclo_k.options import Bounds, check_options, draw_options
-from toolablate.benchmarks.encyclo_k.sharing import clusters
-from toolablate.benchmarks.encyclo_k.statements import Statement
-from toolablate.benchmarks.encyclo_k.wording import Asked, ask, numeral
-from toolablate.benchmarks.lettering import LETTERS
+from toolablate.benchmarks.encyclo_k.statements import (
+    JUDGED,
+    MOST_STATEMENTS,
+    Asked,
+    Draws,
+    Statement,
+    ask,
+    numeral,
+    spoken,
+)
+from toolablate.benchmarks.prompt import LETTERS
+from toolablate.benchmarks.rows.places import shown
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, Question
+
+
+def clusters(shared: Sequence[Sequence[Hashable]], names: Sequence[str]) -> list[str]:
+    """Of each question, the name of the first of those that it hangs together with: by what `shared` says that they
+    have in common, or by way of others. Empty for a question that has nothing in common with any other."""
+    parents = list(range(len(shared)))
+
+    def root(place: int) -> int:
+        while parents[place] != place:
+            parents[place] = parents[parents[place]]
+            place = parents[place]
+        return place
+
+    first: dict[Hashable, int] = {}
+    for place, parts in enumerate(shared):
+        for part in parts:
+            one, other = sorted((root(first.setdefault(part, place)), root(place)))
+            parents[other] = one
+    roots = [root(place) for place in range(len(shared))]
+    several = {one for place, one in enumerate(roots) if place != one}
+    return [names[one] if one in several else "" for one in roots]
+
+
+# The options of a question: sets of its statements, any of which could be the right one.
+
+
+DRAWS_OF_ONE = 200
+DRAWS_OF_ALL = 200
+
+Bounds = tuple[int, int]
+"""The least and the most, both allowed."""
+
+
+def draw_options(draws: Draws, statements: int, options: int, sizes: Bounds) -> list[frozenset[int]]:
+    """So many sets of the places 0 .. statements - 1, of which none holds another; sizes are uniform over their range,
+    as far as there is room for all.
+
+    Which of them is right is drawn afterwards, and the truth of the statements follows from it: those of the right
+    option are what is asked for, and all others are not. Then
+
+    - only one option can be defended: it has all statements that are asked for and no other, while every other option
+      has one that is not; so that neither "all that" nor "only such that" leads elsewhere;
+    - how the options look says nothing about which is right: whatever the sets are, each is as likely.
+
+    Raises InputError where so many such sets were not found.
+    """
+    for _ in range(DRAWS_OF_ALL):
+        found: list[frozenset[int]] = []
+        for size in [draws.between(sizes) for _ in range(options)]:
+            if (drawn := _apart(draws, statements, size, found)) is None:
+                break
+            found.append(drawn)
+        else:
+            return found
+    raise InputError(
+        f"{options} options of {_range(sizes)} of {statements} statements, none of which holds another, were not found",
+        hint="Ask for fewer options, more statements, or more statements in an option.",
+        code="no_options",
+    )
+
+
+def _apart(draws: Draws, statements: int, size: int, found: list[frozenset[int]]) -> frozenset[int] | None:
+    for _ in range(DRAWS_OF_ONE):
+        drawn = frozenset(draws.several(range(statements), size))
+        if not any(drawn <= other or other <= drawn for other in found):
+            return drawn
+    return None
+
+
+def check_options(statements: Bounds, options: Bounds, combination: Bounds, letters: int) -> None:
+    """Raises InputError for numbers that no question could have."""
+    for name, (low, high), least, most in (
+        ("statements per question", statements, 2, MOST_STATEMENTS),
+        ("options", options, 2, letters),
+        ("statements in an option", combination, 1, statements[0] - 1),
+    ):
+        if not least <= low <= high <= most:
+            raise InputError(
+                f"{name}: {low} to {high} is not possible",
+                hint=f"Allowed are two whole numbers from {least} to {most}, the smaller first.",
+                code="bad_range",
+            )
+    for size in range(combination[0], combination[1] + 1):
+        if comb(statements[0], size) < options[1]:
+            raise InputError(
+                f"there are no {options[1]} different options of {size} out of {statements[0]} statements",
+                hint="Ask for fewer options, or for more statements.",
+                code="no_options",
+            )
+
+
+def _range(bounds: Bounds) -> str:
+    return str(bounds[0]) if bounds[0] == bounds[1] else f"{bounds[0]} to {bounds[1]}"
+
+
+# Deals the statements of one subfield to its questions, as evenly as packs of cards.
+
+
+QUESTIONS_AT_ONCE = 2
+"""A pack has the points for so many questions without any of them in two: enough to mix them in ever new ways, and
+questions that share a point are few."""
+
+Point = Mapping[bool, Sequence[Statement]]
+"""What is known of one thing: statements of it by whether they are correct."""
+Need = dict[bool, int]
+
+
+class Pack:
+    """Some points of knowledge. None is dealt again, as it stands or made incorrect, before all have been, unless those
+    that are left lack what is needed; and none is dealt twice to one question."""
+
+    def __init__(self, points: Sequence[Point], draws: Draws) -> None:
+        self._points = points
+        self._draws = draws
+        self._left: Sequence[Point] = []
+
+    def deal(self, need: Need) -> dict[bool, list[Statement]]:
+        """So many correct (True) and incorrect (False) statements, each of another point."""
+        dealt_before = [point for point in self._points if not any(point is other for other in self._left)]
+        again = [*self._left, *self._draws.shuffled(dealt_before)]
+        # Points that are only correct or only incorrect first: then there is enough of both wherever there can be.
+        for points in (self._left, again, sorted(again, key=len)):
+            dealt = self._from(points, dict(need))
+            if dealt is not None:
+                found, self._left = dealt
+                return found
+        raise AssertionError("`packs` has seen that there is enough")
+
+    def _from(self, points: Sequence[Point], need: Need) -> tuple[dict[bool, list[Statement]], list[Point]] | None:
+        found: dict[bool, list[Statement]] = {True: [], False: []}
+        passed: list[Point] = []
+        for place, point in enumerate(points):
+            if not any(need.values()):
+                return found, [*passed, *points[place:]]
+            kinds = [kind for kind in (True, False) if kind in point and need[kind]]
+            if not kinds:
+                passed.append(point)
+                continue
+            kind = kinds[0] if len(kinds) == 1 else self._draws.below(sum(need.values())) < need[True]
+            found[kind].append(self._draws.one(point[kind]))
+            need[kind] -= 1
+        return None if any(need.values()) else (found, passed)
+
+
+def packs(
+    statements: Iterable[Statement], draws: Draws, *, place: str, per_question: Bounds, combination: Bounds
+) -> list[Pack]:
+    """The points of one subfield in packs as small as questions allow, for its questions to be dealt from in turn.
+
+    Questions of different packs share no point, so that those that are not independent form small clusters. That takes
+    nothing from what a set can tell: how often each point is asked is the same. Raises InputError, which names `place`,
+    where a question could ask for more than there is, or where two statements of one text contradict each other.
+    """
+    points = _points(place, statements)
+    able = {kind: sum(kind in point for point in points) for kind in (True, False)}
+    one_kind = per_question[1] - combination[0]
+    _require(place, len(points), able, per_question[1], one_kind)
+    count = max(
+        1, min(len(points) // (QUESTIONS_AT_ONCE * per_question[1]), *(each // one_kind for each in able.values()))
+    )
+    # Those that are only correct, both, only incorrect: every pack gets its part of those that can be either.
+    ordered = sorted(draws.shuffled(points), key=lambda point: (False in point) - (True in point))
+    return [Pack(ordered[first::count], draws) for first in range(count)]
+
+
+def _points(place: str, statements: Iterable[Statement]) -> list[Point]:
+    """Statements of one text are of one point, too: a question that had both would ask the same twice."""
+    found = list(statements)
+    _require_one_truth(place, found)
+    same = clusters([(("point", each.point), ("text", each.text)) for each in found], [each.id for each in found])
+    points: dict[str, dict[bool, list[Statement]]] = defaultdict(dict)
+    for statement, first in zip(found, same, strict=True):
+        points[first or statement.id].setdefault(statement.correct, []).append(statement)
+    return list(points.values())
+
+
+def _require_one_truth(place: str, statements: Iterable[Statement]) -> None:
+    first: dict[str, Statement] = {}
+    for each in statements:
+        other = first.setdefault(each.text, each)
+        if each.correct != other.correct:
+            raise InputError(
+                f"{place}: the statements {shown(other.id)} and {shown(each.id)} have the same text,"
+                " and only one of them is correct",
+                hint="Leave out the one that is wrong about it.",
+                code="contradiction",
+            )
+
+
+def _require(place: str, points: int, able: Mapping[bool, int], per_question: int, one_kind: int) -> None:
+    if points < per_question:
+        raise InputError(
+            f"{place} has statements on {points} points of knowledge; a question takes {per_question}",
+            hint="Leave its statements out, or ask for fewer statements in a question.",
+            code="few_statements",
+        )
+    for correct, kind in ((True, "correct"), (False, "incorrect")):
+        if able[correct] < one_kind:
+            raise InputError(
+                f"{place} has {kind} statements on {able[correct]} points of knowledge; a question may take {one_kind}",
+                hint="Leave its statements out, or ask for fewer statements in a question.",
+                code="few_statements",
+            )
+
 
 SOURCE = "encyclo-k"
 BETWEEN_NUMERALS = ", "
@@ -171,3 +374,56 @@ def _composed(subfield: Subfield, pack: Pack, draws: Draws, form: Form) -> Compo
     found = {kind: iter(draws.shuffled(each)) for kind, each in dealt.items()}
     statements = [next(found[wanted if place in options[right] else not wanted]) for place in range(count)]
     return Composed(subfield, statements, options, right, asked, ask(draws, subfield.language, asked))
+
+
+# Statements judged one by one, to set beside the questions that they are composed into.
+
+
+def single_statements(
+    questions: Iterable[Question], statements: Iterable[Statement], seed: int
+) -> tuple[Question, ...]:
+    """One question for each statement of composed questions, in the order in which they first occur: does it hold true?
+
+    Which of the two choices stands first is drawn for each. A statement and what was made of it are one cluster.
+    Raises InputError where a question has a statement that is not among `statements`, or was not composed here.
+    """
+    known = {statement.id: statement for statement in statements}
+    wanted: dict[str, Statement] = {}
+    for question in questions:
+        for identity in statement_ids(question):
+            if identity not in known:
+                raise InputError(
+                    f"question {question.id!r} has the statement {identity!r}, which is not among those given",
+                    hint="Give the statements that the questions were composed of.",
+                    code="unknown_statement",
+                )
+            wanted[identity] = known[identity]
+    return tuple(_judged(statement, seed) for statement in wanted.values())
+
+
+def statement_ids(question: Question) -> Sequence[str]:
+    """Of a composed question, in the order of their numerals; of any other none."""
+    found = question.metadata.get("statements")
+    return [str(each) for each in found] if isinstance(found, list) else []
+
+
+def _judged(statement: Statement, seed: int) -> Question:
+    sentence, holds, fails = JUDGED[spoken(statement.language)]
+    first = Draws(f"{seed}\0{statement.id}").below(2) == 0
+    right = LETTERS[0] if first == statement.correct else LETTERS[1]
+    return Question(
+        id=f"{SOURCE}-single-{statement.id}",
+        prompt=f"{sentence}\n{statement.text}",
+        choices=(holds, fails) if first else (fails, holds),
+        target=ChoiceTarget(letters=(right,)),
+        domain=statement.discipline,
+        language=statement.language,
+        cluster=statement.point,
+        source=SOURCE,
+        metadata={
+            "discipline": statement.discipline,
+            "field": statement.field,
+            "subfield": statement.subfield,
+            "statement": statement.id,
+        },
+    )

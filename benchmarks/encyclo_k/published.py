@@ -8,10 +8,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolablate.benchmarks.encyclo_k.composing import SOURCE
-from toolablate.benchmarks.language import language_of
-from toolablate.benchmarks.lettering import LETTERS
-from toolablate.benchmarks.line_error import LineError, shown
-from toolablate.benchmarks.rows import Identities, at, typed_rows
+from toolablate.benchmarks.prompt import LETTERS
+from toolablate.benchmarks.questions import language_of
+from toolablate.benchmarks.rows.places import Identities, LineError, at, shown
+from toolablate.benchmarks.rows.sources import typed_rows
 from toolablate.traces.records import ChoiceTarget, Question
 
 _TEXT = "a text in quotes that is not empty"

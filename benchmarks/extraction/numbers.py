@@ -3,18 +3,29 @@
 import re
 from collections.abc import Callable, Sequence
 
-from toolablate.benchmarks.extraction.bullets import after_marks
-from toolablate.benchmarks.extraction.markers import announced, final_part, opening_line
+from toolablate.benchmarks.extraction.announcements import (
+    EMPTY,
+    NO_ANSWER,
+    Reading,
+    after_marks,
+    announced,
+    final_part,
+    opening_line,
+    unread,
+)
 from toolablate.benchmarks.extraction.quantities import (
     CURRENCIES,
+    DASHES,
     HAN_LEAD,
+    NUMERIC,
     OutOfRange,
+    Token,
     exact,
     is_rest,
     quantity_at,
+    text_at,
+    tokens_of,
 )
-from toolablate.benchmarks.extraction.reading import EMPTY, NO_ANSWER, Reading, unread
-from toolablate.benchmarks.extraction.tokens import DASHES, NUMERIC, Token, text_at, tokens_of
 
 NO_NUMBER = "an answer is announced, but it holds no number"
 NOT_BARE = f"{NO_ANSWER}, and the last line is not one plain number"

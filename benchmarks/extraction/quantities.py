@@ -1,20 +1,268 @@
-"""The grammar of one number, and of what may stand beside it without changing it.
-
-    quantity = sign? currency? (whole fraction | fraction | plain "/" plain | plain ["x" power] | power | words) [scale]
-    power    = "10" "^" integer
-    scale    = "thousand" | "k" | "million" | ... | 万 | 亿
-    rest     = unit* (end of the sentence | remark)
-
-What is no rest ("10\\sqrt{2}", "5, 6", "5 or 6", "2x", "10!", "1010_2") changes the number or goes on after it.
-"""
+"""Numbers in text, with sign, scale, unit and percent."""
 
 import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from toolablate.benchmarks.extraction.numerals import SCALES, WORDS, han_number, han_scale, spelled_out
-from toolablate.benchmarks.extraction.tokens import DASHES, NUMERIC, PARTS, Token, kind_at, past, text_at
+
+class Token(NamedTuple):
+    """`spaced` where a blank stands before it; `in_text` inside `\\text{}`, where letters are words, not variables."""
+
+    kind: str
+    text: str
+    spaced: bool
+    in_text: bool = False
+
+
+# One separator throughout: "1,234,567", "1{,}234", "1,\!234", "12 000", "12\,000", "12'000".
+_SEPARATOR = "(?P<{0}>(?:\\\\text)?\\{{,\\}}|,\\s?\\\\[!,]\\s?|\\\\[, ;:!]|[,\u2009\u202f'’ ])"
+_TAIL = r"(?:\.[0-9]{1,300})?(?![0-9])"
+
+
+def _plain(name: str) -> str:
+    separator = _SEPARATOR.format(name)
+    return (
+        rf"(?:[1-9][0-9]{{0,2}}{separator}[0-9]{{3}}(?:(?P={name})[0-9]{{3}}){{0,99}}{_TAIL}"
+        rf"|[0-9]{{1,300}}{_TAIL}|\.[0-9]{{1,300}}(?![0-9]))"
+    )
+
+
+def _argument(name: str) -> str:
+    braced = rf"\{{\s?\{{?(?:\s|\\[,;:! ])?(?P<{name}>[-+]?\s?{_plain(f'{name}_by')})\s?\}}?\s?\}}"
+    return rf"\s?(?:{braced}|(?P<{name}_digit>[0-9]))"
+
+
+_SPACE = r"(?:\s|\\[,;:! ]|\\q?quad\b|~(?=\s?[\\A-Za-z]))+"
+_TEXT = r"\\(?:text|mbox|hbox|math(?:rm|bf|sf|it)|text(?:bf|it|rm|sf|normal)|operatorname|bold|boldsymbol|bm|emph)\s?\{"
+_TOKEN = re.compile(
+    "|".join(
+        (
+            # A pair, or a negative sum as accountants write it.
+            r"(?P<pair>[(\[]\s?-?[0-9]{1,3}(?:,[0-9]{3})+\s?[)\]])",
+            rf"(?P<fraction>\\[dtc]?frac{_argument('above')}{_argument('below')})",
+            rf"(?P<over>\{{?\s?(?P<over_above>[-+]?{_plain('by3')})\s?\\over\s?(?P<over_below>{_plain('by4')})\s?\}}?)",
+            rf"(?P<number>{_plain('by5')}(?:[eE](?P<e>[-+]?[0-9]{{1,6}})(?![A-Za-z0-9]))?(?![.,][0-9]))",
+            r"(?P<bad>[0-9][0-9.,]*|\.[0-9][0-9.,]*)",
+            rf"(?P<space>{_SPACE})",
+            rf"(?P<text>{_TEXT})",
+            r"(?P<skip>\\(?:left|right|displaystyle|textstyle|[bB]igg?[lr]?|[a-z]?box|bf|rm|it|large|Large)(?![A-Za-z])|\\[()\[\]]"
+            r"|\*\*|__|`|[\"“”‘]|</?[A-Za-z][A-Za-z0-9]{0,15}>)",
+            r"(?P<currency>\\?\$|[€£¥₹₩₽]|\\(?:textdollar|pounds|euro)(?![A-Za-z]))",
+            r"(?P<percent>\\?[%‰]|\\?¢|\\cents?(?![A-Za-z]))",
+            r"(?P<degree>\^?\s?\{?\s?\\(?:circ|degree)(?![A-Za-z])\s?\}?|\^?[°º])",
+            r"(?P<times>×|\\times(?![A-Za-z])|\\cdot(?![A-Za-z])|·|⋅)",
+            r"(?P<equals>=|≈|\\approx(?![A-Za-z])|\\(?:simeq|doteq)(?![A-Za-z]))",
+            r"(?P<about>±|\\pm(?![A-Za-z]))",
+            r"(?P<arrow>-{1,2}>|=>|→|⇒|\\(?:to|[Rr]ightarrow|implies)(?![A-Za-z]))",
+            r"(?P<superscript>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,6})",
+            r"(?P<vulgar>[¼½¾⅐-⅞])",
+            r"(?P<ellipsis>\.{2,}|…|\\l?dots(?![A-Za-z]))",
+            r"(?P<command>\\[A-Za-z]+|\\.|[₀-₉])",
+            "(?P<han>[\u3007\u3400-\u9fff]+)",
+            "(?P<word>[^\\W\\d_\u3007\u3400-\u9fff]+(?:['’][^\\W\\d_\u3007\u3400-\u9fff]+)*)",
+            r"(?P<open>\{)|(?P<close>\})",
+            r"(?P<symbol>.)",
+        )
+    ),
+    re.DOTALL,
+)
+# Dollar signs around mathematics; "$5 and $6" and "$5-$7" have prices.
+_MATHEMATICS = re.compile(r"(?<!\\)\${1,2}(?=[^\s$])((?:\\\$|[^$\n])*?[^\s\\$])\${1,2}(?![0-9])")
+_SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+_VULGAR = dict(
+    zip(
+        "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞",
+        [
+            "1/4",
+            "1/2",
+            "3/4",
+            "1/7",
+            "1/9",
+            "1/10",
+            "1/3",
+            "2/3",
+            "1/5",
+            "2/5",
+            "3/5",
+            "4/5",
+            "1/6",
+            "5/6",
+            "1/8",
+            "3/8",
+            "5/8",
+            "7/8",
+        ],
+        strict=True,
+    )
+)
+
+PARTS = frozenset({"fraction", "over", "vulgar"})
+NUMERIC = frozenset({"number", "fraction", "over", "vulgar", "bad"})
+DASHES = "-–—"
+
+
+def tokens_of(line: str) -> list[Token]:
+    """The tokens of a line, without blanks, braces, typesetting and the dollar signs around mathematics."""
+    tokens, texts, spaced = list[Token](), list[bool](), True
+    for match in _TOKEN.finditer(_MATHEMATICS.sub(r"\1", line)):
+        kind, _text = match.lastgroup or "", match[0]
+        if kind in ("text", "open"):
+            texts.append(kind == "text")
+        elif kind == "close":
+            del texts[-1:]
+        elif kind == "space":
+            spaced = True
+        elif kind != "skip":
+            tokens.append(Token(kind, _value_of(kind, match), spaced, any(texts)))
+        if kind not in ("skip", "space"):
+            spaced = kind == "text"
+    return tokens
+
+
+def text_at(tokens: Sequence[Token], place: int) -> str:
+    return tokens[place].text if 0 <= place < len(tokens) else ""
+
+
+def kind_at(tokens: Sequence[Token], place: int) -> str:
+    return tokens[place].kind if 0 <= place < len(tokens) else ""
+
+
+def past(tokens: Sequence[Token], place: int, *kinds: str) -> int:
+    while kind_at(tokens, place) in kinds:
+        place += 1
+    return place
+
+
+def _value_of(kind: str, match: re.Match[str]) -> str:
+    if kind == "number":
+        exponent = f"e{int(match['e'])}" if match["e"] else ""
+        main = match[0][: match.start("e") - match.start() - 1] if match["e"] else match[0]
+        return _digits(main) + exponent
+    if kind == "fraction":
+        return f"{_digits(match['above'] or match['above_digit'])}/{_digits(match['below'] or match['below_digit'])}"
+    if kind == "over":
+        return f"{_digits(match['over_above'])}/{_digits(match['over_below'])}"
+    if kind == "vulgar":
+        return _VULGAR[match[0]]
+    if kind == "superscript":
+        return match[0].translate(_SUPERSCRIPT)
+    return match[0]
+
+
+def _digits(text: str) -> str:
+    return re.sub(r"[^0-9.+-]", "", text)
+
+
+# Numbers in words: "one hundred and five", "twenty-one", 一百二十三, 两千, 1.2万.
+
+
+# fmt: off
+_SMALL = {word: value for value, word in enumerate((
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+))}
+_TENS = {word: value for value, word in enumerate((
+    "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety",
+), 2)}
+# fmt: on
+_HUNDRED = 100
+SCALES = {
+    "hundred": 100,
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+    "mn": 10**6,
+    "mln": 10**6,
+    "bn": 10**9,
+    "tn": 10**12,
+    "mio": 10**6,
+    "mrd": 10**9,
+    "lakh": 10**5,
+    "crore": 10**7,
+}
+"""What a number is multiplied by where one of these follows it: "12 thousand"."""
+
+WORDS = frozenset({*_SMALL, *_TENS, *SCALES})
+
+_HAN_DIGITS = {character: value for value, character in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+_HAN_TENS = {"十": 10, "百": 100, "千": 1000}
+_HAN_MYRIADS = {"万": 10**4, "亿": 10**8}
+_HAN = re.compile("[零〇一二三四五六七八九两十百千万亿]+")
+_HAN_SCALES = re.compile("[十百千]?[万亿]|[百千](?!分)")
+
+
+def spelled_out(words: Sequence[str]) -> tuple[int, int] | None:
+    """The number that lower-case words begin with, and how many of them it takes; None where they begin with none.
+
+    Hyphens count as words of their own. What the language cannot say is read up to where it goes wrong: of "five six"
+    only "five".
+    """
+    total = current = used = 0
+    room, scale = _HUNDRED * 10, SCALES["trillion"] * 10
+    for place, word in enumerate(words):
+        if word in _SMALL or word in _TENS:
+            value, floor = (_SMALL[word], 1) if word in _SMALL else (_TENS[word] * 10, 10)
+            if value >= room or (word == "zero" and place):
+                break
+            current, room = current + value, floor
+        elif word == "hundred" and current < 10 and room < _HUNDRED * 10 + (not place):
+            current, room = max(current, 1) * _HUNDRED, _HUNDRED
+        elif word in SCALES and word != "hundred" and SCALES[word] < scale:
+            scale = SCALES[word]
+            total, current, room = total + max(current, 1) * scale, 0, _HUNDRED * 10
+        elif word in ("-", "and") and used == place and place:
+            continue
+        else:
+            break
+        used = place + 1
+    return (total + current, used) if used else None
+
+
+def han_number(text: str) -> tuple[int, int] | None:
+    """The number that Chinese characters begin with, and how many of them it takes; None where they begin with none.
+
+    Digits without a unit between them are one number only where they are a year's or a zero is among them (二〇二四);
+    otherwise they may be several (三五 is "three to five").
+    """
+    match = _HAN.match(text)
+    if match is None:
+        return None
+    said = match[0]
+    if not set(said) - set(_HAN_DIGITS):
+        value = int("".join(str(_HAN_DIGITS[character]) for character in said[:300]))
+        return (value, len(said)) if len(said) in (1, 4) or "〇" in said else None
+    total = section = digit = 0
+    largest = 10**12
+    for place, character in enumerate(said):
+        if character in _HAN_DIGITS:
+            if digit:
+                return None
+            digit = _HAN_DIGITS[character]
+        elif character in _HAN_TENS:
+            section, digit = section + (digit or 1) * _HAN_TENS[character], 0
+        else:
+            unit = _HAN_MYRIADS[character]
+            if not place or unit >= largest:
+                return None
+            total, section, digit, largest = total + (section + digit) * unit, 0, 0, unit
+    # 一百二 and 两万五 leave the last unit away: 120, 25,000.
+    if digit and len(said) > 1 and said[-2] in "百千万亿":
+        digit *= {"百": 10, "千": 100, "万": 1000, "亿": 10**7}[said[-2]]
+    return total + section + digit, len(said)
+
+
+def han_scale(text: str) -> tuple[int, int] | None:
+    """What a number in figures is multiplied by where Chinese characters follow it (1.2万, 3千万), and their length."""
+    match = _HAN_SCALES.match(text)
+    if match is None:
+        return None
+    scale = 1
+    for character in match[0]:
+        scale *= (_HAN_TENS | _HAN_MYRIADS)[character]
+    return scale, match.end()
+
 
 MAX_EXPONENT = 320
 """Beyond it no float could be compared with the number, and its digits would fill the memory."""

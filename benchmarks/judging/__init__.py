@@ -1,5 +1,1 @@
-"""Answers judged by a model: what it is asked, how its reply is read, and the score that this makes."""
-
-from toolablate.benchmarks.judging.judge import Ask, Judge, Wording
-
-__all__ = ["Ask", "Judge", "Wording"]
+"""Models as judges: of answers (is it right?) and of failures (why is it wrong?). They are given a way to ask."""

@@ -2,7 +2,3 @@
 
 Fields and protocol are those of the papers of November 2025 and January 2026 and of the dataset that they publish.
 """
-
-from toolablate.benchmarks.lpfqa.published import SOURCE, load_lpfqa
-
-__all__ = ["SOURCE", "load_lpfqa"]

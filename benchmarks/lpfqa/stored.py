@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from toolablate.analysis.from_store import read_paired
-from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, Scoreboard, scoreboard
+from toolablate.benchmarks.lpfqa.figures import Scoreboard
+from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, scoreboard
 from toolablate.traces.errors import InputError
 from toolablate.traces.plain import one_line
 

@@ -3,10 +3,3 @@
 `rows_of` reads a JSONL file, a JSON file that is one array of objects, a Parquet file or a folder of such files, a
 folder that `datasets` saved, and a dataset of the Hugging Face hub; `typed_rows` makes records of one form of them.
 """
-
-from toolablate.benchmarks.rows.identities import Identities
-from toolablate.benchmarks.rows.place import Place, at
-from toolablate.benchmarks.rows.source import rows_of
-from toolablate.benchmarks.rows.typed import typed_rows
-
-__all__ = ["Identities", "Place", "at", "rows_of", "typed_rows"]

@@ -1,7 +1,4 @@
-"""Datasets of the Hugging Face hub: downloaded once into its cache, and read from there as files.
-
-Nothing of a dataset is run: its files of data are read, and what its card says of splits.
-"""
+"""Rows of a dataset of the Hugging Face hub, and of a folder of files."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -9,12 +6,24 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from toolablate.benchmarks.rows.extra import imported
-from toolablate.benchmarks.rows.files import DATA_KINDS, file_rows
-from toolablate.benchmarks.rows.place import Located, Place
-from toolablate.benchmarks.rows.splits import chosen
-from toolablate.benchmarks.rows.tables import broken
+from toolablate.benchmarks.rows.json_rows import begins_an_array, json_array, json_lines
+from toolablate.benchmarks.rows.places import Located, Place, chosen
+from toolablate.benchmarks.rows.tables import broken, imported, parquet_rows
 from toolablate.traces.errors import InputError
+
+DATA_KINDS = (".json", ".jsonl", ".ndjson", ".parquet")
+
+
+def file_rows(path: Path, keys: Collection[str] | None = None) -> Iterator[Located]:
+    """A Parquet file, a JSON file that is one array, or a JSONL, by the end of its name and its beginning. Raises
+    InputError."""
+    kind = path.suffix.lower()
+    if kind == ".parquet":
+        return parquet_rows(path, keys)
+    if kind == ".json" and begins_an_array(path):
+        return json_array(path)
+    return json_lines(path)
+
 
 PREFIX = "hf:"
 

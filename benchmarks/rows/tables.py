@@ -1,15 +1,95 @@
-"""Rows of Parquet files and of Arrow tables."""
+"""Rows of Parquet files and of folders that `datasets` saved."""
 
+import importlib
+import json
+import math
+import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from toolablate.benchmarks.line_error import LineError, shown
-from toolablate.benchmarks.rows.cells import plain_cell
-from toolablate.benchmarks.rows.extra import imported
-from toolablate.benchmarks.rows.place import Located, Place, at
-from toolablate.benchmarks.rows.reading import unreadable
+from toolablate.benchmarks.rows.json_rows import json_value
+from toolablate.benchmarks.rows.places import LineError, Located, Place, at, chosen, shown, unreadable
 from toolablate.traces.errors import InputError
+from toolablate.traces.installing import to_install
+
+_ALLOWED = "Allowed is what JSON has: texts, finite numbers, true and false, lists and objects."
+_JSON = "extension<arrow.json>"
+
+
+def plain_cell(scalar: Any, kind: Any, name: str) -> Any:
+    """The value of an Arrow scalar of this type, in the column `name`. What is null in an object is left out of it.
+
+    Raises LineError for what JSON has no form for: dates, bytes, decimal numbers, numbers that are none.
+    """
+    try:
+        value = scalar.as_py()
+    except (ValueError, OverflowError) as error:
+        raise LineError(f"{shown(name)} cannot be read: {str(error)[:100]}", _ALLOWED) from error
+    return _plain(value, kind, name)
+
+
+def _plain(value: Any, kind: Any, name: str) -> Any:
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, str):
+        return _parsed(value, name) if str(kind) == _JSON else value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise LineError(f"{shown(name)} holds {value}, which is no number", "Allowed are finite numbers.")
+        return value
+    if isinstance(value, dict):
+        parts = {key: _plain(part, kind.field(key).type, f"{name}.{key}") for key, part in value.items()}
+        return {key: part for key, part in parts.items() if part is not None}
+    if isinstance(value, list) and not any(isinstance(item, tuple) for item in value):
+        return [_plain(item, kind.value_type, name) for item in value]
+    raise LineError(f"{shown(name)} holds {_called(value)}", _ALLOWED)
+
+
+def _parsed(text: str, name: str) -> Any:
+    """Of a column whose every cell is a JSON text: `datasets` keeps values of several types so."""
+    try:
+        value, end = json_value(text.strip())
+    except json.JSONDecodeError as error:
+        raise LineError(f"{shown(name)} holds broken JSON: {error.msg}") from error
+    if text.strip()[end:]:
+        raise LineError(f"{shown(name)} holds broken JSON: Extra data")
+    return value
+
+
+def _called(value: Any) -> str:
+    named = {"bytes": "bytes", "list": "a map", "date": "a date", "datetime": "a time", "Timestamp": "a time"}
+    kind = type(value).__name__
+    return named.get(kind, f"a value of type {kind}")
+
+
+# The libraries of the extra `datasets`, imported when a source needs them.
+
+
+_SILENCE = {
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_UPDATE_DOWNLOAD_COUNTS": "0",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_VERBOSITY": "error",
+    "DATASETS_VERBOSITY": "error",
+}
+"""They read this once, when they are imported. What a user has set already stays."""
+
+
+def imported(module: str, needed_for: str) -> Any:
+    """A module of the extra. Raises InputError where it is not installed."""
+    for name, value in _SILENCE.items():
+        os.environ.setdefault(name, value)
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise InputError(
+            f"{needed_for}: cannot be read without the package {module.partition('.')[0]}",
+            hint=to_install("datasets"),
+            code="no_datasets",
+        ) from error
+
 
 BATCH_ROWS = 1_000
 
@@ -61,3 +141,40 @@ def table_rows(source: str, batches: Iterable[Any], keys: Collection[str] | None
 def broken(source: str, what: str, error: Exception) -> InputError:
     said = str(error).partition("\n")[0][:200]
     return InputError(f"{source}: {what}: {said}", code="unreadable")
+
+
+# Datasets that `datasets` saved into a folder (`save_to_disk`).
+
+
+_NOT_ONE = "no dataset that can be read"
+_ONE, _SEVERAL = "dataset_info.json", "dataset_dict.json"
+
+
+def is_saved(folder: Path) -> bool:
+    return (folder / _ONE).is_file() or (folder / _SEVERAL).is_file()
+
+
+def saved_rows(folder: Path, split: str, keys: Collection[str] | None = None) -> Iterator[Located]:
+    """The rows of the dataset, or of one split of several; of its columns only those of `keys`, where they are given.
+    Raises InputError."""
+    source = f"{folder}#{split}" if split else str(folder)
+    failed = imported("pyarrow", source).ArrowException
+    found = _loaded(folder, source)
+    if isinstance(found, dict):
+        found = found[chosen(source, split, list(found))]
+    elif split:
+        chosen(source, split, [])
+    rows = found.select_columns(list(wanted(found.column_names, keys))).with_format("arrow")
+    try:
+        yield from table_rows(source, rows.iter(batch_size=BATCH_ROWS), keys)
+    except failed as error:
+        raise broken(source, _NOT_ONE, error) from error
+
+
+def _loaded(folder: Path, source: str) -> Any:
+    datasets = imported("datasets", source)
+    try:
+        return datasets.load_from_disk(str(folder))
+    except Exception as error:
+        # Its state is told by files that anyone may have written, and the library checks few of them.
+        raise broken(source, _NOT_ONE, error) from error

@@ -7,9 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.resources import files
 
-from toolablate.benchmarks.extraction import Reading
-from toolablate.benchmarks.extraction.markers import THOUGHT_END
-from toolablate.benchmarks.extraction.reading import EMPTY
+from toolablate.benchmarks.extraction.announcements import EMPTY, THOUGHT_END, Reading
 from toolablate.benchmarks.scoring.scorer import Unparsed, named, not_for, scored, unparsed, unscored
 from toolablate.sandbox import CellResult, KernelUnavailable, Sandbox
 from toolablate.traces.errors import ScoringError

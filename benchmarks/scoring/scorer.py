@@ -2,7 +2,7 @@
 
 from typing import Literal, Protocol, runtime_checkable
 
-from toolablate.benchmarks.extraction import Reading
+from toolablate.benchmarks.extraction.announcements import Reading
 from toolablate.traces.records import Question, Score
 
 Unparsed = Literal["wrong", "exclude"]

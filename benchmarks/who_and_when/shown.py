@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING, Accuracy
-from toolablate.benchmarks.who_and_when.shares import Row, WhoAndWhen
+from toolablate.benchmarks.who_and_when.scoring import Row, WhoAndWhen
 from toolablate.reports import numbers
 from toolablate.reports.tables import Column, Fitted, figures, names
 from toolablate.traces.plain import inert, one_line

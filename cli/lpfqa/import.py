@@ -23,8 +23,8 @@ def command(source: Path, output: Path, as_list: bool) -> None:
     to meet; it may have primary_domain, secondary_domain, judge_system_prompt and judge_prompt_template. What else it
     has is passed over.
     """
-    from toolablate.benchmarks.lpfqa import load_lpfqa
-    from toolablate.benchmarks.writing import write_questions
+    from toolablate.benchmarks.lpfqa.published import load_lpfqa
+    from toolablate.benchmarks.questions import write_questions
 
     questions = load_lpfqa(source)
     write_questions([(output, questions)], source=source)

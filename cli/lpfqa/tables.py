@@ -44,8 +44,8 @@ def command(
     """
     from rich.console import Console
 
-    from toolablate.benchmarks.lpfqa.boards import scoreboard_view
     from toolablate.benchmarks.lpfqa.scoreboard import domains_csv, scoreboard_json
+    from toolablate.benchmarks.lpfqa.shown import scoreboard_view
     from toolablate.benchmarks.lpfqa.stored import read_others, read_tables
     from toolablate.traces.commands import tell_left_out, warn
     from toolablate.traces.output import export

@@ -17,7 +17,7 @@ def command(data: Path, predictions: Path, seed: int, as_json: bool) -> None:
     its step, counted from 0. A run without a line is wrong. Steps are compared as whole numbers, by set and by length
     of the run, with 95 % intervals from a bootstrap over questions, beside what constants and random guesses get.
     """
-    from toolablate.benchmarks.who_and_when.figures import read_who_and_when
+    from toolablate.benchmarks.who_and_when.scoring import read_who_and_when
     from toolablate.cli.who_and_when.shown import show
 
     show(read_who_and_when(data, predictions, seed=seed), as_json=as_json)

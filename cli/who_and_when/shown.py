@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from toolablate.benchmarks.who_and_when.shares import WhoAndWhen
+    from toolablate.benchmarks.who_and_when.scoring import WhoAndWhen
 
 
 def show(found: "WhoAndWhen", *, as_json: bool) -> None:
     if as_json:
-        from toolablate.benchmarks.who_and_when.shares import who_and_when_json
+        from toolablate.benchmarks.who_and_when.scoring import who_and_when_json
 
         click.echo(who_and_when_json(found))
         return

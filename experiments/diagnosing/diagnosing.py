@@ -15,7 +15,7 @@ from toolablate.agents.pacing import pressures
 from toolablate.analysis.arms import has_ladder
 from toolablate.analysis.from_store import observe
 from toolablate.analysis.pairing import RIGHT, counts
-from toolablate.benchmarks.diagnosis import FailureJudge
+from toolablate.benchmarks.judging.failures import FailureJudge
 from toolablate.experiments.counterfactual.parent import Parents
 from toolablate.experiments.diagnosing.estimate import estimated_cost, refuse_too_dear, told
 from toolablate.experiments.diagnosing.readings import Reading, Readings

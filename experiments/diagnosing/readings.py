@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.agents import ModelSource, RetryPolicy
-from toolablate.benchmarks.diagnosis import FailureJudge
+from toolablate.benchmarks.judging.failures import FailureJudge
 from toolablate.experiments.running.judge_queue import JudgeQueue, JudgeWork
 from toolablate.experiments.running.judge_workers import JudgeCalls, JudgeWorkers
 from toolablate.experiments.running.runner import StopSwitch

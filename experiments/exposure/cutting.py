@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.analysis.exposure_overlap import IS_UNSPACED, MOST_TOKENS, token_ends
-from toolablate.benchmarks import builtin_questions, load_questions
+from toolablate.benchmarks.builtin import builtin_questions
+from toolablate.benchmarks.questions import load_questions
 from toolablate.experiments.exposure.plan import ExposurePlan
 from toolablate.traces.records import Continuation, OpenAIModel, Question
 

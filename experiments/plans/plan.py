@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
-from toolablate.benchmarks import BUILTIN_PLAYBOOK
+from toolablate.benchmarks.builtin import BUILTIN_PLAYBOOK
 from toolablate.experiments.plans.conditions import ConditionEntry, LadderEntry, expanded, named
 from toolablate.experiments.plans.donors import DonorsSection
 from toolablate.experiments.plans.judges import JudgeModel, JudgingSection

@@ -4,7 +4,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolablate.benchmarks import builtin_questions, load_questions
+from toolablate.benchmarks.builtin import builtin_questions
+from toolablate.benchmarks.questions import load_questions
 from toolablate.experiments.plans.plan import Plan
 from toolablate.traces.records import Condition, Model, Question, Trial
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolablate.agents import ModelSource, RetryPolicy
-from toolablate.benchmarks import Judge
+from toolablate.benchmarks.judging.answers import Judge
 from toolablate.experiments.plans.trials import Design, PlannedTrial
 from toolablate.experiments.running.judge_queue import JudgeQueue, JudgeWork
 from toolablate.experiments.running.judge_workers import JudgeCalls, JudgeWorkers

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from toolablate.benchmarks import Judge
+from toolablate.benchmarks.judging.answers import Judge
 from toolablate.experiments.plans.plan import Plan, QuestionsSection
 from toolablate.traces.records import Model, OpenAIModel, Question
 

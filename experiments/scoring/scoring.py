@@ -12,7 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from toolablate.benchmarks import AsyncScorer, Judge, Scorer, scorer_for
+from toolablate.benchmarks.judging.answers import Judge
+from toolablate.benchmarks.scoring.scorer import AsyncScorer, Scorer
+from toolablate.benchmarks.scoring.scorers import scorer_for
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.trials import Design
 from toolablate.experiments.scoring.judges import SCORER, is_judged, judges_of

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents.session import OUT_OF_TIME
-from toolablate.benchmarks import builtin_questions, load_questions
+from toolablate.benchmarks.builtin import builtin_questions
+from toolablate.benchmarks.questions import load_questions
 from toolablate.experiments.plans.plan import Plan
 from toolablate.tools import TOOLSETS, Resources, mcp_servers_needed, resources_needed, tool_sources
 from toolablate.tools.text import one_line

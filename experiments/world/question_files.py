@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from toolablate.benchmarks import read_content
+from toolablate.benchmarks.question_files import read_content
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.trials import Design
 from toolablate.experiments.world.world import needed

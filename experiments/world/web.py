@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from toolablate.benchmarks import BUILTIN_CORPUS
+from toolablate.benchmarks.builtin import BUILTIN_CORPUS
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.web import McpSection, SearchSection, WebSection
 from toolablate.traces.errors import InputError

@@ -1,7 +1,9 @@
 import pytest
 
-from toolablate.benchmarks.extraction import read_letters, read_number, read_spans, read_text
-from toolablate.benchmarks.extraction.markers import announcements, last_box
+from toolablate.benchmarks.extraction.announcements import announcements, last_box
+from toolablate.benchmarks.extraction.choices import read_letters
+from toolablate.benchmarks.extraction.numbers import read_number
+from toolablate.benchmarks.extraction.spans import read_spans, read_text
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from toolablate.benchmarks import BUILTIN_CORPUS, BUILTIN_PLAYBOOK, builtin_questions, scorer_for
-from toolablate.benchmarks.extraction import read_number
-from toolablate.benchmarks.lettering import letters_for
+from toolablate.benchmarks.builtin import BUILTIN_CORPUS, BUILTIN_PLAYBOOK, builtin_questions
+from toolablate.benchmarks.extraction.numbers import read_number
+from toolablate.benchmarks.prompt import letters_for
+from toolablate.benchmarks.scoring.scorers import scorer_for
 
 QUESTIONS = {question.id: question for question in builtin_questions()}
 

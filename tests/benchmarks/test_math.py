@@ -8,9 +8,9 @@ from importlib.metadata import PackageNotFoundError
 import pytest
 import pytest_asyncio
 
-from toolablate.benchmarks import scorer_for
 from toolablate.benchmarks.scoring.math import MathScorer
 from toolablate.benchmarks.scoring.math_worker import MathWorker
+from toolablate.benchmarks.scoring.scorers import scorer_for
 from toolablate.traces.errors import ScoringError
 from toolablate.traces.records import Question, TextTarget
 

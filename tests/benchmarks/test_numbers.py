@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from toolablate.benchmarks import scorer_for
-from toolablate.benchmarks.extraction import read_number
+from toolablate.benchmarks.extraction.numbers import read_number
+from toolablate.benchmarks.scoring.scorers import scorer_for
 from toolablate.traces.records import NumberTarget, Question
 
 Recorded = Callable[[str], Iterator[dict[str, Any]]]

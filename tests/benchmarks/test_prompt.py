@@ -1,6 +1,6 @@
 import pytest
 
-from toolablate.benchmarks import render
+from toolablate.benchmarks.prompt import render
 from toolablate.traces.records import (
     ChoiceTarget,
     NumberTarget,

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from toolablate.benchmarks import load_questions, read_content, render
-from toolablate.benchmarks.question_files import LARGEST_FILE
+from toolablate.benchmarks.prompt import render
+from toolablate.benchmarks.question_files import LARGEST_FILE, read_content
+from toolablate.benchmarks.questions import load_questions
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import NumberTarget, Question, QuestionFile
 

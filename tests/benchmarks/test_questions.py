@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from toolablate.benchmarks import load_questions
+from toolablate.benchmarks.questions import load_questions
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     ChoiceTarget,

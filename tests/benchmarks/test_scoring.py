@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolablate.benchmarks import AsyncScorer, Scorer, scorer_for
-from toolablate.benchmarks.scoring import SCORERS
+from toolablate.benchmarks.scoring.scorer import AsyncScorer, Scorer
+from toolablate.benchmarks.scoring.scorers import SCORERS, scorer_for
 from toolablate.benchmarks.scoring.texts import f1
 from toolablate.traces.errors import ScoringError
 from toolablate.traces.records import (

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import pytest
 
-from toolablate.benchmarks import scorer_for
+from toolablate.benchmarks.scoring.scorers import scorer_for
 from toolablate.benchmarks.tatqa import em_and_f1
 from toolablate.traces.records import NumberTarget, Question, SpansTarget, Target
 

@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
-from toolablate.benchmarks import BUILTIN_CORPUS
+from toolablate.benchmarks.builtin import BUILTIN_CORPUS
 
 WORD = re.compile(r"\w{3,}")
 

@@ -15,8 +15,10 @@ import pytest
 from pydantic import BaseModel
 from tests.project.pages import ROOT, blocks
 
-from toolablate.benchmarks import AsyncScorer, load_questions, scorer_for
-from toolablate.benchmarks.encyclo_k import load_statements
+from toolablate.benchmarks.encyclo_k.statements import load_statements
+from toolablate.benchmarks.questions import load_questions
+from toolablate.benchmarks.scoring.scorer import AsyncScorer
+from toolablate.benchmarks.scoring.scorers import scorer_for
 from toolablate.cli import group
 from toolablate.experiments.plans.plan import Plan, load_plan
 from toolablate.experiments.plans.price_file import read_prices

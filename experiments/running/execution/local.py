@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy, run_agent
-from toolablate.benchmarks import render
+from toolablate.benchmarks.prompt import render
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.web import WebSection
 from toolablate.experiments.running.execution.task import TrialTask

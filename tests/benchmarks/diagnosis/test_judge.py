@@ -4,8 +4,8 @@ import pytest
 from tests.benchmarks.diagnosis.conftest import events, labels, question, said
 from tests.servers.chat_server import ChatServer, Status, reply
 
-from toolablate.benchmarks.diagnosis import FailureJudge
-from toolablate.benchmarks.judging import Ask
+from toolablate.benchmarks.judging.answers import Ask
+from toolablate.benchmarks.judging.failures import FailureJudge
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import OpenAIModel
 

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.benchmarks.diagnosis.conftest import labels, said
 
-from toolablate.benchmarks.diagnosis.reading import Labels, read_labels
-from toolablate.benchmarks.diagnosis.wording import Fault
-from toolablate.benchmarks.judging.reasons import MAX_REASON_CHARS
+from toolablate.benchmarks.judging.failures import LabelFault, Labels, read_labels
+from toolablate.benchmarks.judging.grades import MAX_REASON_CHARS
 from toolablate.traces.records import FinishReason, Message, ModelReply
 
 OWN = labels("reasoning", "over_engineering", [1], [2])
@@ -66,7 +65,7 @@ def test_labels_where_the_judge_puts_them(text: str) -> None:
         ('{"error_type": 3, "drawn_by": "none"}', "other_labels"),
     ],
 )
-def test_what_holds_no_labels(text: str, fault: Fault) -> None:
+def test_what_holds_no_labels(text: str, fault: LabelFault) -> None:
     assert read(text) == Labels(fault=fault)
 
 

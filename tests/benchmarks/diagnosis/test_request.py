@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.benchmarks.diagnosis.conftest import FINAL, FOUND, called, events, question, wrote
 
-from toolablate.benchmarks.diagnosis.case import case_of
-from toolablate.benchmarks.diagnosis.request import ALL_CHARS, MOST_TEXTS, TEXT_CHARS, request_of
+from toolablate.benchmarks.judging.failures import ALL_CHARS, MOST_TEXTS, TEXT_CHARS, case_of, request_of
 from toolablate.traces.records import (
     Answer,
     Change,

@@ -3,7 +3,8 @@
 import pytest
 from tests.benchmarks.encyclo_k.synthetic import statements
 
-from toolablate.benchmarks.encyclo_k import Statement, compose
+from toolablate.benchmarks.encyclo_k.composing import compose
+from toolablate.benchmarks.encyclo_k.statements import Statement
 from toolablate.traces.records import Question
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from toolablate.benchmarks.encyclo_k.analyses import Reply
 from toolablate.benchmarks.encyclo_k.figures import ArmAccuracy
-from toolablate.benchmarks.lettering import LETTERS
+from toolablate.benchmarks.prompt import LETTERS
 from toolablate.traces.records import ChoiceTarget, Question
 from toolablate.traces.store import Observation
 

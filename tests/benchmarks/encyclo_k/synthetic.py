@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from toolablate.benchmarks.encyclo_k import Statement
+from toolablate.benchmarks.encyclo_k.statements import Statement
 
 DISCIPLINES = {
     # English and Chinese statements, correct ones, subfields, questions: tables 1 and 2 of the paper.

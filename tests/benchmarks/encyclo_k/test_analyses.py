@@ -10,8 +10,7 @@ from tests.benchmarks.encyclo_k.made_replies import drawn, fair, groups, levels,
 from tests.traces.pages import shown
 
 from toolablate.analysis.effect import accuracy
-from toolablate.benchmarks.encyclo_k.analyses import Reply, tables
-from toolablate.benchmarks.encyclo_k.analyses.replies import statement_count
+from toolablate.benchmarks.encyclo_k.analyses import Reply, statement_count, tables
 from toolablate.benchmarks.encyclo_k.shown import encyclo_k_view
 from toolablate.traces.records import Question
 

@@ -10,9 +10,9 @@ from tests.benchmarks.encyclo_k.made_replies import groups, question
 from tests.benchmarks.encyclo_k.synthetic import subfield
 from tests.experiments.scripted import run
 
-from toolablate.benchmarks import load_questions
-from toolablate.benchmarks.encyclo_k import compose, single_statements
-from toolablate.benchmarks.encyclo_k.stored import read_tables
+from toolablate.benchmarks.encyclo_k.analyses import read_tables
+from toolablate.benchmarks.encyclo_k.composing import compose, single_statements
+from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question

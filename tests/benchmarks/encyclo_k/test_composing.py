@@ -15,12 +15,10 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from tests.benchmarks.encyclo_k.synthetic import DISCIPLINES, subfield
 
-from toolablate.benchmarks import load_questions
-from toolablate.benchmarks.encyclo_k import Statement, compose, single_statements
-from toolablate.benchmarks.encyclo_k.draws import Draws
-from toolablate.benchmarks.encyclo_k.options import draw_options
-from toolablate.benchmarks.encyclo_k.wording import numeral
-from toolablate.benchmarks.lettering import LETTERS
+from toolablate.benchmarks.encyclo_k.composing import compose, draw_options, single_statements
+from toolablate.benchmarks.encyclo_k.statements import Draws, Statement, numeral
+from toolablate.benchmarks.prompt import LETTERS
+from toolablate.benchmarks.questions import load_questions
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question
 

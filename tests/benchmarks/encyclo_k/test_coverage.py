@@ -10,11 +10,15 @@ from tests.benchmarks.encyclo_k.synthetic import subfield
 
 from toolablate.analysis.effect import accuracy
 from toolablate.analysis.pairing import Unit, unit
-from toolablate.benchmarks.encyclo_k import compose
-from toolablate.benchmarks.encyclo_k.analyses.lengths import reply_length
-from toolablate.benchmarks.encyclo_k.analyses.positions import accuracy_test
-from toolablate.benchmarks.encyclo_k.analyses.replies import Arm, Reply, joined
-from toolablate.benchmarks.encyclo_k.analyses.single_composed import singles_and_composed
+from toolablate.benchmarks.encyclo_k.analyses import (
+    Arm,
+    Reply,
+    accuracy_test,
+    joined,
+    reply_length,
+    singles_and_composed,
+)
+from toolablate.benchmarks.encyclo_k.composing import compose
 from toolablate.traces.records import Question
 
 RUNS = 150

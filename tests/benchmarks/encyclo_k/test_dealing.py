@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.benchmarks.encyclo_k.synthetic import subfield
 
-from toolablate.benchmarks.encyclo_k import Statement, compose
-from toolablate.benchmarks.encyclo_k.sharing import clusters
+from toolablate.benchmarks.encyclo_k.composing import clusters, compose
+from toolablate.benchmarks.encyclo_k.statements import Statement
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolablate.benchmarks.encyclo_k.extraction import read_letter, read_official
+from toolablate.benchmarks.encyclo_k.scorer import read_letter, read_official
 
 TEXTS = ("x", "y y", "answer is (A) and on and on", "(A) (A) the beginning of a text")
 COMBINATIONS = ("I, II, III", "I, II", "II, III", "I, V, VI")

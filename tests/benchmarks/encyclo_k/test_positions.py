@@ -6,8 +6,7 @@ import pytest
 from scipy.stats import chi2_contingency, chisquare
 from tests.benchmarks.encyclo_k.made_replies import drawn, fair, question, reply, shy_of_a
 
-from toolablate.benchmarks.encyclo_k.analyses import tables
-from toolablate.benchmarks.encyclo_k.analyses.positions import accuracy_test, choice_test
+from toolablate.benchmarks.encyclo_k.analyses import accuracy_test, choice_test, tables
 
 
 def test_one_stratum_is_pearsons_test() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolablate.benchmarks.encyclo_k import load_published_questions
+from toolablate.benchmarks.encyclo_k.published import load_published_questions
 from toolablate.benchmarks.prompt import render
 from toolablate.traces.errors import InputError
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolablate.benchmarks.encyclo_k import Statement, load_statements
+from toolablate.benchmarks.encyclo_k.statements import Statement, load_statements
 from toolablate.traces.errors import InputError
 
 RIGHT = {"id": "s1", "text": "Light is fast.", "correct": True, "discipline": "Science"}

@@ -3,9 +3,10 @@ from collections.abc import Callable
 import pytest
 from tests.benchmarks.encyclo_k.made_replies import CORRECTED, NAMING_NONE, NAMING_ONE, RUN_ON
 
-from toolablate.benchmarks import scorer_for
-from toolablate.benchmarks.encyclo_k.extraction import read_letter
-from toolablate.benchmarks.extraction import Reading, read_letters
+from toolablate.benchmarks.encyclo_k.scorer import read_letter
+from toolablate.benchmarks.extraction.announcements import Reading
+from toolablate.benchmarks.extraction.choices import read_letters
+from toolablate.benchmarks.scoring.scorers import scorer_for
 from toolablate.traces.records import ChoiceTarget, Question
 
 CHOICES = (

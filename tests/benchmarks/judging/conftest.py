@@ -9,7 +9,7 @@ import pytest
 from tests.servers.chat_server import ChatServer
 
 from toolablate.agents import RetryPolicy, ask, connect
-from toolablate.benchmarks.judging import Ask
+from toolablate.benchmarks.judging.answers import Ask
 from toolablate.traces.records import (
     Condition,
     JudgeCall,

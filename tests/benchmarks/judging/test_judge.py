@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from tests.benchmarks.judging.conftest import J0, J1, PROMPT, question
 from tests.servers.chat_server import ChatServer, Drop, Status, Step, reply
 
-from toolablate.benchmarks import Judge
-from toolablate.benchmarks.judging import Ask, Wording
+from toolablate.benchmarks.judging.answers import Ask, Judge, Wording
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import (
     JudgeCall,

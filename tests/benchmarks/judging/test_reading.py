@@ -2,9 +2,8 @@
 
 import pytest
 
-from toolablate.benchmarks.extraction.markers import final_part
-from toolablate.benchmarks.judging.reading import Fault, read_grade
-from toolablate.benchmarks.judging.reasons import MAX_REASON_CHARS
+from toolablate.benchmarks.extraction.announcements import final_part
+from toolablate.benchmarks.judging.grades import MAX_REASON_CHARS, Fault, read_grade
 from toolablate.traces.records import Message, ModelReply
 
 J0, J1 = '{"answer_score": 0}', '{"answer_score": 1}'

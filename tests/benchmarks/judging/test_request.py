@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.benchmarks.judging.conftest import question
 
-from toolablate.benchmarks.judging.reading import read_grade
-from toolablate.benchmarks.judging.request import own_request
+from toolablate.benchmarks.judging.answers import own_request
+from toolablate.benchmarks.judging.grades import read_grade
 from toolablate.traces.records import (
     ChoiceTarget,
     Message,

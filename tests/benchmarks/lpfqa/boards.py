@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from toolablate.benchmarks.lpfqa.scoreboard import DomainScores, ModelScore, Scoreboard
+from toolablate.benchmarks.lpfqa.figures import DomainScores, ModelScore, Scoreboard
 from toolablate.traces.store.observations import Observation
 
 Values = Sequence[Sequence[float | None]]

@@ -4,8 +4,9 @@ import pytest
 from tests.benchmarks.lpfqa.boards import right, seen
 from tests.traces.pages import shown
 
-from toolablate.benchmarks.lpfqa.boards import scoreboard_view
-from toolablate.benchmarks.lpfqa.scoreboard import Beside, OtherBenchmark, scoreboard
+from toolablate.benchmarks.lpfqa.figures import Beside
+from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, scoreboard
+from toolablate.benchmarks.lpfqa.shown import scoreboard_view
 
 
 def beside(counts: dict[str, int], scores: dict[str, float]) -> Beside:

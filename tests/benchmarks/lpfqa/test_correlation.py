@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from toolablate.benchmarks.lpfqa.scoreboard import rank_correlation
+from toolablate.benchmarks.lpfqa.ranks import rank_correlation
 
 TIED = ([50.5, 47.9, 54.4, 49.5, 49.5, 47.6], [83.2, 84.8, 87.1, 87.5, 85.0, 84.5])
 

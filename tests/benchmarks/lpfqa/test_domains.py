@@ -11,10 +11,15 @@ import pytest
 from tests.benchmarks.lpfqa.boards import columns, once, percents, right, seen
 from tests.traces.pages import shown
 
-from toolablate.benchmarks.lpfqa.boards import scoreboard_view
-from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, domains_csv, scoreboard, scoreboard_json
-from toolablate.benchmarks.lpfqa.scoreboard.answered import answered
-from toolablate.benchmarks.lpfqa.scoreboard.standings import standings
+from toolablate.benchmarks.lpfqa.scoreboard import (
+    OtherBenchmark,
+    answered,
+    domains_csv,
+    scoreboard,
+    scoreboard_json,
+    standings,
+)
+from toolablate.benchmarks.lpfqa.shown import scoreboard_view
 from toolablate.traces.errors import InputError
 
 DOMAINS = ["law"] * 4 + ["maths"] * 2

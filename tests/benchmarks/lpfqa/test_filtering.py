@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tests.benchmarks.lpfqa.boards import once, percents, right, seen
 
-from toolablate.benchmarks.lpfqa.scoreboard import Filtered, scoreboard
-from toolablate.benchmarks.lpfqa.scoreboard.answered import answered
-from toolablate.benchmarks.lpfqa.scoreboard.filtering import filtered as without_extremes
+from toolablate.benchmarks.lpfqa.figures import Filtered
+from toolablate.benchmarks.lpfqa.scoreboard import answered, scoreboard
+from toolablate.benchmarks.lpfqa.scoreboard import filtered as without_extremes
 
 NAMES = "abcdefghijkl"
 

@@ -9,8 +9,8 @@ import pyarrow.parquet
 import pytest
 from click.testing import CliRunner, Result
 
-from toolablate.benchmarks import load_questions
-from toolablate.benchmarks.lpfqa import load_lpfqa
+from toolablate.benchmarks.lpfqa.published import load_lpfqa
+from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.plans.trials import design

@@ -6,9 +6,8 @@ import pytest
 from tests.benchmarks.lpfqa.boards import percents, seen
 
 from toolablate.analysis.audit import Paper, audit
-from toolablate.benchmarks.lpfqa.scoreboard import Filtered, OtherBenchmark, scoreboard
-from toolablate.benchmarks.lpfqa.scoreboard.answered import answered
-from toolablate.benchmarks.lpfqa.scoreboard.filtering import filtered
+from toolablate.benchmarks.lpfqa.figures import Filtered
+from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, answered, filtered, scoreboard
 from toolablate.benchmarks.published import PUBLISHED, load_published
 from toolablate.traces.store.observations import Observation
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from toolablate.benchmarks import load_questions
-from toolablate.benchmarks.lpfqa import load_lpfqa
+from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.prompt import render
+from toolablate.benchmarks.questions import load_questions
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, JudgePrompt, Question, ReferenceTarget
 

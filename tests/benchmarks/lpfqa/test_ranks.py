@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from toolablate.benchmarks.lpfqa.scoreboard import competition_ranks, rank_intervals
+from toolablate.benchmarks.lpfqa.ranks import competition_ranks, rank_intervals
 
 RUNS = 250
 

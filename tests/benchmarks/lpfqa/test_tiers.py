@@ -4,7 +4,8 @@ import math
 
 from tests.benchmarks.lpfqa.boards import once, percents, seen
 
-from toolablate.benchmarks.lpfqa.scoreboard import Tiers, scoreboard
+from toolablate.benchmarks.lpfqa.figures import Tiers
+from toolablate.benchmarks.lpfqa.scoreboard import scoreboard
 
 
 def tiers(passed: list[int], models: int, *, labels: tuple[str, ...] = ()) -> Tiers:

@@ -13,8 +13,8 @@ import pytest
 from tests.benchmarks.rows.hub_server import HubServer
 from tests.servers.chat_server import closed_port
 
-from toolablate.benchmarks import load_questions
-from toolablate.benchmarks.rows import rows_of
+from toolablate.benchmarks.questions import load_questions
+from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 

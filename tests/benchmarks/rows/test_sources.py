@@ -24,9 +24,10 @@ from tests.benchmarks.rows.forms import (
     as_saved_split,
 )
 
-from toolablate.benchmarks import load_questions
-from toolablate.benchmarks.encyclo_k import load_published_questions, load_statements
-from toolablate.benchmarks.rows import rows_of
+from toolablate.benchmarks.encyclo_k.published import load_published_questions
+from toolablate.benchmarks.encyclo_k.statements import load_statements
+from toolablate.benchmarks.questions import load_questions
+from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
 from toolablate.traces.records import ChoiceTarget, SpansTarget

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.benchmarks.rows.forms import ROWS, as_lines, as_parquet, as_parquet_folder, as_saved, as_saved_split
 
-from toolablate.benchmarks.rows import rows_of
+from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.traces.errors import InputError
 
 

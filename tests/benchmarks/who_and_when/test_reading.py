@@ -7,7 +7,7 @@ import pytest
 from tests.benchmarks.conftest import DATA
 from tests.benchmarks.who_and_when.failing import RUN, written
 
-from toolablate.benchmarks.who_and_when import Prediction, load_failed_runs, load_predictions
+from toolablate.benchmarks.who_and_when.runs import Prediction, load_failed_runs, load_predictions
 from toolablate.traces.errors import InputError
 
 PUBLISHED = DATA / "who_and_when"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Cli
 
-from toolablate.benchmarks import load_questions
+from toolablate.benchmarks.questions import load_questions
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.planted.making import CORPUS, LABELS, PLAN, QUESTIONS, SCENES, make_planted
 from toolablate.traces.errors import InputError

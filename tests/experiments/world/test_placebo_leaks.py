@@ -11,7 +11,7 @@ from tests.conftest import Cli, WritePlan
 from tests.experiments.world.test_standins import CORPUS, tool_calls
 from tests.tools.interventions.standins.said import says
 
-from toolablate.benchmarks import BUILTIN_CORPUS, builtin_questions
+from toolablate.benchmarks.builtin import BUILTIN_CORPUS, builtin_questions
 from toolablate.tools.interventions.standins.claims import right_answer
 from toolablate.traces.records import Question, ToolCall, digest_text
 

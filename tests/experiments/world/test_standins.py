@@ -14,7 +14,7 @@ from tests.experiments.plan_files import answered, call
 from tests.experiments.world.test_frozen_web import toolablate
 from tests.tools.interventions.standins.said import says
 
-from toolablate.benchmarks import builtin_questions
+from toolablate.benchmarks.builtin import builtin_questions
 from toolablate.experiments.world.donors import read_results
 from toolablate.traces.records import ToolCall
 from toolablate.traces.store import Store

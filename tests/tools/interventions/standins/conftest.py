@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 import pytest_asyncio
 
-from toolablate.benchmarks import BUILTIN_CORPUS, builtin_questions
+from toolablate.benchmarks.builtin import BUILTIN_CORPUS, builtin_questions
 from toolablate.sandbox import Limits, Sandbox, open_sandbox
 from toolablate.tools import (
     CorpusPages,

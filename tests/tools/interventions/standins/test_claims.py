@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.tools.conftest import Caller
 from tests.tools.interventions.standins.conftest import Asked, Counted, Standing
 
-from toolablate.benchmarks import builtin_questions, scorer_for
+from toolablate.benchmarks.builtin import builtin_questions
+from toolablate.benchmarks.scoring.scorers import scorer_for
 from toolablate.sandbox import Sandbox
 from toolablate.tools import Resources, Toolset, open_interventions, tool
 from toolablate.tools.donors import Donors, same_words

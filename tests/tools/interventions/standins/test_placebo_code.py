@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.tools.conftest import Caller
 from tests.tools.interventions.standins.conftest import Counted, Standing
 
-from toolablate.benchmarks import builtin_questions
+from toolablate.benchmarks.builtin import builtin_questions
 from toolablate.sandbox import Sandbox
 from toolablate.tools import NoGuard, Resources, ToolResult
 from toolablate.tools.donors import Donor, Donors, python_bank

@@ -9,7 +9,7 @@ from tests.tools.browser.conftest import Shelf
 from tests.tools.conftest import Caller
 from tests.tools.interventions.standins.conftest import Asked, Standing
 
-from toolablate.benchmarks import builtin_questions
+from toolablate.benchmarks.builtin import builtin_questions
 from toolablate.tools import Found, Resources, SearchQuery, Toolset, tool
 from toolablate.tools.donors import Donor, Donors
 from toolablate.tools.guards.guard import NoGuard

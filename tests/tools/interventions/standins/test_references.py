@@ -7,7 +7,7 @@ import pytest
 from tests.tools.conftest import Caller
 from tests.tools.interventions.standins.conftest import Standing
 
-from toolablate.benchmarks import builtin_questions
+from toolablate.benchmarks.builtin import builtin_questions
 from toolablate.sandbox import Sandbox
 from toolablate.tools import Resources
 from toolablate.tools.donors import Donors
