@@ -30,7 +30,7 @@ from toolablate.tools import (
     resource_of,
 )
 from toolablate.tools.donors import Donors
-from toolablate.tools.interventions import Setting
+from toolablate.tools.interventions import Setting as InterventionSetting
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, InterventionUse
 
@@ -47,7 +47,7 @@ class OpenedTools:
     """
 
     tools: tuple[OpenedTool, ...]
-    setting: Setting
+    setting: InterventionSetting
     coding: frozenset[str]
     askable: frozenset[str]
     kept_up: frozenset[str]
@@ -96,7 +96,7 @@ class ReplayWorld:
         stateful = coding | paged
         return OpenedTools(
             tuple(opened),
-            Setting(
+            InterventionSetting(
                 tuple(each.tool.spec.name for each in opened if each.is_outside),
                 parent.question,
                 parent.origin.id,
