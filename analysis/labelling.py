@@ -42,7 +42,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Attributed:
+class AttributedCause:
     """What is known of a labelled trial: see Held."""
 
     question: str
@@ -51,7 +51,7 @@ class Attributed:
     method: Method | None = None
 
 
-def held(labels: Iterable[Label], of: Callable[[str], Attributed]) -> tuple[Held, ...]:
+def held(labels: Iterable[Label], of: Callable[[str], AttributedCause]) -> tuple[Held, ...]:
     """Of labels in the order in which they were given, those that count, in the order of the last word of each person
     on each trial. `of` says what is known of a trial by its id."""
     last: dict[tuple[str, str], Label] = {}

@@ -96,8 +96,8 @@ def command(context: click.Context, /, store: Path, **given: Any) -> None:
     """
     from rich.console import Console
 
-    from toolablate.experiments.explaining.place import readings_of
-    from toolablate.experiments.explaining.view import read_report
+    from toolablate.experiments.attribution.readings_cache import readings_of
+    from toolablate.experiments.attribution.store_report import read_report
 
     _refuse_unused(context)
     if given["plot"] is not None:
@@ -152,7 +152,7 @@ def _require_plot(plot: Path) -> None:
 
 def _matrices(path: Path | None) -> "tuple[JudgeMatrix, ...]":
     """Read before anybody is asked, so that a file that is none costs nothing."""
-    from toolablate.experiments.explaining.judge_matrices import read_matrices
+    from toolablate.experiments.attribution.store_report import read_matrices
 
     return () if path is None else read_matrices(path)
 
@@ -161,7 +161,7 @@ def _asked(store: Path, given: dict[str, Any]) -> bool:
     """Replays and judges, where they are wanted. Returns whether something is left undone."""
     from rich.console import Console
 
-    from toolablate.experiments.explaining.view import refuse_alone, refuse_imported, refuse_scripted
+    from toolablate.experiments.attribution.store_report import refuse_alone, refuse_imported, refuse_scripted
     from toolablate.traces.commands import stopped_cleanly
 
     told = Console(stderr=True)
@@ -182,8 +182,8 @@ def _asked(store: Path, given: dict[str, Any]) -> bool:
 
 
 def _replayed(store: Path, given: dict[str, Any], max_cost: float | None, console: "Console") -> bool:
-    from toolablate.experiments.attributing.running import attribute
-    from toolablate.experiments.explaining.view import replays_told
+    from toolablate.experiments.attribution.attributing import attribute
+    from toolablate.experiments.attribution.store_report import replays_told
     from toolablate.experiments.running.progress import RunProgress
 
     with RunProgress(console) as progress:

@@ -23,7 +23,12 @@ def command(store: Path, trial: str, run: str, scorer: str | None, as_json: bool
     from rich.console import Console
 
     from toolablate.analysis.attribution.report import explained_json
-    from toolablate.experiments.explaining.view import Unexplained, read_explanation, unexplained_json, why_not
+    from toolablate.experiments.attribution.store_report import (
+        Unexplained,
+        read_explanation,
+        unexplained_json,
+        why_not,
+    )
     from toolablate.reports.terminal.explanation import explanation_view
 
     found = read_explanation(store, trial, run=run, scorer=scorer)

@@ -42,10 +42,10 @@ def command(plan: Path, questions: int, as_json: bool) -> None:
     """
     from rich.console import Console
 
-    from toolablate.analysis.exposure import exposures, exposures_json
-    from toolablate.experiments.exposure import continue_prompts, load_exposure_plan
-    from toolablate.experiments.exposure.progress import ExposureProgress
-    from toolablate.reports.terminal.exposure import exposures_view
+    from toolablate.experiments.contamination.continuing import ExposureProgress, continue_prompts
+    from toolablate.experiments.contamination.overlap import exposures, exposures_json
+    from toolablate.experiments.contamination.prompts import load_exposure_plan
+    from toolablate.experiments.contamination.tables import exposures_view
     from toolablate.traces.commands import stopped_cleanly
     from toolablate.traces.plain import plain_text
 

@@ -22,7 +22,7 @@ def command(store: Path, people: tuple[str, ...], scorer: str | None, as_json: b
     from rich.console import Console
 
     from toolablate.analysis.labelling import labels_csv, labels_json
-    from toolablate.experiments.explaining.labelling import read_labels
+    from toolablate.experiments.attribution.store_report import read_labels
     from toolablate.reports.terminal.agreement import labels_view
     from toolablate.traces.output import export
 

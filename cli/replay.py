@@ -6,8 +6,8 @@ import click
 from toolablate.traces import options
 
 if TYPE_CHECKING:
-    from toolablate.experiments.counterfactual import Replayed
-    from toolablate.experiments.counterfactual.wanted import Content
+    from toolablate.experiments.replay.batch import Replayed
+    from toolablate.experiments.replay.requests import Content
     from toolablate.traces.records import Extend, ReplayChange, Say
 
     Wanted = ReplayChange | Content
@@ -80,7 +80,7 @@ def command(
     """
     from rich.console import Console
 
-    from toolablate.experiments.counterfactual import replay
+    from toolablate.experiments.replay.batch import replay
     from toolablate.experiments.running.progress import RunProgress
     from toolablate.traces.commands import stopped_cleanly
     from toolablate.traces.records import AnswerNow, Drop, Repair, SetAside
@@ -175,7 +175,7 @@ def _extended(store: Path, trial: str, given: str) -> "Extend":
 def _print(replayed: "Replayed", store: Path, *, as_json: bool) -> None:
     from rich.console import Console
 
-    from toolablate.experiments.counterfactual.outcomes import print_replayed, replayed_json
+    from toolablate.experiments.replay.outcomes import print_replayed, replayed_json
 
     if as_json:
         click.echo(replayed_json(replayed, store))

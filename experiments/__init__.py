@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from toolablate.traces._lazy import importing
 
 if TYPE_CHECKING:
-    from toolablate.experiments.attributing import Attributed, attribute
-    from toolablate.experiments.counterfactual import Batch, Replayed, Wanted, estimate_many, replay, replay_many
+    from toolablate.experiments.attribution.attributing import Attributed, attribute
     from toolablate.experiments.plans.conditions import condition, ladder_of
+    from toolablate.experiments.replay.batch import Batch, Replayed, estimate_many, replay, replay_many
+    from toolablate.experiments.replay.requests import Wanted
 
 __all__ = [
     "Attributed",

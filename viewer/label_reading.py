@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from toolablate.analysis.labelling import Attributed, Held, LabelReport, held, label_report
+from toolablate.analysis.labelling import AttributedCause, Held, LabelReport, held, label_report
 from toolablate.analysis.selection import Selection
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Label
@@ -71,7 +71,7 @@ def _row(view: View, trial: str) -> TrialRow | None:
         return None
 
 
-def _about(store: Store, trial: str, row: TrialRow | None) -> Attributed:
+def _about(store: Store, trial: str, row: TrialRow | None) -> AttributedCause:
     question = store.question(row.question if row else store.trace(trial).trial.question)
     unit = question.cluster or question.id
-    return Attributed(question.id, unit, row.mechanism, row.method) if row else Attributed(question.id, unit)
+    return AttributedCause(question.id, unit, row.mechanism, row.method) if row else AttributedCause(question.id, unit)

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from toolablate.cli.export.interrupting import heeding_interrupts
-from toolablate.experiments.attributing.choosing import scorers_of
-from toolablate.experiments.explaining import outlined
-from toolablate.experiments.explaining.place import readings_of
+from toolablate.experiments.attribution.choosing import scorers_of
+from toolablate.experiments.attribution.explained import outlined
+from toolablate.experiments.attribution.readings_cache import readings_of
 from toolablate.formats.exports.choosing import Choice, Chosen, chosen
 from toolablate.formats.exports.exported import Exported, Reasons, reasons
 from toolablate.formats.exports.reading import read_exported

@@ -69,7 +69,7 @@ def command(
 
 
 def _write(score: "PlantedScore", judges: Path) -> None:
-    from toolablate.experiments.explaining.judge_matrices import write_matrices
+    from toolablate.experiments.attribution.store_report import write_matrices
     from toolablate.traces.errors import InputError
 
     if not score.judges:

@@ -17,8 +17,7 @@ from toolablate.analysis.attribution.decomposition import (
     mechanisms,
     terms,
 )
-from toolablate.experiments.planted.outputs import Mode
-from toolablate.experiments.planted.worlds import Run, Way, World, doubled
+from toolablate.experiments.planted.worlds import Mode, Run, Way, World, doubled
 from toolablate.traces.records import Budget
 
 FALL = 0.3

@@ -1,15 +1,22 @@
-"""Holds a store's attributions and ledgers against what is true of its simulated models."""
+"""Compares a store's attributions and effect decompositions with what is true of its simulated models."""
 
+import json
+import random
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from toolablate.analysis.attribution.decomposition import Scores
-from toolablate.analysis.attribution.evidence import Explained
-from toolablate.analysis.attribution.proof import (
+from toolablate.analysis.attribution.decomposition import Chain, Ledger, Scores, ledgers
+from toolablate.analysis.attribution.evidence import Evidence, Explained
+from toolablate.analysis.attribution.judge_labels import judge_matrices
+from toolablate.analysis.pairing import mean
+from toolablate.experiments.attribution.explained import Gathered, explained
+from toolablate.experiments.planted.levels import Parts
+from toolablate.experiments.planted.making import LABELS
+from toolablate.experiments.planted.proof import (
     Bin,
     Cause,
     Rates,
@@ -19,6 +26,7 @@ from toolablate.analysis.attribution.proof import (
     cause_of,
     confusion,
     constant_step,
+    covers,
     error_of_calibrated,
     f1_scores,
     guessed_f1,
@@ -30,16 +38,134 @@ from toolablate.analysis.attribution.proof import (
     share_error,
     step_rates,
 )
-from toolablate.analysis.pairing import mean
-from toolablate.experiments.explaining import Gathered, explained
-from toolablate.experiments.planted.covering import Coverage, coverage, over_samples
-from toolablate.experiments.planted.judging import judged_beside
-from toolablate.experiments.planted.labels import read_distractions
-from toolablate.experiments.planted.making import LABELS
 from toolablate.experiments.planted.truth import ConditionTruth, TrialTruth, Truth, truth_of
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Attribution, Distraction, JudgeMatrix, Method, SimulatedModel
+from toolablate.traces.records import Attribution, Distraction, DistractionLabel, JudgeMatrix, Method, SimulatedModel
 from toolablate.traces.store import Store
+from toolablate.traces.validation import why_unreadable
+
+_RESAMPLES = 500
+_SOMETHING = 0.1
+"""Points from which on a share is not called nothing."""
+
+Truths = Mapping[tuple[str, str], Parts]
+"""By model and condition, what any number of repeats tends to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """`held` of so many `intervals` hold the truth; the other two are of those alone that are not marked as too
+    small to rely on. Of `missing` shares that are truly something there is no interval, since nothing of them came."""
+
+    held: int
+    intervals: int
+    held_unmarked: int
+    unmarked: int
+    missing: int = 0
+
+    @property
+    def share(self) -> float | None:
+        return self.held / self.intervals if self.intervals else None
+
+    @property
+    def share_unmarked(self) -> float | None:
+        return self.held_unmarked / self.unmarked if self.unmarked else None
+
+
+def coverage(found: Iterable[Ledger], true: Truths) -> Coverage:
+    """Over mechanisms x conditions. Mechanisms that are not found have no interval."""
+    given = list(found)
+    missing = sum(_missing(ledger, parts) for ledger in given if (parts := true.get((ledger.model, ledger.condition))))
+    return replace(_counted(_seen(given, true)), missing=missing)
+
+
+def over_samples(chains: Sequence[Chain], true: Truths, samples: int, seed: int) -> Coverage:
+    """Of ledgers over a third of the questions each, drawn without replacement, of what holds for all. The mean of such
+    a third varies less than that of independent questions, by a factor of sqrt(2/3) as far as questions differ, which
+    makes the intervals hold a little more than they promise; what chance does to trials is all there."""
+    by_question: dict[str, list[Chain]] = defaultdict(list)
+    for chain in chains:
+        by_question[chain.question].append(chain)
+    names = sorted(by_question)
+    rng = random.Random(seed)  # noqa: S311 - a simulation, not a secret
+    seen: list[tuple[bool, bool]] = []
+    for number in range(samples):
+        drawn = rng.sample(names, k=max(1, len(names) // 3))
+        own = [chain for name in drawn for chain in by_question[name]]
+        seen += _seen(ledgers(own, seed=number, resamples=_RESAMPLES), true)
+    return _counted(seen)
+
+
+def _seen(found: Iterable[Ledger], true: Truths) -> list[tuple[bool, bool]]:
+    pairs = ((ledger, true.get((ledger.model, ledger.condition))) for ledger in found)
+    return [hit for ledger, parts in pairs if parts is not None for hit in _hits(ledger, parts)]
+
+
+def _hits(ledger: Ledger, true: Parts) -> Iterator[tuple[bool, bool]]:
+    """Of each mechanism whether its interval holds the truth, and whether it is marked."""
+    shares: Mapping[str, float] = {str(name): share for name, share in true.mechanisms.items()}
+    for account in ledger.mechanisms:
+        if account.ci90 is not None:
+            yield covers(account.ci90, 100 * shares.get(account.name, 0.0)), account.small
+
+
+def _missing(ledger: Ledger, true: Parts) -> int:
+    with_interval = {account.name for account in ledger.mechanisms if account.ci90 is not None}
+    return sum(abs(100 * share) >= _SOMETHING for name, share in true.mechanisms.items() if name not in with_interval)
+
+
+def _counted(seen: Sequence[tuple[bool, bool]]) -> Coverage:
+    unmarked = [hit for hit, marked in seen if not marked]
+    return Coverage(sum(hit for hit, _ in seen), len(seen), sum(unmarked), len(unmarked))
+
+
+# What judges of failures said of planted trials, beside what was planted.
+
+
+def judged_beside(
+    pairs: Iterable[tuple[TrialTruth, Evidence]], distractions: Mapping[str, Distraction]
+) -> tuple[JudgeMatrix, ...]:
+    """By judge and wording, over wrong trials that have results of a search: where nothing was searched nothing that
+    was found can have drawn the model away, and a judge sees that. `distractions` are those of questions.
+
+    A trial is drawn away where its own draw puts it down to retrieval distraction, and by the way that was planted; by
+    `misleading_adoption` where pages mislead by themselves.
+    """
+    seen = [(true, each) for true, each in pairs if true.mechanism is not None and "search" in each.chain.tools]
+    truth = {true.trial: _label(true, distractions) for true, _ in seen}
+    return judge_matrices((each for _, evidence in seen for each in evidence.diagnoses), truth)
+
+
+def _label(true: TrialTruth, distractions: Mapping[str, Distraction]) -> DistractionLabel:
+    if true.mechanism != "retrieval_distraction":
+        return "none"
+    return distractions.get(true.question, "misleading_adoption")
+
+
+# What was planted, as `making` writes it.
+
+
+_HINT = "It is the planted.jsonl that `toolablate planted make` wrote; name its folder: --folder FOLDER"
+
+
+def read_distractions(path: Path) -> Mapping[str, Distraction]:
+    """By question, how pages draw the model away; of those alone where they do. Raises InputError."""
+    found: dict[str, Distraction] = {}
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {why_unreadable(error)}", hint=_HINT, code="no_labels") from None
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+            if row["distraction"]:
+                found[row["question"]] = row["distraction"]
+        except (ValueError, KeyError, TypeError):
+            raise InputError(
+                f"{path}:{number}: is no line of what was planted", hint=_HINT, code="bad_labels"
+            ) from None
+    return found
+
 
 Pair = tuple[TrialTruth, Explained]
 

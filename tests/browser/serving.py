@@ -12,7 +12,7 @@ import uvicorn
 from tests.viewer.keeping.reading import read_findings
 
 from toolablate.analysis.attribution.evidence import Explanation
-from toolablate.experiments.explaining.view import read_explanation, read_report
+from toolablate.experiments.attribution.store_report import read_explanation, read_report
 from toolablate.traces.store import Store
 from toolablate.viewer.application import application
 from toolablate.viewer.index import Index

@@ -13,7 +13,7 @@ from tests.browser.serving import Site
 from tests.traces.samples import begun, conversation, plan, score
 
 from toolablate.analysis.attribution.evidence import Explanation
-from toolablate.experiments.explaining.view import read_explanation
+from toolablate.experiments.attribution.store_report import read_explanation
 from toolablate.traces.records import Answer, Message, Usage
 from toolablate.traces.store import Recorder, Store
 

@@ -9,7 +9,7 @@ from tests.browser.serving import Site
 from tests.browser.test_trial import _here, _wrong
 
 from toolablate.analysis.attribution.evidence import Explanation
-from toolablate.experiments.explaining.view import read_explanation
+from toolablate.experiments.attribution.store_report import read_explanation
 from toolablate.traces.store import Store
 
 

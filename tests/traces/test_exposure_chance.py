@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from toolablate.analysis.exposure import Continued, exposures
+from toolablate.experiments.contamination.overlap import Continued, exposures
 from toolablate.traces.records import Continuation
 
 RUNS = 200

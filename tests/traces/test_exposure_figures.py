@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolablate.analysis.exposure_figures import Figure, difference_of, mean_of, strangers
 from toolablate.analysis.pairing import Unit
+from toolablate.experiments.contamination.overlap import Figure, difference_of, mean_of, strangers
 
 RUNS = 2_000
 SHARED = 100

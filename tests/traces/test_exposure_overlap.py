@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 
-from toolablate.analysis import exposure_overlap
-from toolablate.analysis.exposure_overlap import longest_run, open_rouge, overlap, token_ends, tokens_of
+from toolablate.experiments.contamination import overlap as exposure_overlap
+from toolablate.experiments.contamination.overlap import longest_run, open_rouge, overlap, token_ends, tokens_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
 

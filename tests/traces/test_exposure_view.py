@@ -6,8 +6,8 @@ import pytest
 from rich.cells import cell_len
 from tests.traces.pages import SAFE, shown
 
-from toolablate.analysis.exposure import Continued, Exposures, exposures, worst_exposed
-from toolablate.reports.terminal.exposure import exposures_view
+from toolablate.experiments.contamination.overlap import Continued, Exposures, exposures, worst_exposed
+from toolablate.experiments.contamination.tables import exposures_view
 from toolablate.traces.records import Continuation
 
 EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\r\x00"

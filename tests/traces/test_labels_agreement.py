@@ -8,14 +8,7 @@ import pytest
 from tests.traces.attribution_views.samples import page
 from tests.traces.samples import WHEN
 
-from toolablate.analysis.labelling import (
-    Attributed,
-    LabelReport,
-    held,
-    label_report,
-    labels_csv,
-    labels_json,
-)
+from toolablate.analysis.labelling import AttributedCause, LabelReport, held, label_report, labels_csv, labels_json
 from toolablate.reports.terminal.agreement import labels_view
 from toolablate.traces.records import Label, Mechanism
 
@@ -32,8 +25,8 @@ def _label(trial: int, mechanism: Mechanism | None, person: str = "Ada", **more:
 def _report(labels: Sequence[Label], mechanism: Mechanism | None = "lock_in") -> LabelReport:
     method = None if mechanism is None else "replay"
 
-    def of(trial: str) -> Attributed:
-        return Attributed(f"q{int(trial, 16) // 2}", f"q{int(trial, 16) // 2}", mechanism, method)
+    def of(trial: str) -> AttributedCause:
+        return AttributedCause(f"q{int(trial, 16) // 2}", f"q{int(trial, 16) // 2}", mechanism, method)
 
     return label_report(held(labels, of))
 

@@ -2,7 +2,7 @@ import threading
 from collections import OrderedDict
 
 from toolablate.analysis.attribution.evidence import Explanation
-from toolablate.experiments.explaining.view import Unexplained, read_explanation
+from toolablate.experiments.attribution.store_report import Unexplained, read_explanation
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 from toolablate.viewer.keeping.changes import Stamp, stamp_of

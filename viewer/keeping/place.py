@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from toolablate.experiments.explaining.place import file_for, kept_folder
+from toolablate.experiments.attribution.readings_cache import file_for, kept_folder
 from toolablate.viewer.keeping.scope import Scope
 
 

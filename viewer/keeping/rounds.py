@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 
 from toolablate.analysis.findings import Findings
-from toolablate.experiments.explaining.place import readings_of
-from toolablate.experiments.explaining.view import read_report
+from toolablate.experiments.attribution.readings_cache import readings_of
+from toolablate.experiments.attribution.store_report import read_report
 from toolablate.traces.errors import StoreError, ToolablateError
 from toolablate.traces.records import Condition
 from toolablate.traces.store import Store, standing

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from toolablate.analysis.attribution.evidence import Explanation, Outlined
 from toolablate.analysis.flips import flips
-from toolablate.experiments.explaining import explained
-from toolablate.experiments.explaining.place import readings_of
-from toolablate.experiments.explaining.view import read_report
+from toolablate.experiments.attribution.explained import explained
+from toolablate.experiments.attribution.readings_cache import readings_of
+from toolablate.experiments.attribution.store_report import read_report
 from toolablate.reports.report.choosing import Choice, telling
 from toolablate.reports.report.records import Beside, Report, Told
 from toolablate.traces.errors import InputError

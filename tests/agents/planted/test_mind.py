@@ -8,7 +8,7 @@ from tests.agents.planted.scenes import OPEN, PYTHON, SEARCH, asked, call, calle
 from toolablate.agents.resuming import FINAL_REQUEST
 from toolablate.agents.session import INTERRUPTED, NOT_ALLOWED, NOT_EXECUTED
 from toolablate.agents.simulated.planted.mind import belief, drawn, influences, script_turns, situation
-from toolablate.experiments.counterfactual.changing import SET_ASIDE
+from toolablate.experiments.replay.changes import SET_ASIDE
 from toolablate.tools.interventions.built_in import FailOptions
 from toolablate.traces.records import Message
 

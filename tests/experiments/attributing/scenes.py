@@ -9,9 +9,8 @@ from rich.console import Console
 from tests.experiments.counterfactual.scenes import code
 from tests.servers.chat_server import Step, reply
 
-from toolablate.experiments.attributing.case import Case
-from toolablate.experiments.attributing.choosing import ChosenTrial, choose
-from toolablate.experiments.attributing.outcomes import Outcomes, outcomes_of
+from toolablate.experiments.attribution.choosing import Case, ChosenTrial, choose
+from toolablate.experiments.attribution.replay_program import Outcomes, outcomes_of
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Store

@@ -8,10 +8,16 @@ from tests.traces.attribution.stories import CONDITION, QUESTION, ended, ran, tr
 
 from toolablate.analysis.attribution.bisection import search_cost
 from toolablate.analysis.attribution.signals.of_trace import signals_of
-from toolablate.experiments.attributing.bisecting import bisects, most_probes, plan_of, searched
-from toolablate.experiments.attributing.case import Case, case_of
-from toolablate.experiments.attributing.outcomes import Outcomes, flip_of
-from toolablate.experiments.attributing.program import Purpose
+from toolablate.experiments.attribution.choosing import Case, case_of
+from toolablate.experiments.attribution.replay_program import (
+    Outcomes,
+    Purpose,
+    bisects,
+    flip_of,
+    most_probes,
+    plan_of,
+    searched,
+)
 from toolablate.traces.records import AnswerNow, ReplayDesign, Resumption
 from toolablate.traces.store import Counterfactual
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 from tests.traces.ladder.arms import ladder_conditions
 
-from toolablate.experiments.attributing.foreseen import Chance, chances
+from toolablate.experiments.attribution.attributing import Chance, chances
 from toolablate.traces.store import Observation
 
 

@@ -5,8 +5,8 @@ import asyncio
 from tests.traces.attribution.stories import QUESTION, SPECS, asked, ended, gave, ran, said, searched, trace
 
 from toolablate.analysis.attribution.signals.of_trace import signals_of
-from toolablate.experiments.attributing.case import case_of
-from toolablate.experiments.attributing.nothing import nothing_found
+from toolablate.experiments.attribution.attributing import nothing_found
+from toolablate.experiments.attribution.choosing import case_of
 from toolablate.traces.records import Condition, Event, ToolUse
 
 

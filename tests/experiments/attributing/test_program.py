@@ -19,8 +19,8 @@ from tests.traces.attribution.stories import (
 
 from toolablate.analysis.attribution.belief import Flip
 from toolablate.analysis.attribution.signals.of_trace import signals_of
-from toolablate.experiments.attributing.case import Case, case_of
-from toolablate.experiments.attributing.program import (
+from toolablate.experiments.attribution.choosing import Case, case_of
+from toolablate.experiments.attribution.replay_program import (
     Asked,
     Purpose,
     first_round,

@@ -16,10 +16,8 @@ from tests.experiments.attributing.scenes import (
 from tests.experiments.counterfactual.scenes import by_turn, endpoint_plan, run
 from tests.servers.chat_server import ChatServer, Json, Status, Step, reply
 
-from toolablate.experiments.attributing.outcomes import belief_of, flip_of
-from toolablate.experiments.attributing.program import Purpose, first_round, probes
-from toolablate.experiments.attributing.rounds import Rounds
-from toolablate.experiments.attributing.running import attribute
+from toolablate.experiments.attribution.attributing import Rounds, attribute
+from toolablate.experiments.attribution.replay_program import Purpose, belief_of, first_round, flip_of, probes
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ReplayDesign
 from toolablate.traces.store import Store, verify

@@ -8,7 +8,7 @@ from tests.experiments.attributing.scenes import ALL, swayed
 from tests.experiments.counterfactual.scenes import endpoint_plan, run
 from tests.servers.chat_server import ChatServer
 
-from toolablate.experiments.attributing.running import attribute
+from toolablate.experiments.attribution.attributing import attribute
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 

@@ -15,7 +15,7 @@ from toolablate.analysis.attribution.decomposition import EffectMechanism, Term
 from toolablate.analysis.attribution.report import attribution_json, explained_json, ledgers_csv, mechanism_name
 from toolablate.cli import group
 from toolablate.cli.attribute import command
-from toolablate.experiments.explaining.view import Reason
+from toolablate.experiments.attribution.store_report import Reason
 
 GUIDE = (Path(__file__).parents[3] / "docs/attribution.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -10,8 +10,8 @@ from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.analysis.attribution.evidence import Explained
 from toolablate.experiments import replay
-from toolablate.experiments.attributing.running import attribute
-from toolablate.experiments.explaining import Gathered, explained
+from toolablate.experiments.attribution.attributing import attribute
+from toolablate.experiments.attribution.explained import Gathered, explained
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import AnswerNow, ReplayDesign
 from toolablate.traces.store import Recorder

@@ -32,11 +32,11 @@ from tests.traces.samples import (
 )
 
 from toolablate.analysis.attribution.evidence import Explained
-from toolablate.experiments.attributing.running import attribute
-from toolablate.experiments.explaining import explained, kept, reading
-from toolablate.experiments.explaining.gathered import Gathered
-from toolablate.experiments.explaining.kept import KeptReadings
-from toolablate.experiments.explaining.known import Known
+from toolablate.experiments.attribution import explained as reading
+from toolablate.experiments.attribution import readings_cache as kept
+from toolablate.experiments.attribution.attributing import attribute
+from toolablate.experiments.attribution.explained import Gathered, explained
+from toolablate.experiments.attribution.readings_cache import KeptReadings, Known
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Diagnosis, Label, Trial, Usage
 from toolablate.traces.store import Recorder, Store
@@ -302,7 +302,7 @@ def test_processes_at_one_file_give_the_same_though_some_are_killed(tmp_path: Pa
     asyncio.run(filled(store))
     whole = explained(store)
     script = (
-        "import sys; from toolablate.experiments.explaining import explained\n"
+        "import sys; from toolablate.experiments.attribution import explained\n"
         "while True: explained(sys.argv[1], kept=__import__('pathlib').Path(sys.argv[2])); print('read', flush=True)"
     )
     command = [sys.executable, "-c", script, str(store), str(place)]

@@ -9,7 +9,7 @@ from tests.experiments.explaining.test_kept import PLANNED, changed
 from tests.traces.samples import filled
 
 from toolablate.cli import group
-from toolablate.experiments.explaining.place import readings_of
+from toolablate.experiments.attribution.readings_cache import readings_of
 from toolablate.traces.records import Trace
 from toolablate.traces.store import Store
 

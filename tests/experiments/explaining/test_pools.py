@@ -7,7 +7,7 @@ from tests.experiments.attributing.scenes import swayed
 from tests.experiments.counterfactual.scenes import endpoint_plan, run
 from tests.servers.chat_server import ChatServer
 
-from toolablate.experiments.explaining import explained
+from toolablate.experiments.attribution.explained import explained
 from toolablate.traces.store import Store
 
 MISLED = swayed(["print(5)", "print(7)"], lambda shown: "7" in shown)

@@ -6,7 +6,7 @@ import numpy as np
 from tests.traces.attribution.cases import evidence, steady
 
 from toolablate.analysis.attribution.evidence import Evidence
-from toolablate.experiments.explaining.repeats import beside_repeats
+from toolablate.experiments.attribution.explained import beside_repeats
 
 
 def trials(*names: str) -> list[Evidence]:

@@ -21,8 +21,7 @@ from tests.experiments.exposure.exposure_plans import (
 )
 from tests.servers.chat_server import ChatServer, Status, closed_port
 
-from toolablate.experiments.exposure import load_exposure_plan
-from toolablate.experiments.exposure.cutting import cut, room_for
+from toolablate.experiments.contamination.prompts import cut, load_exposure_plan, room_for
 from toolablate.traces.errors import InputError
 
 ROOT = Path(__file__).parents[3]

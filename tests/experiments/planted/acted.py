@@ -12,9 +12,8 @@ from tests.experiments.counterfactual.scenes import run
 from toolablate.agents.simulated.planted.wording import answer_of
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments import Wanted, replay_many
-from toolablate.experiments.attributing.case import Case, case_of
-from toolablate.experiments.attributing.outcomes import outcomes_of
-from toolablate.experiments.attributing.program import Asked, Purpose, first_round, probe
+from toolablate.experiments.attribution.choosing import Case, case_of
+from toolablate.experiments.attribution.replay_program import Asked, Purpose, first_round, outcomes_of, probe
 from toolablate.experiments.planted.truth import Truth, truth_of
 from toolablate.traces.records import Message, Question, ReplayDesign, Trace
 from toolablate.traces.store import Store

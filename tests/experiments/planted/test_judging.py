@@ -15,7 +15,7 @@ from tests.experiments.diagnosing.failures import labelled
 from tests.experiments.judged import judge_at
 from tests.servers.chat_server import ChatServer, reply
 
-from toolablate.experiments.attributing.running import attribute
+from toolablate.experiments.attribution.attributing import attribute
 from toolablate.experiments.planted.making import LABELS, PLAN, make_planted
 from toolablate.experiments.planted.truth import truth_of
 from toolablate.traces.errors import InputError

@@ -9,12 +9,11 @@ import pytest
 from tests.conftest import Cli
 from tests.experiments.counterfactual.scenes import run
 
-from toolablate.experiments.attributing.running import attribute
-from toolablate.experiments.explaining import explained
+from toolablate.experiments.attribution.attributing import attribute
+from toolablate.experiments.attribution.explained import explained
 from toolablate.experiments.planted import scoring
-from toolablate.experiments.planted.covering import Coverage, coverage
 from toolablate.experiments.planted.making import LABELS, PLAN, make_planted
-from toolablate.experiments.planted.scoring import score_planted
+from toolablate.experiments.planted.scoring import Coverage, coverage, score_planted
 from toolablate.experiments.planted.truth import truth_of
 from toolablate.experiments.planted.view import planted_json
 from toolablate.traces.errors import InputError

@@ -12,9 +12,8 @@ from tests.experiments.planted.acted import write_plan
 from toolablate.agents.simulated.planted.mind import drawn
 from toolablate.agents.simulated.policy import Offer
 from toolablate.experiments.plans.plan import load_plan
-from toolablate.experiments.planted.causes import Causes, cause_at, causes, chances
-from toolablate.experiments.planted.outputs import Made, Outputs
-from toolablate.experiments.planted.worlds import Run, Way, World, refuse_unknown, runs
+from toolablate.experiments.planted.truth import Causes, cause_at, causes, chances
+from toolablate.experiments.planted.worlds import Made, Outputs, Run, Way, World, refuse_unknown, runs
 from toolablate.tools.interventions import Setting, open_interventions
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition, InterventionUse, SimulatedModel

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from toolablate.analysis.attribution.proof import (
+from toolablate.experiments.planted.proof import (
     CAUSES,
     Cause,
     Verdict,

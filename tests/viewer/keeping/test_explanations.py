@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.traces.samples import attempt, plan, score, trials
 
-from toolablate.experiments.explaining.view import read_report
+from toolablate.experiments.attribution.store_report import read_report
 from toolablate.traces.store import Recorder, Store
 from toolablate.viewer.keeping.explanations import Explanations
 from toolablate.viewer.keeping.scope import Scope

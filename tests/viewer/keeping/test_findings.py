@@ -12,7 +12,7 @@ from tests.viewer.keeping.reading import read_findings
 
 from toolablate.analysis.findings import Findings
 from toolablate.analysis.from_store import read_ladders, read_paired
-from toolablate.experiments.explaining.view import read_report
+from toolablate.experiments.attribution.store_report import read_report
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Condition
 from toolablate.traces.store import Recorder, Store

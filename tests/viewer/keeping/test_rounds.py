@@ -15,7 +15,7 @@ from tests.viewer.keeping.reading import read_findings
 
 from toolablate.analysis.attribution.report import AttributionReport
 from toolablate.analysis.selection import Selection
-from toolablate.experiments.explaining.view import read_report
+from toolablate.experiments.attribution.store_report import read_report
 from toolablate.traces.records import Label, Trace
 from toolablate.traces.store import Recorder, Store
 from toolablate.viewer.index import Index

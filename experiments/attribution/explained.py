@@ -1,0 +1,366 @@
+"""Evidence, attributions and effect decomposition of a store's trials; asks nobody."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from toolablate.analysis.attribution.decomposition import Chain, Ledger, Replay, Scores, is_chosen, ledgers, probability
+from toolablate.analysis.attribution.evidence import Evidence, Explained, Outlined, ledger_signals
+from toolablate.analysis.attribution.expected_failures import Pool, tally
+from toolablate.analysis.attribution.replay_rules import layer_two
+from toolablate.analysis.attribution.signals.signal_types import Signals
+from toolablate.analysis.attribution.trace_rules import layer_one
+from toolablate.analysis.from_store import chosen_run, observe
+from toolablate.analysis.pairing import counts, unit
+from toolablate.experiments.attribution.choosing import scorers_of
+from toolablate.experiments.attribution.readings_cache import KeptReadings, Known
+from toolablate.experiments.attribution.replay_evidence import Ladders, Mending, Replays, replays_of
+from toolablate.traces.records import Condition, Diagnosis, ReplayDesign
+from toolablate.traces.store import Counterfactual, Observation, Store
+
+T = TypeVar("T", bound=Outlined)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered(Generic[T]):
+    """What a store knows of its trials of conditions with tools.
+
+    explained   the trials, in the order of the store, with all evidence or in outline
+    design      the one that says which trials were to be replayed, None without any
+    ledgers     by model and condition; none where one trial alone was asked for
+    unreplayed  how many trials the design chooses that are not replayed yet: what is not known of them is unresolved
+    notes       what makes all of this less than it could be, a sentence each
+    """
+
+    explained: tuple[T, ...]
+    design: ReplayDesign | None
+    ledgers: tuple[Ledger, ...]
+    unreplayed: int
+    notes: tuple[str, ...]
+
+
+# The questions of a model and condition, as the rules over traces take them together.
+
+
+class Pools:
+    """All questions that the store has, where a single trial is asked about, too: it has one label, whoever asks. `run`
+    keeps to the trials of one run."""
+
+    def __init__(self, store: Store, scorers: Sequence[str], run: str | None) -> None:
+        self._store, self._scorers, self._run = store, scorers, run
+        self._known: dict[tuple[str, str], Pool] = {}
+
+    def of(self, evidence: Evidence, pair: tuple[Condition, Condition]) -> Pool:
+        """`pair` is the condition without tools that its own is set against, and its own."""
+        of_whom = evidence.model, evidence.condition
+        if of_whom not in self._known:
+            trial = evidence.chain.trial
+            without, beside = (
+                self._store.values_beside(trial, condition.identity(), scorers=self._scorers, run=self._run)
+                for condition in pair
+            )
+            questions = without.keys() | beside.keys()
+            self._known[of_whom] = Pool(tally(without.get(each, ()), beside.get(each, ())) for each in questions)
+        return self._known[of_whom]
+
+
+# What the other repeats of a trial tell of it: to the model they are one with it until something is called.
+
+
+def beside_repeats(found: Sequence[Evidence]) -> list[Evidence]:
+    """Each with the scores of the others of its model, question and condition, and what they were asked at their
+    outset."""
+    groups: dict[tuple[str, str, str], list[Evidence]] = defaultdict(list)
+    for each in found:
+        groups[_start(each)].append(each)
+    return [_beside(each, groups[_start(each)]) for each in found]
+
+
+def _beside(evidence: Evidence, group: Sequence[Evidence]) -> Evidence:
+    others = [each for each in group if each.chain.trial != evidence.chain.trial]
+    return replace(
+        evidence,
+        repeats=tuple(each.chain.score for each in others),
+        outset=tuple(score for each in others for score in _at_outset(each)),
+    )
+
+
+def _start(evidence: Evidence) -> tuple[str, str, str]:
+    return evidence.model, evidence.question, evidence.condition
+
+
+def _at_outset(evidence: Evidence) -> Scores:
+    beliefs = evidence.trajectory.beliefs if evidence.trajectory else ()
+    first = next((each for each in beliefs if each.step == 0), None)
+    if first is None:
+        return ()
+    right = round(first.right.mean * first.samples)
+    return (1.0,) * right + (0.0,) * (first.samples - right)
+
+
+# Reads out of a store why its trials went as they did: evidence, labels and ledgers. Nothing is asked of anyone.
+
+
+_CHUNK = 200
+"""Trials whose traces are looked up, and kept, at once."""
+
+
+def explained(
+    path: str | PathLike[str],
+    *,
+    run: str = "all",
+    models: Sequence[str] = (),
+    conditions: Sequence[str] = (),
+    scorer: str | None = None,
+    trial: str | None = None,
+    design: ReplayDesign | None = None,
+    told: Callable[[int, int], None] | None = None,
+    kept: Path | None = None,
+) -> Gathered[Explained]:
+    """Of the trials that one run called for (the beginning of its id, or `latest`), or `all` that the store holds; of
+    all models and all conditions with tools, or of those of these names; or of one trial, by its id.
+
+    `design` is by default the one that was kept last. `told` is called with how many trials of how many are read, which
+    takes most of the time. `kept` is a file of one's own for what is read of traces, which is made where it is not
+    there, so that none is read twice. Raises InputError for a run or a scorer that is not there, and StoreError.
+    """
+    return _gathered(path, run, models, conditions, scorer, trial, design, told, kept, of=lambda each: each)
+
+
+def outlined(
+    path: str | PathLike[str],
+    *,
+    run: str = "all",
+    models: Sequence[str] = (),
+    conditions: Sequence[str] = (),
+    scorer: str | None = None,
+    told: Callable[[int, int], None] | None = None,
+    kept: Path | None = None,
+) -> Gathered[Outlined]:
+    """The same in outline: of a large store the evidence of all trials would be most of what is held."""
+    return _gathered(path, run, models, conditions, scorer, None, None, told, kept, of=Explained.outlined)
+
+
+def _gathered(
+    path: str | PathLike[str],
+    run: str,
+    models: Sequence[str],
+    conditions: Sequence[str],
+    scorer: str | None,
+    trial: str | None,
+    design: ReplayDesign | None,
+    told: Callable[[int, int], None] | None,
+    kept: Path | None,
+    of: Callable[[Explained], T],
+) -> Gathered[T]:
+    with Store(Path(path)) as store, KeptReadings(kept) as readings:
+        designs = store.replay_designs()
+        design = design or (designs[-1] if designs else None)
+        reading = _read(store, run, scorer, design, trial, readings)
+        wanted = [
+            each
+            for each in reading.seen
+            if each.condition in (conditions or reading.ladders.with_tools)
+            and each.condition in reading.ladders.with_tools
+            and each.model in (models or (each.model,))
+        ]
+        if trial is not None:
+            wanted = _of_one_start(wanted, trial)
+        found = _found(wanted, reading, told or _nobody, of)
+    lonely = len(wanted) - len(found)
+    found = [each for each in found if trial in (None, each.evidence.chain.trial)]
+    chains = [each.evidence.chain for each in found]
+    unreplayed = sum(reading.chosen(chain.trial) and chain.replay is None for chain in chains)
+    return Gathered(
+        explained=tuple(found),
+        design=design,
+        ledgers=tuple(ledgers(chains)) if chains and trial is None else (),
+        unreplayed=unreplayed,
+        notes=tuple(_notes(lonely, unreplayed, reading)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A store that is open, and what is read of it once. `lots` are the scores by which the design draws its lots."""
+
+    store: Store
+    seen: Sequence[Observation]
+    ladders: Ladders
+    mending: Mending
+    scorers: Sequence[str]
+    replays: "_Counterfactuals"
+    diagnoses: Mapping[str, Sequence[Diagnosis]]
+    design: ReplayDesign | None
+    lots: Mapping[str, float]
+    known: Known
+    pools: Pools
+
+    def probability(self, trial: str) -> float:
+        return probability(self.design, self.lots[trial]) if self.design and trial in self.lots else 0.0
+
+    def chosen(self, trial: str) -> bool:
+        return self.design is not None and trial in self.lots and is_chosen(self.design, trial, self.lots[trial])
+
+
+class _Counterfactuals:
+    """Of a whole store at once, or, where a single trial is asked about, as they are wanted."""
+
+    def __init__(self, store: Store, scorers: Sequence[str], *, at_once: bool) -> None:
+        self._store, self._scorers = store, scorers
+        self._all = store.counterfactuals(scorers=scorers) if at_once else None
+
+    def of(self, trial: str) -> Sequence[Counterfactual]:
+        found = self._store.counterfactuals(scorers=self._scorers, trial=trial) if self._all is None else self._all
+        return found.get(trial, ())
+
+
+def _read(
+    store: Store,
+    run: str,
+    scorer: str | None,
+    design: ReplayDesign | None,
+    trial: str | None,
+    readings: KeptReadings,
+) -> _Reading:
+    named = scorer or (design.scorer if design else "")
+    with store.at_one_moment():
+        # Of a single trial nothing is asked but what bears on it: a store may hold a hundred thousand.
+        seen = observe(store, run=run, scorer=named or None, beside=trial)
+        of_design = named if design is None else design.scorer
+        lots = seen if of_design == named else observe(store, run=run, scorer=of_design or None, beside=trial)
+        conditions = store.seen_conditions() if trial is not None and run == "all" else store.conditions_of(seen)
+        scorers = scorers_of(store, ReplayDesign(scorer=named), run)
+        replays = _Counterfactuals(store, scorers, at_once=trial is None)
+    mending = Mending(store, replays.of)
+    diagnoses: dict[str, list[Diagnosis]] = defaultdict(list)
+    for each in store.all_diagnoses() if trial is None else store.diagnoses(trial):
+        # What was asked repeats the trace, and would be most of what is held of a store with many diagnoses.
+        diagnoses[each.trial].append(each.model_copy(update={"calls": ()}))
+    return _Reading(
+        *(store, [each for each in seen if counts(each)]),
+        ladders=Ladders(seen, conditions, store.runs()[-1].baseline, mending),
+        mending=mending,
+        scorers=scorers,
+        replays=replays,
+        diagnoses=diagnoses,
+        design=design,
+        lots={each.trial: each.value or 0.0 for each in lots if counts(each)},
+        known=Known(store, scorers, readings),
+        pools=Pools(store, scorers, None if run == "all" else chosen_run(store, run).id),
+    )
+
+
+def _of_one_start(seen: Sequence[Observation], trial: str) -> list[Observation]:
+    """A trial and the others of its model, question and condition."""
+    own = {(each.model, each.question, each.condition) for each in seen if each.trial == trial}
+    return [each for each in seen if (each.model, each.question, each.condition) in own]
+
+
+def _found(
+    wanted: Sequence[Observation],
+    reading: _Reading,
+    told: Callable[[int, int], None],
+    of: Callable[[Explained], T],
+) -> list[T]:
+    """Of those with trials without tools to set them against, in their order."""
+    done, found = 0, list[T]()
+    for chunk in _chunks(wanted):
+        bare = (each.trial for seen in chunk for each in reading.ladders.without_tools(seen))
+        reading.known.turn_to(dict.fromkeys((*(seen.trial for seen in chunk), *bare)))
+        evidence = []
+        for seen in chunk:
+            told(done, len(wanted))
+            done += 1
+            if (each := _evidence(seen, reading)) is not None:
+                evidence.append(each)
+        reading.known.keep()
+        found += [of(_explained(each, reading)) for each in beside_repeats(evidence)]
+    order = {seen.trial: place for place, seen in enumerate(wanted)}
+    return sorted(found, key=lambda each: order[each.evidence.chain.trial])
+
+
+def _chunks(wanted: Sequence[Observation]) -> Iterator[list[Observation]]:
+    """Whole questions, whose trials are set against each other."""
+    questions: dict[str, list[Observation]] = defaultdict(list)
+    for seen in wanted:
+        questions[seen.question].append(seen)
+    chunk: list[Observation] = []
+    for of_question in questions.values():
+        chunk += of_question
+        if len(chunk) >= _CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _nobody(done: int, of: int) -> None:
+    """Told where nobody asks how far it is."""
+
+
+def _explained(evidence: Evidence, reading: _Reading) -> Explained:
+    pool = reading.pools.of(evidence, reading.ladders.pair(evidence.condition))
+    by_trace = layer_one(evidence.signals, evidence.score, evidence.bare, evidence.repeats, pool)
+    by_replay = layer_two(evidence)
+    if by_replay is None:
+        return Explained(evidence, by_trace)
+    return Explained(evidence, by_replay, () if by_trace is None else (by_trace,))
+
+
+def _evidence(seen: Observation, reading: _Reading) -> Evidence | None:
+    """None where there is no trial without tools to set it against."""
+    arms = reading.ladders.below(seen)
+    if arms is None:
+        return None
+    known = reading.known
+    read, score = known.reading(seen.trial), known.score(seen.trial)
+    signals, case = read.signals, read.case
+    value = seen.value or 0.0
+    own = () if score.verdict == "unparsed" else (value,)
+    found = replays_of(case, signals, own, reading.replays.of(seen.trial), reading.mending, reading.store.trace)
+    chain = Chain(
+        *(seen.model, seen.condition, seen.question, unit(seen), seen.trial, value, arms, case.used),
+        mended=value if own else None,
+        probability=reading.probability(seen.trial),
+        replay=_replay(found, case.steps, signals) if reading.chosen(seen.trial) else None,
+    )
+    return Evidence(
+        *(seen.model, seen.condition, seen.question, seen.domain, score, chain, signals),
+        bare=tuple(known.bare(each.trial) for each in reading.ladders.without_tools(seen)),
+        steps=case.steps,
+        trajectory=found.trajectory,
+        flip=found.flip,
+        closing=found.closing,
+        set_aside=found.set_aside,
+        turning=found.turning,
+        worth=found.worth,
+        diagnoses=tuple(reading.diagnoses.get(seen.trial, ())),
+    )
+
+
+def _replay(found: Replays, steps: Sequence[int], signals: Signals) -> Replay | None:
+    if found.replay is None:
+        return None
+    return replace(found.replay, signals=ledger_signals(signals, steps, found.trajectory, found.flip, found.set_aside))
+
+
+def _notes(lonely: int, unreplayed: int, reading: _Reading) -> Iterator[str]:
+    for name in sorted(reading.ladders.prompted):
+        yield f"set against {name!r}, which has words of its own: no condition has neither words nor tools"
+    if lonely:
+        yield f"{_counted(lonely)} left out: no trial of the same question without tools has a score"
+    if unreplayed:
+        yield f"{_counted(unreplayed)} chosen by the design without replays, or with none that tell: unresolved"
+    if reading.mending.unmended:
+        yield (
+            f"{_counted(reading.mending.unmended)} without an answer that could be read, among arms and replays, never"
+            " asked again: they count as wrong at their level"
+        )
+
+
+def _counted(trials: int) -> str:
+    return "1 trial" if trials == 1 else f"{trials} trials"

@@ -1,0 +1,261 @@
+"""What was read of traces, kept in a file among the user's caches so that no trace has to be read twice."""
+
+import hashlib
+import json
+import os
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import zstandard
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+import toolablate
+from toolablate.analysis.attribution.signals.of_trace import signals_of
+from toolablate.analysis.attribution.signals.signal_types import Signals
+from toolablate.analysis.attribution.trace_rules import Bare
+from toolablate.experiments.attribution.choosing import Case, case_of
+from toolablate.traces.records import Score
+from toolablate.traces.store import Store
+
+_MOST_BYTES = 100_000_000
+_DIGEST_BYTES = 16
+_WAIT_SECONDS = 10.0
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR)
+"""What sqlite says of what is no database, or none of these: `SQLITE_ERROR` where a table or column is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceReading:
+    """What a trial's trace tells by itself."""
+
+    signals: Signals
+    case: Case
+
+
+class KeptReadings:
+    """Of one store, in a file of its own that may be deleted without loss: what cannot be read there is not known, and
+    what cannot be written is forgotten. Several processes may use it at once, and be killed. None keeps nothing."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+
+    def __enter__(self) -> Self:
+        if self._path is not None:
+            try:
+                self._connection = _opened(self._path)
+            except (sqlite3.Error, OSError) as error:
+                self._give_up(error)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    def of(self, traces: Iterable[str]) -> dict[str, TraceReading]:
+        """Those that are known, by the digests of their traces."""
+        wanted = json.dumps(list(traces))
+        query = "SELECT trace, body FROM readings WHERE reader = ? AND trace IN (SELECT value FROM json_each(?))"
+        try:
+            rows = [] if self._connection is None else self._connection.execute(query, (_reader(), wanted)).fetchall()
+        except sqlite3.Error as error:
+            self._give_up(error)
+            rows = []
+        return {trace: found for trace, body in rows if (found := _unpacked(trace, body)) is not None}
+
+    def put(self, found: Mapping[str, TraceReading]) -> None:
+        if self._connection is None or not found:
+            return
+        reader = _reader()
+        rows = [(trace, reader, body) for trace, each in found.items() if (body := _packed(trace, each)) is not None]
+        try:
+            with self._connection:
+                self._connection.executemany(
+                    "INSERT OR REPLACE INTO readings (trace, reader, body) VALUES (?, ?, ?)", rows
+                )
+        except sqlite3.Error as error:
+            self._give_up(error)
+
+    def _give_up(self, error: sqlite3.Error | OSError) -> None:
+        """Where it is damaged the next to open it makes it anew. Others may be at one that is only busy, and take what
+        they need from one on a full disk."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+        if self._path is not None and _tells_of_damage(error):
+            with suppress(OSError):
+                self._path.unlink()
+
+
+def _tells_of_damage(error: sqlite3.Error | OSError) -> bool:
+    code = getattr(error, "sqlite_errorcode", None)
+    return isinstance(error, sqlite3.Error) and (code is None or code & 0xFF in _DAMAGED)
+
+
+@cache
+def _adapter() -> TypeAdapter[TraceReading]:
+    return TypeAdapter(TraceReading)
+
+
+def _packed(trace: str, found: TraceReading) -> bytes | None:
+    """None where it would not come back as it is: models write halves of characters, which no UTF-8 has."""
+    try:
+        body = _adapter().dump_json(found)
+        if _adapter().validate_json(body) != found:
+            return None
+    except (PydanticSerializationError, UnicodeEncodeError, ValidationError):
+        return None
+    packed = zstandard.ZstdCompressor().compress(body)
+    return _digest(trace, packed) + packed
+
+
+def _unpacked(trace: str, body: bytes) -> TraceReading | None:
+    try:
+        digest, packed = body[:_DIGEST_BYTES], body[_DIGEST_BYTES:]
+        if digest != _digest(trace, packed) or not 0 <= zstandard.frame_content_size(packed) <= _MOST_BYTES:
+            return None
+        return _adapter().validate_json(zstandard.ZstdDecompressor().decompress(packed))
+    except (zstandard.ZstdError, ValidationError, TypeError):
+        return None
+
+
+def _digest(trace: str, packed: bytes) -> bytes:
+    return hashlib.blake2b(trace.encode() + _reader() + packed, digest_size=_DIGEST_BYTES).digest()
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    path.touch(mode=0o600)
+    connection = sqlite3.connect(path, timeout=_WAIT_SECONDS)
+    try:
+        # What the system loses where the power goes is made again.
+        connection.execute("PRAGMA synchronous = OFF")
+        with connection:
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS readings (trace TEXT, reader BLOB, body BLOB NOT NULL,"
+                " PRIMARY KEY (trace, reader)) WITHOUT ROWID"
+            )
+            if connection.execute("SELECT 1 FROM readings WHERE reader <> ? LIMIT 1", (_reader(),)).fetchone():
+                connection.execute("DELETE FROM readings WHERE reader <> ?", (_reader(),))
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+@cache
+def _reader() -> bytes:
+    """What reads traces: this version of toolablate, and of a checkout, whose version stays, all of its code, since
+    there is hardly a module that no signal stands on; and Python, whose parser reads programs."""
+    found = hashlib.sha256(f"{version('toolablate')} {sys.version}".encode())
+    for root in map(Path, toolablate.__path__):
+        for path in sorted(root.glob("*/**/*.py")):
+            with suppress(OSError):
+                found.update(f"{path.relative_to(root)}\n".encode() + path.read_bytes())
+    return found.digest()[:_DIGEST_BYTES]
+
+
+# Where what is made of stores is kept: among the user's caches, for nobody else to read, and deleted without loss.
+
+
+SUFFIX = ".sqlite"
+_UNUSED_SECONDS = 30 * 86_400.0
+
+
+def kept_folder(name: str) -> Path | None:
+    """`$XDG_CACHE_HOME/toolablate/NAME`, by default below `~/.cache`, without what nobody has used for a month. None
+    where nothing can be kept."""
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "toolablate" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        # The permission alone does not tell of a disk that is read-only.
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except (OSError, RuntimeError):
+        return None
+    sweep(folder)
+    return folder
+
+
+def file_for(of: str) -> str:
+    return hashlib.sha256(of.encode(errors="surrogateescape")).hexdigest()[:32] + SUFFIX
+
+
+def readings_of(store: Path) -> Path | None:
+    """The file that keeps what was read of a store's traces, whatever of them was asked for. None where nothing can be
+    kept."""
+    folder = kept_folder("readings")
+    return None if folder is None else folder / file_for(str(store.resolve()))
+
+
+def sweep(folder: Path) -> None:
+    """Removes what nobody has used for long: a file with what lies beside it, whose own times tell nothing."""
+    for path in folder.glob(f"*{SUFFIX}"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > _UNUSED_SECONDS:
+                for each in folder.glob(f"{path.name}*"):
+                    each.unlink()
+
+
+# What is known of planned trials by themselves: what their traces tell, and their scores.
+
+
+_QUESTIONS = 1_000
+
+
+class Known:
+    """Of some hundred trials at a time, by their whole ids, so that what is held does not grow with the store:
+    `turn_to` names them, and forgets the others. Raises StoreError."""
+
+    def __init__(self, store: Store, scorers: Sequence[str], kept: KeptReadings) -> None:
+        self._store, self._scorers, self._kept = store, scorers, kept
+        self._question = lru_cache(maxsize=_QUESTIONS)(store.question)
+        self._condition = lru_cache(maxsize=None)(store.condition)
+        self._attempts: Mapping[str, tuple[int, str]] = {}
+        self._scores: Mapping[str, tuple[Score, ...]] = {}
+        self._readings: dict[str, TraceReading] = {}
+        self._new: dict[str, TraceReading] = {}
+
+    def turn_to(self, trials: Iterable[str]) -> None:
+        named = tuple(trials)
+        self._scores = self._store.scores_of(named)
+        self._attempts = self._store.current_attempts(named)
+        self._readings = self._kept.of(trace for _, trace in self._attempts.values())
+        self._new = {}
+
+    def keep(self) -> None:
+        """What had to be read of those that it was turned to."""
+        self._kept.put(self._new)
+
+    def reading(self, trial: str) -> TraceReading:
+        attempt, digest = self._attempts[trial]
+        if digest not in self._readings:
+            # Of this attempt, whatever is current by now: its digest tells what it says.
+            self._readings[digest] = self._new[digest] = self._read(trial, attempt)
+        return self._readings[digest]
+
+    def score(self, trial: str) -> Score:
+        of_them = [each for each in self._scores[trial] if each.scorer in self._scorers]
+        return max(of_them, key=lambda each: each.scorer_version)
+
+    def bare(self, trial: str) -> Bare:
+        return Bare(self.reading(trial).signals, self.score(trial))
+
+    def _read(self, trial: str, attempt: int) -> TraceReading:
+        trace = self._store.trace(trial, attempt=attempt)
+        condition = self._condition(trace.trial.condition)
+        signals = signals_of(trace, self._question(trace.trial.question), condition)
+        return TraceReading(signals, case_of(trace, condition, signals))

@@ -1,0 +1,270 @@
+"""What the replays of one trial and the arms below its condition say."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from toolablate.analysis.arms import UNPROMPTED, ArmKind, has_ladder, ladders
+from toolablate.analysis.attribution.belief import Flip, Trajectory
+from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
+from toolablate.analysis.attribution.evidence import Turning
+from toolablate.analysis.attribution.signals.of_trace import troubles_of
+from toolablate.analysis.attribution.signals.signal_types import Signals
+from toolablate.analysis.attribution.trace_rules import fail_by_themselves
+from toolablate.analysis.pairing import counts, mean
+from toolablate.analysis.shapley import Worth, design, shapley_values
+from toolablate.experiments.attribution.choosing import Case
+from toolablate.experiments.attribution.replay_program import (
+    Outcomes,
+    Purpose,
+    PurposeKind,
+    belief_of,
+    flip_of,
+    outcomes_of,
+)
+from toolablate.traces.records import AnswerNow, Condition, Trace
+from toolablate.traces.store import Counterfactual, Observation, Store
+
+Children = Callable[[str], Sequence[Counterfactual]]
+"""The counterfactuals of a trial, by its id."""
+
+
+class Mending:
+    """`unmended` counts the trials without an answer after which none was asked for."""
+
+    def __init__(self, store: Store, children: Children) -> None:
+        self._store = store
+        self._children = children
+        self._known: dict[str, float | None] = {}
+
+    @property
+    def unmended(self) -> int:
+        return sum(value is None for value in self._known.values())
+
+    def of_trials(self, trials: Iterable[Observation]) -> Scores | None:
+        """Of those that count; None where some lost their format and none was asked for again: what they would score
+        is not known."""
+        known = [each for each in trials if counts(each)]
+        scores = tuple(self._mended(each.trial, each.value or 0.0, each.verdict, 0) for each in known)
+        return None if any(self._known.get(each.trial, 0.0) is None for each in known) else scores
+
+    def of_replays(self, replays: Iterable[Counterfactual]) -> Scores:
+        """Of those that have a score."""
+        return tuple(
+            self._mended(each.trial, each.value, each.verdict, each.resumption.event)
+            for each in replays
+            if each.value is not None
+        )
+
+    def _mended(self, trial: str, value: float, verdict: str | None, before: int) -> float:
+        """`before` its own events its conversation has as many of its parents."""
+        if verdict != "unparsed":
+            return value
+        if trial not in self._known:
+            closings = self._closings(trial, before)
+            self._known[trial] = mean(closings) if closings else None
+        mended = self._known[trial]
+        return value if mended is None else mended
+
+    def _closings(self, trial: str, before: int) -> Scores:
+        """Scores of what was asked for just before the trial's answer: after its final reply."""
+        asked = [each for each in self._children(trial) if isinstance(each.resumption.change, AnswerNow)]
+        answered = self._store.answered_at(trial) if asked else None
+        if answered is None:
+            return ()
+        return values(each for each in asked if each.resumption.event == before + answered)
+
+
+def values(replays: Iterable[Counterfactual]) -> Scores:
+    """The scores of those that have one, as they are."""
+    return tuple(each.value for each in replays if each.value is not None)
+
+
+# What the replays of one trial say, by what they are for.
+
+
+@dataclass(frozen=True, slots=True)
+class Replays:
+    """Of one trial; each as `Evidence` has it. `replay` has no signals yet, and is None where its reasoning was never
+    drawn again."""
+
+    trajectory: Trajectory | None = None
+    flip: Flip | None = None
+    closing: Scores = ()
+    set_aside: Scores = ()
+    turning: Turning | None = None
+    worth: Mapping[int, Worth] = field(default_factory=dict)
+    replay: Replay | None = None
+
+
+def replays_of(
+    case: Case,
+    signals: Signals,
+    own: Scores,
+    counterfactuals: Iterable[Counterfactual],
+    mending: Mending,
+    traces: Callable[[str], Trace],
+) -> Replays:
+    """`own` is the trial's score where its answer could be read, else nothing; `traces` reads a trial's trace."""
+    outcomes = outcomes_of(case, counterfactuals)
+    if fail_by_themselves(signals.troubles):
+        outcomes = {purpose: _with_tools_that_work(purpose, each, traces) for purpose, each in outcomes.items()}
+    if not outcomes:
+        return Replays()
+    closing, flip = _values(outcomes, "closing"), flip_of(outcomes)
+    return Replays(
+        trajectory=belief_of(outcomes),
+        flip=flip,
+        closing=closing,
+        set_aside=_values(outcomes, "set_aside"),
+        turning=_turning(case, flip, outcomes, mending),
+        worth=_worth(case, outcomes, mending),
+        replay=_replay(case, own, closing, outcomes, mending),
+    )
+
+
+def _with_tools_that_work(
+    purpose: Purpose, replays: Sequence[Counterfactual], traces: Callable[[str], Trace]
+) -> Sequence[Counterfactual]:
+    """Without the replays that were to have such tools, and in which one failed again: no intervention made it fail
+    that could be left out, and it was not asked again, or has no better to say."""
+    if purpose.kind not in ("repaired", "rollout"):
+        return replays
+    return [each for each in replays if each.value is None or not fail_by_themselves(troubles_of(traces(each.trial)))]
+
+
+def _replay(case: Case, own: Scores, closing: Scores, outcomes: Outcomes, mending: Mending) -> Replay | None:
+    """Levels that nothing leads to are those before them. A trial without results is drawn again by asking at once for
+    its answer."""
+    rollouts = _rollouts(outcomes, mending)
+    if not case.results and case.steps:
+        rollouts = {frozenset(): values(outcomes.get(Purpose("probe", step=len(case.steps) - 1), ()))}
+    if not rollouts.get(frozenset()):
+        return None
+    extended = _mended(outcomes, "extended", mending) if case.budget is not None else own or closing
+    return Replay(
+        extended=extended,
+        repaired=_mended(outcomes, "repaired", mending) if case.fault is not None else extended,
+        rollouts=rollouts,
+        mended=() if own else closing,
+    )
+
+
+def _rollouts(outcomes: Outcomes, mending: Mending) -> dict[frozenset[ToolKind], Scores]:
+    found = {purpose.swapped: each for purpose, each in outcomes.items() if purpose.kind == "rollout"}
+    scored = {swapped: mending.of_replays(each) for swapped, each in found.items()}
+    return {swapped: scores for swapped, scores in scored.items() if scores}
+
+
+def _turning(case: Case, flip: Flip | None, outcomes: Outcomes, mending: Mending) -> Turning | None:
+    event = case.turned_by(flip) if flip else None
+    kept, without = (
+        mending.of_replays(outcomes.get(Purpose("turning", event=event, kept=each), ())) for each in (True, False)
+    )
+    return Turning(event, kept, without) if event is not None and kept and without else None
+
+
+def _worth(case: Case, outcomes: Outcomes, mending: Mending) -> dict[int, Worth]:
+    """By the results' events; nothing where runs of some choice of results are lacking."""
+    found = {
+        purpose.real: scores
+        for purpose, each in outcomes.items()
+        if purpose.kind == "worth" and (scores := mending.of_replays(each))
+    }
+    if not found:
+        return {}
+    over = design(len(case.shown))
+    if not found.keys() >= set(over.subsets):
+        return {}
+    return dict(zip(case.shown, shapley_values(over, found), strict=True))
+
+
+def _values(outcomes: Outcomes, kind: PurposeKind) -> Scores:
+    return values(outcomes.get(Purpose(kind), ()))
+
+
+def _mended(outcomes: Outcomes, kind: PurposeKind, mending: Mending) -> Scores:
+    return mending.of_replays(outcomes.get(Purpose(kind), ()))
+
+
+# The arms below a condition with tools: which conditions they are, and what a question scores under each.
+
+
+def arms_below(conditions: Mapping[str, Condition], baseline: str) -> dict[str, Mapping[ArmKind, str]]:
+    """Of each condition with tools the arms that it is set against, `none` among them, by their labels."""
+    found = {ladder.toolset: ladder.arms for ladder in ladders(conditions)}
+    without = {name: each for name, each in conditions.items() if not each.tools}
+    return {
+        name: found[name] if name in found else _without_ladder(each, without, baseline)
+        for name, each in conditions.items()
+        if has_ladder(each) and (name in found or (without and not each.name.endswith(UNPROMPTED)))
+    }
+
+
+class Ladders:
+    """Trials by model, question and condition, and the conditions with tools with the arms below them.
+
+    A condition that has no ladder is set against one of those without tools and words of their own, or else of those
+    without tools, the baseline, or else the first; one without tools that has its words is its scaffold.
+    """
+
+    def __init__(
+        self, seen: Iterable[Observation], conditions: Mapping[str, Condition], baseline: str, mending: Mending
+    ) -> None:
+        self._trials: dict[tuple[str, str, str], list[Observation]] = defaultdict(list)
+        for each in seen:
+            self._trials[each.model, each.question, each.condition].append(each)
+        self._mending = mending
+        self._conditions = conditions
+        self._arms = arms_below(conditions, baseline)
+
+    @property
+    def prompted(self) -> frozenset[str]:
+        """The conditions without tools that others are set against although they have words of their own."""
+        against = {arms["none"] for arms in self._arms.values()}
+        return frozenset(name for name in against if self._conditions[name].prompt)
+
+    @property
+    def with_tools(self) -> Sequence[str]:
+        """The conditions that can be explained."""
+        return tuple(self._arms)
+
+    def pair(self, condition: str) -> tuple[Condition, Condition]:
+        """The condition without tools that one is set against, and the one itself."""
+        return self._conditions[self._arms[condition]["none"]], self._conditions[condition]
+
+    def without_tools(self, seen: Observation) -> list[Observation]:
+        """The question's trials without tools that count."""
+        return [each for each in self._of(seen, "none") if counts(each)]
+
+    def below(self, seen: Observation) -> Arms | None:
+        """None where no trial without tools counts."""
+        none = tuple(each.value or 0.0 for each in self.without_tools(seen))
+        if not none:
+            return None
+        bare = self._mended(seen, "none")
+        arms = self._arms[seen.condition]
+        same_words = not (self._conditions[seen.condition].prompt or self._conditions[arms["none"]].prompt)
+        return Arms(
+            none=none,
+            scaffold=(bare if same_words else self._mended(seen, "scaffold")) or (),
+            offered=self._mended(seen, "offered") or (),
+            sham=self._mended(seen, "sham") or (),
+            placebo=self._mended(seen, "placebo") or (),
+            bare=bare if bare != none else (),
+        )
+
+    def _mended(self, seen: Observation, kind: ArmKind) -> Scores | None:
+        return self._mending.of_trials(self._of(seen, kind))
+
+    def _of(self, seen: Observation, kind: ArmKind) -> list[Observation]:
+        label = self._arms[seen.condition].get(kind)
+        return [] if label is None else self._trials.get((seen.model, seen.question, label), [])
+
+
+def _without_ladder(condition: Condition, without: Mapping[str, Condition], baseline: str) -> Mapping[ArmKind, str]:
+    bare = [name for name, each in without.items() if not each.prompt] or list(without)
+    none = baseline if baseline in bare else bare[0]
+    worded = (name for name, each in without.items() if condition.prompt and each.prompt == condition.prompt)
+    scaffold = next((name for name in worded if name != none), None)
+    return {"none": none} if scaffold is None else {"none": none, "scaffold": scaffold}

@@ -1,0 +1,343 @@
+"""Reads a store for `attribute`, `explain` and `labels`."""
+
+import json
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from toolablate.analysis.arms import has_ladder
+from toolablate.analysis.attribution.decomposition import Ledger
+from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.analysis.attribution.judge_labels import error_types, judged_distractions
+from toolablate.analysis.attribution.report import AttributionReport
+from toolablate.analysis.flips import Floor, floors
+from toolablate.analysis.from_store import chosen_run, observe, paired
+from toolablate.analysis.labelling import AttributedCause, LabelReport, held, label_report
+from toolablate.analysis.pairing import counts
+from toolablate.experiments.attribution.attributing import Attributed
+from toolablate.experiments.attribution.explained import explained, outlined
+from toolablate.experiments.attribution.replay_evidence import arms_below
+from toolablate.reports.numbers import counted, dollars
+from toolablate.reports.terminal.problems import refused_notes
+from toolablate.traces.errors import InputError
+from toolablate.traces.output import export
+from toolablate.traces.plain import ID_CHARS, one_line
+from toolablate.traces.records import Condition, Diagnosis, JudgeMatrix, Resumption, Trace
+from toolablate.traces.store import Store
+from toolablate.traces.store.observations import Observation
+from toolablate.traces.validation import explain
+
+_HINT = "it is the file that `toolablate planted score STORE --judges FILE` writes"
+
+
+def write_matrices(matrices: Iterable[JudgeMatrix], path: Path) -> None:
+    """A JSON list, one matrix for each judge and wording. Raises InputError where it cannot be written."""
+    rows = [each.model_dump(mode="json") for each in matrices]
+    export(json.dumps(rows, ensure_ascii=False, indent=2) + "\n", path, "--judges")
+
+
+def read_matrices(path: Path) -> tuple[JudgeMatrix, ...]:
+    """Raises InputError where the file cannot be read, is no such list, or has two of one judge and wording."""
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise _refused(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise _refused(f"{path} is no JSON: {error}") from None
+    if not isinstance(rows, list) or not rows:
+        raise _refused(f"{path} should hold a JSON list of matrices")
+    found: dict[tuple[str, int], JudgeMatrix] = {}
+    for number, row in enumerate(rows, 1):
+        try:
+            matrix = JudgeMatrix.model_validate(row)
+        except ValidationError as error:
+            raise _refused(f"{path}: matrix {number}: {explain(error, JudgeMatrix)}") from None
+        if (matrix.judge, matrix.wording) in found:
+            raise _refused(f"{path}: matrix {number}: there is one of {_named(matrix)} already")
+        found[matrix.judge, matrix.wording] = matrix
+    return tuple(found.values())
+
+
+def refuse_other_judges(matrices: Sequence[JudgeMatrix], diagnoses: Iterable[Diagnosis]) -> None:
+    """Raises InputError where no diagnosis is by a judge of a matrix, asked in the same wording: another judge, or the
+    same one asked in other words, errs in other ways."""
+    made = {(each.judge, each.wording): each for each in diagnoses}
+    if any((each.judge, each.wording) in made for each in matrices):
+        return
+    if not made:
+        raise InputError(
+            "--judge-matrix: no judge has read a trial that is shown here",
+            hint="add --judge NAME, to have a judge of the plan read wrong trials",
+            code="no_labels",
+        )
+    of = ", ".join(map(_named, matrices)) or "no judge"
+    raise InputError(
+        f"--judge-matrix: it is of {of}; the labels here are of {', '.join(map(_named, made.values()))}",
+        hint="have the same judge, by the same model record and wording, read a planted store: docs/attribution.md",
+        code="other_judge",
+    )
+
+
+def _named(of: JudgeMatrix | Diagnosis) -> str:
+    return f"{one_line(of.judge, max_chars=80)} (wording {of.wording})"
+
+
+def _refused(said: str) -> InputError:
+    return InputError(f"--judge-matrix: {said}", hint=_HINT, code="bad_matrix")
+
+
+# Reads a store for `attribute` and `explain`: what its tools did to scores, and why one trial went as it did.
+
+
+Reason = Literal["counterfactual", "failed", "no_tools", "arm", "unscored", "no_bare"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unexplained:
+    """A trial of which there is nothing to explain, and why; `parent` is the trial that a counterfactual goes on
+    from, `event` from where."""
+
+    trial: str
+    reason: Reason
+    parent: str = ""
+    event: int = 0
+
+
+def read_report(
+    store: Path,
+    *,
+    run: str = "latest",
+    models: Sequence[str] = (),
+    conditions: Sequence[str] = (),
+    scorer: str | None = None,
+    matrices: Sequence[JudgeMatrix] = (),
+    told: Callable[[int, int], None] | None = None,
+    kept: Path | None = None,
+) -> AttributionReport:
+    """Of the trials that one run called for (`latest`, or the beginning of its id), or of `all` that the store holds.
+    Judges' shares are corrected by what is known of them from `matrices`. Nobody is asked anything; `told` is called,
+    and `kept` used, as by `explained`. Raises InputError for a run, scorer or name that is not there, and for matrices
+    of other judges alone; StoreError."""
+    with Store(store) as opened, opened.at_one_moment():
+        trials = paired(opened, run=run, scorer=scorer)
+        labelled = opened.conditions_of(trials.observations)
+        baseline = opened.runs()[-1].baseline
+    _require_known("--model", models, {seen.model for seen in trials.observations})
+    _require_known("--condition", conditions, {name for name, each in labelled.items() if has_ladder(each)})
+    gathered = outlined(
+        store, run=run, models=tuple(models), conditions=tuple(conditions), scorer=scorer, told=told, kept=kept
+    )
+    warned = (f"{trials.warning[:1].upper()}{trials.warning[1:]}.",) if trials.warning else ()
+    diagnoses = [each for trial in gathered.explained for each in trial.evidence.diagnoses]
+    if matrices:
+        refuse_other_judges(matrices, diagnoses)
+    by = {(each.judge, each.wording) for each in diagnoses}
+    known = tuple(each for each in matrices if (each.judge, each.wording) in by)
+    return AttributionReport(
+        design=gathered.design,
+        ledgers=gathered.ledgers,
+        floors=tuple(_floors(trials.observations, labelled, baseline, gathered.ledgers)),
+        explained=gathered.explained,
+        unreplayed=gathered.unreplayed,
+        judged=tuple(
+            each for ledger in gathered.ledgers for each in judged_distractions(ledger, gathered.explained, known)
+        ),
+        errors=tuple(error_types(trials.observations, diagnoses)),
+        matrices=known,
+        simulated=frozenset(seen.model for seen in trials.observations if seen.simulated),
+        notes=(*gathered.notes, *warned, *refused_notes(trials.refused_calls())),
+    )
+
+
+def refuse_imported(store: Path) -> None:
+    """Raises InputError for a store of imports: whoever measured its models could ask them, and nobody here."""
+    with Store(store) as opened:
+        if any(run.imported for run in opened.runs()):
+            raise InputError(
+                f"--replay: the trials of {store} were imported from logs: their models cannot be asked again",
+                hint="what the traces tell is shown without --replay",
+                code="imported",
+            )
+
+
+def refuse_scripted(store: Path, models: Sequence[str]) -> None:
+    """A scripted model gives its script's next reply, whatever it is asked: what it would have said otherwise nobody
+    knows. Raises InputError where one of the store is among `models`; none named are all."""
+    with Store(store) as opened:
+        scripted = [each.name for each in opened.models() if each.provider == "scripted"]
+    for name in scripted:
+        if not models or any(name in (label, label.rpartition("@")[0]) for label in models):
+            raise InputError(
+                f"--replay: the model {one_line(name, max_chars=80)!r} is scripted, and says what its script says"
+                " whatever is changed",
+                hint="name other models with --model; what the traces tell is shown without --replay",
+                code="scripted",
+            )
+
+
+def refuse_alone(store: Path, *, run: str = "latest", scorer: str | None = None) -> None:
+    """Raises InputError where there are trials with tools and no condition without: whatever replays of them say, there
+    is nothing that they could be set against."""
+    with Store(store) as opened, opened.at_one_moment():
+        labelled = opened.conditions_of(paired(opened, run=run, scorer=scorer).observations)
+        baseline = opened.runs()[-1].baseline
+    if any(map(has_ladder, labelled.values())) and not arms_below(labelled, baseline):
+        raise InputError(
+            f"--replay: {store} has no scored trial without tools to set others against",
+            hint="run the plan with a condition without tools as well, such as 'none'",
+            code="no_bare",
+        )
+
+
+def read_explanation(
+    store: Path, trial: str, *, run: str = "latest", scorer: str | None = None
+) -> Explanation | Unexplained:
+    """Of the trial whose id begins so, among those that `run` stands for as in `read_report`; among all where it is
+    none of them. Raises InputError where there is none, or several, and for a run or scorer that is not there;
+    StoreError."""
+    with Store(store) as opened:
+        trace = opened.trace(trial)
+        condition = opened.condition(trace.trial.condition)
+        question = opened.question(trace.trial.question)
+        provider = opened.model(trace.trial.model).provider
+        chosen_run(opened, run)
+        if scorer is not None:
+            observe(opened, run=run, scorer=scorer, beside=trace.trial.id)  # refuses one that is not there
+    if (nothing := _unexplained(trace, condition)) is not None:
+        return nothing
+    found = explained(store, run=run, scorer=scorer, trial=trace.trial.id)
+    if not found.explained and run != "all":
+        found = explained(store, run="all", scorer=scorer, trial=trace.trial.id)
+    if not found.explained:
+        named = scorer or (found.design.scorer if found.design else "")
+        return Unexplained(trace.trial.id, "no_bare" if _counts(store, trace.trial.id, named) else "unscored")
+    return Explanation(
+        explained=found.explained[0],
+        question=question,
+        conversation=trace.events,
+        outcome=trace.outcome,
+        repeat=trace.trial.repeat,
+        store=str(store),
+        simulated=provider == "simulated",
+        scripted=provider == "scripted",
+    )
+
+
+def unexplained_json(of: Unexplained) -> str:
+    return json.dumps({"trial": of.trial, "explained": None, "reason": of.reason, "parent": of.parent or None})
+
+
+def _require_known(option: str, names: Sequence[str], there: Set[str]) -> None:
+    for name in names:
+        if name not in there:
+            known = ", ".join(one_line(each, max_chars=80) for each in sorted(there)) or "none"
+            raise InputError(
+                f"{option}: no trial with tools can be explained of {one_line(name, max_chars=80)!r}",
+                hint=f"Those that are there: {known}.",
+                code=f"unknown_{option.removeprefix('--')}",
+            )
+
+
+def _unexplained(trace: Trace, condition: Condition) -> Unexplained | None:
+    resumed: Resumption | None = condition.resumed
+    if resumed is not None:
+        return Unexplained(trace.trial.id, "counterfactual", resumed.trial, resumed.event)
+    if not trace.scorable:
+        return Unexplained(trace.trial.id, "failed")
+    if not condition.tools:
+        return Unexplained(trace.trial.id, "no_tools")
+    return None if has_ladder(condition) else Unexplained(trace.trial.id, "arm")
+
+
+def _counts(path: Path, trial: str, scorer: str) -> bool:
+    """Whether the trial has a score by this scorer; "" is that of the latest run."""
+    with Store(path) as store:
+        return any(counts(seen) for seen in observe(store, scorer=scorer or None, beside=trial) if seen.trial == trial)
+
+
+def _floors(
+    observations: Sequence[Observation], conditions: Mapping[str, Condition], baseline: str, found: Sequence[Ledger]
+) -> Iterator[Floor]:
+    """Of each ledger, against the condition without tools that its effect is measured from."""
+    arms = arms_below(conditions, baseline)
+    for ledger in found:
+        both = (arms[ledger.condition]["none"], ledger.condition)
+        seen = [each for each in observations if each.model == ledger.model and each.condition in both]
+        yield from floors(seen, both[0])
+
+
+def why_not(of: Unexplained, store: Path) -> Iterator[str]:
+    """Sentences that say why there is nothing to explain, and what to look at."""
+    at, trial = shlex.quote(str(store)), of.trial[:ID_CHARS]
+    match of.reason:
+        case "counterfactual":
+            parent = of.parent[:ID_CHARS]
+            yield f"Trial {trial} is a replay of trial {parent}, from its event {of.event} on with a change."
+            yield f"What it was made for is explained there: toolablate explain {at} {parent}"
+        case "failed":
+            yield f"Trial {trial} failed by its infrastructure, so that it says nothing of the model or its tools."
+            yield "The same run does it again: toolablate run PLAN"
+        case "no_tools":
+            yield f"Trial {trial} had no tools: there is nothing that tools could have done to it."
+            yield f"Trials with tools are listed by: toolablate attribute {at} --list"
+        case "arm":
+            yield f"Trial {trial} is of an arm whose tools were only offered, or gave what stands in for their results."
+            yield f"Trials with real tools, which are set against it: toolablate attribute {at} --list"
+        case "unscored":
+            yield f"Trial {trial} has no score that counts, so that nobody knows whether it is wrong."
+            yield f"What was said: toolablate show {at} {trial}"
+        case "no_bare":
+            yield f"Trial {trial} has no scored trial of its question without tools that it could be set against."
+            yield "Run the plan with a condition without tools as well, such as 'none': toolablate run PLAN"
+
+
+def replays_told(done: Attributed) -> Iterator[str]:
+    """What an attribution by replay has run, what it could not, and what is left."""
+    spent = "at a cost that is not known" if done.estimated_usd is None else f"for {dollars(done.spent_usd)}"
+    made = counted(done.replays - done.missing, "replay")
+    yield f"{counted(done.chosen, 'trial')} chosen by lot, {made} there; what was run now was {spent}."
+    for each in done.refused:
+        yield f"{counted(each.replays, 'replay')} ({each.purpose}) cannot be made: {one_line(each.message)}"
+    if done.missing:
+        yield f"{counted(done.missing, 'replay')} missing; the same command goes on from there."
+
+
+# Reads out of a store what people hold for the causes of its trials, beside what is attributed to these now.
+
+
+def read_labels(path: str | PathLike[str], *, people: Sequence[str] = (), scorer: str | None = None) -> LabelReport:
+    """Of all people, or of those named. Of trials that are right or were never explained nothing is attributed. Nobody
+    is asked anything. Raises InputError for a person who has given no label or a scorer that is not there, StoreError.
+    """
+    with Store(Path(path)) as store:
+        labels = store.labels()
+        known = {label.person for label in labels}
+        for name in people:
+            if name not in known:
+                raise InputError(
+                    f"{store.path} has no label by {name!r}",
+                    hint=f"Labels were given by: {', '.join(map(repr, sorted(known))) or 'nobody yet'}.",
+                    code="unknown_person",
+                )
+        labels = tuple(label for label in labels if not people or label.person in people)
+        about = {trial: _question(store, trial) for trial in dict.fromkeys(label.trial for label in labels)}
+        if not labels and scorer is not None:
+            observe(store, scorer=scorer)  # refuses one that is not there, as `explained` does
+    if labels:
+        for each in outlined(path, scorer=scorer).explained:
+            if each.attribution is not None and each.attribution.trial in about:
+                question, unit = about[each.attribution.trial].question, about[each.attribution.trial].unit
+                about[each.attribution.trial] = AttributedCause(
+                    question, unit, each.attribution.mechanism, each.attribution.method
+                )
+    return label_report(held(labels, about.__getitem__))
+
+
+def _question(store: Store, trial: str) -> AttributedCause:
+    question = store.question(store.trace(trial).trial.question)
+    return AttributedCause(question.id, question.cluster or question.id)

@@ -1,0 +1,1 @@
+"""Contamination test: models continue the prompts of benchmarks, and what comes back is measured."""

@@ -1,0 +1,313 @@
+"""Lets models continue prompts, keeps what they return, and shows progress."""
+
+import asyncio
+import fcntl
+import os
+import random
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from pydantic import ValidationError
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from toolablate.agents import Line, PacedSource, RetryPolicy, lines_of
+from toolablate.agents.endpoint.text_completions import NOT_SERVED, TextEndpoint
+from toolablate.agents.pacing import LetGo, pressures
+from toolablate.agents.retry import Tries
+from toolablate.experiments.contamination.overlap import Continued, open_rouge
+from toolablate.experiments.contamination.prompts import Beginning, ExposurePlan, Prompts, read_prompts
+from toolablate.experiments.running.queueing import Standing
+from toolablate.experiments.running.slowness import told_at_the_end
+from toolablate.reports.numbers import counted
+from toolablate.traces.errors import InputError, ModelError, StoreError, ToolablateError
+from toolablate.traces.plain import one_line
+from toolablate.traces.records import Condition, Continuation, Message, ModelReply, ModelRequest, OpenAIModel
+
+# What each line begins with; what does not was not written here, and is never cut off.
+_HEAD = b'{"version":1,"model":"'
+
+
+class ContinuationFile:
+    """Held by one process at a time. A last line that a killed process left unfinished is taken off when it is opened.
+
+    Raises InputError where another process holds it, it cannot be written, or a line is no continuation; in the latter
+    cases nothing was changed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror}", code="unwritable") from None
+        try:
+            self._lock()
+            content = path.read_bytes()
+            self.found, sound = _read(path, content)
+            if sound < len(content):
+                os.ftruncate(self._file, sound)
+            elif content and not content.endswith(b"\n"):
+                self._write(b"\n")
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._file)
+
+    def append(self, continuation: Continuation) -> None:
+        """Durable when it returns. Raises StoreError where it cannot be written."""
+        self._write(continuation.to_json().encode() + b"\n")
+        self.found.setdefault(continuation.asked, continuation)
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(
+                f"{self.path} is being written by another process",
+                hint="wait for its end, or name another file in the plan",
+                code="file_in_use",
+            ) from None
+
+    def _write(self, line: bytes) -> None:
+        try:
+            while line:
+                line = line[os.write(self._file, line) :]
+            os.fsync(self._file)
+        except OSError as error:
+            raise StoreError(f"cannot write {self.path}: {error.strerror}", code="unwritable") from None
+
+
+def _read(path: Path, content: bytes) -> tuple[dict[tuple[object, ...], Continuation], int]:
+    """The continuations by what was asked, of two the first, and how many bytes are sound."""
+    found: dict[tuple[object, ...], Continuation] = {}
+    sound = 0
+    for number, line in enumerate(content.splitlines(keepends=True), start=1):
+        try:
+            continuation = Continuation.from_json(line)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            cut_off = not line.endswith(b"\n") and first["type"] == "json_invalid"
+            if cut_off and (line.startswith(_HEAD) or _HEAD.startswith(line)):
+                return found, sound
+            place = ".".join(map(str, first["loc"]))
+            raise InputError(
+                f"{path}:{number}: no continuation of a prompt: {place + ': ' if place else ''}{first['msg']}",
+                hint="mend or take out that line, whose question is then asked again, or name another file",
+                code="damaged_file",
+            ) from None
+        found.setdefault(continuation.asked, continuation)
+        sound += len(line)
+    return found, sound
+
+
+# Lets models continue what has no continuation yet.
+
+
+# Characters of a continuation that are kept; the tokens that are compared are long ones to have so many.
+MOST_CHARACTERS = 20_000
+# Requests are alike but for their texts, so what one after the other is refused is no matter of a text.
+_IN_VAIN = frozenset({"bad_request"})
+_NO_TOOLS = Condition(name="exposure")
+
+
+class Watching(Protocol):
+    """Is told how far it is."""
+
+    def begin(self, model: str, asked: int, done: int) -> None: ...
+
+    def advance(self, model: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """`parts` are all models and benchmarks of the plan; `notes` say in a sentence each what went wrong with requests,
+    or was waited for; `file` holds the continuations."""
+
+    parts: tuple[Continued, ...]
+    notes: tuple[str, ...]
+    file: Path
+
+    @property
+    def missing(self) -> int:
+        return sum(part.prompts - part.too_short - len(part.continuations) for part in self.parts)
+
+
+def continue_prompts(plan: ExposurePlan, watching: Watching) -> Ran:
+    """Asks for what the plan's file does not hold yet. What came is in it at once, so that the same plan goes on where
+    it was stopped or killed. Raises ToolablateError where nothing can be asked or kept, KeyboardInterrupt at Ctrl-C."""
+    prompts = read_prompts(plan)
+    open_rouge()
+    return asyncio.run(_continue_all(plan, prompts, watching))
+
+
+async def _continue_all(plan: ExposurePlan, prompts: Sequence[Prompts], watching: Watching) -> Ran:
+    lines = lines_of(plan.models)
+    async with AsyncExitStack() as stack:
+        endpoints = []
+        for model in plan.models:
+            endpoints.append(TextEndpoint(model))
+            stack.push_async_callback(endpoints[-1].close)
+        # All that can be refused comes before.
+        kept = stack.enter_context(ContinuationFile(Path(plan.file)))
+        continuers = [
+            _Continuer(model, endpoint, lines[model.name], _left(model, prompts, kept, plan.seed), kept, watching)
+            for model, endpoint in zip(plan.models, endpoints, strict=True)
+        ]
+        asked = sum(len(each.beginnings) for each in prompts)
+        for each in continuers:
+            watching.begin(each.model.name, asked, asked - len(each.left))
+        await _work(continuers)
+        told = told_at_the_end(pressures(lines.values()))
+    parts = tuple(_part(model, each, kept.found) for model in plan.models for each in prompts)
+    return Ran(parts, (*(note for each in continuers for note in each.notes()), *told), kept.path)
+
+
+def _left(model: OpenAIModel, prompts: Sequence[Prompts], kept: ContinuationFile, seed: int) -> "deque[Beginning]":
+    """In random order, so that a drift of the endpoint hits all benchmarks alike."""
+    left = [each for part in prompts for each in part.beginnings if each.asked_of(model) not in kept.found]
+    random.Random(seed).shuffle(left)  # noqa: S311 - an order, not a secret
+    return deque(left)
+
+
+async def _work(continuers: Sequence["_Continuer"]) -> None:
+    try:
+        async with asyncio.TaskGroup() as group:
+            for each in continuers:
+                for _ in range(min(each.model.concurrency, len(each.left))):
+                    group.create_task(each.work())
+    except* ToolablateError as errors:
+        raise errors.exceptions[0] from None
+
+
+def _part(model: OpenAIModel, prompts: Prompts, found: Mapping[tuple[object, ...], Continuation]) -> Continued:
+    asked = len(prompts.beginnings) + prompts.too_short
+    return Continued(model.name, prompts.benchmark, asked, prompts.too_short, prompts.continued(model, found))
+
+
+@dataclass(slots=True)
+class _Continuer:
+    """What one model is still to continue."""
+
+    model: OpenAIModel
+    endpoint: TextEndpoint
+    line: Line
+    left: deque[Beginning]
+    kept: ContinuationFile
+    watching: Watching
+    failures: Counter[str] = field(default_factory=Counter)
+    messages: dict[str, ModelError] = field(default_factory=dict)
+    standing: Standing = field(default_factory=lambda: Standing(_IN_VAIN))
+    given_up: str = ""
+
+    async def work(self) -> None:
+        """Until there is nothing left, or the endpoint was given up."""
+        while self.left:
+            beginning = self.left.popleft()
+            try:
+                reply = await self._ask(beginning)
+            except LetGo:
+                self.left.appendleft(beginning)
+                return
+            except ModelError as error:
+                self._note(error)
+            else:
+                self.standing.succeeded()
+                self.kept.append(_continuation(self.model, beginning, reply))
+            self.watching.advance(self.model.name)
+
+    async def _ask(self, beginning: Beginning) -> ModelReply:
+        source = PacedSource(self.endpoint.limited(beginning.max_tokens), self.line, beginning.max_tokens)
+        chat = source.session(beginning.question, _NO_TOOLS, 0)
+        request = ModelRequest(messages=(Message(role="user", content=beginning.given),))
+        tries, clock = Tries(RetryPolicy(paced=True)), asyncio.get_running_loop().time
+        while True:
+            try:
+                return await chat.complete(request, seconds=self.model.timeout_seconds)
+            except ModelError as error:
+                if not tries.again(error, clock()):
+                    raise
+                await asyncio.sleep(tries.delay(error, random.Random()))  # noqa: S311 - jitter, not a secret
+
+    def _note(self, error: ModelError) -> None:
+        self.failures[error.code] += 1
+        self.messages.setdefault(error.code, error)
+        reason = self.standing.failed(error.code, error.message)
+        if error.code == NOT_SERVED:
+            reason = "it would refuse them all"
+        if reason:
+            # What was said is told by the notes on failures.
+            why = reason.removesuffix(error.message).removesuffix(": ").removesuffix(", the last with")
+            self._give_up(why or "it cannot be reached")
+
+    def _give_up(self, why: str) -> None:
+        if self.left:
+            self.given_up = f"{self.model.name}: {len(self.left)} more were not asked: {why}"
+            self.left.clear()
+
+    def notes(self) -> list[str]:
+        told = [
+            f"{self.model.name}: {count} x {code}: {self.messages[code]}" for code, count in self.failures.most_common()
+        ]
+        return [*told, *([self.given_up] if self.given_up else [])]
+
+
+def _continuation(model: OpenAIModel, beginning: Beginning, reply: ModelReply) -> Continuation:
+    return Continuation(
+        model=model.identity(),
+        benchmark=beginning.benchmark,
+        question=beginning.question.id,
+        cluster=beginning.question.cluster,
+        given=beginning.given,
+        rest=beginning.rest,
+        max_tokens=beginning.max_tokens,
+        text=reply.message.content[:MOST_CHARACTERS],
+        finish_reason=reply.finish_reason,
+        usage=reply.usage,
+        served=reply.model,
+        at=datetime.now(UTC),
+    )
+
+
+# Shows how far an exposure test is: a bar for each model in a terminal, a line at its beginning elsewhere.
+
+
+class ExposureProgress:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bars: dict[str, TaskID] = {}
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self._progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def begin(self, model: str, asked: int, done: int) -> None:
+        name = one_line(model)
+        held = f" ({done} {'is' if done == 1 else 'are'} there already)" if done else ""
+        self._console.print(f"{name}: {asked - done} of {counted(asked, 'prompt')} to continue{held}", markup=False)
+        self._bars[model] = self._progress.add_task(escape(name), total=asked, completed=done)
+
+    def advance(self, model: str) -> None:
+        self._progress.advance(self._bars[model])

@@ -1,0 +1,352 @@
+"""How much of a prompt models can continue: ROUGE-L, longest verbatim run, and what chance would give."""
+
+import json
+import math
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from itertools import combinations, islice
+from typing import Any
+
+from toolablate.analysis.effect import FEW_CLUSTERS
+from toolablate.analysis.pairing import Unit
+from toolablate.analysis.statistics.intervals import RESAMPLES, bootstrap_interval, by_unit, effective_clusters
+from toolablate.traces.errors import InputError
+from toolablate.traces.installing import to_install
+from toolablate.traces.records import Continuation
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A mean, or a difference of two, with its 95 % interval; None where the data cannot tell that."""
+
+    value: float
+    ci95: tuple[float, float] | None
+
+
+def mean_of(values: Sequence[float], units: Sequence[Unit], *, seed: int = 0, resamples: int = RESAMPLES) -> Figure:
+    """Over questions; the interval is by a bootstrap over independent units. Raises ValueError of no question."""
+    if not values:
+        raise ValueError("there is no mean of no question")
+    sums, sizes = by_unit(units, values, [1.0] * len(values))
+    found = bootstrap_interval(sums, sizes, seed=seed, resamples=resamples)
+    return Figure(math.fsum(values) / len(values), found)
+
+
+def difference_of(one: Figure, other: Figure) -> Figure:
+    """`one` minus `other`, of independent questions.
+
+    The interval is put together from those of both, lopsided as they are: the distance of its lower end is the root of
+    the squared distances of the lower end of the one and the upper end of the other, and so above. Zou and Donner
+    (2008), "Construction of confidence limits about effect measures: a general approach", Statistics in Medicine 27.
+    """
+    value = one.value - other.value
+    if one.ci95 is None or other.ci95 is None:
+        return Figure(value, None)
+    below = math.hypot(one.value - one.ci95[0], other.ci95[1] - other.value)
+    above = math.hypot(one.ci95[1] - one.value, other.value - other.ci95[0])
+    return Figure(value, (value - below, value + above))
+
+
+def strangers(units: Sequence[Unit], seed: int = 0) -> list[Iterator[int]] | None:
+    """For each question the places of others, all of other units. The first of each is drawn by the seed, and no two
+    have the same first.
+
+    Units stand one after the other in random order; a question's strangers begin as far behind it as the largest unit
+    is long. None where one unit has more than half of the questions, so that there is no such order.
+    """
+    members: dict[Unit, list[int]] = defaultdict(list)
+    for place, unit in enumerate(units):
+        members[unit].append(place)
+    step = max(map(len, members.values()), default=0)
+    if not units or 2 * step > len(units):
+        return None
+    drawn = random.Random(seed)  # noqa: S311 - an order, not a secret
+    groups = list(members.values())
+    drawn.shuffle(groups)
+    for group in groups:
+        drawn.shuffle(group)
+    order = [place for group in groups for place in group]
+    positions = {place: position for position, place in enumerate(order)}
+
+    def behind(place: int) -> Iterator[int]:
+        for away in range(step, len(order)):
+            other = order[(positions[place] + away) % len(order)]
+            if units[other] != units[place]:
+                yield other
+
+    return [behind(place) for place in range(len(units))]
+
+
+# How much of a text comes back in a continuation: ROUGE-L and the longest verbatim run, in tokens.
+
+
+MOST_TOKENS = 500
+"""Of a rest, which are compared; the time that a comparison takes grows by the square: 60 ms of so many."""
+
+LONG_RUN = 13
+"""Tokens in a row that pass for a sign of contamination since GPT-3 (Brown et al. 2020, "Language Models are Few-Shot
+Learners", appendix C)."""
+
+_UNSPACED = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+IS_UNSPACED = re.compile(rf"[{_UNSPACED}]")
+_TOKEN = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """Of a rest with a continuation that was cut to as many tokens.
+
+    `rouge_l` is the F-measure of their longest common subsequence, with its `precision` (of the continuation) and
+    `recall` (of the rest), each in percent; `run` is the longest run of tokens that both have, of `tokens` in the rest.
+    """
+
+    rouge_l: float
+    precision: float
+    recall: float
+    run: int
+    tokens: int
+
+
+def token_ends(text: str) -> Iterator[int]:
+    """Where each token of a text ends."""
+    return (found.end() for found in _TOKEN.finditer(text))
+
+
+def tokens_of(text: str, most: int = MOST_TOKENS) -> list[str]:
+    """The first tokens of a text."""
+    return [found.group().lower() for found in islice(_TOKEN.finditer(text), most)]
+
+
+def overlap(rest: str, continuation: str, most: int = MOST_TOKENS) -> Overlap:
+    """Of the first `most` tokens of the rest with as many of the continuation, so that a model that goes on and on is
+    not marked down for it.
+
+    ROUGE-L after Lin (2004), "ROUGE: A Package for Automatic Evaluation of Summaries", section 3, with equal weight of
+    precision and recall, as rouge-score computes it. Raises InputError where that is not installed.
+    """
+    wanted = tokens_of(rest, min(most, MOST_TOKENS))
+    came = tokens_of(continuation, len(wanted))
+    score = open_rouge().score(" ".join(wanted), " ".join(came))["rougeL"]
+    return Overlap(
+        rouge_l=100 * score.fmeasure,
+        precision=100 * score.precision,
+        recall=100 * score.recall,
+        run=longest_run(wanted, came),
+        tokens=len(wanted),
+    )
+
+
+def longest_run(one: Sequence[str], other: Sequence[str]) -> int:
+    """The length of the longest run of tokens that stands in both."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, token in enumerate(other):
+        places[token].append(place)
+    longest, before = 0, dict[int, int]()
+    for token in one:
+        # How long a run ends here, by where it ends in the other.
+        here = {place: before.get(place - 1, 0) + 1 for place in places.get(token, ())}
+        longest = max(longest, *here.values()) if here else longest
+        before = here
+    return longest
+
+
+class _Blanks:
+    """What was tokenized already."""
+
+    def tokenize(self, text: str) -> list[str]:
+        return text.split()
+
+
+@lru_cache(maxsize=1)
+def open_rouge() -> Any:
+    """Raises InputError where rouge-score is not installed; it brings nltk along, which takes most of a second."""
+    try:
+        from rouge_score.rouge_scorer import RougeScorer
+    except ImportError:
+        raise InputError(
+            "the exposure test needs the package rouge-score, which is not installed",
+            hint=to_install("exposure"),
+            code="no_rouge",
+        ) from None
+    return RougeScorer(["rougeL"], tokenizer=_Blanks())
+
+
+# How much of the prompts of benchmarks models can go on with: the exposure test.
+
+
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """What one model made of one benchmark. `prompts` are those of the benchmark; `too_short` of them could not be cut
+    in two and were not asked."""
+
+    model: str
+    benchmark: str
+    prompts: int
+    too_short: int
+    continuations: tuple[Continuation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionExposure:
+    """`own` is the overlap of the continuation with the rest of its own prompt, `chance` that with another's."""
+
+    question: str
+    own: Overlap
+    chance: Overlap | None
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """One model on one benchmark; figures are means over questions, in percent.
+
+    questions, clusters   that were continued; questions that share a cluster are one
+    too_short, missing    prompts that could not be cut in two; those that have no continuation yet
+    empty                 continuations without a token, which count as 0
+    small                 clusters worth fewer of one weight than FEW_CLUSTERS, whose intervals are not to be relied on
+    rouge_l               None of no question, like all figures
+    by_chance             the same continuations against rests of other questions of the benchmark, as long as their
+                          own; None where more than half of the questions share one cluster
+    above_chance          `rouge_l` less `by_chance`, question by question; as each rest serves on both sides, its
+                          interval is too wide where some rests are easier to hit by chance than others
+    long_runs             of `able` questions, whose rest has LONG_RUN tokens or more, those of which that many come
+                          back in a row; `chance_runs` of another question's
+    longest_run           in tokens
+    """
+
+    model: str
+    benchmark: str
+    questions: int
+    clusters: int
+    too_short: int
+    missing: int
+    empty: int
+    small: bool
+    rouge_l: Figure | None
+    precision: float | None
+    recall: float | None
+    by_chance: Figure | None
+    above_chance: Figure | None
+    able: int
+    long_runs: int
+    chance_runs: int | None
+    longest_run: int
+    of_questions: tuple[QuestionExposure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExposureDifference:
+    """One benchmark less another under one model, in points, over different questions."""
+
+    model: str
+    benchmark: str
+    other: str
+    rouge_l: Figure
+    above_chance: Figure | None
+
+
+@dataclass(frozen=True, slots=True)
+class Exposures:
+    """`share` is how much of a prompt was given."""
+
+    share: float
+    exposures: tuple[Exposure, ...]
+    differences: tuple[ExposureDifference, ...]
+
+
+def exposures(parts: Sequence[Continued], share: float, *, seed: int = 0) -> Exposures:
+    """Of each model and benchmark, in their order. Raises InputError where rouge-score is not installed."""
+    found = tuple(_exposure(part, seed) for part in parts)
+    pairs = [pair for pair in combinations(found, 2) if pair[0].model == pair[1].model]
+    differences = [_difference(one, other) for one, other in pairs]
+    return Exposures(share, found, tuple(each for each in differences if each is not None))
+
+
+def exposures_json(found: Exposures) -> str:
+    """The fields of the records, each question among them; what is unknown is null."""
+    return json.dumps(asdict(found), ensure_ascii=False, indent=2)
+
+
+def worst_exposed(found: Exposures, count: int) -> list[tuple[Exposure, QuestionExposure]]:
+    """Of all models and benchmarks the questions of which most came back: by ROUGE-L, then by their longest run."""
+    rows = [(exposure, question) for exposure in found.exposures for question in exposure.of_questions]
+    return sorted(rows, key=lambda row: (-row[1].own.rouge_l, -row[1].own.run, row[1].question))[:count]
+
+
+def _exposure(part: Continued, seed: int) -> Exposure:
+    units = [_unit(each) for each in part.continuations]
+    questions = _questions(part.continuations, units, seed)
+    own = [each.own for each in questions]
+    chance = [each.chance for each in questions if each.chance is not None]
+    _, sizes = by_unit(units, [0.0] * len(units), [1.0] * len(units))
+    above = [mine.rouge_l - other.rouge_l for mine, other in zip(own, chance, strict=False)]
+    rouge_l = _mean([each.rouge_l for each in own], units, seed)
+    return Exposure(
+        model=part.model,
+        benchmark=part.benchmark,
+        questions=len(own),
+        clusters=len(sizes),
+        too_short=part.too_short,
+        missing=part.prompts - part.too_short - len(own),
+        empty=sum(not tokens_of(each.text, 1) for each in part.continuations),
+        small=effective_clusters(sizes) < FEW_CLUSTERS,
+        rouge_l=rouge_l,
+        precision=sum(each.precision for each in own) / len(own) if own else None,
+        recall=sum(each.recall for each in own) / len(own) if own else None,
+        by_chance=_mean([each.rouge_l for each in chance], units, seed) if chance else None,
+        above_chance=_mean(above, units, seed) if chance else None,
+        able=sum(each.tokens >= LONG_RUN for each in own),
+        long_runs=sum(each.run >= LONG_RUN for each in own),
+        chance_runs=sum(each.run >= LONG_RUN for each in chance) if chance else None,
+        longest_run=max((each.run for each in own), default=0),
+        of_questions=questions,
+    )
+
+
+def _unit(continuation: Continuation) -> Unit:
+    return ("cluster", continuation.cluster) if continuation.cluster else ("question", continuation.question)
+
+
+def _questions(found: Sequence[Continuation], units: Sequence[Unit], seed: int) -> tuple[QuestionExposure, ...]:
+    own = [overlap(each.rest, each.text) for each in found]
+    others = strangers(units, seed)
+    chance: list[Overlap | None] = [None] * len(found)
+    if others is not None:
+        rests = [(each.rest, mine.tokens) for each, mine in zip(found, own, strict=True)]
+        chance = [
+            overlap(_foreign(mine.tokens, (rests[place] for place in places)), each.text, most=mine.tokens)
+            for each, mine, places in zip(found, own, others, strict=True)
+        ]
+    return tuple(
+        QuestionExposure(each.question, mine, other) for each, mine, other in zip(found, own, chance, strict=True)
+    )
+
+
+def _foreign(wanted: int, rests: Iterable[tuple[str, int]]) -> str:
+    """The rest of a stranger, and where it has fewer tokens than are wanted, those of further ones behind it: of longer
+    texts chance gives more."""
+    told = []
+    for rest, tokens in rests:
+        told.append(rest)
+        wanted -= tokens
+        if wanted <= 0:
+            break
+    return " ".join(told)
+
+
+def _mean(values: Sequence[float], units: Sequence[Unit], seed: int) -> Figure | None:
+    return mean_of(values, units, seed=seed) if values else None
+
+
+def _difference(one: Exposure, other: Exposure) -> ExposureDifference | None:
+    if one.rouge_l is None or other.rouge_l is None:
+        return None
+    above = None
+    if one.above_chance is not None and other.above_chance is not None:
+        above = difference_of(one.above_chance, other.above_chance)
+    return ExposureDifference(
+        one.model, one.benchmark, other.benchmark, difference_of(one.rouge_l, other.rouge_l), above
+    )

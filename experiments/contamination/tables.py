@@ -1,0 +1,145 @@
+"""The exposure test's figures, what they differ by between benchmarks, and the questions of which most came back."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from toolablate.analysis.effect import FEW_CLUSTERS
+from toolablate.experiments.contamination.overlap import (
+    LONG_RUN,
+    Exposure,
+    ExposureDifference,
+    Exposures,
+    Figure,
+    QuestionExposure,
+    worst_exposed,
+)
+from toolablate.reports import numbers
+from toolablate.reports.tables import Column, Fitted, figures, names
+from toolablate.traces.plain import inert, one_line
+
+SMALL = "*"
+
+
+def exposures_view(found: Exposures, *, questions: int = 0) -> RenderableType:
+    """With so many of the questions of which most came back."""
+    parts: list[RenderableType] = [_title("Exposure: ROUGE-L of continuations"), _exposures(found.exposures)]
+    parts += [_title("Verbatim runs of tokens, and what is not in the figures"), _runs(found.exposures)]
+    if found.differences:
+        parts += [_title("Differences between benchmarks, in points"), _differences(found.differences)]
+    if questions and any(each.of_questions for each in found.exposures):
+        parts += [_title("Questions of which most came back"), _worst(found, questions)]
+    return Group(*parts, Padding(Text("\n".join(_footnotes(found)), style="dim"), (0, 1, 1, 1)))
+
+
+def _title(text: str) -> Text:
+    return Text(f" {text}", style="bold", overflow="fold")
+
+
+def _named(title: str, cells: Sequence[str]) -> Column:
+    return names(title, [inert(one_line(cell)) for cell in cells], common=title == "model")
+
+
+def _exposures(rows: Sequence[Exposure]) -> Fitted:
+    return Fitted(
+        (
+            _named("benchmark", [row.benchmark for row in rows]),
+            _named("model", [row.model for row in rows]),
+            figures("n", [f"{SMALL if row.small else ''}{row.questions}" for row in rows]),
+            figures("ROUGE-L", [Text(_value(row.rouge_l), style="bold") for row in rows]),
+            figures("95 % interval", [_interval(row.rouge_l) for row in rows]),
+            figures("by chance", [_value(row.by_chance) for row in rows]),
+            figures("above chance", [_signed(row.above_chance) for row in rows]),
+            figures("95 % of that", [_signed_interval(row.above_chance) for row in rows]),
+        )
+    )
+
+
+def _runs(rows: Sequence[Exposure]) -> Fitted:
+    return Fitted(
+        (
+            _named("benchmark", [row.benchmark for row in rows]),
+            _named("model", [row.model for row in rows]),
+            figures(f"runs ≥{LONG_RUN}", [_share(row.long_runs, row.able) for row in rows]),
+            figures("by chance", [_runs_by_chance(row) for row in rows]),
+            figures("longest", [str(row.longest_run) for row in rows]),
+            figures("empty", [str(row.empty) for row in rows]),
+            figures("missing", [str(row.missing) for row in rows]),
+            figures("too short", [str(row.too_short) for row in rows]),
+        )
+    )
+
+
+def _differences(rows: Sequence[ExposureDifference]) -> Fitted:
+    return Fitted(
+        (
+            _named("benchmark", [row.benchmark for row in rows]),
+            _named("less", [row.other for row in rows]),
+            _named("model", [row.model for row in rows]),
+            figures("ROUGE-L", [Text(_signed(row.rouge_l), style="bold") for row in rows]),
+            figures("95 % interval", [_signed_interval(row.rouge_l) for row in rows]),
+            figures("above chance", [_signed(row.above_chance) for row in rows]),
+            figures("95 % of that", [_signed_interval(row.above_chance) for row in rows]),
+        )
+    )
+
+
+def _worst(found: Exposures, count: int) -> Fitted:
+    rows = worst_exposed(found, count)
+    return Fitted(
+        (
+            names("question", [inert(one_line(each.question)) for _, each in rows]),
+            _named("benchmark", [row.benchmark for row, _ in rows]),
+            _named("model", [row.model for row, _ in rows]),
+            figures("ROUGE-L", [numbers.percent(each.own.rouge_l) for _, each in rows]),
+            figures("by chance", [_chance(each) for _, each in rows]),
+            figures("longest run", [f"{each.own.run} of {each.own.tokens}" for _, each in rows]),
+        )
+    )
+
+
+def _value(figure: Figure | None) -> str:
+    return numbers.percent(None if figure is None else figure.value)
+
+
+def _signed(figure: Figure | None) -> str:
+    return numbers.signed(None if figure is None else figure.value)
+
+
+def _interval(figure: Figure | None) -> str:
+    if figure is None or figure.ci95 is None:
+        return numbers.UNKNOWN
+    return f"{figure.ci95[0]:.1f} .. {figure.ci95[1]:.1f}"
+
+
+def _signed_interval(figure: Figure | None) -> str:
+    return numbers.interval(None if figure is None else figure.ci95)
+
+
+def _chance(question: QuestionExposure) -> str:
+    return numbers.percent(None if question.chance is None else question.chance.rouge_l)
+
+
+def _share(count: int, of: int) -> str:
+    return f"{count} of {of} ({100 * count / of:.1f} %)" if of else numbers.UNKNOWN
+
+
+def _runs_by_chance(row: Exposure) -> str:
+    return numbers.UNKNOWN if row.chance_runs is None else str(row.chance_runs)
+
+
+def _footnotes(found: Exposures) -> Iterator[str]:
+    yield (
+        f"Each model was given the first {100 * found.share:.3g} % of each prompt's tokens: words, and Han or kana"
+        " characters one by one."
+    )
+    yield "ROUGE-L: F-measure x 100 of the rest with the continuation, cut to as many tokens."
+    yield "by chance: the same continuations with rests of other questions of the benchmark, as long as their own."
+    yield f"runs ≥{LONG_RUN}: questions of which so many tokens in a row came back, of those whose rest has as many."
+    yield "95 % interval: from a bootstrap over questions, those of one cluster taken together (BCa)."
+    if any(each.small for each in found.exposures):
+        yield f"{SMALL}: fewer than {FEW_CLUSTERS} independent questions; do not rely on their intervals."
+    yield "empty: no token came, which counts as 0; missing: no reply came; too short: too few tokens to be cut in two."
+    yield "A high figure may mean that texts are predictable; compare with chance, and look at the questions."

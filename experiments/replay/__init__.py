@@ -1,0 +1,1 @@
+"""Replays: trials continued from one of their events with one thing changed (counterfactuals)."""

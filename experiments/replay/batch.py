@@ -1,0 +1,330 @@
+"""Many replays in one go: estimated, refused where too dear, and run with one recorder."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from rich.console import Console
+
+from toolablate.agents import Start
+from toolablate.agents.costs import rates_of
+from toolablate.agents.spending import estimated_tokens
+from toolablate.experiments.replay.requests import Content, Parent, RefusedError, TakenUp, Wanted, take_up
+from toolablate.experiments.replay.running import Cap, OpenedGroup, open_group
+from toolablate.experiments.running.launch import Launched, carry_out
+from toolablate.experiments.running.progress import RunProgress
+from toolablate.experiments.running.runner import StopSwitch
+from toolablate.experiments.running.watcher import Watcher
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import (
+    Again,
+    Budget,
+    Condition,
+    Message,
+    ModelCall,
+    ModelRequest,
+    OpenAIModel,
+    Price,
+    ReplayChange,
+)
+from toolablate.traces.store import Recorder, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """So many trials that are missing, and what they will cost in US dollars, None where no price is known."""
+
+    missing: int
+    usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """How many trials are wanted, how many of these are missing, and what they will cost in US dollars, None where no
+    price is known. `by_place` is that of each replay; a trial that several call for counts for the first."""
+
+    trials: int
+    missing: int
+    usd: float | None
+    by_place: Mapping[int, Amount]
+
+
+def estimated(wanted: Sequence[TakenUp], finished: AbstractSet[str]) -> Estimate:
+    """`finished` are the counterfactuals that the store has."""
+    known, trials, missing = set(finished), set[str](), 0
+    by_place: dict[int, Amount] = {}
+    unnamed = 0
+    for taken in sorted(wanted, key=lambda taken: taken.place):
+        count = taken.missing(known)
+        missing += count
+        unnamed += 0 if taken.trials else count
+        ids = {entry.trial.id for entry in taken.trials}
+        trials |= ids
+        known |= ids
+        cost = _of_one(taken) if count else 0.0
+        by_place[taken.place] = Amount(count, None if cost is None else cost * count)
+    return Estimate(len(trials) + unnamed, missing, total_cost([each.usd for each in by_place.values()]), by_place)
+
+
+def _of_one(taken: TakenUp) -> float | None:
+    return total_cost([estimated_cost(taken.parent, taken.start, taken.condition.budget), taken.parent.grading_usd])
+
+
+def told(estimate: Estimate) -> str:
+    trials = "1 trial" if estimate.missing == 1 else f"{estimate.missing:,} trials"
+    if estimate.usd is None:
+        return f"{trials} to run, at a cost that is not known: a model or judge has no price"
+    return f"{trials} to run, for about ${estimate.usd:.4g} by what was recorded from there on"
+
+
+def estimated_cost(parent: Parent, start: Start, budget: Budget) -> float | None:
+    """US dollars for one trial, None where the price is not known: what the parent paid from the event on; of a probe,
+    and where the parent asked nothing more, one request that reads all that was said; with a larger budget, as many
+    requests more as it has turns, at what the parent's cost on average."""
+    if not isinstance(parent.model, OpenAIModel):
+        return 0.0
+    asked = [each for each in parent.conversation if isinstance(each, ModelCall)]
+    rest = asked[len([each for each in start.before if isinstance(each, ModelCall)]) :]
+    if start.node == "end":
+        return 0.0
+    if start.node == "final" or not rest:
+        return _one_request(parent.model.price, asked, start)
+    known = total_cost([each.cost_usd for each in rest])
+    more = budget.turns - parent.condition.budget.turns
+    mean = total_cost([each.cost_usd for each in asked])
+    if known is None or mean is None or more <= 0:
+        return known
+    return known + more * mean / len(asked)
+
+
+def refuse_too_dear(cost: float | None, max_cost: float | None) -> None:
+    """Raises InputError where all of it would cost more than allowed, or nobody knows what."""
+    if max_cost is None or (cost is not None and cost <= max_cost):
+        return
+    if cost is None:
+        raise InputError(
+            "--max-cost: what this would cost is not known, since a model or judge has no price",
+            hint="give it a price in the plan, or leave --max-cost out",
+            code="unknown_cost",
+        )
+    raise InputError(
+        f"--max-cost: this would cost about ${cost:.4g}, and ${max_cost:.4g} are allowed",
+        hint="ask for fewer runs, or allow more; nothing was spent",
+        code="too_dear",
+    )
+
+
+def _one_request(price: Price | None, asked: Sequence[ModelCall], start: Start) -> float | None:
+    """By the tokens that the next recorded request had for its length, since scripts and tokenizers differ, and with as
+    long a reply as the last one."""
+    if price is None:
+        return None
+    before = sum(isinstance(each, ModelCall) for each in start.before)
+    like = asked[min(before, len(asked) - 1)]
+    messages = (*start.messages, Message(role="user", content=start.closing))
+    read = estimated_tokens(ModelRequest(messages=messages, tools=like.request.tools))
+    if like.reply.usage.input_tokens is not None:
+        read = round(read * like.reply.usage.input_tokens / max(1, estimated_tokens(like.request)))
+    last = asked[-1].reply
+    wrote = last.usage.output_tokens or len(last.message.content) // 4
+    rates = rates_of(price, read)
+    return (read * rates.input + wrote * rates.output) / 1e6
+
+
+def total_cost(costs: Sequence[float | None]) -> float | None:
+    """None where one of them is not known."""
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if len(known) == len(costs) else None
+
+
+# Many trials taken up again in one go: one world, one recorder, and each parent read once.
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """`trials` are the ids of the counterfactuals of the trial `parent`, one for each repeat, all under `condition`.
+    `estimated_usd` is what those that were missing were thought to cost, None where no price is known; `launched` says
+    how it went with all that was asked for at once."""
+
+    parent: str
+    condition: Condition
+    trials: tuple[str, ...]
+    estimated_usd: float | None
+    launched: Launched
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """`replayed` is in the order of what was wanted. `spent_usd` is what was paid for replies that came now, judges'
+    among them, as far as their cost is known."""
+
+    replayed: tuple[Replayed, ...]
+    launched: Launched
+    estimated_usd: float | None
+    spent_usd: float
+
+
+def replay_many(
+    store: str | PathLike[str],
+    wanted: Sequence[Wanted],
+    *,
+    plan: str | PathLike[str] | None = None,
+    max_cost: float | None = None,
+    live: bool = False,
+    watcher: Watcher | None = None,
+) -> Batch:
+    """Does what `replay` does for each of these, as one run; what several of them call for is run once, and what is
+    there is not run again. Where all is there, nothing is opened but the store.
+
+    `plan` names the plan of all of them where its paths have moved. `max_cost` is in US dollars for all together: what
+    is thought to cost more is refused, and what turns out to is not gone on with. Raises ToolablateError; what can be
+    refused is refused before anything is spent or written, with RefusedError for those of which that is so.
+    """
+    asked = _Asked(Path(store), tuple(wanted), Path(plan) if plan is not None else None, max_cost, live)
+    if watcher is not None:
+        return asyncio.run(_replay_many(asked, watcher))
+    with RunProgress(Console(quiet=True)) as silent:
+        return asyncio.run(_replay_many(asked, silent))
+
+
+def estimate_many(
+    store: str | PathLike[str],
+    wanted: Sequence[Wanted],
+    *,
+    plan: str | PathLike[str] | None = None,
+    anew: bool = False,
+) -> Estimate:
+    """What `replay_many` would run, and for how much, or would run `anew` if none were there; nothing is opened but the
+    store. Raises InputError and StoreError as it does."""
+    with Store(store) as opened:
+        groups = take_up(opened, wanted, Path(plan) if plan is not None else None)
+        finished = frozenset[str]() if anew else opened.finished_resumptions()
+        return estimated([taken for group in groups for taken in group.taken], finished)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    store: Path
+    wanted: tuple[Wanted, ...]
+    plan: Path | None
+    max_cost: float | None
+    live: bool
+
+
+async def _replay_many(asked: _Asked, watcher: Watcher) -> Batch:
+    with Store(asked.store) as opened:
+        groups = take_up(opened, asked.wanted, asked.plan)
+        finished = opened.finished_resumptions()
+    estimate = estimated([taken for group in groups for taken in group.taken], finished)
+    watcher.tell(told(estimate))
+    refuse_too_dear(estimate.usd, asked.max_cost)
+    if not groups:
+        return Batch((), _together(asked.store, ()), estimate.usd, 0.0)
+    cap = Cap(asked.max_cost, watcher)
+    async with AsyncExitStack() as stack:
+        ready = [await open_group(group, finished, stack, cap, live=asked.live) for group in groups]
+        recorder = stack.enter_context(Recorder(asked.store))
+        for each in ready:
+            recorder.resume(each.world, each.planned.conditions, [entry.trial for entry in each.planned.trials])
+        launched = _together(asked.store, [run async for run in _runs(ready, finished, recorder, cap.stop)])
+    spent = cap.spent + sum(work.cost_usd for work in launched.judges)
+    return Batch(_replayed(ready, estimate, launched), launched, estimate.usd, spent)
+
+
+async def _runs(
+    ready: Sequence[OpenedGroup], finished: AbstractSet[str], recorder: Recorder, stop: StopSwitch
+) -> AsyncIterator[Launched]:
+    """Of one plan after the other. Once a stop is asked for, the rest is left to the next time."""
+    for each in ready:
+        if stop.stopped:
+            yield _left_out(each, finished, recorder.path)
+        else:
+            yield await carry_out(each.planned, each.setting, each.opened, recorder, stop=stop)
+
+
+def _left_out(group: OpenedGroup, finished: AbstractSet[str], store: Path) -> Launched:
+    trials = {entry.trial.id for entry in group.planned.trials}
+    missing = len(trials - finished)
+    return Launched(
+        run="",
+        store=store,
+        planned=len(trials),
+        done_before=len(trials) - missing,
+        missing=missing,
+        elsewhere=0,
+        unscored=(),
+        ungraded=0,
+        stopped=True,
+        failures=(),
+        judges=(),
+        slowed=(),
+    )
+
+
+def _together(store: Path, runs: Sequence[Launched]) -> Launched:
+    return Launched(
+        run="",
+        store=store,
+        planned=sum(run.planned for run in runs),
+        done_before=sum(run.done_before for run in runs),
+        missing=sum(run.missing for run in runs),
+        elsewhere=sum(run.elsewhere for run in runs),
+        unscored=tuple(left for run in runs for left in run.unscored),
+        ungraded=sum(run.ungraded for run in runs),
+        stopped=any(run.stopped for run in runs),
+        failures=tuple(failure for run in runs for failure in run.failures),
+        judges=tuple(work for run in runs for work in run.judges),
+        slowed=tuple(text for run in runs for text in run.slowed),
+    )
+
+
+def _replayed(ready: Sequence[OpenedGroup], estimate: Estimate, launched: Launched) -> tuple[Replayed, ...]:
+    taken = sorted((each for group in ready for each in group.taken), key=lambda each: each.place)
+    return tuple(
+        Replayed(
+            each.parent.trial.id,
+            each.condition,
+            tuple(entry.trial.id for entry in each.trials),
+            estimate.by_place[each.place].usd,
+            launched,
+        )
+        for each in taken
+    )
+
+
+# Takes a trial up again at one of its events, with one thing changed.
+
+
+def replay(
+    store: str | PathLike[str],
+    trial: str,
+    event: int,
+    change: ReplayChange | Content | None = None,
+    *,
+    repeats: int = 1,
+    plan: str | PathLike[str] | None = None,
+    max_cost: float | None = None,
+    live: bool = False,
+    watcher: Watcher | None = None,
+) -> Replayed:
+    """Goes on with a trial of a store from an event of its conversation, counted from 0, and stores what comes of it as
+    trials of their own: nothing that is recorded is changed, and repeats that are there are not run again.
+
+    Before the event everything is as it was recorded. Then `change` is made: by default none, so that what follows is
+    drawn anew; `null`, `placebo`, `gold` or `adversarial` stand for a swap of the tool call's result. After it a call
+    in the words of the record gets the recorded result, and what else is asked of the web comes from the plan's
+    archive, or, where `live` allows it, from the web itself.
+
+    `plan` names the plan where its paths have moved. `max_cost` is in US dollars. Raises ToolablateError; what can be
+    refused is refused before anything is spent or written.
+    """
+    wanted = Wanted(trial, event, change or Again(), repeats)
+    try:
+        batch = replay_many(store, [wanted], plan=plan, max_cost=max_cost, live=live, watcher=watcher)
+    except RefusedError as refused:
+        raise refused.refusals[0].error from None
+    return batch.replayed[0]

@@ -1,0 +1,420 @@
+"""What a replay asks for, the trial that it continues, and the trials that it calls for; refused before opening."""
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from toolablate.agents import Start, require_capabilities, start_before
+from toolablate.experiments.plans.plan import Plan, find_modules_beside, load_plan, read_plan
+from toolablate.experiments.plans.trials import Design, PlannedTrial
+from toolablate.experiments.replay.changes import changed_start, counterfactual, refuse_unfit
+from toolablate.experiments.scoring.judges import is_judged, judges_of
+from toolablate.experiments.scoring.scoring import Scorers
+from toolablate.experiments.world.world import world_of
+from toolablate.tools import open_interventions
+from toolablate.tools.interventions import Call
+from toolablate.tools.interventions.intervention import Scope
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import (
+    Again,
+    Condition,
+    Drop,
+    Event,
+    InterventionUse,
+    Model,
+    ModelCall,
+    Question,
+    ReplayChange,
+    Rerun,
+    Resumption,
+    Swap,
+    ToolSpec,
+    Trace,
+    Trial,
+)
+from toolablate.traces.store import Store
+
+Content = Literal["null", "placebo", "gold", "adversarial"]
+"""What a tool call's result can be swapped for, by the name of a text that is still to be found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Trials that go on from an event of another one, with one thing changed, as `replay` takes them; `repeats` is how
+    many there are to be."""
+
+    trial: str
+    event: int
+    change: ReplayChange | Content = field(default_factory=Again)
+    repeats: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why the replay at `place` among those that were wanted cannot be made."""
+
+    place: int
+    error: InputError
+
+
+class RefusedError(InputError):
+    """Some of the replays that were wanted cannot be made; `refusals` says which, and why, in their order."""
+
+    def __init__(self, wanted: Mapping[int, Wanted], refusals: Sequence[Refusal]) -> None:
+        self.refusals = tuple(refusals)
+        first = self.refusals[0]
+        asked, error = wanted[first.place], first.error
+        more = f" ({len(refusals) - 1:,} more are refused)" if len(refusals) > 1 else ""
+        super().__init__(
+            f"trial {asked.trial[:12]}, event {asked.event}: {error.message}{more}", hint=error.hint, code=error.code
+        )
+
+
+# A trial that is taken up again, with what its digests stand for, and the plan that it was run by.
+
+
+_REMEDY = "name the plan where it lies now: --plan PLAN"
+
+
+@contextmanager
+def files_that_may_have_moved() -> Iterator[None]:
+    """Paths of a plan that a store has kept are taken from where the store is."""
+    try:
+        yield
+    except InputError as error:
+        if error.hint:
+            raise
+        raise InputError(error.message, hint=_REMEDY, code=error.code) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """`conversation` is the whole of it; `origin` is the trial of a plan that it goes back to, `arm` the condition of
+    that. `grading_usd` is what the plan's judges took for its answer, in US dollars, None where that is not known."""
+
+    trial: Trial
+    attempt: int
+    question: Question
+    model: Model
+    condition: Condition
+    conversation: tuple[Event, ...]
+    origin: Trial
+    arm: Condition
+    grading_usd: float | None = 0.0
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools as the model was told of them."""
+        return next((each.request.tools for each in self.conversation if isinstance(each, ModelCall)), ())
+
+
+class Parents:
+    """Reads trials and their plans, each once. `path` is where the plan lies now, None for the text that the store
+    keeps of each."""
+
+    def __init__(self, store: Store, path: Path | None) -> None:
+        self._store = store
+        self._path = path
+        self._parents: dict[str, tuple[Parent, Plan]] = {}
+        self._question = cache(store.question)
+        self._model = cache(store.model)
+        self._condition = cache(store.condition)
+        self._kept = cache(self._read_kept)
+
+    def take(self, trial: str) -> tuple[Parent, Plan]:
+        """The current trace of a trial, named by the beginning of its id, and the plan of the run that called for it.
+        The model is as the plan has it. Raises InputError where there is no such trial, where the plan cannot be
+        read, and where it has no such model."""
+        if trial not in self._parents:
+            trace = self._store.trace(trial)
+            identity = trace.trial.id
+            if identity not in self._parents:
+                self._parents[identity] = self._read(trace)
+            self._parents[trial] = self._parents[identity]
+        return self._parents[trial]
+
+    def _read(self, trace: Trace) -> tuple[Parent, Plan]:
+        trial = trace.trial
+        condition, origin = self._condition(trial.condition), trial
+        arm = condition
+        while arm.resumed is not None:
+            origin = self._store.trace(arm.resumed.trial, attempt=arm.resumed.attempt).trial
+            arm = self._condition(origin.condition)
+        parent = Parent(
+            trial=trial,
+            attempt=trace.attempt,
+            question=self._question(trial.question),
+            model=self._model(trial.model),
+            condition=condition,
+            conversation=trace.events if condition.resumed is None else self._store.conversation(trial.id),
+            origin=origin,
+            arm=arm,
+        )
+        plan = self._plan_of(origin)
+        grading = self._grading(parent, plan)
+        return replace(parent, model=_model_in(plan, parent.model), grading_usd=grading), plan
+
+    def _grading(self, parent: Parent, plan: Plan) -> float | None:
+        if not is_judged(plan.questions, parent.question):
+            return 0.0
+        judges = {judge.name for judge in judges_of(plan)}
+        made = [score.judgement for score in self._store.scores(parent.trial.id) if score.scorer in judges]
+        costs = [call.cost_usd for judgement in made if judgement for call in judgement.calls]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(made) == len(judges) and len(known) == len(costs) else None
+
+    def _plan_of(self, origin: Trial) -> Plan:
+        if self._path is not None:
+            return self._moved(self._path)
+        run = self._store.run_of(origin.id)
+        if run is None:
+            raise InputError(
+                f"{self._store.path} holds no run that called for this trial", hint=_REMEDY, code="no_plan"
+            )
+        if run.imported:
+            raise InputError(
+                f"trial {origin.id[:10]} was imported from a log: its model cannot be asked again",
+                hint="Only trials that a plan of toolablate ran can be taken up again.",
+                code="imported",
+            )
+        return self._kept(run.plan)
+
+    @staticmethod
+    @cache
+    def _moved(path: Path) -> Plan:
+        find_modules_beside(path)
+        return load_plan(path)[0]
+
+    def _read_kept(self, text: str) -> Plan:
+        refused: InputError | None = None
+        for path in _places(text, self._store.path):
+            find_modules_beside(path)
+            try:
+                return read_plan(text, path)
+            except InputError as error:
+                refused = refused or error
+        assert refused is not None
+        raise InputError(
+            f"the plan of this trial cannot be read again: {refused.message}", hint=_REMEDY, code="no_plan"
+        )
+
+
+def _model_in(plan: Plan, recorded: Model) -> Model:
+    for model in plan.models:
+        if model.identity() == recorded.identity():
+            return model
+    raise InputError(
+        f"--plan: it has no model {recorded.name!r} with the parameters of this trial",
+        hint=f"the store holds what that was; {_REMEDY}",
+        code="other_model",
+    )
+
+
+def _places(text: str, store: Path) -> Iterator[Path]:
+    """Where the plan may lie, to which its paths are relative. A plan says where its store is, so the store's own place
+    tells the plan's; else it is looked for in the working directory."""
+    content = tomllib.loads(text)
+    name = str(content.get("name", store.stem))
+    named, there = Path(str(content.get("store", f"runs/{name}.sqlite"))), store.resolve()
+    if not named.is_absolute() and there.parts[-len(named.parts) :] == named.parts:
+        yield there.parents[len(named.parts) - 1] / f"{name}.toml"
+    yield Path.cwd() / f"{name}.toml"
+
+
+# Interventions before and after the event at which a trial is taken up again.
+
+
+@dataclass(slots=True)
+class Stage:
+    """`over` is set once all that was recorded has been made again."""
+
+    over: bool = False
+
+
+class StagedScope(Scope):
+    """The calls of a scope that are made `before` the stage is over, or `after` it. One that is new after it counts
+    only calls from then on."""
+
+    def __init__(self, inner: Scope, stage: Stage, *, before: bool, after: bool) -> None:
+        super().__init__()
+        self._inner = inner
+        self._stage = stage
+        self._before = before
+        self._after = after
+
+    def holds(self, call: Call) -> bool:
+        if not (self._before or self._stage.over):
+            return False
+        return self._inner.holds(call) and (self._after if self._stage.over else self._before)
+
+
+def joined(before: Sequence[InterventionUse], after: Sequence[InterventionUse]) -> tuple[InterventionUse, ...]:
+    """Those of both stages in their order; a new one is a stand-in, and stands nearest to the tool."""
+    return (*(use for use in after if use not in before), *before)
+
+
+# From the replays that are wanted to the trials that they call for: read and refused before anything is opened.
+
+
+@dataclass(frozen=True, slots=True)
+class TakenUp:
+    """One of the replays that are wanted, by its `place` among them. `resumption` and `trials` are missing while the
+    text of its swap has not been found."""
+
+    place: int
+    wanted: Wanted
+    parent: Parent
+    start: Start
+    resumption: Resumption | None = None
+    trials: tuple[PlannedTrial, ...] = ()
+
+    @property
+    def calls(self) -> bool:
+        """Whether it may still call a tool."""
+        return self.start.node in ("ask", "act")
+
+    @property
+    def condition(self) -> Condition:
+        return self.trials[0].condition if self.trials else self.parent.condition
+
+    def missing(self, finished: AbstractSet[str]) -> int:
+        if not self.trials:
+            return self.wanted.repeats
+        return sum(each.trial.id not in finished for each in self.trials)
+
+
+@dataclass(slots=True)
+class Group:
+    """Replays of trials of one plan, which has those of its models alone that are asked."""
+
+    plan: Plan
+    taken: list[TakenUp]
+    world: dict[str, str] = field(default_factory=dict)
+
+    def scorers(self) -> Scorers:
+        return Scorers(self.plan)
+
+    def design(self) -> Design:
+        """As a plan's trials are: so they run, are scored and counted as those are. What needs no kernel comes first,
+        since it waits for none."""
+        trials = {
+            each.trial.id: each for taken in sorted(self.taken, key=lambda taken: taken.calls) for each in taken.trials
+        }
+        entries = tuple(trials.values())
+        questions = {each.trial.question: each.question for each in entries}
+        models = {each.trial.model: each.model for each in entries}
+        conditions = {each.trial.condition: each.condition for each in entries}
+        return Design(tuple(questions.values()), tuple(models.values()), tuple(conditions.values()), entries)
+
+
+def take_up(store: Store, wanted: Sequence[Wanted], path: Path | None) -> list[Group]:
+    """Raises RefusedError where any of them cannot be made, InputError where their plan's world is no more that of the
+    store."""
+    parents, groups, refusals = Parents(store, path), dict[int, Group](), list[Refusal]()
+    for place, each in enumerate(wanted):
+        try:
+            parent, plan = parents.take(each.trial)
+            taken = _taken(store, place, each, parent)
+        except InputError as error:
+            refusals.append(Refusal(place, error))
+        else:
+            groups.setdefault(id(plan), Group(plan, [])).taken.append(taken)
+    if refusals:
+        raise RefusedError(dict(enumerate(wanted)), refusals)
+    for group in groups.values():
+        _complete(group, store)
+    return list(groups.values())
+
+
+def settled(taken: TakenUp, change: ReplayChange) -> TakenUp:
+    """With its trials, once it is known what is changed. Raises InputError where the model cannot be asked so."""
+    parent, trial = taken.parent, taken.parent.trial
+    resumption = Resumption(
+        trial=trial.id,
+        attempt=parent.attempt,
+        repeat=parent.origin.repeat,
+        event=taken.wanted.event,
+        change=change,
+    )
+    if isinstance(change, Rerun):
+        refuse_unfit(change, parent.specs)
+    condition = counterfactual(parent.condition, resumption, parent.conversation)
+    open_interventions(joined(parent.condition.interventions, condition.interventions))
+    require_capabilities(parent.model, condition)
+    identity = condition.identity()
+    trials = tuple(
+        PlannedTrial(
+            Trial(question=trial.question, model=trial.model, condition=identity, repeat=repeat),
+            parent.question,
+            parent.model,
+            condition,
+        )
+        for repeat in range(taken.wanted.repeats)
+    )
+    return replace(taken, resumption=resumption, trials=trials)
+
+
+def _taken(store: Store, place: int, wanted: Wanted, parent: Parent) -> TakenUp:
+    change = wanted.change
+    if isinstance(change, str):
+        change = _swapped_before(store.resumptions(parent.trial.id).values(), wanted, parent) or change
+    tried = Swap(content=change, text="") if isinstance(change, str) else change
+    start = changed_start(parent.conversation, wanted.event, tried, parent.condition)
+    _refuse_changed_turn(parent, wanted.event)
+    taken = TakenUp(place, wanted, parent, start)
+    return taken if isinstance(change, str) else settled(taken, change)
+
+
+def _swapped_before(conditions: Iterable[Condition], wanted: Wanted, parent: Parent) -> Swap | None:
+    """The same swap as it was made before: its text need not be found again."""
+    for condition in conditions:
+        resumed = condition.resumed
+        if resumed is None or (resumed.attempt, resumed.event) != (parent.attempt, wanted.event):
+            continue
+        if isinstance(resumed.change, Swap) and resumed.change.content == wanted.change:
+            return resumed.change
+    return None
+
+
+def _refuse_changed_turn(parent: Parent, event: int) -> None:
+    """The reply whose calls an earlier replay went on with is another trial's, and has not what was changed."""
+    resumed = parent.condition.resumed
+    if resumed is None or not isinstance(resumed.change, Drop | Rerun):
+        return
+    if isinstance(resumed.change, Rerun) and not resumed.change.shown:
+        return
+    start = start_before(parent.conversation, event, parent.condition)
+    if start.node == "act" and not any(isinstance(each, ModelCall) for each in start.before[resumed.event :]):
+        what = "drops a call" if isinstance(resumed.change, Drop) else "shows other results"
+        raise InputError(
+            f"--from: event {event} is of the turn from which this trial {what}",
+            hint=f"name the request that follows, or an event of trial {resumed.trial[:8]}",
+            code="wrong_event",
+        )
+
+
+def _complete(group: Group, store: Store) -> None:
+    """Raises InputError."""
+    parents = {each.parent.trial.id: each.parent for each in group.taken}.values()
+    models = {parent.model.name: parent.model for parent in parents}
+    group.plan = group.plan.model_copy(update={"store": str(store.path), "models": tuple(models.values())})
+    conditions = {parent.trial.condition: parent.condition for parent in parents}
+    with files_that_may_have_moved():
+        group.world = _world(group.plan, tuple(conditions.values()))
+    store.require_same_world(group.world)
+    group.scorers().names({parent.trial.question: parent.question for parent in parents}.values())
+
+
+def _world(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
+    """The parts that these conditions stand on, as all of the plan together do: what donors are depends on every
+    placebo of a run."""
+    parts = world_of(plan, conditions)
+    if "donors" not in parts:
+        return parts
+    whole = world_of(plan, (*plan.resolved_conditions(), *conditions))
+    return {part: whole[part] for part in parts}

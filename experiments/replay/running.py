@@ -1,0 +1,503 @@
+"""Opens the environment of replays (tools, sandbox, models, substituted outputs) and runs them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from toolablate.agents import AgentResult, ChatModel, Line, ModelSource, RetryPolicy, resume_agent
+from toolablate.agents.session import Tools
+from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.trials import Design
+from toolablate.experiments.replay.changes import is_faulty, swapped_call, was_made_to_fail
+from toolablate.experiments.replay.replayed_tools import (
+    BarredTools,
+    LookupKind,
+    RecordedResults,
+    ReplayedTools,
+    UnrecordedPages,
+    UnrecordedSearch,
+    UnrecordedTool,
+    rebuild,
+)
+from toolablate.experiments.replay.requests import (
+    Content,
+    Group,
+    Parent,
+    Refusal,
+    RefusedError,
+    Stage,
+    StagedScope,
+    TakenUp,
+    files_that_may_have_moved,
+    joined,
+    settled,
+)
+from toolablate.experiments.running.execution import Executor, TrialTask
+from toolablate.experiments.running.failing import Failures
+from toolablate.experiments.running.launch import Opened
+from toolablate.experiments.running.runner import Setting, StopSwitch
+from toolablate.experiments.running.watcher import Watcher
+from toolablate.experiments.world.donors import donors_world, open_donors, require_results
+from toolablate.experiments.world.guarding import guard_for
+from toolablate.experiments.world.judge_costs import JudgeCosts
+from toolablate.experiments.world.question_files import work_files
+from toolablate.experiments.world.replies import asked_lines, open_judges, open_sources
+from toolablate.experiments.world.web import asks_the_web, offline, open_web
+from toolablate.experiments.world.world import (
+    UNPROTECTED,
+    TriedSandbox,
+    environment,
+    needed,
+    open_tried_sandbox,
+    servers_needed,
+)
+from toolablate.tools import (
+    OpenedTool,
+    Resources,
+    ToolResult,
+    Toolset,
+    expanded_uses,
+    open_archive,
+    open_interventions,
+    open_tools,
+    resource_of,
+)
+from toolablate.tools.donors import Donors
+from toolablate.tools.interventions import Setting as InterventionSetting
+from toolablate.traces.errors import InputError, InternalError
+from toolablate.traces.records import (
+    Condition,
+    Environment,
+    Event,
+    InterventionUse,
+    OpenAIModel,
+    Repair,
+    ReplayChange,
+    Rerun,
+    ScriptedModel,
+    Swap,
+    ToolCall,
+    clean_text,
+)
+
+_LOOKED_UP: Mapping[str | None, LookupKind] = {"search": "search", "pages": "page"}
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedTools:
+    """The tools of one trial, those that can be asked and stand-ins for the others.
+
+    `coding` names those that run code, `askable` those that can be asked. `kept_up` are those whose calls are made
+    although their results are recorded, since later ones depend on them or nothing is asked of anyone; `rebuilt` those
+    of which this is so before the event.
+    """
+
+    tools: tuple[OpenedTool, ...]
+    setting: InterventionSetting
+    coding: frozenset[str]
+    askable: frozenset[str]
+    kept_up: frozenset[str]
+    rebuilt: frozenset[str]
+
+    def toolset(self, interventions: Sequence[InterventionUse]) -> Toolset:
+        return Toolset([each.tool for each in self.tools], open_interventions(interventions, self.setting))
+
+    def across(self, before: Sequence[InterventionUse], after: Sequence[InterventionUse]) -> tuple[Toolset, Stage]:
+        """With the interventions of the record until the stage is over, and with others from then on. One that is among
+        both goes on counting its calls."""
+        stage, uses = Stage(), joined(before, after)
+        opened = open_interventions(uses, self.setting)
+        staged = [
+            replace(applied, scope=StagedScope(applied.scope, stage, before=use in before, after=use in after))
+            for use, applied in zip(uses, opened, strict=True)
+        ]
+        return Toolset([each.tool for each in self.tools], staged), stage
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayWorld:
+    """`asked` are the parts of `Resources` that may be asked for what is not recorded, None among them for functions of
+    the user's own; `recorded` those of these that reach nothing outside of this machine."""
+
+    plan: Plan
+    resources: Resources
+    tried: TriedSandbox | None
+    donors: Donors | None
+    asked: frozenset[str | None]
+    recorded: frozenset[str | None]
+
+    def open_tools(self, parent: Parent, condition: Condition) -> OpenedTools:
+        # Those that may not be asked still say which calls do not fit them, as they did in the record.
+        at_rest = {*self.asked, "search", "pages", None}
+        uses = [use for use in expanded_uses(condition.tools) if resource_of(use) in at_rest]
+        guard = guard_for(parent.question, self.plan.web)
+        files = work_files(parent.question, self.plan.questions.files_folder)
+        opened = [self._as_allowed(each) for each in open_tools(uses, self.resources, files, guard)]
+        there = {each.tool.spec.name for each in opened}
+        opened += [OpenedTool(UnrecordedTool(spec), "mcp") for spec in parent.specs if spec.name not in there]
+        by_name = {each.tool.spec.name: each.resource for each in opened}
+        at_hand = {name for name in there if by_name[name] in self.recorded}
+        paged = {name for name in there if by_name[name] == "pages" and "pages" in self.asked}
+        coding = {name for name in there if by_name[name] == "sandbox"}
+        stateful = coding | paged
+        return OpenedTools(
+            tuple(opened),
+            InterventionSetting(
+                tuple(each.tool.spec.name for each in opened if each.is_outside),
+                parent.question,
+                parent.origin.id,
+                tuple(by_name),
+                donors=self.donors.under(parent.question, guard) if self.donors else None,
+            ),
+            frozenset(coding),
+            askable=frozenset(name for name in there if by_name[name] in self.asked),
+            kept_up=frozenset(stateful | at_hand),
+            rebuilt=frozenset(stateful | at_hand if condition.interventions else stateful),
+        )
+
+    def _as_allowed(self, opened: OpenedTool) -> OpenedTool:
+        if opened.resource in self.asked:
+            return opened
+        kind = _LOOKED_UP.get(opened.resource, "mcp")
+        return replace(opened, tool=UnrecordedTool(opened.tool.spec, kind, opened.tool))
+
+
+async def open_replay_world(
+    plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack, *, live: bool
+) -> ReplayWorld:
+    """Opens what these conditions need; the stack closes it. Without `live` nothing is asked that a plan in replay
+    would not ask. Raises ToolablateError for what cannot be had."""
+    parts = needed(conditions)
+    plan, recorded = _at_rest(plan, parts) if not live else (plan, _recorded(plan))
+    asked: frozenset[str | None] = frozenset({"sandbox", "search", "pages", "mcp", None}) if live else recorded
+    servers = servers_needed(conditions) if "mcp" in asked else ()
+    web = await open_web(plan, frozenset(part for part in parts if part in asked), stack, servers=servers)
+    tried = await open_tried_sandbox(plan, conditions, stack)
+    resources = Resources(
+        tried.sandbox if tried else None, web.search or UnrecordedSearch(), web.pages or UnrecordedPages(), web.mcp
+    )
+    donors = await open_donors(plan, conditions, resources)
+    return ReplayWorld(plan, resources, tried, donors, asked, recorded)
+
+
+def _recorded(plan: Plan) -> frozenset[str | None]:
+    """The parts that need nobody but this machine."""
+    looked_up = {"search", "pages"} if offline(plan) or plan.web.mode == "replay" else set[str]()
+    return frozenset({"sandbox", *looked_up, *({"mcp"} if plan.web.mode == "replay" else ())})
+
+
+def _at_rest(plan: Plan, parts: frozenset[str]) -> tuple[Plan, frozenset[str | None]]:
+    """A plan that records replays what it has recorded by now, once that is sealed."""
+    if plan.web.mode == "record" and asks_the_web(plan, parts) and _is_sealed(Path(plan.web.archive)):
+        plan = plan.model_copy(update={"web": plan.web.model_copy(update={"mode": "replay"})})
+    return plan, _recorded(plan)
+
+
+def _is_sealed(folder: Path) -> bool:
+    try:
+        with open_archive(folder) as archive:
+            return archive.sealed
+    except InputError:
+        return False
+
+
+# Runs trials that go on from an event of another one.
+
+
+_DRAW_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayExecutor:
+    """An `Executor` of the trials of counterfactuals, which `taken` has by the ids of their conditions."""
+
+    taken: Mapping[str, TakenUp]
+    world: ReplayWorld
+    sources: Mapping[str, ModelSource]
+    environment: Environment
+    retry: RetryPolicy
+
+    async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
+        taken = self.taken.get(task.trial.condition)
+        if taken is None:
+            raise InternalError(f"this executor runs no trials of {task.condition!r}")
+        if not taken.calls:
+            return await self._go_on(taken, task, BarredTools(taken.parent.specs), record)
+        assert taken.resumption is not None
+        parent, before, change = taken.parent, taken.start.before, taken.resumption.change
+        opened = self.world.open_tools(parent, taken.condition)
+        toolset, stage = opened.across(parent.condition.interventions, taken.condition.interventions)
+        async with toolset:
+            waiting = taken.start.messages[-1].tool_calls if taken.start.node == "act" else ()
+            rebuilt = await rebuild(toolset, before, opened.rebuilt, waiting)
+            if rebuilt.calls:
+                record(rebuilt)
+            stage.over = True
+            recorded = RecordedResults(
+                parent.conversation,
+                len(before),
+                coding=opened.coding,
+                anew=isinstance(change, Repair) and change.text is None,
+                unwanted=partial(_is_unwanted, change, opened),
+            )
+            swapped = swapped_call(parent.conversation, len(before), change)
+            tools = ReplayedTools(parent.specs, toolset, recorded, opened.kept_up, swapped)
+            return await self._go_on(taken, task, tools, record)
+
+    async def _go_on(
+        self, taken: TakenUp, task: TrialTask, tools: Tools, record: Callable[[Event], None]
+    ) -> AgentResult:
+        model = taken.parent.model
+        return await resume_agent(
+            start=taken.start,
+            model=self._chat(taken, task),
+            condition=taken.condition,
+            tools=tools,
+            record=record,
+            price=model.price if isinstance(model, OpenAIModel) else None,
+            retry=self.retry,
+            seed=task.trial.id,
+        )
+
+    def _chat(self, taken: TakenUp, task: TrialTask) -> ChatModel:
+        """A script has its replies under the names of the trial of a plan. Recorded replies are found by
+        the number of the draw: that of a trial of a plan would give its reply again, where another is wanted."""
+        parent, source = taken.parent, self.sources[taken.parent.model.name]
+        if isinstance(parent.model, ScriptedModel):
+            return source.session(parent.question, parent.arm, parent.origin.repeat)
+        if isinstance(parent.model, OpenAIModel):
+            return source.session(parent.question, taken.condition, int(task.trial.id[:_DRAW_DIGITS], 16))
+        return source.session(parent.question, taken.condition, task.trial.repeat)
+
+
+def _is_unwanted(change: ReplayChange, opened: OpenedTools, recorded: ToolCall) -> bool:
+    """Whether the change wants this result from the tool itself, or from what stands in for it."""
+    if not isinstance(change, Rerun):
+        return False
+    name = recorded.call.name
+    if name in change.tools:
+        return True
+    may_work = name in opened.askable or was_made_to_fail(recorded)
+    return change.sound and may_work and is_faulty(recorded, opened.coding)
+
+
+# Keeps what replays really cost within what is allowed: an estimate goes by what was recorded, and may be wrong.
+
+
+@dataclass(slots=True)
+class Cap:
+    """Asks for a stop once trials have cost more than `max_cost`, in US dollars; those in flight end in their own time.
+    What is of unknown cost is not counted."""
+
+    max_cost: float | None
+    watcher: Watcher
+    stop: StopSwitch = field(default_factory=StopSwitch)
+    spent: float = 0.0
+
+    def note(self, cost: float | None) -> None:
+        self.spent += cost or 0.0
+        if self.max_cost is None or self.spent <= self.max_cost or self.stop.stopped:
+            return
+        self.stop.stop()
+        self.watcher.warn(
+            f"--max-cost: ${self.spent:.4g} are spent, more than was thought, and ${self.max_cost:.4g} are allowed: no"
+            " more trials are begun"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CappedExecutor:
+    """An `Executor` whose trials are paid from what is allowed."""
+
+    inner: Executor
+    cap: Cap
+
+    @property
+    def environment(self) -> Environment:
+        return self.inner.environment
+
+    async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
+        result = await self.inner.run(task, record)
+        self.cap.note(result.cost_usd)
+        return result
+
+
+# What is shown in place of a result: nothing, the right answer, a wrong one, or a result of another question.
+
+
+STAND_INS = {"null": "sham", "placebo": "placebo", "gold": "oracle", "adversarial": "adversarial"}
+"""The interventions that say it, by what a swap calls it."""
+
+
+async def swap_of(content: Content, recorded: ToolCall, before: tuple[Event, ...], opened: OpenedTools) -> Swap:
+    """The swap of a recorded call's result for what the stand-in of this name gives. A placebo is made from the real
+    result, for which the call is made again. Raises InputError where that may not be; ToolError, SandboxError."""
+    name = recorded.call.name
+    if content == "placebo":
+        if name not in opened.askable:
+            raise InputError(
+                f"--swap placebo: it is made from what {name!r} really gives, which may not be asked again",
+                hint="--live allows it; or --swap null, gold, adversarial or a FILE",
+                code="not_recorded",
+            )
+        async with opened.toolset(()) as toolset:
+            await rebuild(toolset, before, opened.rebuilt)
+            result = await _stood_in(content, recorded, opened)
+    else:
+        result = await _stood_in(content, recorded, opened)
+    if result.status == "invalid":
+        raise InputError(
+            f"--swap {content}: the call does not fit its tool, which never gave a result: {result.output}",
+            hint="--swap FILE shows any text",
+            code="invalid_call",
+        )
+    return Swap(content=content, text=clean_text(result.output))
+
+
+async def _stood_in(content: Content, recorded: ToolCall, opened: OpenedTools) -> ToolResult:
+    return await opened.toolset((InterventionUse(name=STAND_INS[content]),)).call(recorded.call)
+
+
+# Whether placebos can be had for the tools of a trial that is taken up again.
+
+
+_DONORS = (
+    '[donors] with store = "pilot.sqlite", the store of an earlier run with these tools, in the plan, and the plan run'
+    " so into this store, which does no trial anew"
+)
+
+
+def refuse_without_placebo(taken: TakenUp, world: ReplayWorld) -> None:
+    """Raises InputError where a `Rerun` wants placebos of a tool that may not be asked, or of which nobody has results
+    under other questions."""
+    change = taken.resumption.change if taken.resumption else None
+    if not isinstance(change, Rerun) or change.stand_in != "placebo" or not taken.calls:
+        return
+    opened = world.open_tools(taken.parent, taken.condition)
+    for name in change.tools:
+        if name not in opened.askable:
+            raise InputError(
+                f"rerun: a placebo is made from what {name!r} really gives, which may not be asked again",
+                hint=f"--live allows it; a tool that is not built in wants donors as well: {_DONORS}",
+                code="not_recorded",
+            )
+    try:
+        require_results(taken.condition, change.tools, world.donors)
+    except InputError as error:
+        raise InputError(error.message, hint=_DONORS, code=error.code) from None
+    _require_source(world.plan, taken.condition, change)
+
+
+def _require_source(plan: Plan, condition: Condition, change: Rerun) -> None:
+    """Of the built-in tools; others have their results from a store of donors alone."""
+    uses = (use for use in expanded_uses(condition.tools) if resource_of(use) not in ("mcp", None))
+    named = tuple(use for use in uses if use.name in change.tools or resource_of(use) == "search")
+    donors_world(plan, [condition.model_copy(update={"tools": named})])
+
+
+# What replays of trials of one plan stand on, opened for those of them that are missing.
+
+
+_PYTHON = "python"
+"""The one tool that has a kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedGroup:
+    """`taken` are those of the group, with their trials."""
+
+    taken: tuple[TakenUp, ...]
+    world: Mapping[str, str]
+    planned: Design
+    setting: Setting
+    opened: Opened
+
+
+async def open_group(
+    group: Group, finished: AbstractSet[str], stack: AsyncExitStack, cap: Cap, *, live: bool
+) -> OpenedGroup:
+    """Opens what the missing ones need; the stack closes it. Raises RefusedError for swaps whose text cannot be had,
+    ToolablateError for what cannot be opened."""
+    missing = [taken for taken in group.taken if taken.missing(finished)]
+    conditions = [condition for taken in missing for condition in _standing(taken)]
+    if group.plan.sandbox.backend == UNPROTECTED and "sandbox" in needed(conditions):
+        cap.watcher.warn('sandbox = "none": code that models write runs unprotected')
+    with files_that_may_have_moved():
+        world = await open_replay_world(group.plan, conditions, stack, live=live)
+    group.taken = await _settled(group.taken, finished, world)
+    planned, scorers = group.design(), await stack.enter_async_context(group.scorers())
+    # What only grades needs no key but its judges'.
+    asked = group.plan if missing else group.plan.model_copy(update={"models": ()})
+    lines, runner = asked_lines(asked), group.plan.runner
+    sources: Mapping[str, ModelSource] = await open_sources(asked, group.world, stack, lines)
+    retry = RetryPolicy(attempts=runner.attempts, paced=True)
+    judged = any(map(scorers.is_judged, planned.questions))
+    opened = await _judges(group.plan, stack, lines, retry, judged=judged)
+    by_condition = {taken.trials[0].trial.condition: taken for taken in group.taken}
+    executor = ReplayExecutor(by_condition, world, sources, environment(world.tried, group.world), retry)
+    setting = Setting(
+        CappedExecutor(executor, cap),
+        scorers,
+        cap.watcher,
+        Failures(),
+        runner.kernels,
+        runner.trial_seconds,
+        coding=frozenset(identity for identity, taken in by_condition.items() if _codes(taken)),
+    )
+    return OpenedGroup(tuple(group.taken), group.world, planned, setting, opened)
+
+
+def _standing(taken: TakenUp) -> Sequence[Condition]:
+    """The conditions whose needs are to be opened. A probe needs nothing; a placebo and an adversary need results and
+    answers of other questions."""
+    if not taken.calls:
+        return ()
+    change = taken.wanted.change
+    stand_in = STAND_INS.get(change) if isinstance(change, str) and not taken.trials else None
+    if stand_in is None:
+        return (taken.condition,)
+    uses = (InterventionUse(name=stand_in),)
+    return taken.condition, taken.condition.model_copy(update={"interventions": uses})
+
+
+def _codes(taken: TakenUp) -> bool:
+    """Whether it may start a kernel: it has one and calls it, or its cells are to be run again."""
+    if not taken.calls or "sandbox" not in needed([taken.condition]):
+        return False
+    change = taken.resumption.change if taken.resumption else None
+    uncalled = isinstance(change, Rerun) and change.stand_in != "placebo" and _PYTHON in change.tools
+    return not uncalled or any(isinstance(each, ToolCall) and each.call.name == _PYTHON for each in taken.start.before)
+
+
+async def _settled(group: Sequence[TakenUp], finished: AbstractSet[str], world: ReplayWorld) -> list[TakenUp]:
+    found, refusals = [], []
+    for taken in group:
+        try:
+            if taken.missing(finished):
+                refuse_without_placebo(taken, world)
+            found.append(taken if taken.trials else settled(taken, await _swap(taken, world)))
+        except InputError as error:
+            refusals.append(Refusal(taken.place, error))
+    if refusals:
+        raise RefusedError({taken.place: taken.wanted for taken in group}, refusals)
+    return found
+
+
+async def _swap(taken: TakenUp, world: ReplayWorld) -> Swap:
+    content, parent = taken.wanted.change, taken.parent
+    assert isinstance(content, str)
+    swapped = swapped_call(parent.conversation, taken.wanted.event, Swap(content=content, text=""))
+    assert swapped is not None
+    opened = world.open_tools(parent, parent.condition)
+    return await swap_of(content, swapped.recorded, taken.start.before, opened)
+
+
+async def _judges(
+    plan: Plan, stack: AsyncExitStack, lines: Mapping[str, Line], retry: RetryPolicy, *, judged: bool
+) -> Opened:
+    """Only questions that judges score need them."""
+    costs = {judge.name: JudgeCosts() for judge in plan.judges}
+    return Opened(await open_judges(plan, stack, lines, costs) if judged else {}, costs, lines, retry)
