@@ -4,8 +4,8 @@ from pathlib import Path
 
 from tests.experiments.counterfactual.scenes import run, trial_of
 
-from toolablate.experiments import replay
 from toolablate.experiments.attribution.choosing import ending_of
+from toolablate.experiments.replay.batch import replay
 from toolablate.traces.records import AnswerNow
 from toolablate.traces.store import Store
 

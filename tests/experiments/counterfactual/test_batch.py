@@ -23,7 +23,8 @@ from tests.experiments.judged import grades, judge_at, judged_plan
 from tests.experiments.plan_files import wait_for
 from tests.servers.chat_server import ChatServer, Hang, Json, Step, reply
 
-from toolablate.experiments import Wanted, estimate_many, replay_many
+from toolablate.experiments.replay.batch import estimate_many, replay_many
+from toolablate.experiments.replay.requests import Wanted
 from toolablate.experiments.world import world
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Again, AnswerNow, Say, Swap
@@ -193,7 +194,8 @@ def test_what_judges_take_is_in_the_estimate(chat_server: ChatServer, tmp_path: 
 
 KILLED = """
 import sys
-from toolablate.experiments import Wanted, replay_many
+from toolablate.experiments.replay.requests import Wanted
+from toolablate.experiments.replay.batch import replay_many
 from toolablate.traces.records import AnswerNow, Rerun
 store, coding, bare = sys.argv[1:]
 wanted = [Wanted(coding, 3, Rerun(), repeats=3), Wanted(bare, 0, AnswerNow(), repeats=3)]

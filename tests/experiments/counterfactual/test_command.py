@@ -14,7 +14,7 @@ from tests.experiments.counterfactual.scenes import (
 )
 from tests.servers.chat_server import ChatServer, reply
 
-from toolablate.experiments import replay
+from toolablate.experiments.replay.batch import replay
 from toolablate.traces.store import Store
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 from tests.experiments.counterfactual.scenes import by_turn, code, endpoint_plan, run, trace_of, trial_of
 from tests.servers.chat_server import ChatServer, reply
 
-from toolablate.experiments import Wanted, replay_many
+from toolablate.experiments.replay.batch import replay_many
+from toolablate.experiments.replay.requests import Wanted
 from toolablate.traces.records import AnswerNow, Say, SetAside
 
 

@@ -18,7 +18,7 @@ from tests.experiments.counterfactual.scenes import (
 from tests.experiments.judged import grades, judge_at, judged_plan
 from tests.servers.chat_server import ChatServer, reply
 
-from toolablate.experiments import replay
+from toolablate.experiments.replay.batch import replay
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Drop, Extend, Rebuilt, Repair, Say, Swap
 from toolablate.traces.store import Store, verify

@@ -18,8 +18,8 @@ from tests.experiments.counterfactual.scenes import (
 )
 from tests.servers.chat_server import ChatServer, reply
 
-from toolablate.experiments import Wanted, replay, replay_many
-from toolablate.experiments.replay.requests import RefusedError
+from toolablate.experiments.replay.batch import replay, replay_many
+from toolablate.experiments.replay.requests import RefusedError, Wanted
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Event, Rebuilt, Rerun, ShownResult
 from toolablate.traces.store import Store

@@ -17,7 +17,7 @@ from tests.experiments.counterfactual.scenes import (
 from tests.experiments.library import Library
 from tests.servers.chat_server import ChatServer, Step, reply
 
-from toolablate.experiments import replay
+from toolablate.experiments.replay.batch import replay
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Rebuilt, Rerun, Say, Swap, ToolCall
 from toolablate.traces.store import Store

@@ -9,9 +9,9 @@ from tests.experiments.counterfactual.scenes import double, endpoint_plan, own_t
 from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.analysis.attribution.evidence import Explained
-from toolablate.experiments import replay
 from toolablate.experiments.attribution.attributing import attribute
 from toolablate.experiments.attribution.explained import Gathered, explained
+from toolablate.experiments.replay.batch import replay
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import AnswerNow, ReplayDesign
 from toolablate.traces.store import Recorder

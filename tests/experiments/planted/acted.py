@@ -11,10 +11,11 @@ from tests.experiments.counterfactual.scenes import run
 
 from toolablate.agents.simulated.planted.wording import answer_of
 from toolablate.analysis.attribution.signals.of_trace import signals_of
-from toolablate.experiments import Wanted, replay_many
 from toolablate.experiments.attribution.choosing import Case, case_of
 from toolablate.experiments.attribution.replay_program import Asked, Purpose, first_round, outcomes_of, probe
 from toolablate.experiments.planted.truth import Truth, truth_of
+from toolablate.experiments.replay.batch import replay_many
+from toolablate.experiments.replay.requests import Wanted
 from toolablate.traces.records import Message, Question, ReplayDesign, Trace
 from toolablate.traces.store import Store
 
