@@ -15,7 +15,7 @@ from inspect_ai.model import (
     ContentText,
     ModelUsage,
 )
-from inspect_ai.tool import ToolCall
+from inspect_ai.tool import ToolCall as InspectCall
 
 from toolablate.formats.exports.inspect.keys import KEY
 from toolablate.traces.records import Message, Usage, digest_json
@@ -72,10 +72,10 @@ def _kept(message: Message) -> dict[str, Any] | None:
     return {KEY: kept} if kept else None
 
 
-def tool_call(identity: str, name: str, arguments: str) -> ToolCall:
+def tool_call(identity: str, name: str, arguments: str) -> InspectCall:
     read, _ = _read(arguments)
     broken = None if read is not None else "the arguments are no JSON object"
-    return ToolCall(id=identity, function=name, arguments=read or {}, parse_error=broken)
+    return InspectCall(id=identity, function=name, arguments=read or {}, parse_error=broken)
 
 
 def arguments_of(arguments: str) -> tuple[dict[str, Any], bool]:
