@@ -46,7 +46,19 @@ _COLLECTED_AFTER = (50_000, 20, 20)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-@click.group(cls=LazyGroup, lazy=COMMANDS, package=__name__, context_settings={"help_option_names": ["-h", "--help"]})
+ELSEWHERE = {
+    "export": "toolablate.formats.commands:export_group",
+    "import": "toolablate.formats.commands:import_group",
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    package=__name__,
+    elsewhere=ELSEWHERE,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="toolablate", message="toolablate %(version)s")
 def group() -> None:
     """Run identical questions under scripted tool conditions, record everything, and compare in pairs."""

@@ -3,21 +3,49 @@
 import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from rich.console import Console
 
 
-class LazyGroup(click.Group):
-    """`lazy` has what each command does by its name; each is the `command` of the module of its name in `package`."""
+class _SuggestingGroup(click.Group):
+    """Names the nearest command where there is none of a name."""
 
-    def __init__(self, *args: Any, lazy: Mapping[str, str], package: str, **kwargs: Any) -> None:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, known = args[0], self.list_commands(ctx)
+        if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, known, n=1)
+            told = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(known)}."
+            ctx.fail(f"No such command {name!r}. {told}")
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(_SuggestingGroup):
+    """`lazy` has what each command does by its name; each is the `command` of the module of its name in `package`, or
+    what `elsewhere` names as `module:attribute`."""
+
+    def __init__(
+        self,
+        *args: Any,
+        lazy: Mapping[str, str],
+        package: str = "",
+        elsewhere: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self._lazy = lazy
         self._package = package
+        self._elsewhere = elsewhere or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self._lazy)
@@ -25,25 +53,64 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self._lazy:
             return None
-        module = importlib.import_module(f"{self._package}.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
+        by_name = f"{self._package}.{cmd_name.replace('-', '_')}:command"
+        module, _, attribute = self._elsewhere.get(cmd_name, by_name).partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0]
-        if name not in self._lazy and not name.startswith("-") and not ctx.resilient_parsing:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, self._lazy, n=1)
-            known = f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(self._lazy)}."
-            ctx.fail(f"No such command {name!r}. {known}")
-        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(self._lazy.items()))
+
+
+class PluginGroup(_SuggestingGroup):
+    """Its commands come from installed packages: entry points of the group `entry_points` that are named
+    `PREFIX.COMMAND`, each a click command. They are imported when they are listed or called."""
+
+    def __init__(self, *args: Any, entry_points: str, prefix: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._group = entry_points
+        self._prefix = f"{prefix}."
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(self._points)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Raises InputError for one that cannot be imported."""
+        point = self._points.get(cmd_name)
+        if point is None:
+            return None
+        try:
+            command: click.Command = point.load()
+        except Exception as error:
+            from toolablate.traces.errors import InputError
+
+            raise InputError(
+                f"the command {cmd_name!r} cannot be imported from {point.value}: {error}",
+                hint=f"reinstall or remove {point.dist.name if point.dist else 'its package'}",
+                code="bad_plugin",
+            ) from error
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from toolablate.traces.errors import InputError
+
+        told = []
+        for name in self.list_commands(ctx):
+            try:
+                command = self.get_command(ctx, name)
+                told.append((name, command.get_short_help_str(formatter.width) if command else ""))
+            except InputError:
+                told.append((name, "(cannot be imported)"))
+        with formatter.section("Commands"):
+            formatter.write_dl(told)
+
+    @cached_property
+    def _points(self) -> "dict[str, EntryPoint]":
+        from importlib.metadata import entry_points
+
+        found = (point for point in entry_points(group=self._group) if point.name.startswith(self._prefix))
+        return {point.name.removeprefix(self._prefix): point for point in found}
 
 
 STOPPED = "Stopped; what was finished is kept, and the same command goes on from there."

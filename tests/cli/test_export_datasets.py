@@ -6,7 +6,7 @@ import pytest
 from tests.cli.test_export_jsonl import called, refused, store
 from tests.formats.exports.stores import LONG, TOOLS
 
-from toolablate.formats.exports.tables import TABLES
+from toolablate.formats.tables import TABLES
 
 datasets = pytest.importorskip("datasets")
 
@@ -65,7 +65,7 @@ def test_a_card_that_was_edited_is_not_replaced(store: Path, folder: Path) -> No
 
 
 def test_simulated_models_are_told_at_the_top(tmp_path: Path) -> None:
-    from toolablate.formats.exports.datasets import _card
+    from toolablate.formats.datasets import _card
 
     rows = {table.name: 2 for table in TABLES}
     assert "> **SIMULATED.** 1 of 2 trials are of simulated models" in _card(rows, 1, "0")

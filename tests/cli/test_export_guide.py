@@ -12,8 +12,8 @@ from click.testing import CliRunner
 from tests.cli.test_export_jsonl import store
 
 from toolablate.cli import group
-from toolablate.formats.exports.exported import Exported
-from toolablate.formats.exports.tables import TABLES, columns_table
+from toolablate.formats.exporting import Exported
+from toolablate.formats.tables import TABLES, columns_table
 
 pytest.importorskip("datasets")
 pytest.importorskip("pandas")

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from tests.formats.exports.stores import BUDGET, TOOLS, everything
 
 from toolablate.cli import group
-from toolablate.formats.exports.jsonl import read_jsonl
+from toolablate.formats.jsonl import read_jsonl
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
 
@@ -82,7 +82,7 @@ def test_a_choice_of_nothing_is_refused_before_anything_is_written(store: Path, 
 def test_whoever_is_stopped_leaves_no_half_file(store: Path, tmp_path: Path, stop: signal.Signals) -> None:
     program = (
         "import os, sys\n"
-        "import toolablate.formats.exports.jsonl as jsonl\n"
+        "import toolablate.formats.jsonl as jsonl\n"
         "from toolablate.cli import main\n"
         "line = jsonl._line\n"
         "def slow(exported):\n"
@@ -112,7 +112,7 @@ def test_ctrl_c_while_pydantic_calls_back_ends_it_as_well(store: Path, tmp_path:
     program = (
         "import signal\n"
         "from pydantic import model_serializer\n"
-        "import toolablate.formats.exports.reading as reading\n"
+        "import toolablate.formats.exporting as reading\n"
         "from toolablate.cli import main\n"
         "class Interrupted(reading.Exported):\n"
         "    @model_serializer(mode='wrap')\n"

@@ -10,8 +10,7 @@ pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
 
 from tests.formats.exports.collector import Step, TestCollector, collecting, threw_away
 
-from toolablate.cli.export import sending
-from toolablate.formats.exports.spans import requests
+from toolablate.formats.otlp import requests, sending
 from toolablate.traces.errors import ToolablateError
 
 __all__ = ["store"]

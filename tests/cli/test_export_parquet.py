@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.cli.test_export_jsonl import called, refused, store
 
-from toolablate.formats.exports.tables import TABLES
+from toolablate.formats.tables import TABLES
 
 pyarrow = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -206,7 +206,7 @@ def test_stopped_it_says_what_is_kept(tmp_path: Path, monkeypatch: pytest.Monkey
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("toolablate.formats.imported_logs.import_logs", stop)
+    monkeypatch.setattr("toolablate.formats.importing.import_logs", stop)
     stopped = called("import", "lm-eval", samples("sums", NO_SHOT), "--store", tmp_path / "s.sqlite")
     assert (stopped.exit_code, stopped.stdout) == (1, "")
     assert " ".join(stopped.stderr.split()) == STOPPED

@@ -26,7 +26,7 @@ PROJECT = Path(__file__).parents[2]
 _SECONDS = 100
 _REQUEST_BYTES = 200_000
 _ROOMS = ("agents", "benchmarks", "experiments", "sandbox", "tools", "traces")
-_APART = ("toolablate.sandbox.inside", "toolablate.formats.exports", "toolablate.formats.imports")
+_APART = ("toolablate.sandbox.inside", "toolablate.formats.exporting", "toolablate.formats.imported")
 """What only kernels import, and what needs libraries that start threads, which no fork keeps."""
 
 _LAZY = ("docker", "langgraph.graph", "rich.progress", "scipy.stats")

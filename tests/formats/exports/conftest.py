@@ -3,9 +3,7 @@ from pathlib import Path
 import pytest
 from tests.formats.exports.stores import everything
 
-from toolablate.formats.exports.choosing import Choice, chosen
-from toolablate.formats.exports.exported import Exported, Reasons
-from toolablate.formats.exports.reading import read_exported
+from toolablate.formats.exporting import ExportChoice, Exported, Reasons, chosen, read_exported
 from toolablate.traces.store import Store
 
 
@@ -17,4 +15,4 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def all_of(path: Path, reasons: dict[str, Reasons] | None = None) -> list[Exported]:
     """Of a store, replays among it."""
     with Store(path) as opened:
-        return list(read_exported(opened, chosen(opened, Choice(replays=True)), reasons))
+        return list(read_exported(opened, chosen(opened, ExportChoice(replays=True)), reasons))

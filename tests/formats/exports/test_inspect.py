@@ -17,19 +17,17 @@ pytest.importorskip("inspect_ai")
 
 from inspect_ai.log import read_eval_log
 
-from toolablate.formats.exports.choosing import Choice, chosen
-from toolablate.formats.exports.exported import Exported
-from toolablate.formats.exports.inspect import write_logs
-from toolablate.formats.exports.reading import read_exported
-from toolablate.formats.imports.inspect import read_log
-from toolablate.formats.imports.writing import import_logs
+from toolablate.formats.exporting import ExportChoice, Exported, chosen, read_exported
+from toolablate.formats.importing import import_logs
+from toolablate.formats.inspect.export_logs import write_logs
+from toolablate.formats.inspect.import_logs import read_log
 from toolablate.traces.records import ImportedModel, SimulatedModel
 from toolablate.traces.store import Store, verify
 
 
 def exported(store: Path) -> list[Exported]:
     with Store(store) as opened:
-        return list(read_exported(opened, chosen(opened, Choice()), REASONS))
+        return list(read_exported(opened, chosen(opened, ExportChoice()), REASONS))
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ from pydantic_core import PydanticSerializationError
 from tests.formats.exports.conftest import all_of
 from tests.formats.exports.stores import BARE, FAILED, HOSTILE, TOOLS
 
-from toolablate.formats.exports.exported import Exported, Reasons
-from toolablate.formats.exports.jsonl import read_jsonl, write_jsonl
+from toolablate.formats.exporting import Exported, Reasons
+from toolablate.formats.jsonl import read_jsonl, write_jsonl
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Attribution
 from toolablate.traces.store import Store

@@ -10,9 +10,9 @@ from tests.formats.exports.conftest import all_of
 from tests.formats.exports.stores import BARE, FAILED, HOSTILE, LONG, TOOLS
 from tests.formats.exports.test_jsonl import REASONS
 
-from toolablate.formats.exports import parquet
-from toolablate.formats.exports.exported import Exported
-from toolablate.formats.exports.tables import TABLES, Layout
+from toolablate.formats import parquet
+from toolablate.formats.exporting import Exported
+from toolablate.formats.tables import TABLES, ExportLayout
 from toolablate.traces.records import Artifact, Message, ModelCall, Usage
 
 pq = pytest.importorskip("pyarrow.parquet")
@@ -48,7 +48,7 @@ def row(tables: Read, table: str, **wanted: Any) -> dict[str, Any]:
 
 
 def test_every_row_has_the_columns_that_are_documented_and_no_others(exported: list[Exported]) -> None:
-    layout = Layout(["choice"])
+    layout = ExportLayout(["choice"])
     filled: dict[str, set[str]] = {table.name: set() for table in TABLES}
     for each in exported:
         for table, values in layout.rows(each):
@@ -60,7 +60,7 @@ def test_every_row_has_the_columns_that_are_documented_and_no_others(exported: l
 
 
 def test_what_is_read_back_equals_what_was_laid_out(exported: list[Exported], tables: Read) -> None:
-    layout, expected = Layout(["choice"]), {table.name: [] for table in TABLES}  # type: ignore[var-annotated]
+    layout, expected = ExportLayout(["choice"]), {table.name: [] for table in TABLES}  # type: ignore[var-annotated]
     for each in exported:
         for table, values in layout.rows(each):
             expected[table.name].append({column.name: values.get(column.name) for column in table.columns})

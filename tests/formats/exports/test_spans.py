@@ -15,10 +15,10 @@ pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from toolablate.formats.exports.exported import Exported
-from toolablate.formats.exports.spans import Span, SpanRequest, requests, span_requests
-from toolablate.formats.exports.spans.openinference import spans_of
-from toolablate.formats.exports.spans.span import SHOWN_CHARACTERS
+from toolablate.formats.exporting import Exported
+from toolablate.formats.otlp import requests
+from toolablate.formats.otlp.requests import SHOWN_CHARACTERS, Span, SpanRequest, span_requests
+from toolablate.formats.otlp.spans import spans_of
 from toolablate.traces.records import Message, ModelCall, ModelReply, ModelRequest, Usage
 
 BEGAN = 1767323045678901000

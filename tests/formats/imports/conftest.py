@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from toolablate.formats.imports.inspect import read_log
-from toolablate.formats.imports.log import Imported
-from toolablate.formats.imports.writing import import_logs
+from toolablate.formats.imported import Imported
+from toolablate.formats.importing import import_logs
+from toolablate.formats.inspect.import_logs import read_log
 
 HERE = Path(__file__).parent
 

@@ -13,8 +13,8 @@ from tests.formats.imports.conftest import imported
 
 from toolablate.analysis.comparison import compare
 from toolablate.analysis.misses import refused_calls
-from toolablate.formats.imports.inspect import read_log
-from toolablate.formats.imports.writing import import_logs
+from toolablate.formats.importing import import_logs
+from toolablate.formats.inspect.import_logs import read_log
 from toolablate.traces.records import ChoiceTarget, Failure, ImportedModel, NumberTarget, TextTarget, ToolUse, Usage
 from toolablate.traces.store import Store, verify
 
@@ -295,8 +295,8 @@ def test_repeats_that_another_scorer_judged_are_told(inspect_logs: Path, store: 
 def test_a_killed_import_goes_on(inspect_logs: Path, store: Path) -> None:
     program = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from toolablate.formats.imports import writing\n"
-        "from toolablate.formats.imports.inspect import read_log\n"
+        "from toolablate.formats.imported import writing\n"
+        "from toolablate.formats.inspect import read_log\n"
         "writing.BATCH = 3\n"
         "kill = lambda count: os.kill(os.getpid(), signal.SIGKILL)\n"
         "writing.import_logs([read_log(Path(sys.argv[1]))], Path(sys.argv[2]), advance=kill)\n"
@@ -319,8 +319,8 @@ def test_no_file_of_inspect_appears_at_home(inspect_logs: Path, store: Path, tmp
     home.mkdir()
     program = (
         "import sys; from pathlib import Path\n"
-        "from toolablate.formats.imports.inspect import read_log\n"
-        "from toolablate.formats.imports.writing import import_logs\n"
+        "from toolablate.formats.inspect import read_log\n"
+        "from toolablate.formats.importing import import_logs\n"
         "import_logs([read_log(Path(sys.argv[1]))], Path(sys.argv[2]))\n"
     )
     environment = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}

@@ -15,7 +15,7 @@ from tests.traces.samples import WHEN, attempt, plan
 
 pytest.importorskip("inspect_ai")
 
-from toolablate.formats.exports.inspect import write_logs
+from toolablate.formats.inspect.export_logs import write_logs
 from toolablate.traces.records import Label
 from toolablate.traces.store import Recorder, Store, verify
 

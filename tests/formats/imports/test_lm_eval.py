@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from toolablate.analysis.comparison import compare
-from toolablate.formats.imports.lm_eval import read_log
-from toolablate.formats.imports.log import Imported
-from toolablate.formats.imports.writing import import_logs
+from toolablate.formats.imported import Imported
+from toolablate.formats.importing import import_logs
+from toolablate.formats.lm_eval.samples import read_log
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, ImportedModel, NumberTarget
 from toolablate.traces.store import Store, verify

@@ -1,1 +1,0 @@
-"""What a store holds, in the formats of other tools."""

@@ -1,1 +1,0 @@
-"""Logs of other tools as runs of a store."""

@@ -1,0 +1,587 @@
+"""The tables that trials are laid out in, for Parquet and datasets. docs/exports.md has their columns."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from toolablate.formats.exporting import Exported
+from toolablate.traces.records import (
+    Event,
+    Failure,
+    MarkerKind,
+    Message,
+    ModelCall,
+    Rebuilt,
+    Record,
+    Score,
+    ToolCall,
+    Trace,
+)
+
+Kind = Literal["text", "name", "int", "float", "bool", "time", "names", "ints", "json", "artifacts"]
+"""`name` is one of few texts, `time` an instant in UTC, `json` a text that holds JSON; `names` and `ints` are lists,
+`artifacts` is a list of MIME types and data (base64 where it is binary)."""
+
+Row = dict[str, Any]
+"""Values by column; a column that is left out is null."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportColumn:
+    name: str
+    kind: Kind
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExportTable:
+    """`rows` says what one row is."""
+
+    name: str
+    rows: str
+    columns: tuple[ExportColumn, ...]
+
+
+OF_TRIAL: tuple[str, Kind, str] = ("trial", "text", "the trial")
+USAGE: tuple[tuple[str, Kind, str], ...] = (
+    ("input_tokens", "int", "all tokens read; null where the endpoint did not say"),
+    ("output_tokens", "int", "all tokens written, reasoning among them"),
+    ("cached_tokens", "int", "of those read, what came from the endpoint's cache"),
+    ("cache_write_tokens", "int", "of those read, what was written to it"),
+    ("reasoning_tokens", "int", "of those written"),
+    ("cost_usd", "float", "US dollars; null where the price is unknown"),
+)
+"""Columns of several tables."""
+
+
+def columns(*given: tuple[str, Kind, str]) -> tuple[ExportColumn, ...]:
+    return tuple(ExportColumn(*each) for each in given)
+
+
+def columns_table(table: ExportTable) -> str:
+    """The columns as a table in Markdown."""
+    lines = [f"| `{column.name}` | {column.kind} | {column.meaning} |" for column in table.columns]
+    return "\n".join(["| column | type | what it says |", "|---|---|---|", *lines])
+
+
+def json_text(value: Any) -> str | None:
+    """None for what holds nothing."""
+    return json.dumps(value, ensure_ascii=False) if value else None
+
+
+# The table of trials.
+
+
+TRIALS = ExportTable(
+    "trials",
+    "one trial: a question under a condition with a model",
+    columns(
+        ("trial", "text", "its id, by which all tables are joined"),
+        ("parent", "text", "of a replay, the trial that it goes on from"),
+        ("question", "name", "what the question is called, as tables of `compare` and `show` have it"),
+        ("model", "name", "likewise the model"),
+        ("condition", "name", "likewise the condition"),
+        ("repeat", "int", "from 0"),
+        ("question_key", "name", "the question's row in `questions`"),
+        ("model_key", "name", "the model's row in `models`"),
+        ("condition_key", "name", "the condition's row in `conditions`"),
+        ("domain", "name", "of the question; empty where it does not say"),
+        ("difficulty", "name", "likewise"),
+        ("simulated", "bool", "the model is a stand-in, and its trials are no measurement"),
+        ("attempt", "int", "from 1; the one that counts"),
+        ("outcome", "name", "`answered`, `budget` (a limit was reached) or `failed` (by infrastructure: never scored)"),
+        ("limit", "name", "what ran out"),
+        ("started_at", "time", "when it began"),
+        ("seconds", "float", "how long it took"),
+        *USAGE,
+        ("answer", "text", "the final reply"),
+        ("scorer", "name", "the scorer whose score counts: the run's, or `--scorer`"),
+        ("value", "float", "its score, in [0, 1]; null where it could not be scored, which is not 0"),
+        ("verdict", "name", "`correct`, `partial`, `wrong`, `unparsed` (no answer could be read) or `unscored`"),
+        ("extracted", "names", "the answer as the scorer read it"),
+        ("events", "int", "how many rows it has in `events`"),
+        ("model_calls", "int", "requests to the model that were answered"),
+        ("tool_calls", "int", "calls of tools"),
+        ("tools", "names", "the tools that it called, each once, in the order of their first calls"),
+        ("tool_errors", "int", "calls that came to nothing: `error` and `invalid`"),
+        ("failures", "int", "failures of infrastructure, those that were mended among them"),
+        ("lookups", "int", "what was asked of the web or of its archive"),
+        ("misses", "int", "of these, what was not there"),
+        ("leaks", "int", "results that held the question's answer"),
+        ("withheld", "int", "results of which the plan's policy kept something from the model"),
+    ),
+)
+
+
+def trial_row(exported: Exported, scorers: Sequence[str]) -> Row:
+    """`scorers` are those whose scores count."""
+    trace = exported.trace
+    score = counting(exported.scores, scorers)
+    return {
+        "trial": exported.trial,
+        "parent": exported.parent,
+        "question": exported.called.question,
+        "model": exported.called.model,
+        "condition": exported.called.condition,
+        "repeat": trace.trial.repeat,
+        "question_key": trace.trial.question,
+        "model_key": trace.trial.model,
+        "condition_key": trace.trial.condition,
+        "domain": exported.question.domain,
+        "difficulty": exported.question.difficulty,
+        "simulated": exported.model.provider == "simulated",
+        "attempt": trace.attempt,
+        "outcome": trace.outcome,
+        "limit": next((event.limit for event in trace.events if event.kind == "answer"), None),
+        "started_at": trace.started_at,
+        "seconds": trace.seconds,
+        **trace.usage.model_dump(),
+        "cost_usd": trace.cost_usd,
+        "answer": trace.answer,
+        **({} if score is None else _of_score(score)),
+        **_counts(trace),
+    }
+
+
+def counting(scores: Iterable[Score], scorers: Sequence[str]) -> Score | None:
+    """By the newest version of the first of the scorers that has scored it."""
+    found = [score for score in scores if score.scorer in scorers]
+    return max(found, key=lambda score: (-scorers.index(score.scorer), score.scorer_version), default=None)
+
+
+def _of_score(score: Score) -> Row:
+    return {
+        "scorer": score.scorer,
+        "value": score.value,
+        "verdict": score.verdict,
+        "extracted": list(score.extracted),
+    }
+
+
+def _counts(trace: Trace) -> Row:
+    kinds = [event.kind for event in trace.events]
+    calls = [event for event in trace.events if event.kind == "tool_call"]
+    lookups = [call.lookup for call in calls if call.lookup is not None]
+    return {
+        "events": len(kinds),
+        "model_calls": kinds.count("model_call"),
+        "tool_calls": len(calls),
+        "tools": list(dict.fromkeys(call.call.name for call in calls)),
+        "tool_errors": sum(call.status != "ok" for call in calls),
+        "failures": kinds.count("failure"),
+        "lookups": len(lookups),
+        "misses": sum(lookup.miss is not None for lookup in lookups),
+        "leaks": _marked(calls, "answer_leak"),
+        "withheld": _marked(calls, "withheld"),
+    }
+
+
+def _marked(calls: Iterable[ToolCall], kind: MarkerKind) -> int:
+    return sum(any(marker.kind == kind for marker in call.markers) for call in calls)
+
+
+# The table of events.
+
+
+EVENTS = ExportTable(
+    "events",
+    "one event of a trial",
+    columns(
+        OF_TRIAL,
+        ("seq", "int", "its place among the trial's events, from 0; what attributions point to"),
+        ("kind", "name", "`model_call`, `tool_call`, `failure`, `answer`; of replays also `rebuilt`"),
+        ("at", "float", "seconds from the trial's beginning to the event's"),
+        ("seconds", "float", "how long it took"),
+        ("time", "time", "when it began"),
+        ("text", "text", "what a model replied, what a tool's output was, what a failure said, the answer"),
+        ("purpose", "name", "of a model call: `ask`, or `final` for the last request, which offers no tools"),
+        ("served", "name", "the name that the endpoint gave for what answered"),
+        ("finish_reason", "name", "why the reply ended: `stop`, `tool_calls`, `length` ..."),
+        ("reasoning", "text", "what the model thought, as text"),
+        ("messages_kept", "int", "how many messages of the trial's last request the request begins with"),
+        ("messages", "json", "those that follow: role, content, reasoning, tool calls"),
+        ("tools_offered", "names", "the tools that the model could call"),
+        ("requested", "json", "the calls that the reply asks for: id, name, arguments as the model wrote them"),
+        *USAGE,
+        ("tool", "name", "of a tool call: its name, as the model wrote it"),
+        ("call", "text", "its id, by which the model's next request refers to it"),
+        ("arguments", "text", "as the model wrote them, JSON or not"),
+        ("status", "name", "`ok`, `error` (the tool worked and the call went wrong) or `invalid` (no such call)"),
+        ("error", "text", "what went wrong"),
+        ("truncated", "bool", "`text` is less than there was"),
+        ("artifacts", "artifacts", "images and other rich outputs"),
+        ("lookup", "name", "what was asked of the web or its archive: `search`, `page` or `mcp`"),
+        ("miss", "name", "why it was not there"),
+        ("markers", "names", "what was noticed: `answer_leak`, `instruction_like`, `withheld`"),
+        ("changes", "names", "the interventions that had a part in the result"),
+        ("original", "text", "what the tool itself gave, where they changed it"),
+        ("boundary", "name", "of a failure: what failed, such as `model` or `sandbox`"),
+        ("code", "name", "a stable word for why"),
+        ("retried", "bool", "the same was tried again"),
+        ("limit", "name", "of an answer: what had run out"),
+        ("calls", "int", "of `rebuilt`: how many calls of the record were made again"),
+        ("mismatches", "json", "those that gave something else"),
+    ),
+)
+
+
+def event_rows(exported: Exported) -> Iterator[Row]:
+    """In their order."""
+    before: Sequence[Message] = ()
+    for seq, event in enumerate(exported.trace.events):
+        row = {
+            "trial": exported.trial,
+            "seq": seq,
+            "kind": event.kind,
+            "at": event.at,
+            "seconds": event.seconds,
+            "time": _instant(exported.trace.started_at, event.at),
+        }
+        if event.kind == "model_call":
+            yield row | _model_call(event, before)
+            before = event.request.messages
+        else:
+            yield row | _other(event)
+
+
+def _instant(began: datetime, at: float) -> datetime | None:
+    """None where a store that others wrote says what no calendar has."""
+    try:
+        return began + timedelta(seconds=at)
+    except OverflowError:
+        return None
+
+
+def _other(event: Event) -> Row:
+    match event:
+        case ToolCall():
+            return _tool_call(event)
+        case Failure():
+            return _failure(event)
+        case Rebuilt():
+            return {"calls": event.calls, "mismatches": json_text([each.model_dump() for each in event.mismatches])}
+        case _:
+            return {"text": event.text, "limit": event.limit} if event.kind == "answer" else {}
+
+
+def _model_call(event: ModelCall, before: Sequence[Message]) -> Row:
+    request, reply = event.request, event.reply
+    kept = _shared(before, request.messages)
+    return {
+        "text": reply.message.content,
+        "purpose": event.purpose,
+        "served": reply.model,
+        "finish_reason": reply.finish_reason,
+        "reasoning": reply.message.reasoning or None,
+        "messages_kept": kept,
+        "messages": json_text([_message(each) for each in request.messages[kept:]]),
+        "tools_offered": [tool.name for tool in request.tools],
+        "requested": json_text([each.model_dump() for each in reply.message.tool_calls]),
+        **reply.usage.model_dump(),
+        "cost_usd": event.cost_usd,
+    }
+
+
+def _shared(before: Sequence[Message], now: Sequence[Message]) -> int:
+    pairs = zip(before, now, strict=False)
+    return next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(before), len(now)))
+
+
+def _message(message: Message) -> Row:
+    shown: Row = message.model_dump(exclude_defaults=True, exclude={"items", "reasoning_key"})
+    return {"role": message.role, "content": message.content} | shown
+
+
+def _tool_call(event: ToolCall) -> Row:
+    return {
+        "text": event.output,
+        "tool": event.call.name,
+        "call": event.call.id,
+        "arguments": event.call.arguments,
+        "status": event.status,
+        "error": event.error or None,
+        "truncated": event.truncated,
+        "artifacts": [each.model_dump() for each in event.artifacts],
+        "lookup": event.lookup and event.lookup.kind,
+        "miss": event.lookup and event.lookup.miss,
+        "markers": [each.kind for each in event.markers],
+        "changes": [each.intervention for each in event.changes],
+        "original": event.original and event.original.output,
+    }
+
+
+def _failure(event: Failure) -> Row:
+    usage = {} if event.reply is None else event.reply.usage.model_dump()
+    return {
+        "text": event.message,
+        "boundary": event.boundary,
+        "code": event.code,
+        "retried": event.retried,
+        "cost_usd": event.cost_usd,
+        **usage,
+    }
+
+
+# The tables of what was said of trials: scores, attributions, diagnoses of judges, labels of people.
+
+
+SCORES = ExportTable(
+    "scores",
+    "what one scorer made of a trial; `trials` has those that count",
+    columns(
+        OF_TRIAL,
+        ("scorer", "name", "the scorer's name, a judge's with its options"),
+        ("scorer_version", "int", "a newer version takes the place of an older one"),
+        ("value", "float", "in [0, 1]; null where it could not be scored, which is not 0"),
+        ("verdict", "name", "`correct`, `partial`, `wrong`, `unparsed` or `unscored`"),
+        ("extracted", "names", "the answer as it was read from the reply"),
+        ("reason", "text", "why nothing was extracted or scored"),
+        ("explanation", "text", "how the scorer explains the value"),
+        ("metadata", "json", "what else the scorer says"),
+        ("key", "name", "digest of the answer key that it was made by; see `questions`"),
+        ("judge", "name", "the model that judged"),
+        ("judge_reply", "text", "what it said last"),
+        ("judge_calls", "int", "how often it was asked"),
+        ("judge_cost_usd", "float", "what that cost; null where it is unknown"),
+    ),
+)
+ATTRIBUTIONS = ExportTable(
+    "attributions",
+    "what one method holds for the cause of a trial",
+    columns(
+        OF_TRIAL,
+        ("standing", "name", "`attribution`, the one to go by, or `hypothesis`"),
+        ("mechanism", "name", "`retrieval_distraction`, `lock_in`, `luck` ...: see attribution.md"),
+        ("method", "name", "`trace` (by rules), `replay` (by counterfactuals) or `judge`"),
+        ("confidence", "float", "in [0, 1]"),
+        ("distraction", "name", "how what was found drew the model away"),
+        ("turned_at", "int", "the event (`seq`) at which the belief in the right answer fell for good"),
+        ("evidence", "ints", "the events that speak for it"),
+        ("note", "text", "why, in a sentence"),
+    ),
+)
+DIAGNOSES = ExportTable(
+    "diagnoses",
+    "what a judge that read a wrong trial holds for its cause: a hypothesis",
+    columns(
+        OF_TRIAL,
+        ("judge", "name", "the judge's name, with the beginning of its identity"),
+        ("wording", "int", "version of what it is asked"),
+        ("error_type", "name", "one of the seven of the LPFQA paper; null where no reply has any"),
+        ("distraction", "name", "how what was read drew the model away; null where nothing did"),
+        ("reason", "text", "the judge's reason for the type of error"),
+        ("evidence", "ints", "the events that it points to"),
+        ("distraction_reason", "text", "its reason for the distraction"),
+        ("distraction_evidence", "ints", "likewise"),
+    ),
+)
+LABELS = ExportTable(
+    "labels",
+    "what a person said of a trial, in the order in which they did; the last of a person counts",
+    columns(
+        OF_TRIAL,
+        ("person", "name", "the name that they go by"),
+        ("at", "time", "when they said so"),
+        ("mechanism", "name", "what they hold for the cause; null where they withdraw what they had said"),
+        ("distraction", "name", "how what was found drew the model away"),
+        ("turned_at", "int", "the event (`seq`) at which it went wrong"),
+        ("note", "text", "their note"),
+        ("attributed", "name", "what the attribution said when they read the trial"),
+        ("method", "name", "by which method"),
+        ("blind", "bool", "it was hidden from them"),
+    ),
+)
+
+
+def score_rows(exported: Exported) -> Iterator[Row]:
+    for score in exported.scores:
+        yield {
+            "trial": score.trial,
+            "scorer": score.scorer,
+            "scorer_version": score.scorer_version,
+            "value": score.value,
+            "verdict": score.verdict,
+            "extracted": list(score.extracted),
+            "reason": score.reason or None,
+            "explanation": score.explanation or None,
+            "metadata": json_text(score.metadata) if score.metadata else None,
+            "key": score.target or None,
+            **_judge(score),
+        }
+
+
+def _judge(score: Score) -> Row:
+    if score.judgement is None:
+        return {}
+    calls = score.judgement.calls
+    costs = [call.cost_usd for call in calls if call.cost_usd is not None]
+    return {
+        "judge": score.judgement.model.name,
+        "judge_reply": calls[-1].reply.message.content,
+        "judge_calls": len(calls),
+        "judge_cost_usd": sum(costs) if len(costs) == len(calls) else None,
+    }
+
+
+def attribution_rows(exported: Exported) -> Iterator[Row]:
+    """The one to go by first."""
+    if exported.reasons.attribution is not None:
+        yield _values(ATTRIBUTIONS, exported.reasons.attribution) | {"standing": "attribution"}
+    for each in exported.reasons.hypotheses:
+        yield _values(ATTRIBUTIONS, each) | {"standing": "hypothesis"}
+
+
+def diagnosis_rows(exported: Exported) -> Iterator[Row]:
+    for each in exported.diagnoses:
+        yield _values(DIAGNOSES, each)
+
+
+def label_rows(exported: Exported) -> Iterator[Row]:
+    for each in exported.labels:
+        yield _values(LABELS, each)
+
+
+def _values(table: ExportTable, record: Record) -> Row:
+    """The fields of a record that are columns of the table."""
+    found = {column.name: getattr(record, column.name, None) for column in table.columns}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+
+
+# The tables of questions, models and conditions, of which each is there once.
+
+
+QUESTIONS = ExportTable(
+    "questions",
+    "one question",
+    columns(
+        ("question_key", "name", "digest of what a model is asked"),
+        ("question", "text", "what it is called"),
+        ("prompt", "text", "what is asked"),
+        ("choices", "names", "the options of a multiple choice"),
+        ("as_is", "bool", "the prompt is all that is asked: no line says how to end the reply"),
+        ("target_kind", "name", "`choice`, `number`, `spans`, `text`, `math`, `regex`, `code` or `reference`"),
+        ("target", "json", "the right answer"),
+        ("rubric", "json", "what a judge goes by besides"),
+        ("key", "name", "digest of what answers are scored by; see `scores`"),
+        ("files", "names", "the files that come with it"),
+        ("domain", "name", "empty where the question does not say, as what follows"),
+        ("difficulty", "name", ""),
+        ("language", "name", ""),
+        ("cluster", "name", "groups questions that share a source text"),
+        ("source", "text", "where it comes from"),
+        ("metadata", "json", "what else its file says"),
+    ),
+)
+MODELS = ExportTable(
+    "models",
+    "one model",
+    columns(
+        ("model_key", "name", "digest of what it is"),
+        ("model", "name", "what it is called"),
+        ("provider", "name", "`openai` for any compatible endpoint, `scripted`, `simulated`, `imported`"),
+        ("simulated", "bool", "it is a stand-in, and its trials are no measurement"),
+        ("record", "json", "all that is known of it: endpoint, sampling, prices; no key"),
+    ),
+)
+CONDITIONS = ExportTable(
+    "conditions",
+    "one condition",
+    columns(
+        ("condition_key", "name", "digest of its content"),
+        ("condition", "text", "what it is called"),
+        ("prompt", "text", "the condition's own words"),
+        ("tools", "names", "the tools that it hands out"),
+        ("tool_choice", "name", "`auto`, `none`, `required` or a tool's name"),
+        ("interventions", "names", "what stands between calls and tools"),
+        ("parent", "text", "of replays, the trial that they go on from"),
+        ("event", "int", "the first event that is not taken from the record"),
+        ("change", "name", "what is changed from there on: `again`, `swap`, `answer_now` ..."),
+        ("record", "json", "the whole condition: options of tools, budget, the change"),
+    ),
+)
+
+
+def question_row(exported: Exported) -> Row:
+    question = exported.question
+    return {
+        "question_key": exported.trace.trial.question,
+        "question": exported.called.question,
+        "prompt": question.prompt,
+        "choices": list(question.choices),
+        "as_is": question.as_is,
+        "target_kind": question.target.kind,
+        "target": question.target.to_json(),
+        "rubric": None if question.rubric is None else question.rubric.to_json(),
+        "key": question.key_identity(),
+        "files": [file.name for file in question.files],
+        "domain": question.domain,
+        "difficulty": question.difficulty,
+        "language": question.language,
+        "cluster": question.cluster,
+        "source": question.source,
+        "metadata": json_text(question.metadata),
+    }
+
+
+def model_row(exported: Exported) -> Row:
+    model = exported.model
+    return {
+        "model_key": exported.trace.trial.model,
+        "model": exported.called.model,
+        "provider": model.provider,
+        "simulated": model.provider == "simulated",
+        "record": model.to_json(),
+    }
+
+
+def condition_row(exported: Exported) -> Row:
+    condition, resumed = exported.condition, exported.condition.resumed
+    return {
+        "condition_key": exported.trace.trial.condition,
+        "condition": exported.called.condition,
+        "prompt": condition.prompt,
+        "tools": [tool.name for tool in condition.tools],
+        "tool_choice": condition.tool_choice,
+        "interventions": [each.name for each in condition.interventions],
+        **({} if resumed is None else {"event": resumed.event, "change": resumed.change.kind}),
+        "parent": exported.parent,
+        "record": condition.to_json(),
+    }
+
+
+# Lays out trials in tables.
+
+
+TABLES = (TRIALS, EVENTS, SCORES, ATTRIBUTIONS, DIAGNOSES, LABELS, QUESTIONS, MODELS, CONDITIONS)
+
+_MANY = (
+    (EVENTS, event_rows),
+    (SCORES, score_rows),
+    (ATTRIBUTIONS, attribution_rows),
+    (DIAGNOSES, diagnosis_rows),
+    (LABELS, label_rows),
+)
+_ONCE = ((QUESTIONS, question_row), (MODELS, model_row), (CONDITIONS, condition_row))
+
+
+class ExportLayout:
+    """Remembers the keys of questions, models and conditions, of which each goes into its table once. `scorers` are
+    those whose scores count."""
+
+    def __init__(self, scorers: Sequence[str]) -> None:
+        self._scorers = scorers
+        self._met: set[tuple[str, str]] = set()
+
+    def rows(self, exported: Exported) -> Iterator[tuple[ExportTable, Row]]:
+        """Of one trial, each with the table that it belongs to."""
+        yield TRIALS, trial_row(exported, self._scorers)
+        for table, rows_of in _MANY:
+            for row in rows_of(exported):
+                yield table, row
+        trial = exported.trace.trial
+        for key, (table, row_of) in zip((trial.question, trial.model, trial.condition), _ONCE, strict=True):
+            if (table.name, key) not in self._met:
+                self._met.add((table.name, key))
+                yield table, row_of(exported)
