@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from click.testing import CliRunner, Result
 from tests.experiments.attributing.test_attribute import toolablate
-from tests.formats.imports.test_lm_eval import NO_SHOT, samples
+from tests.formats.test_lm_eval import NO_SHOT, samples
 from tests.viewer.keeping.reading import read_findings
 
 from toolablate.cli import group

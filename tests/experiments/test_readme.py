@@ -18,7 +18,7 @@ pytest.importorskip("datasets")
 pytest.importorskip("inspect_ai")
 
 SECTIONS = ("Your own questions", "Reading what happened", "Why the tool", "Beside Inspect")
-ELSEWHERE = {"view": "tests/browser", "import": "tests/cli/test_imports_guide.py"}
+ELSEWHERE = {"view": "tests/browser", "import": "tests/formats/test_guides.py"}
 """Commands of these sections that other tests run."""
 
 

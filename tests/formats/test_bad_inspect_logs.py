@@ -10,13 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.formats.imports.conftest import imported
+from tests.formats.conftest import imported
 
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Recorder, Store
 
 HOSTILE = '<script>alert(1)</script>\x1b]0;title\x07\x1b[31m\x00\u202e\ud800"\r\n../../etc' + "x" * 300
 Change = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "imported.sqlite"
 
 
 def changed(log: Path, path: Path, sample: Change = dict, header: Change = dict) -> Path:

@@ -1,13 +1,30 @@
+"""tests.formats.conftest"""
+
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tests.formats.stores import everything
 
+from toolablate.formats.exporting import ExportChoice, Exported, Reasons, chosen, read_exported
 from toolablate.formats.imported import Imported
 from toolablate.formats.importing import import_logs
 from toolablate.formats.inspect.import_logs import read_log
+from toolablate.traces.store import Store
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return everything(tmp_path_factory.mktemp("everything") / "s.sqlite")
+
+
+def all_of(path: Path, reasons: dict[str, Reasons] | None = None) -> list[Exported]:
+    """Of a store, replays among it."""
+    with Store(path) as opened:
+        return list(read_exported(opened, chosen(opened, ExportChoice(replays=True)), reasons))
+
 
 HERE = Path(__file__).parent
 
@@ -19,11 +36,6 @@ def inspect_logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inspect")
     subprocess.run([sys.executable, HERE / "inspect_task.py", folder], check=True, timeout=100)
     return folder
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return tmp_path / "imported.sqlite"
 
 
 def imported(store: Path, *paths: Path, scorer: str | None = None) -> Sequence[Imported]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.formats.exports.stores import BARE, BUDGET, FAILED, TOOLS
+from tests.formats.stores import BARE, BUDGET, FAILED, TOOLS
 from tests.traces.samples import attempt, plan
 from tests.traces.test_resumptions import resumed, trial_under
 

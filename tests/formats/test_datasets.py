@@ -3,14 +3,12 @@
 from pathlib import Path
 
 import pytest
-from tests.cli.test_export_jsonl import called, refused, store
-from tests.formats.exports.stores import LONG, TOOLS
+from tests.formats.stores import LONG, TOOLS
+from tests.formats.test_jsonl import called, refused
 
 from toolablate.formats.tables import TABLES
 
 datasets = pytest.importorskip("datasets")
-
-__all__ = ["store"]
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from tests.formats.exports.stores import BARE, FAILED, HOSTILE, LONG, TOOLS
-from tests.formats.exports.test_jsonl import REASONS
-
-pytest.importorskip("inspect_ai")
-
 from inspect_ai.log import read_eval_log
+from tests.formats.stores import BARE, FAILED, HOSTILE, LONG, TOOLS
+from tests.formats.test_jsonl import REASONS
 
 from toolablate.formats.exporting import ExportChoice, Exported, chosen, read_exported
 from toolablate.formats.importing import import_logs
@@ -23,6 +20,8 @@ from toolablate.formats.inspect.export_logs import write_logs
 from toolablate.formats.inspect.import_logs import read_log
 from toolablate.traces.records import ImportedModel, SimulatedModel
 from toolablate.traces.store import Store, verify
+
+pytest.importorskip("inspect_ai")
 
 
 def exported(store: Path) -> list[Exported]:

@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.formats.imports.conftest import inspect_logs
-from tests.formats.imports.test_lm_eval import NO_SHOT, TWO_SHOT, samples
+from tests.formats.test_lm_eval import NO_SHOT, TWO_SHOT, samples
 from tests.traces.samples import CODE, NONE, SIMULATED, WHEN, attempt, question, run, score, trials
-
-pytest.importorskip("inspect_ai")
 
 from toolablate.cli import group
 from toolablate.traces.commands import STOPPED
@@ -20,7 +17,7 @@ from toolablate.traces.installing import to_install
 from toolablate.traces.records import Label
 from toolablate.traces.store import Recorder, Store
 
-__all__ = ["inspect_logs"]
+pytest.importorskip("inspect_ai")
 
 
 def called(*arguments: str | Path) -> Result:
