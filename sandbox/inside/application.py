@@ -24,11 +24,11 @@ from zmq.eventloop.zmqstream import ZMQStream
 
 del sys.modules["debugpy"]
 
-from toolablate.sandbox.inside.control import CHANNELS
-from toolablate.sandbox.inside.messages import Forgetful, bound_streams, pack
-from toolablate.sandbox.inside.seeds import fix_seeds
-from toolablate.sandbox.inside.shell import Shell
-from toolablate.sandbox.inside.streams import Stream
+from .control import CHANNELS
+from .messages import Forgetful, bound_streams, pack
+from .seeds import fix_seeds
+from .shell import Shell
+from .streams import Stream
 
 _OPTIONS = (
     "--HistoryManager.hist_file=:memory:",

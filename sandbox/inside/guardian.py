@@ -10,15 +10,9 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from toolablate.sandbox.inside.control import Given, receive, send
-from toolablate.sandbox.inside.system import (
-    PR_SET_CHILD_SUBREAPER,
-    PR_SET_DUMPABLE,
-    ask_for_short_turns,
-    become,
-    prctl,
-)
-from toolablate.sandbox.inside.watch import Watch
+from .control import Given, receive, send
+from .system import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, ask_for_short_turns, become, prctl
+from .watch import Watch
 
 ERROR_BYTES = 8_000
 _COPIED_BYTES = 1 << 20

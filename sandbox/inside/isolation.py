@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from toolablate.sandbox.inside import system
-from toolablate.sandbox.inside.system import BIND, NO_DEVICES, NO_PROGRAMS, NO_SETUID, READ_ONLY, RECURSIVE, REMOUNT
+from . import system
+from .system import BIND, NO_DEVICES, NO_PROGRAMS, NO_SETUID, READ_ONLY, RECURSIVE, REMOUNT
 
 NAMESPACES = {
     "pid": system.NEW_PIDS,

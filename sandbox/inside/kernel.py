@@ -9,14 +9,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolablate.sandbox.inside.guardian import ERROR_BYTES
-from toolablate.sandbox.inside.system import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, filter_system_calls, prctl
+from .guardian import ERROR_BYTES
+from .system import PR_SET_DUMPABLE, PR_SET_PDEATHSIG, filter_system_calls, prctl
 
 _LOCKED_BYTES = 65_536
 _QUEUED_SIGNALS = 1024
 
 if TYPE_CHECKING:
-    from toolablate.sandbox.inside.application import KernelApplication
+    from .application import KernelApplication
 
 
 def run_kernel(

@@ -13,11 +13,11 @@ import socket
 import sys
 import traceback
 
-from toolablate.sandbox.inside import system
-from toolablate.sandbox.inside.control import introduce, join, receive, receive_request, send
-from toolablate.sandbox.inside.guardian import ERROR_BYTES, guard
-from toolablate.sandbox.inside.isolation import isolate, open_namespaces
-from toolablate.sandbox.inside.zygote import ask_for_kernel, breed
+from . import system
+from .control import introduce, join, receive, receive_request, send
+from .guardian import ERROR_BYTES, guard
+from .isolation import isolate, open_namespaces
+from .zygote import ask_for_kernel, breed
 
 
 def main(descriptor: int) -> None:

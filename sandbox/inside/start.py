@@ -5,12 +5,12 @@ import socket
 import sys
 from typing import TYPE_CHECKING
 
-from toolablate.sandbox.inside.control import introduce, join, receive_request
-from toolablate.sandbox.inside.guardian import guard
-from toolablate.sandbox.inside.kernel import run_kernel
+from .control import introduce, join, receive_request
+from .guardian import guard
+from .kernel import run_kernel
 
 if TYPE_CHECKING:
-    from toolablate.sandbox.inside.application import KernelApplication
+    from .application import KernelApplication
 
 
 def main(address: str) -> None:
@@ -43,7 +43,7 @@ def _connect(address: str) -> socket.socket:
 
 def _application() -> "KernelApplication":
     sys.path.remove(os.environ.pop("PYTHONPATH"))
-    from toolablate.sandbox.inside.application import prepared
+    from .application import prepared
 
     return prepared()
 

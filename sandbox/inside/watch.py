@@ -5,8 +5,8 @@ import os
 import signal
 import time
 
-from toolablate.sandbox.inside import processes
-from toolablate.sandbox.inside.processes import names
+from . import processes
+from .processes import names
 
 _WATCH_SECONDS = 0.15
 _LEAST_SECONDS = 0.01

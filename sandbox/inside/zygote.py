@@ -8,20 +8,20 @@ import socket
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from toolablate.sandbox.inside import system
-from toolablate.sandbox.inside.control import CHANNELS, Given, join, receive, send
-from toolablate.sandbox.inside.isolation import NAMESPACES, enter_namespaces, own_user
-from toolablate.sandbox.inside.kernel import run_kernel
+from . import system
+from .control import CHANNELS, Given, join, receive, send
+from .isolation import NAMESPACES, enter_namespaces, own_user
+from .kernel import run_kernel
 
 if TYPE_CHECKING:
-    from toolablate.sandbox.inside.application import KernelApplication
-    from toolablate.sandbox.inside.guardian import ForkKernel
+    from .application import KernelApplication
+    from .guardian import ForkKernel
 
 
 def breed(nursery: socket.socket) -> None:
     """Prepares, says so, and forks a kernel for each message from a guardian, until the nursery is gone."""
-    from toolablate.sandbox.inside.application import prepared
-    from toolablate.sandbox.inside.preload import preload, settle_for_forks
+    from .application import prepared
+    from .preload import preload, settle_for_forks
 
     application = prepared()
     preload(application.shell)
