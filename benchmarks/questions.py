@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from toolablate.benchmarks.prompt import LETTERS, letters_for
 from toolablate.benchmarks.question_files import FileFinder
+from toolablate.benchmarks.registry import question_set
 from toolablate.benchmarks.rows.places import Identities, LineError, at, shown
 from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.benchmarks.scoring.texts import compiled
@@ -36,6 +37,13 @@ OTHER_NAMES = {
 }
 TARGETS = 'a letter ("B"), letters (["A", "C"]), a number (12.5), or without choices a list of texts (["Paris"])'
 KINDS = "must be 'choice', 'number', 'spans', 'text', 'math', 'regex', 'code' or 'reference'"
+
+
+def questions_of(file: str, *, folder: str | Path | None = None) -> tuple[Question, ...]:
+    """What a plan's `questions.file` names: a question set of a benchmark, or what `load_questions` reads. Raises
+    InputError."""
+    named = question_set(file)
+    return load_questions(file, folder=folder) if named is None else named
 
 
 def load_questions(path: str | Path, *, folder: str | Path | None = None) -> tuple[Question, ...]:

@@ -30,9 +30,6 @@ COMMANDS = {
     "audit-table": "Recompute a published table of scores, changes and averages.",
     "exposure": "Measure how much of benchmarks' prompts models can go on with.",
     "planted": "Make the planted benchmark, and hold attributions against what was planted.",
-    "encyclo-k": "Compose questions of Encyclo-K, bring in published ones, and analyse replies to them.",
-    "lpfqa": "Bring in questions of LPFQA, and make its papers' tables.",
-    "who-and-when": "Score who is said to have failed when, in failed runs of several agents.",
     "power": "Say what effects a plan could show, before it is run.",
     "probe": "Ask the endpoints of a plan what they can do.",
     "doctor": "Say what works on this machine, and how to get the rest.",
@@ -52,8 +49,34 @@ ELSEWHERE = {
 }
 
 
+class Commands(LazyGroup):
+    """Ours, and those that benchmarks bring."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        from toolablate.benchmarks import registry
+
+        return [*super().list_commands(ctx), *(name for name in registry.commands() if name not in COMMANDS)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        from toolablate.benchmarks import registry
+
+        if cmd_name not in registry.commands():
+            return None
+        command: click.Command = registry.command(cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from toolablate.benchmarks import registry
+
+        super().format_commands(ctx, formatter)
+        with formatter.section("Benchmarks"):
+            formatter.write_dl([(name, told) for name, told in registry.commands().items() if name not in COMMANDS])
+
+
 @click.group(
-    cls=LazyGroup,
+    cls=Commands,
     lazy=COMMANDS,
     package=__name__,
     elsewhere=ELSEWHERE,

@@ -7,13 +7,20 @@ the point, others outdated, about a neighbouring matter, or wrong. They are no s
 """
 
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from toolablate.benchmarks.questions import load_questions
-from toolablate.traces.records import Question
+from toolablate.benchmarks.registry import Benchmark
 
-_FOLDER = Path(str(files(__name__)))
+if TYPE_CHECKING:
+    from toolablate.traces.records import Question
+
+BENCHMARK = Benchmark(
+    description="The questions of the demo.",
+    questions={"builtin": "toolablate.benchmarks.builtin:builtin_questions"},
+)
+
+_FOLDER = Path(__file__).parent
 
 BUILTIN_QUESTIONS = _FOLDER / "questions.jsonl"
 BUILTIN_PLAYBOOK = _FOLDER / "playbook.jsonl"
@@ -21,6 +28,8 @@ BUILTIN_CORPUS = _FOLDER / "corpus.jsonl"
 
 
 @cache
-def builtin_questions() -> tuple[Question, ...]:
+def builtin_questions() -> "tuple[Question, ...]":
     """The 40 questions of the demo."""
+    from toolablate.benchmarks.questions import load_questions
+
     return load_questions(BUILTIN_QUESTIONS)

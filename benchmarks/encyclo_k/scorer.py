@@ -4,6 +4,7 @@ does."""
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from toolablate.benchmarks.encyclo_k.statements import MOST_STATEMENTS, numeral
 from toolablate.benchmarks.extraction.announcements import (
@@ -264,3 +265,6 @@ class EncycloKScorer:
 
     def _read(self, answer: str | None, allowed: str, choices: Sequence[str]) -> Reading:
         return read_official(answer, choices) if self.official else read_letter(answer, allowed, choices)
+
+
+OfficialScorer = partial(EncycloKScorer, official=True)

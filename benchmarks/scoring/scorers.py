@@ -5,15 +5,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
-from toolablate.benchmarks.encyclo_k.scorer import EncycloKScorer
 from toolablate.benchmarks.extraction.announcements import normalised
 from toolablate.benchmarks.extraction.choices import read_letters
 from toolablate.benchmarks.extraction.numbers import read_number
 from toolablate.benchmarks.extraction.spans import read_spans
 from toolablate.benchmarks.prompt import letters_for
+from toolablate.benchmarks.registry import broken, scorer_factory, scorer_names
 from toolablate.benchmarks.scoring.code import CodeScorer
 from toolablate.benchmarks.scoring.math import MathScorer
 from toolablate.benchmarks.scoring.scorer import (
@@ -27,7 +26,6 @@ from toolablate.benchmarks.scoring.scorer import (
     unscored,
 )
 from toolablate.benchmarks.scoring.texts import ContainsScorer, ExactScorer, F1Scorer, RegexScorer
-from toolablate.benchmarks.tatqa import TatqaScorer
 from toolablate.sandbox import Sandbox
 from toolablate.traces.errors import ScoringError
 from toolablate.traces.records import NumberTarget, Question, Score
@@ -138,10 +136,6 @@ SCORERS: Mapping[str, Callable[..., Scorer | AsyncScorer]] = {
     "choice": ChoiceScorer,
     "number": NumberScorer,
     "spans": SpansScorer,
-    "tatqa": TatqaScorer,
-    "tatqa-f1": partial(TatqaScorer, metric="f1"),
-    "encyclo-k": EncycloKScorer,
-    "encyclo-k-official": partial(EncycloKScorer, official=True),
     "math": MathScorer,
     "code": CodeScorer,
     "exact": ExactScorer,
@@ -157,14 +151,18 @@ def scorer_for(name: str, *, sandbox: Callable[[], Sandbox] | None = None, **opt
     opens.
 
     Options of all: `unparsed` ("wrong" or "exclude"). Of `choice`: `partial_credit`. Of `regex`: `pattern`. Raises
-    ScoringError for an unknown name or option.
+    ScoringError for an unknown name or option, and InputError for a scorer of a benchmark that cannot be loaded.
     """
     name = "exact" if name == "text" else name
-    if name not in SCORERS:
+    make = SCORERS.get(name) or scorer_factory(name)
+    if make is None:
+        known = f"Allowed are {', '.join([*SCORERS, *scorer_names()])}."
         raise ScoringError(
-            f"there is no scorer {name!r}", hint=f"Allowed are {', '.join(SCORERS)}.", code="unknown_scorer"
+            f"there is no scorer {name!r}",
+            hint=" ".join([known, *(f"And {error.message}." for error in broken())]),
+            code="unknown_scorer",
         )
-    allowed = inspect.signature(SCORERS[name]).parameters
+    allowed = inspect.signature(make).parameters
     for option in options:
         if option not in allowed:
             raise ScoringError(
@@ -178,4 +176,4 @@ def scorer_for(name: str, *, sandbox: Callable[[], Sandbox] | None = None, **opt
         )
     if "sandbox" in allowed:
         options["sandbox"] = sandbox
-    return SCORERS[name](**options)
+    return make(**options)

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from toolablate.benchmarks.tatqa import em_and_f1
+from toolablate.benchmarks.tatqa.scorer import em_and_f1
 from toolablate.traces.records import Trace
 from toolablate.traces.store import Store
 

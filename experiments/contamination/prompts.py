@@ -11,8 +11,8 @@ from typing import Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from toolablate.benchmarks.builtin import builtin_questions
-from toolablate.benchmarks.questions import load_questions
+from toolablate.benchmarks.questions import questions_of
+from toolablate.benchmarks.registry import is_question_set
 from toolablate.experiments.contamination.overlap import IS_UNSPACED, MOST_TOKENS, token_ends
 from toolablate.experiments.plans.web import Section
 from toolablate.traces.errors import InputError
@@ -83,7 +83,7 @@ def load_exposure_plan(path: Path) -> ExposurePlan:
 
 
 def _anchored(file: str, folder: Path) -> str:
-    return file if file == "builtin" or file.startswith("hf:") else str(folder / file)
+    return file if file.startswith("hf:") or is_question_set(file) else str(folder / file)
 
 
 # From questions to the beginnings of prompts that models are to go on with.
@@ -137,7 +137,7 @@ def read_prompts(plan: ExposurePlan) -> tuple[Prompts, ...]:
 
 
 def _questions(file: str) -> tuple[Question, ...]:
-    return builtin_questions() if file == "builtin" else load_questions(file)
+    return questions_of(file)
 
 
 def _prompts(benchmark: str, questions: Sequence[Question], share: float) -> Prompts:

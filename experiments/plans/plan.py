@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from toolablate.benchmarks.builtin import BUILTIN_PLAYBOOK
+from toolablate.benchmarks.registry import is_question_set
 from toolablate.experiments.plans.conditions import ConditionEntry, LadderEntry, expanded, named
 from toolablate.experiments.plans.donors import DonorsSection
 from toolablate.experiments.plans.judges import JudgeModel, JudgingSection
@@ -217,14 +218,14 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
     def anchor(path: str) -> str:
         return path if path == "builtin" else str(folder / path)
 
-    published = plan.questions.file.startswith("hf:")
+    in_place = plan.questions.file.startswith("hf:") or is_question_set(plan.questions.file)
     return plan.model_copy(
         update={
             "store": anchor(plan.store),
             "prices": str(folder / plan.prices) if names_a_file(plan.prices) else plan.prices,
             "questions": plan.questions.model_copy(
                 update={
-                    "file": plan.questions.file if published else anchor(plan.questions.file),
+                    "file": plan.questions.file if in_place else str(folder / plan.questions.file),
                     "folder": plan.questions.folder and str(folder / plan.questions.folder),
                 }
             ),

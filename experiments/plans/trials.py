@@ -4,8 +4,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolablate.benchmarks.builtin import builtin_questions
-from toolablate.benchmarks.questions import load_questions
+from toolablate.benchmarks.questions import questions_of
 from toolablate.experiments.plans.plan import Plan
 from toolablate.traces.records import Condition, Model, Question, Trial
 
@@ -44,7 +43,7 @@ def design(plan: Plan) -> Design:
 
 def _questions(plan: Plan) -> tuple[Question, ...]:
     file = plan.questions.file
-    questions = builtin_questions() if file == "builtin" else load_questions(file, folder=plan.questions.files_folder)
+    questions = questions_of(file, folder=plan.questions.files_folder)
     return tuple(questions[: plan.questions.limit])
 
 

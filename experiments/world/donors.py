@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolablate.agents.session import OUT_OF_TIME
-from toolablate.benchmarks.builtin import builtin_questions
-from toolablate.benchmarks.questions import load_questions
+from toolablate.benchmarks.questions import questions_of
 from toolablate.experiments.plans.plan import Plan
 from toolablate.tools import TOOLSETS, Resources, mcp_servers_needed, resources_needed, tool_sources
 from toolablate.tools.text import one_line
@@ -125,7 +124,7 @@ def _results(events: Sequence[object], question: Question) -> "Iterator[tuple[st
 def _questions(plan: Plan) -> Sequence[Question]:
     """All of the file, however few of them are run."""
     file = plan.questions.file
-    return builtin_questions() if file == "builtin" else load_questions(file, folder=plan.questions.files_folder)
+    return questions_of(file, folder=plan.questions.files_folder)
 
 
 def _has(condition: Condition, intervention: str) -> bool:

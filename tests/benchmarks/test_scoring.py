@@ -5,18 +5,16 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from tests.benchmarks.kinds import TARGETS, kinds_scored
 
-from toolablate.benchmarks.scoring.scorer import AsyncScorer, Scorer
+from toolablate.benchmarks.scoring.scorer import Scorer
 from toolablate.benchmarks.scoring.scorers import SCORERS, scorer_for
 from toolablate.benchmarks.scoring.texts import f1
 from toolablate.traces.errors import ScoringError
 from toolablate.traces.records import (
     ChoiceTarget,
-    CodeTarget,
-    NumberTarget,
     PatternTarget,
     Question,
-    ReferenceTarget,
     SpansTarget,
     Target,
     TextTarget,
@@ -145,42 +143,13 @@ def test_one_numbered_line_is_a_text() -> None:
     assert score.verdict == "correct"
 
 
-TARGETS: list[Target] = [
-    ChoiceTarget(letters=("A",)),
-    NumberTarget(value=1),
-    SpansTarget(spans=("x",)),
-    TextTarget(answers=("x",)),
-    TextTarget(kind="math", answers=("x",)),
-    ReferenceTarget(answer="x"),
-    PatternTarget(pattern="x"),
-    CodeTarget(tests=("assert x",)),
-]
 OF_TEXTS = {"text", "math", "reference"}
-SCORED = {
-    "choice": {"choice"},
-    "encyclo-k": {"choice"},
-    "encyclo-k-official": {"choice"},
-    "number": {"number"},
-    "spans": {"spans"},
-    "tatqa": {"spans", "number"},
-    "tatqa-f1": {"spans", "number"},
-    "regex": {"regex"},
-    "code": {"code"},
-}
+SCORED = {"choice": {"choice"}, "number": {"number"}, "spans": {"spans"}, "regex": {"regex"}, "code": {"code"}}
 
 
 @pytest.mark.parametrize("name", SCORERS)
 def test_a_target_of_another_kind_is_unscored(name: str) -> None:
-    scorer = scorer_for(name)
-    refused = set()
-    for target in TARGETS:
-        if isinstance(scorer, AsyncScorer):
-            unscored = bool(scorer.refusal(question(target)))
-        else:
-            score = scorer.score(question(target), "t", "Answer: A")
-            unscored = score.verdict == "unscored" and score.value is None
-        refused |= {target.kind} if unscored else set()
-    assert {target.kind for target in TARGETS} - refused == SCORED.get(name, OF_TEXTS)
+    assert kinds_scored(name) == SCORED.get(name, OF_TEXTS)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -321,7 +290,7 @@ def test_a_target_beyond_the_choices_is_unscored() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "told"),
     [
-        ("essay", {}, ["'essay'", "choice, number, spans, tatqa"]),
+        ("essay", {}, ["'essay'", "choice, number, spans, math", "tatqa"]),
         ("choice", {"rule": "exact"}, ["'rule'", "partial_credit"]),
         ("number", {"pattern": "x"}, ["'pattern'", "unparsed"]),
         ("choice", {"unparsed": "zero"}, ["'zero'", "wrong, exclude"]),

@@ -3,9 +3,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 import pytest
+from tests.benchmarks.kinds import kinds_scored
 
 from toolablate.benchmarks.scoring.scorers import scorer_for
-from toolablate.benchmarks.tatqa import em_and_f1
+from toolablate.benchmarks.tatqa.scorer import em_and_f1
 from toolablate.traces.records import NumberTarget, Question, SpansTarget, Target
 
 Recorded = Callable[[str], Iterator[dict[str, Any]]]
@@ -202,3 +203,8 @@ def test_recorded_answers_with_their_scale_give_the_published_figures(recorded: 
         for before, after in (("direct", "pot"), ("cot", "pot"), ("direct", "cot"))
     }
     assert flips == {("direct", "pot"): [365, 131], ("cot", "pot"): [282, 155], ("direct", "cot"): [198, 91]}
+
+
+@pytest.mark.parametrize("name", ["tatqa", "tatqa-f1"])
+def test_a_target_of_another_kind_is_unscored(name: str) -> None:
+    assert kinds_scored(name) == {"spans", "number"}

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
@@ -10,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.benchmarks.encyclo_k.synthetic import subfield
 from tests.conftest import Cli
 from tests.experiments.answering import endpoint
 from tests.experiments.plan_files import KERNELS
@@ -69,18 +67,3 @@ def test_what_reads_a_store_reads_that_of_the_readme(cli: Cli, tmp_path: Path) -
         assert told.returncode == 0, f"{line}\n{told.stdout}{told.stderr}"
     assert (tmp_path / "lpfqa.jsonl").stat().st_size
     assert (tmp_path / "figures").is_dir()
-
-
-def test_statements_become_questions_and_tables_as_the_guide_says(cli: Cli, tmp_path: Path) -> None:
-    (written,) = blocks("docs/encyclo_k.md", "json")
-    known = set(json.loads(written.splitlines()[1]))
-    source = [json.loads(each.to_json()) for each in subfield("Optics 1", "Science", "en", 300, 300)]
-    assert {key for line in source for key in line} <= known | {"version", "language"}
-    (tmp_path / "statements.jsonl").write_text("".join(json.dumps(line) + "\n" for line in source), encoding="utf-8")
-    with endpoint() as url:
-        write(tmp_path, "docs/encyclo_k.md", url)
-        plan = tmp_path / "plan.toml"
-        plan.write_text(re.sub(r"(\[questions\]\n)", r"\1limit = 2\n", plan.read_text("utf-8")), encoding="utf-8")
-        for line in commands("docs/encyclo_k.md"):
-            told = cli(*shlex.split(line, comments=True)[1:])
-            assert told.returncode == 0, f"{line}\n{told.stdout}{told.stderr}"

@@ -15,7 +15,6 @@ import pytest
 from pydantic import BaseModel
 from tests.project.pages import ROOT, blocks
 
-from toolablate.benchmarks.encyclo_k.statements import load_statements
 from toolablate.benchmarks.questions import load_questions
 from toolablate.benchmarks.scoring.scorer import AsyncScorer
 from toolablate.benchmarks.scoring.scorers import scorer_for
@@ -70,9 +69,7 @@ def test_the_help_pages_are_those_of_the_commands() -> None:
     assert page.read_text(encoding="utf-8") == "\n".join(pages)
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/plans.md", "docs/web.md", "docs/replies.md", "docs/encyclo_k.md", "docs/lpfqa.md"]
-)
+@pytest.mark.parametrize("page", ["README.md", "docs/plans.md", "docs/web.md", "docs/replies.md", "docs/lpfqa.md"])
 def test_every_plan_in_the_documents_is_valid(page: str, tmp_path: Path) -> None:
     # Plans of the exposure test are of another kind, and have a test of their own.
     examples = [text for text in blocks(page, "toml") if "[benchmarks]" not in text]
@@ -132,12 +129,6 @@ def test_the_prices_of_the_plans_page_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "prices.toml"
     path.write_text(example, encoding="utf-8")
     assert set(read_prices(path).prices) == {("api.example.com", "a-model"), ("api.example.com", "another-model")}
-
-
-def test_the_statements_of_encyclo_k_can_be_read(tmp_path: Path) -> None:
-    (example,) = blocks("docs/encyclo_k.md", "json")
-    (tmp_path / "statements.jsonl").write_text(example, encoding="utf-8")
-    assert [statement.id for statement in load_statements(tmp_path / "statements.jsonl")] == ["s1", "s2"]
 
 
 def test_the_tool_of_the_readme_is_a_tool() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolablate.analysis.comparison import compare, comparisons_csv, comparisons_json
 from toolablate.analysis.flips import flips, flips_json
-from toolablate.benchmarks.tatqa import em_and_f1
+from toolablate.benchmarks.tatqa.scorer import em_and_f1
 from toolablate.traces.errors import InputError
 from toolablate.traces.store.observations import Observation
 

@@ -2,6 +2,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.benchmarks.encyclo_k.made_replies import CORRECTED, NAMING_NONE, NAMING_ONE, RUN_ON
+from tests.benchmarks.kinds import kinds_scored
 
 from toolablate.benchmarks.encyclo_k.scorer import read_letter
 from toolablate.benchmarks.extraction.announcements import Reading
@@ -238,3 +239,8 @@ def test_the_official_scorer_reads_as_published(answer: str, verdict: str, given
     score = scorer_for("encyclo-k-official").score(question, "t", answer)
     assert (score.verdict, score.extracted, score.scorer) == (verdict, given, "encyclo-k-official")
     assert bool(score.reason) == (verdict == "unparsed")
+
+
+@pytest.mark.parametrize("name", ["encyclo-k", "encyclo-k-official"])
+def test_a_target_of_another_kind_is_unscored(name: str) -> None:
+    assert kinds_scored(name) == {"choice"}

@@ -24,8 +24,6 @@ from tests.benchmarks.rows.forms import (
     as_saved_split,
 )
 
-from toolablate.benchmarks.encyclo_k.published import load_published_questions
-from toolablate.benchmarks.encyclo_k.statements import load_statements
 from toolablate.benchmarks.questions import load_questions
 from toolablate.benchmarks.rows.sources import rows_of
 from toolablate.traces.errors import InputError
@@ -61,16 +59,6 @@ def test_an_error_names_the_row(tmp_path: Path, write: Write, place: str, earlie
     assert str(caught.value).startswith(told)
 
 
-def test_statements_and_published_questions_come_in_all_forms(tmp_path: Path) -> None:
-    statement = {"id": "s", "text": "Light is fast.", "correct": True, "discipline": "Science"}
-    published = {"question": "Which?", "options": ["i", "ii"], "answer_letter": "B", "discipline": "Law", "when": 1}
-    for write in FORMS:
-        folder = tmp_path / write.__name__
-        (folder / "p").mkdir(parents=True)
-        assert [each.id for each in load_statements(write(folder, [statement]))] == ["s"]
-        assert [each.domain for each in load_published_questions(write(folder / "p", [published]))] == ["Law"]
-
-
 @pytest.mark.parametrize("write", TABLES)
 @pytest.mark.parametrize(
     ("value", "said"),
@@ -99,12 +87,6 @@ def test_values_that_json_has_no_form_for_are_refused_by_name_and_row(
 def test_a_table_without_the_columns_that_are_asked_for_has_rows_without_them(tmp_path: Path) -> None:
     for write in TABLES:
         assert [row for _, row in rows_of(write(tmp_path, ROWS), {"x"})] == [{}, {}]
-
-
-def test_columns_that_nobody_asks_for_are_not_refused(tmp_path: Path) -> None:
-    row = {"question": "Which?", "options": ["i", "ii"], "answer_letter": "B", "discipline": "Law", "image": b"\x89PNG"}
-    (question,) = load_published_questions(as_parquet(tmp_path, [row]))
-    assert question.prompt == "Which?"
 
 
 @pytest.mark.parametrize("write", [as_parquet, as_saved])
@@ -147,15 +129,6 @@ def test_what_is_wrong_with_an_array_is_said(tmp_path: Path, text: str, said: st
     message = str(caught.value)
     assert message.startswith(f"{path}")
     assert said.partition(" column")[0] in message
-
-
-def test_a_key_that_may_be_missing_may_be_null_in_all_forms(tmp_path: Path) -> None:
-    row = {"question": "p", "options": ["x", "y"], "answer_letter": "B", "discipline": "D", "field": None, "id": None}
-    for write in (as_lines, as_array, as_parquet):
-        (question,) = load_published_questions(write(tmp_path, [row]))
-        assert (question.id, question.metadata["field"]) == ("encyclo-k-0001", "")
-    with pytest.raises(InputError, match="'discipline' must be a text in quotes that is not empty; found null"):
-        load_published_questions(as_lines(tmp_path, [row | {"discipline": None}]))
 
 
 def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:

@@ -161,15 +161,15 @@ def test_the_view_is_inert_and_fits(hostile: tuple[Path, Path], width: int) -> N
         assert expected in " ".join(text.split())
 
 
-def test_the_commands_print_tables_and_json(hostile: tuple[Path, Path]) -> None:
+def test_the_command_prints_tables_and_json(hostile: tuple[Path, Path]) -> None:
     data, predictions = map(str, hostile)
 
     def ran(*arguments: str) -> str:
         return CliRunner().invoke(group, ["who-and-when", *arguments], catch_exceptions=False).output
 
-    assert "Predictions, right in percent of runs" in ran("score", data, predictions)
-    assert "Predictions" not in ran("baselines", data)
-    figures = json.loads(ran("score", data, predictions, "--json"))
+    assert "Predictions, right in percent of runs" in ran(data, predictions)
+    assert "Predictions" not in ran(data)
+    figures = json.loads(ran(data, predictions, "--json"))
     assert [row["group"] for row in figures["predicted"]] == ["hand_crafted", "1 to 7 steps", "11 to 30 steps"]
     assert figures["predicted"][2]["step"]["percent"] == 100
-    assert json.loads(ran("baselines", data, "--json"))["predicted"] == []
+    assert json.loads(ran(data, "--json"))["predicted"] == []

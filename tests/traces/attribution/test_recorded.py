@@ -13,7 +13,7 @@ import pytest
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.analysis.attribution.trace_rules import Bare, layer_one
-from toolablate.benchmarks.tatqa import em_and_f1
+from toolablate.benchmarks.tatqa.scorer import em_and_f1
 from toolablate.traces.records import Attribution, Score
 from toolablate.traces.store import Store
 

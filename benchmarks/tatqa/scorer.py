@@ -21,6 +21,7 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Literal
 
 from toolablate.benchmarks.extraction.spans import read_scaled_spans
@@ -80,6 +81,9 @@ class TatqaScorer:
         computed = target.kind == "number" or question.metadata.get("answer_type") in _COMPUTED
         value = exact if self.metric == "em" or computed else f1
         return scored(self, trial_id, value, tuple(with_scale(text, scale) for text in reading.value))
+
+
+TatqaF1Scorer = partial(TatqaScorer, metric="f1")
 
 
 def em_and_f1(
