@@ -143,7 +143,7 @@ def _refuse_unused(context: click.Context) -> None:
 
 
 def _require_plot(plot: Path) -> None:
-    from toolablate.reports.plots import require_plots
+    from toolablate.reports.plots.drawing import require_plots
     from toolablate.traces.output import refuse_store
 
     require_plots(plot)
@@ -239,7 +239,8 @@ def _write(report: "AttributionReport", csv: Path | None, plot: Path | None) -> 
     if csv is not None:
         export(ledgers_csv(report.ledgers, report.simulated), csv, "--csv")
     if plot is not None:
-        from toolablate.reports.plots import boxes_note, draw_ledgers
+        from toolablate.reports.plots.drawing import boxes_note
+        from toolablate.reports.plots.waterfall import draw_ledgers
         from toolablate.traces.commands import warn
 
         make_folder(plot, "--plot")

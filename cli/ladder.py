@@ -50,7 +50,7 @@ def command(
     from toolablate.traces.output import export, make_folder, refuse_store
 
     if plot is not None:
-        from toolablate.reports.plots import require_plots
+        from toolablate.reports.plots.drawing import require_plots
 
         require_plots(plot)
         refuse_store(plot, "--plot")
@@ -60,7 +60,8 @@ def command(
     if csv is not None:
         export(waterfalls_csv(found), csv, "--csv")
     if plot is not None:
-        from toolablate.reports.plots import boxes_note, draw_waterfalls
+        from toolablate.reports.plots.drawing import boxes_note
+        from toolablate.reports.plots.waterfall import draw_waterfalls
 
         make_folder(plot, "--plot")
         warn(boxes_note(draw_waterfalls(found, plot)))

@@ -6,7 +6,7 @@ import click
 from toolablate.traces import options
 
 if TYPE_CHECKING:
-    from toolablate.viewer.reporting.reading import Wanted
+    from toolablate.viewer.reporting import Wanted
 
 TELLING = 4
 
@@ -67,11 +67,10 @@ def command(
       toolablate report STORE -o report.html --trial 3f2a91 --diff 3f2a91,77c0de
       toolablate report STORE -o report.md --figures figures
     """
-    from toolablate.reports.plots import boxes_note, require_matplotlib
+    from toolablate.reports.plots.drawing import boxes_note, require_matplotlib
     from toolablate.traces.commands import warn
     from toolablate.traces.errors import InputError
-    from toolablate.viewer.reporting.reading import read_for_report
-    from toolablate.viewer.reporting.writing import refuse_output, write_figures, write_report
+    from toolablate.viewer.reporting import read_for_report, refuse_output, write_figures, write_report
 
     if output is None and figures is None:
         raise InputError("--output: where to?", hint="-o report.html, .md or .tex; or --figures FOLDER", code="usage")
@@ -98,7 +97,7 @@ def _is_html(output: Path) -> bool:
 
 def _wanted(trials: tuple[str, ...], diffs: tuple[str, ...], traces: int | None, *, html: bool) -> "Wanted":
     from toolablate.traces.errors import InputError
-    from toolablate.viewer.reporting.reading import Wanted
+    from toolablate.viewer.reporting import Wanted
 
     if not html and (trials or diffs or traces):
         raise InputError(

@@ -36,9 +36,16 @@ def command(
     """
     import json
 
-    from toolablate.viewer.keeping.opening import browser, has_browser
-    from toolablate.viewer.keeping.scope import Scope
-    from toolablate.viewer.keeping.serving import Reader, listening, require_view, serve, user_name
+    from toolablate.viewer.keeping.serving import (
+        Reader,
+        browser,
+        has_browser,
+        listening,
+        require_view,
+        serve,
+        user_name,
+    )
+    from toolablate.viewer.keeping.trials import Scope
 
     require_view()
     scope, reader = Scope(store, run, scorer, baseline), Reader(user_name() if person is None else person, blind)

@@ -1,23 +1,146 @@
-"""What stands above the events of a trial: what it is, how it ended, and where else to look."""
+"""What a trial's page shows first, and how the trial is read for it."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
+from pathlib import Path
 
+from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.reports import numbers
-from toolablate.reports.html.addresses import diff_address, trial_address
-from toolablate.reports.html.cards import Text, cut
-from toolablate.reports.html.durations import duration
+from toolablate.reports.html.cards import Card, Text, cut
+from toolablate.reports.html.environment import duration
+from toolablate.reports.html.events import event_cards
 from toolablate.reports.terminal.causes import right_answer, right_of
 from toolablate.reports.terminal.events import answer_key_parts
 from toolablate.reports.terminal.explanation import AS_IT_WAS, NO_RESULT, REASONED_AGAIN, SWAPPED
+from toolablate.traces.errors import InputError
 from toolablate.traces.plain import one_line
-from toolablate.traces.records import Budget, Environment, ReplayChange, StandInName, SwapContent
-from toolablate.traces.store import Counterfactual
-from toolablate.viewer.glances import Mark, mark_of
+from toolablate.traces.records import (
+    Budget,
+    Condition,
+    Environment,
+    Event,
+    ImportedModel,
+    Model,
+    Question,
+    ReplayChange,
+    Resumption,
+    Score,
+    StandInName,
+    SwapContent,
+    Trace,
+)
+from toolablate.traces.store import Counterfactual, Store
 from toolablate.viewer.index import QuestionRow, TrialRow
-from toolablate.viewer.trial_reading import Reading
+from toolablate.viewer.rendering import View
+from toolablate.viewer.selection import Mark, diff_address, mark_of, trial_address
+
+REMEMBERED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class TrialReading:
+    """
+    conversation  events of the trace, after those of its parents that it goes on from
+    own           the number of its first own event
+    attempts      how many there were, this one among them
+    replays       what came of those that go on from it
+    seconds       until the last event ended, of the whole conversation
+    """
+
+    trace: Trace
+    conversation: tuple[Event, ...]
+    own: int
+    cards: tuple[Card, ...]
+    question: Question
+    model: Model
+    condition: Condition
+    scores: tuple[Score, ...]
+    attempts: int
+    replays: tuple[Counterfactual, ...]
+
+    @property
+    def resumed(self) -> Resumption | None:
+        return self.condition.resumed
+
+    @property
+    def imported(self) -> bool:
+        return isinstance(self.model, ImportedModel)
+
+    @property
+    def seconds(self) -> float:
+        return max((event.at + event.seconds for event in self.conversation), default=0.0)
+
+
+def read(view: View, trial: str, attempt: int | None) -> TrialReading:
+    """Of a trial by its whole id. Raises InputError where there is no such trial or attempt, StoreError."""
+    return _read(view.store, trial, attempt, view.index.version())
+
+
+@lru_cache(maxsize=REMEMBERED)
+def recorded(path: Path, trial: str, attempt: int | None, _version: int) -> tuple[Trace, Condition, tuple[Event, ...]]:
+    """A trace, its condition, and the events of the trace after those of its parents that it goes on from: what takes
+    longest to read, and pages of one trial and of two have in common. Raises InputError, StoreError."""
+    with Store(path) as store, store.at_one_moment():
+        trace = store.trace(trial, attempt=attempt)
+        condition = store.condition(trace.trial.condition)
+        # A trial of a plan is the whole of its conversation, and large ones take long to read.
+        whole = trace.events if condition.resumed is None else store.conversation(trial, attempt=attempt)
+    return trace, condition, whole
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _read(path: Path, trial: str, attempt: int | None, _version: int) -> TrialReading:
+    """`_version` is of the index: where it rose, the store may hold something else."""
+    with Store(path) as store, store.at_one_moment():
+        trace, condition, conversation = recorded(path, trial, attempt, _version)
+        model = store.model(trace.trial.model)
+        current = trace if attempt is None else store.trace(trial)
+        return TrialReading(
+            trace=trace,
+            conversation=conversation,
+            own=len(conversation) - len(trace.events),
+            cards=event_cards(conversation, imported=isinstance(model, ImportedModel)),
+            question=store.question(trace.trial.question),
+            model=model,
+            condition=condition,
+            scores=store.scores(trial) if current.attempt == trace.attempt else (),
+            attempts=max(current.attempt, trace.attempt),
+            replays=_replays(store, trial, condition),
+        )
+
+
+def row_of(view: View, trial: str) -> TrialRow | None:
+    """None for a replay, which is in no table."""
+    try:
+        return view.index.trial(trial)
+    except InputError:
+        return None
+
+
+@lru_cache(maxsize=REMEMBERED)
+def explained(view: View, trial: str, _version: int) -> Explanation | str | None:
+    """Or why it cannot be explained, as where several scorers disagree about it."""
+    try:
+        return view.explain(trial)
+    except InputError as error:
+        return f"{error.message}. {error.hint}".strip()
+
+
+def whole_id(view: View, beginning: str) -> str:
+    """Raises InputError where no trial begins so, or several; StoreError."""
+    with Store(view.store) as store:
+        return store.find_trial(beginning)
+
+
+def _replays(store: Store, trial: str, condition: Condition) -> tuple[Counterfactual, ...]:
+    if condition.resumed is not None or not store.resumptions(trial):
+        return ()
+    found: Mapping[str, Sequence[Counterfactual]] = store.counterfactuals(scorers=store.scorers()[:1], trial=trial)
+    return tuple(each for several in found.values() for each in several)
+
 
 Fact = tuple[str, str]
 
@@ -42,7 +165,7 @@ class Replayed:
     says: str
 
 
-def facts(reading: Reading) -> Iterator[Fact]:
+def facts(reading: TrialReading) -> Iterator[Fact]:
     """How it went, in names and values."""
     trace = reading.trace
     yield "Outcome", {"answered": "answered", "budget": "ran out of budget", "failed": "failed"}[trace.outcome]
@@ -69,7 +192,7 @@ def facts(reading: Reading) -> Iterator[Fact]:
         yield "Attempt", f"{numbers.ordinal(trace.attempt)} of {reading.attempts}"
 
 
-def read_answers(reading: Reading) -> Iterator[tuple[str, str, str, str]]:
+def read_answers(reading: TrialReading) -> Iterator[tuple[str, str, str, str]]:
     """By each scorer: its name, the verdict, what it read, and why it read or scored nothing."""
     for score in reading.scores:
         value = "" if score.value in (None, 0, 1) else f" ({score.value:g})"
@@ -77,7 +200,7 @@ def read_answers(reading: Reading) -> Iterator[tuple[str, str, str, str]]:
         yield score.scorer, f"{score.verdict}{value}", read, score.reason
 
 
-def beside_the_answer(reading: Reading) -> Iterator[tuple[str, Text]]:
+def beside_the_answer(reading: TrialReading) -> Iterator[tuple[str, Text]]:
     """What answers are compared with, where it takes more than a line, and what judges said of this one."""
     if reading.scores:
         for title, text in answer_key_parts(reading.question):
@@ -96,11 +219,11 @@ def beside_the_answer(reading: Reading) -> Iterator[tuple[str, Text]]:
             )
 
 
-def right(reading: Reading) -> str:
+def right(reading: TrialReading) -> str:
     return right_answer(reading.question)
 
 
-def surroundings(reading: Reading) -> Iterator[Fact]:
+def surroundings(reading: TrialReading) -> Iterator[Fact]:
     """What it ran on, and with what settings."""
     trace, environment = reading.trace, reading.trace.environment
     yield "Trial", trace.trial.id
@@ -154,7 +277,7 @@ def _telling(trials: Sequence[TrialRow], row: TrialRow) -> TrialRow:
     return ordered[0]
 
 
-def replayed(reading: Reading) -> Iterator[Replayed]:
+def replayed(reading: TrialReading) -> Iterator[Replayed]:
     """By event and change, in the order of events."""
     calls = {number for number, event in enumerate(reading.conversation) if event.kind == "tool_call"}
 

@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from toolablate.analysis.selection import Selection
-from toolablate.reports.html.addresses import questions_address
 from toolablate.viewer.index import Index
+from toolablate.viewer.selection import questions_address
 
 INSPECT = "TOOLABLATE_BENCH_INSPECT"
 

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 from bench.viewer.figure import Figure, Took, figure
 
 from toolablate.analysis.selection import Selection
-from toolablate.reports.html.addresses import questions_address, trial_address
 from toolablate.viewer.index import Facets
+from toolablate.viewer.selection import questions_address, trial_address
 
 TIMES = 10
 AIM_MS = 1000.0

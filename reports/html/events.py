@@ -1,13 +1,13 @@
-"""The events of a trace as cards, each shown once."""
+"""The events of a trace as parts of a page; long texts are cut and repeats folded."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from operator import is_
 
 from toolablate.reports import numbers
 from toolablate.reports.html.cards import Attachment, Body, Card, Form, Panel, Remark, Sign, Text, cut
-from toolablate.reports.html.parts import offered_text
-from toolablate.reports.html.repeats import Repeats
 from toolablate.reports.terminal.events import usage_of
 from toolablate.traces.plain import one_line
 from toolablate.traces.records import (
@@ -17,11 +17,121 @@ from toolablate.traces.records import (
     Message,
     ModelCall,
     ModelReply,
+    ModelRequest,
     Rebuilt,
     ToolCall,
     ToolReply,
     ToolRequest,
 )
+
+
+def part_text(event: Event, part: str) -> str | None:
+    """The whole of one text; None where the event has none of that name."""
+    return next((text for name, text in _parts(event) if name == part), None)
+
+
+def offered_text(request: ModelRequest) -> str:
+    """The tools that a model is told of, as JSON."""
+    return json.dumps([tool.model_dump() for tool in request.tools], ensure_ascii=False, indent=2)
+
+
+def _parts(event: Event) -> Iterator[tuple[str, str]]:
+    match event:
+        case ModelCall():
+            yield from _said(event)
+        case ToolCall():
+            yield "call", event.call.arguments
+            yield from _given_parts(event, "output")
+            if event.original is not None:
+                yield from _given_parts(event.original, "original")
+        case Failure():
+            yield "failure", event.message
+            if event.reply is not None:
+                yield from _message_parts(event.reply.message, "reply")
+        case Answer():
+            yield "answer", event.text
+        case Rebuilt():
+            for mismatch in event.mismatches:
+                yield f"recorded-{mismatch.event}", mismatch.recorded
+                yield f"now-{mismatch.event}", mismatch.now
+
+
+def _said(event: ModelCall) -> Iterator[tuple[str, str]]:
+    for place, message in enumerate(event.request.messages):
+        yield from _message_parts(message, f"message-{place}")
+    yield from _message_parts(event.reply.message, "reply")
+    for place, message in enumerate(event.reply.alternatives):
+        yield from _message_parts(message, f"alternative-{place}")
+    yield "tools", offered_text(event.request)
+
+
+def _message_parts(message: Message, name: str) -> Iterator[tuple[str, str]]:
+    yield name, message.content
+    yield f"{name}-reasoning", message.reasoning
+    for place, call in enumerate(message.tool_calls):
+        yield f"{name}-call-{place}", call.arguments
+    yield f"{name}-calls", "\n".join(f"{call.name} {call.arguments}" for call in message.tool_calls)
+
+
+def _given_parts(given: ToolCall | ToolReply, name: str) -> Iterator[tuple[str, str]]:
+    yield name, given.output
+    yield f"{name}-error", given.error
+    for place, artifact in enumerate(given.artifacts):
+        yield f"{name}-artifact-{place}", artifact.data
+
+
+# What requests repeat: each holds the whole conversation before it, and a page shows every message once.
+
+
+Key = tuple[object, ...]
+
+
+@dataclass(slots=True)
+class Repeats:
+    """Knows what was shown. A message that is said twice in one request is shown twice.
+
+    `last` is the request before and `counted` what is in it; `shown` is how often a message was, `outputs` are the
+    texts of tools, which are shown where they came. `keys` are by address, as records that a store read once are.
+    """
+
+    last: Sequence[Message] = ()
+    counted: Counter[Key] = field(default_factory=Counter)
+    shown: Counter[Key] = field(default_factory=Counter)
+    outputs: set[str] = field(default_factory=set)
+    keys: dict[int, Key] = field(default_factory=dict)
+
+    def replied(self, message: Message) -> None:
+        self.shown[self._key(message)] += 1
+
+    def asked(self, messages: Sequence[Message]) -> tuple[list[tuple[int, Message]], int]:
+        """What is new in a request, with its place there; and how many messages of the request before it leaves out.
+        Takes time in proportion to their number, not to their length."""
+        before, begin = self.counted, len(self.last)
+        if len(messages) >= begin and all(map(is_, self.last, messages)):
+            counted = self.counted
+        else:
+            counted, begin = Counter[Key](), 0
+        new = []
+        for place, message in enumerate(messages[begin:], start=begin):
+            key = self._key(message)
+            counted[key] += 1
+            if counted[key] <= self.shown[key]:
+                continue
+            self.shown[key] += 1
+            if message.role != "tool" or message.content not in self.outputs:
+                new.append((place, message))
+        self.last, self.counted = messages, counted
+        return new, 0 if counted is before else (before - counted).total()
+
+    def _key(self, message: Message) -> Key:
+        """What it says; what a model thought may be given back to it or not."""
+        key = self.keys.get(id(message))
+        if key is None:
+            calls = ((call.id, call.name, call.arguments) for call in message.tool_calls)
+            key = (message.role, message.content, message.tool_call_id, *calls)
+            self.keys[id(message)] = key
+        return key
+
 
 MOST_CALLS = 12
 """How many calls of one reply are shown; more lead to a text of all."""

@@ -4,11 +4,9 @@ import re
 import urllib.parse
 from collections.abc import Iterator, Mapping
 
-from toolablate.reports.report.notes import how_to_read, notes_of, simulated_note
-from toolablate.reports.report.records import Report
-from toolablate.reports.report.summary import in_short
-from toolablate.reports.report.table import Table, caption, small_note
-from toolablate.reports.report.tables import tables
+from toolablate.reports.report.contents import Report, how_to_read, notes_of, simulated_note
+from toolablate.reports.report.html import in_short
+from toolablate.reports.report.tables import Table, caption, small_note, tables
 from toolablate.traces.plain import one_line
 
 CELL_CHARS = 600

@@ -16,9 +16,8 @@ from toolablate.experiments.attribution.store_report import read_explanation, re
 from toolablate.traces.store import Store
 from toolablate.viewer.application import application
 from toolablate.viewer.index import Index
-from toolablate.viewer.keeping.findings import attributions_of
-from toolablate.viewer.keeping.trials import read_trials
-from toolablate.viewer.view import View
+from toolablate.viewer.keeping.trials import attributions_of, read_trials
+from toolablate.viewer.rendering import View
 
 TOKEN = "a-token-of-the-tests"
 

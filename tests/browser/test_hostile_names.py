@@ -10,7 +10,7 @@ from tests.browser.serving import Site, indexed, serving, viewing
 from tests.browser.wire import get
 
 from toolablate.analysis.selection import Selection
-from toolablate.reports.html.addresses import question_address, questions_address
+from toolablate.viewer.selection import question_address, questions_address
 
 UNSEEN = "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2028\u2029\ufeff]"
 RUNS = """() => [...document.querySelectorAll("*")].filter((each) =>

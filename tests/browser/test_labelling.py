@@ -14,7 +14,7 @@ from tests.browser.test_labels import Serve, _labels, _saved, _send, _wrong
 
 from toolablate.traces.records import Label
 from toolablate.traces.store import Recorder, Store
-from toolablate.viewer.label_panel import MECHANISMS
+from toolablate.viewer.labels import MECHANISMS
 
 LABEL = re.compile(r"/trial/\w+/label$")
 

@@ -15,7 +15,7 @@ from tests.browser.serving import Site
 from toolablate.analysis.selection import Selection
 from toolablate.traces.records import Label
 from toolablate.traces.store import Recorder, Store, verify
-from toolablate.viewer.label_panel import MECHANISMS
+from toolablate.viewer.labels import MECHANISMS
 
 Serve = Callable[..., Site]
 HOSTILE = '<script>window.owned = 1</script>"><img src=x onerror="window.owned=1">\u202e\x1b[31m'

@@ -1,22 +1,103 @@
+"""The index of a store: what the pages ask, remembered while it is the newest, and how it is kept up to date."""
+
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
-from typing import TypeVar
+from threading import Lock
+from typing import NamedTuple, TypeVar, cast
 
 from toolablate.analysis.findings import Findings
 from toolablate.analysis.selection import Selection
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Attribution, Label
 from toolablate.traces.store import Observation, Outlines, Store
-from toolablate.viewer.index import reading, telling
+from toolablate.viewer.index import reading
 from toolablate.viewer.index.file import ensure, fact, reader, state, unusable, writer
-from toolablate.viewer.index.filling import fill, put_tools, unread
-from toolablate.viewer.index.gathering import gather
-from toolablate.viewer.index.records import ArmCounts, Counts, Facets, QuestionPage, QuestionRow, Sort, TrialRow
-from toolablate.viewer.index.remembering import Remembered
+from toolablate.viewer.index.filling import fill, gather, put_tools, unread
+from toolablate.viewer.index.reading import ordered
+from toolablate.viewer.index.records import (
+    ArmCounts,
+    Counts,
+    Facets,
+    QuestionPage,
+    QuestionRow,
+    Sort,
+    TrialRow,
+    shown,
+    trials_where,
+)
+
+MOST = 64
+"""Selections in one order each."""
+
+Value = TypeVar("Value")
+
+
+class Selected(NamedTuple):
+    """The keys of the questions selected, in their order, and how many trials are up to the end of each."""
+
+    questions: list[int]
+    ends: list[int]
+
+    @property
+    def trials(self) -> int:
+        return self.ends[-1] if self.ends else 0
+
+
+class Remembered:
+    """Belongs to one index, and may be used by several threads: at worst two work out the same."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._version = -1
+        self._values: OrderedDict[Hashable, object] = OrderedDict()
+
+    def facets(self, connection: sqlite3.Connection) -> Facets:
+        return self._of(connection, "facets", lambda: reading.facets(connection))
+
+    def counts(self, connection: sqlite3.Connection, selection: Selection) -> Counts:
+        return self._of(connection, ("counts", selection), lambda: reading.counts(connection, selection))
+
+    def findings(self, connection: sqlite3.Connection) -> Findings | None:
+        return self._of(connection, "findings", lambda: reading.findings(connection))
+
+    def selected(self, connection: sqlite3.Connection, selection: Selection, sort: Sort, descending: bool) -> Selected:
+        def work_out() -> Selected:
+            arms = shown(selection, fact(connection, "baseline") or "")
+            order = self._of(
+                *(connection, ("order", sort, descending, arms)),
+                lambda: ordered(connection, sort, arms, descending=descending),
+            )
+            where, values = trials_where(selection)
+            found = f"SELECT question, count(*) FROM trials WHERE {where} GROUP BY question"  # noqa: S608 - our own words
+            fitting = dict(connection.execute(found, values))
+            keys = [key for key in order if key in fitting]
+            return Selected(keys, list(accumulate(fitting[key] for key in keys)))
+
+        return self._of(connection, (selection, sort, descending), work_out)
+
+    def _of(self, connection: sqlite3.Connection, name: Hashable, work_out: Callable[[], Value]) -> Value:
+        version = reading.version(connection)
+        with self._lock:
+            if version > self._version:
+                self._version = version
+                self._values.clear()
+            if version == self._version and name in self._values:
+                self._values.move_to_end(name)
+                return cast(Value, self._values[name])
+        value = work_out()
+        with self._lock:
+            if version == self._version:
+                self._values[name] = value
+                if len(self._values) > MOST:
+                    self._values.popitem(last=False)
+        return value
+
 
 READ_AT_ONCE = 2000
 
@@ -176,7 +257,7 @@ class Index:
                 fill(connection, store, outlines, gathered)
                 # Read anew, since one that was put meanwhile is in no older moment of the store.
                 with Store(store.path) as now:
-                    telling.mirror_labels(connection, now.labels())
+                    reading.mirror_labels(connection, now.labels())
 
             self._write(write)
             while trials := self._read(partial(unread, most=READ_AT_ONCE)):
@@ -184,7 +265,7 @@ class Index:
                 self._write(partial(put_tools, called=[(trial, called.get(trial, {})) for trial in trials]))
 
     def put_findings(self, findings: Findings) -> None:
-        self._write(lambda connection: telling.put_findings(connection, findings))
+        self._write(lambda connection: reading.put_findings(connection, findings))
 
     def put_attributions(self, attributions: Iterable[Attribution], *, made_of: str = "") -> None:
         """All there are: what another one said of a trial that these leave out is forgotten. `made_of` is a digest of
@@ -192,7 +273,7 @@ class Index:
         given = list(attributions)
 
         def write(connection: sqlite3.Connection) -> None:
-            telling.put_attributions(connection, given)
+            reading.put_attributions(connection, given)
             state(connection, "attributed", made_of)
 
         self._write(write)
@@ -216,7 +297,7 @@ class Index:
 
     def put_label(self, label: Label) -> None:
         """One that the store keeps already, so that it is seen before the next refresh."""
-        self._write(lambda connection: telling.put_label(connection, label))
+        self._write(lambda connection: reading.put_label(connection, label))
 
     def _read(self, read: Callable[[sqlite3.Connection], Result]) -> Result:
         return self._use(reader, read)

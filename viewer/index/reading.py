@@ -1,18 +1,110 @@
-"""Rows of the index as what pages show."""
+"""Queries of the index."""
 
 import json
+import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from itertools import groupby
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
+from pydantic import ConfigDict, RootModel, ValidationError
+
+from toolablate.analysis.findings import Findings
 from toolablate.analysis.pairing import mean
 from toolablate.analysis.selection import Ending, Selection, Turn
-from toolablate.traces.records import Mechanism
-from toolablate.viewer.index.file import fact
-from toolablate.viewer.index.ordering import level, natural
-from toolablate.viewer.index.records import ArmCounts, Facets, Glance, QuestionRow, TrialRow
-from toolablate.viewer.index.selecting import trials_where
+from toolablate.traces.records import Attribution, Label, Mechanism, Outcome
+from toolablate.viewer.index.file import fact, state
+from toolablate.viewer.index.records import (
+    ArmCounts,
+    Counts,
+    Facets,
+    Glance,
+    QuestionFigures,
+    QuestionRow,
+    Sort,
+    TrialRow,
+    figures,
+    standings,
+    trials_where,
+)
+
+_COLUMNS: dict[Sort, str] = {"order": "place", "tokens": "tokens", "cost": "cost_usd"}
+_DIGITS = re.compile(r"(\d{1,18})", re.ASCII)
+_LEVELS = (
+    *({"trivial", "very easy"}, {"easy", "simple", "low"}, {"medium", "moderate", "middle", "intermediate", "normal"}),
+    *({"hard", "difficult", "high"}, {"very hard", "expert", "extreme"}),
+)
+
+_ORDERED = """
+SELECT question, models.name, conditions.name, outcome, value, tokens, cost_usd
+FROM trials JOIN models ON models.key = model JOIN conditions ON conditions.key = condition
+WHERE {where} ORDER BY question
+"""
+
+NaturalKey = tuple[Any, ...]
+
+
+class _Trial(NamedTuple):
+    model: str
+    condition: str
+    outcome: Outcome
+    value: float | None
+    tokens: int | None
+    cost_usd: float | None
+
+
+def natural(name: str) -> NaturalKey:
+    """Sorts `q2` before `q10`, and whatever the case."""
+    return (*(_part(part) for part in _DIGITS.split(name.casefold())), (-1, name))
+
+
+def level(difficulty: str) -> tuple[int, NaturalKey]:
+    """Sorts easy before medium before hard; words that say no such thing come after, those with numbers by number, and
+    what says nothing last."""
+    said = difficulty.casefold().strip()
+    place = next((place for place, words in enumerate(_LEVELS) if said in words), len(_LEVELS))
+    return place + (not said), natural(difficulty)
+
+
+def ordered(connection: sqlite3.Connection, sort: Sort, shown: Selection, *, descending: bool) -> list[int]:
+    """The keys of all questions; those that have nothing to be sorted by are last either way, and equals stand as in
+    the benchmark. Figures are those of the arms that are `shown`: models and conditions, all where none are named.
+    Raises sqlite3.Error."""
+    column = _COLUMNS.get(sort, sort)
+    rows = connection.execute(f"SELECT key, {column} FROM questions ORDER BY place, key").fetchall()  # noqa: S608
+    if column in QuestionFigures._fields and shown != Selection():
+        found = _figures(connection, shown)
+        rows = [(key, getattr(found[key], column) if key in found else None) for key, _ in rows]
+    there = [row for row in rows if row[1] is not None and row[1] != ""]
+    there.sort(key=_by(sort), reverse=descending)
+    return [*(key for key, _ in there), *(key for key, value in rows if value is None or value == "")]
+
+
+def _figures(connection: sqlite3.Connection, shown: Selection) -> dict[int, QuestionFigures]:
+    """By the keys of the questions, of the shown arms alone."""
+    where, values = trials_where(shown)
+    baseline = fact(connection, "baseline") or ""
+    query = _ORDERED.format(where=where)
+    found: dict[int, QuestionFigures] = {}
+    for key, of_one in groupby(connection.execute(query, values), key=lambda row: row[0]):
+        trials = [_Trial(*row[1:]) for row in of_one]
+        found[key] = figures(trials, standings(trials, baseline), baseline)
+    return found
+
+
+def _by(sort: Sort) -> Callable[[tuple[int, Any]], Any]:
+    if sort == "difficulty":
+        return lambda row: level(row[1])
+    if sort in ("name", "domain"):
+        return lambda row: natural(row[1])
+    return lambda row: row[1]
+
+
+def _part(text: str) -> tuple[int, int | str]:
+    return (0, int(text)) if _DIGITS.fullmatch(text) else (1, text)
+
 
 ANSWER_CHARS = 200
 
@@ -195,3 +287,109 @@ def _said(found: Mapping[str, int], order: Iterable[str]) -> dict[str, int]:
 
 def _in_order(found: Mapping[str, int], order: Iterable[Any]) -> dict[Any, int]:
     return {name: found[name] for name in order if name in found}
+
+
+# How many questions each value of a filter would show.
+
+
+_OWN = "SELECT {column}, count(*) FROM (SELECT DISTINCT question, {column} FROM trials WHERE {where}) GROUP BY 1"
+_NAMED = (
+    "SELECT name, number FROM (SELECT {column} AS named, count(*) AS number"
+    " FROM (SELECT DISTINCT question, {column} FROM trials WHERE {where}) GROUP BY 1) JOIN {column}s ON key = named"
+)
+_ASKED = "SELECT {column}, count(*) FROM questions WHERE key IN (SELECT question FROM trials WHERE {where}) GROUP BY 1"
+_CALLED = (
+    "SELECT value, count(*) FROM (SELECT DISTINCT question, value"
+    " FROM (SELECT DISTINCT question, {column} AS called FROM trials WHERE {where})"
+    " JOIN toolsets ON toolsets.key = called"
+    " JOIN json_each(names)) GROUP BY 1"
+)
+_QUERIES = {
+    "models": (_NAMED, "model"),
+    "conditions": (_NAMED, "condition"),
+    "domains": (_ASKED, "domain"),
+    "difficulties": (_ASKED, "difficulty"),
+    "endings": (_OWN, "ending"),
+    "flips": (_OWN, "flip"),
+    "mechanisms": (_OWN, "mechanism"),
+    "labels": (_OWN, "label"),
+    "tools": (_CALLED, "toolset"),
+}
+
+
+def counts(connection: sqlite3.Connection, selection: Selection) -> Counts:
+    """Raises sqlite3.Error."""
+    found = {}
+    for field, (query, column) in _QUERIES.items():
+        anything: dict[str, Any] = {field: ()}
+        where, values = trials_where(replace(selection, **anything))
+        rows = connection.execute(query.format(column=column, where=where), values)
+        found[field] = {value: number for value, number in rows if value is not None}
+    return found
+
+
+# What was said of trials and of the store as a whole: labels, attributions, findings.
+
+
+_SAID = ("mechanism", "distraction", "method", "confidence", "turned_at")
+_CHANGE = f"UPDATE trials SET ({', '.join(_SAID)}) = (?2, ?3, ?4, ?5, ?6) WHERE id = ?1"  # noqa: S608 - our own words
+_DIFFERS = f" AND ({', '.join(_SAID)}) IS NOT (?2, ?3, ?4, ?5, ?6)"
+
+
+def put_findings(connection: sqlite3.Connection, findings: Findings) -> None:
+    state(connection, "findings", _findings_type()(findings).model_dump_json())
+
+
+def findings(connection: sqlite3.Connection) -> Findings | None:
+    """None where there are none, or none that this version reads."""
+    text = fact(connection, "findings")
+    if text is None:
+        return None
+    try:
+        return _findings_type().model_validate_json(text).root
+    except ValidationError:
+        return None
+
+
+def put_attributions(connection: sqlite3.Connection, attributions: Sequence[Attribution]) -> None:
+    named = {each.trial for each in attributions}
+    before = [trial for (trial,) in connection.execute("SELECT id FROM trials WHERE mechanism NOT NULL")]
+    gone = ((trial, *(None for _ in _SAID)) for trial in before if trial not in named)
+    said = ((each.trial, *(getattr(each, name) for name in _SAID)) for each in attributions)
+    connection.executemany(_CHANGE + _DIFFERS, (*gone, *said))
+
+
+def mirror_labels(connection: sqlite3.Connection, labels: Iterable[Label]) -> None:
+    """All that the store has, in the order in which they were given."""
+    rows = {(label.trial, label.person): (number, label.mechanism) for number, label in enumerate(labels)}
+    wanted = {(*key, *value) for key, value in rows.items()}
+    known = set(connection.execute("SELECT trial, person, number, mechanism FROM labels"))
+    connection.executemany("DELETE FROM labels WHERE trial = ? AND person = ?", (row[:2] for row in known - wanted))
+    connection.executemany("INSERT INTO labels VALUES (?, ?, ?, ?)", wanted - known)
+    labelled = "SELECT trial FROM labels UNION SELECT id FROM trials WHERE label NOT NULL"
+    connection.execute(f"UPDATE trials SET label = {_LAST} WHERE id IN ({labelled}) AND label IS NOT {_LAST}")  # noqa: S608
+
+
+def put_label(connection: sqlite3.Connection, label: Label) -> None:
+    (number,) = connection.execute("SELECT coalesce(max(number), -1) + 1 FROM labels").fetchone()
+    connection.execute(
+        "INSERT OR REPLACE INTO labels (trial, person, number, mechanism) VALUES (?, ?, ?, ?)",
+        (label.trial, label.person, number, label.mechanism),
+    )
+    connection.execute(f"UPDATE trials SET label = {_LAST} WHERE id = ?", (label.trial,))  # noqa: S608 - our own words
+
+
+_LAST = (
+    "(SELECT labels.mechanism FROM labels WHERE labels.trial = trials.id AND labels.mechanism NOT NULL"
+    " ORDER BY labels.number DESC LIMIT 1)"
+)
+
+
+@cache
+def _findings_type() -> type[RootModel[Findings]]:
+    """Made when it is first needed: it takes a tenth of a second."""
+
+    class _Findings(RootModel[Findings]):
+        model_config = ConfigDict(ser_json_inf_nan="constants", frozen=True)
+
+    return _Findings

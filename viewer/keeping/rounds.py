@@ -1,9 +1,17 @@
-"""What keeps an index up to date with its store: the tables first, then effects, then why, each as often as it may."""
+"""The process that keeps an index up to date, round by round."""
 
+import fcntl
+import json
+import os
+import signal
 import sqlite3
+import sys
+import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from toolablate.analysis.findings import Findings
 from toolablate.experiments.attribution.readings_cache import readings_of
@@ -12,12 +20,33 @@ from toolablate.traces.errors import StoreError, ToolablateError
 from toolablate.traces.records import Condition
 from toolablate.traces.store import Store, standing
 from toolablate.viewer.index import Index
-from toolablate.viewer.keeping.changes import made_of, reasons_of, stamp_of
-from toolablate.viewer.keeping.findings import attributions_of, findings_of, with_why
-from toolablate.viewer.keeping.pace import Pace
-from toolablate.viewer.keeping.place import readings_beside
-from toolablate.viewer.keeping.scope import Scope
-from toolablate.viewer.keeping.trials import Trials, read_trials
+from toolablate.viewer.keeping.trials import (
+    Scope,
+    Trials,
+    attributions_of,
+    findings_of,
+    made_of,
+    read_trials,
+    readings_beside,
+    reasons_of,
+    stamp_of,
+    with_why,
+)
+
+
+@dataclass(slots=True)
+class Pace:
+    """Keeps work to a share of the time, in (0, 1]: after each piece it rests. Times are seconds of one clock."""
+
+    share: float
+    rests_until: float = 0.0
+
+    def rested(self, now: float) -> bool:
+        return now >= self.rests_until
+
+    def worked(self, seconds: float, now: float) -> None:
+        self.rests_until = now + seconds * (1 / self.share - 1)
+
 
 # Of one core, however large the store: together a quarter.
 _TABLES, _EFFECTS, _WHY = 1 / 8, 1 / 16, 1 / 16
@@ -177,3 +206,52 @@ class _Progress:
     def end(self) -> None:
         if self._told:
             self._index.put_progress("")
+
+
+# A process beside the viewer's server that keeps its index up to date, so that pages never wait for a bootstrap.
+
+
+_LOOK_SECONDS = 0.5
+
+
+def main() -> None:
+    # The parent says when to end; a Ctrl-C in its terminal is not for this one.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.umask(0o077)
+    told = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        index = Index.open(Path(told["index"]))
+        with _alone(index.path):
+            _keep(Scope.from_json(told["scope"]), index)
+    except Exception as error:
+        sys.stdout.buffer.write(f"{type(error).__name__}: {error}".encode(errors="replace"))
+        raise
+
+
+def _keep(scope: Scope, index: Index) -> None:
+    rounds = Rounds(scope, index)
+    while True:
+        if not rounds.round():
+            time.sleep(_LOOK_SECONDS)
+
+
+def _end_with_parent() -> None:
+    sys.stdin.read()
+    # Whatever is being computed: it can be made again.
+    os._exit(0)
+
+
+@contextmanager
+def _alone(index: Path) -> Iterator[None]:
+    """Of several viewers of one store one keeps their index; when that ends, the next does."""
+    file = os.open(index.with_name(index.name + "-keeper"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,18 +1,34 @@
-"""Serves one store to a browser on this machine."""
+"""Serves the pages and starts the process that keeps their index."""
 
 import getpass
+import html
+import json
 import logging
+import os
 import secrets
 import signal
 import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import webbrowser
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
-from toolablate.traces.errors import InputError
+from toolablate.analysis.attribution.evidence import Explanation
+from toolablate.experiments.attribution.store_report import Unexplained, read_explanation
+from toolablate.traces.errors import InputError, InternalError
 from toolablate.traces.installing import to_install
-from toolablate.viewer.keeping.scope import Scope
+from toolablate.traces.store import Store
+from toolablate.viewer.index import Index
+from toolablate.viewer.keeping.trials import Scope, Stamp, stamp_of
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -88,9 +104,7 @@ def serve(scope: Scope, listener: socket.socket, reader: Reader, ready: Tell, te
     are tables to show; `tell` what is waited for before. Raises InputError and StoreError where the store cannot be
     viewed."""
     from toolablate.viewer.index import Index
-    from toolablate.viewer.keeping.keeper import Keeper
-    from toolablate.viewer.keeping.place import index_place
-    from toolablate.viewer.keeping.trials import require_scope
+    from toolablate.viewer.keeping.trials import index_place, require_scope
 
     require_scope(scope)
     token, port = secrets.token_urlsafe(32), listener.getsockname()[1]
@@ -99,8 +113,7 @@ def serve(scope: Scope, listener: socket.socket, reader: Reader, ready: Tell, te
         with Keeper(scope, index) as keeper:
             # Takes as long as the first tables, which are made meanwhile.
             from toolablate.viewer.application import application
-            from toolablate.viewer.keeping.explanations import Explanations
-            from toolablate.viewer.view import View
+            from toolablate.viewer.rendering import View
 
             keeper.wait_for_tables(tell)
             view = View(scope.store, index, token, Explanations(scope), reader.person, reader.blind)
@@ -150,3 +163,146 @@ def _server(app: "ASGIApp") -> "Server":
         timeout_graceful_shutdown=_END_SECONDS,
     )
     return Quiet(config)
+
+
+_LOOK_SECONDS = 0.05
+_SOON_SECONDS = 2.0
+
+
+class Keeper:
+    """Within it a process of its own keeps an index up to date with its store (see `keeping`)."""
+
+    def __init__(self, scope: Scope, index: Index) -> None:
+        self._scope, self._index = scope, index
+        self._leaving = False
+        self._ending = ""
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "toolablate.viewer.keeping.rounds"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it has ended already, which is told below
+            told = {"index": str(self._index.path), "scope": self._scope.to_json()}
+            self._process.stdin.write(json.dumps(told) + "\n")
+            self._process.stdin.flush()
+        self._watching = threading.Thread(target=self._watch, daemon=True)
+        self._watching.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._leaving = True
+        self._process.kill()
+        self._watching.join()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.stdout.close()
+
+    def wait_for_tables(self, tell: Callable[[str], None]) -> None:
+        """Until the first tables are there, which takes seconds where many trials were never viewed; `tell` is told so.
+        Raises InternalError where the process has ended without making them."""
+        told, began = "", time.monotonic()
+        while not self._index.filled():
+            if time.monotonic() - began > _SOON_SECONDS:
+                said = self._index.trouble() or f"Reading {self._scope.store} for the first time ..."
+                if said != told:
+                    tell(said)
+                told = said
+            if self._process.poll() is not None:
+                self._watching.join()
+                raise InternalError(
+                    f"What makes the tables of {self._scope.store} has ended: {self._ending}",
+                    hint="Try again; if that does not help, please report it.",
+                    code="view",
+                )
+            time.sleep(_LOOK_SECONDS)
+
+    def _watch(self) -> None:
+        assert self._process.stdout is not None
+        said, code = self._process.stdout.read().strip(), self._process.wait()
+        by = f"was ended by signal {-code}" if code < 0 else f"ended with {code}"
+        self._ending = said or f"their process {by}"
+        if not self._leaving:
+            self._index.put_last_trouble(
+                f"these tables are not kept up to date until the viewer is started again: {self._ending}"
+            )
+
+
+_KEPT = 8
+
+
+class Explanations:
+    """Why trials went as they did, by their whole ids, as the tables of the same scope say; the last few are kept while
+    the store stays as it is. Safe to be called by several threads."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._kept: OrderedDict[str, tuple[Stamp, Explanation | None]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, trial: str) -> Explanation | None:
+        """None where there is nothing to explain. Raises InputError for a trial that is not there, and StoreError."""
+        now = stamp_of(self._scope.store)
+        with self._lock:
+            stamp, explanation = self._kept.get(trial, (None, None))
+        if not now.changed_since(stamp):
+            return explanation
+        found = self._read(trial)
+        explanation = None if isinstance(found, Unexplained) else found
+        with self._lock:
+            self._kept[trial] = now, explanation
+            self._kept.move_to_end(trial)
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return explanation
+
+    def _read(self, trial: str) -> Explanation | Unexplained:
+        scope = self._scope
+        try:
+            return read_explanation(scope.store, trial, run=scope.run, scorer=scope.scorer)
+        except InputError as error:
+            if error.code != "several_scorers" or scope.scorer is not None:
+                raise
+        # As `read_trials` chooses.
+        with Store(scope.store) as store:
+            first = store.scorers()[0]
+        return read_explanation(scope.store, trial, run=scope.run, scorer=first)
+
+
+# Shows an address in the user's browser.
+
+
+def has_browser() -> bool:
+    """Whether there is a screen to show one on, or one is named; a browser of the terminal would take that over."""
+    on_screen = sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    return on_screen or bool(os.environ.get("BROWSER"))
+
+
+@contextmanager
+def browser() -> Iterator[Callable[[str], None]]:
+    """Within it an address can be shown. The browser is given a file that leads there, for nobody else to read: what a
+    program is called with everybody on the machine can see, and the address holds a token."""
+    with ExitStack() as ending:
+
+        def show(url: str) -> None:
+            temporary = tempfile.TemporaryDirectory(prefix="toolablate-view-", ignore_cleanup_errors=True)
+            page = Path(ending.enter_context(temporary)) / "open.html"
+            page.write_text(f'<meta http-equiv="refresh" content="0; url={html.escape(url)}">', encoding="utf-8")
+            threading.Thread(target=_open, args=(page.as_uri(),), daemon=True).start()
+
+        yield show
+
+
+def _open(address: str) -> None:
+    with suppress(webbrowser.Error, OSError):
+        webbrowser.open(address)

@@ -1,14 +1,49 @@
-"""The ended trials that a page or a report is about, also where nothing can be compared yet."""
+"""What a viewer shows of a store: its trials, what changed in them, and findings."""
 
+import hashlib
+import json
+import tempfile
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
 
+from toolablate.analysis.arms import ladders
+from toolablate.analysis.attribution.report import AttributionReport
+from toolablate.analysis.comparison import Comparison, compare
+from toolablate.analysis.effect import accuracy
+from toolablate.analysis.findings import ArmScore, Findings, FlipMatrix, PutDown, Why
+from toolablate.analysis.flips import floors
 from toolablate.analysis.from_store import Paired, chosen_run, paired, scorer_meant
+from toolablate.analysis.ladder import waterfalls
+from toolablate.analysis.pairing import RIGHT, Arm, Pair, mean, mean_scores, pairs, scored_in_both, unit
+from toolablate.experiments.attribution.readings_cache import file_for, kept_folder
 from toolablate.reports.terminal.problems import refused_notes
 from toolablate.traces.errors import InputError
 from toolablate.traces.plain import one_line
+from toolablate.traces.records import Attribution, Condition
 from toolablate.traces.store import Observation, Store, TrialCounts
-from toolablate.viewer.keeping.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What of which store is viewed; `run`, `scorer` and `baseline` are as `read_trials` takes them."""
+
+    store: Path
+    run: str = "latest"
+    scorer: str | None = None
+    baseline: str | None = None
+
+    def to_json(self) -> str:
+        return json.dumps({**asdict(self), "store": str(self.store)})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Scope":
+        content = json.loads(text)
+        return cls(**{**content, "store": Path(content["store"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,3 +164,167 @@ def _notes(found: Paired) -> Iterator[str]:
 
 def _shown(name: str) -> str:
     return one_line(name, max_chars=80)
+
+
+# Whether a store has changed, and in what.
+
+
+_CLOCK_SECONDS = 0.1
+"""Within it two writes may bear the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """The files of a store as the system describes them; `settled` where they had last been written some time ago, so
+    that no later write can look the same."""
+
+    files: tuple[tuple[int, ...], ...]
+    settled: bool
+
+    def changed_since(self, earlier: "Stamp | None") -> bool:
+        return earlier is None or not earlier.settled or self.files != earlier.files
+
+
+def stamp_of(store: Path) -> Stamp:
+    """Costs next to nothing: nothing is opened."""
+    now = time.time_ns()
+    files = tuple(_described(path) for path in (store, store.resolve().with_name(store.resolve().name + "-wal")))
+    return Stamp(files, all(abs(now - written) > _CLOCK_SECONDS * 1e9 for _, _, written in filter(None, files)))
+
+
+def reasons_of(store: Store) -> str:
+    """A digest of what attributions rest on beside the trials: replays, which of them were to be made, and what judges
+    hold for causes."""
+    diagnosed = [(each.trial, each.judge, each.wording) for each in store.all_diagnoses()]
+    return _digest([*sorted(store.finished_resumptions()), *store.replay_designs(), *diagnosed])
+
+
+def made_of(trials: Trials, reasons: str) -> str:
+    """A digest of all that attributions are made of, this version of toolablate among it."""
+    return _digest([version("toolablate"), trials.run, trials.scorer, reasons, *trials.observations])
+
+
+def _digest(parts: Iterable[object]) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(repr(part).encode(errors="surrogatepass"))
+    return found.hexdigest()
+
+
+def _described(path: Path) -> tuple[int, ...]:
+    try:
+        found = path.stat()
+    except OSError:
+        return ()
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+# Where the index of a store is kept: it is made of the store, and deleted without loss.
+
+
+@contextmanager
+def index_place(scope: Scope) -> Iterator[Path]:
+    """The path of the index of what is viewed: in `$XDG_CACHE_HOME/toolablate/view`, by default below `~/.cache`, for
+    nobody else to read. Where nothing can be kept it is in a folder that ends with this."""
+    with ExitStack() as ending:
+        folder = kept_folder("view")
+        if folder is None:
+            temporary = tempfile.TemporaryDirectory(prefix="toolablate-view-", ignore_cleanup_errors=True)
+            folder = Path(ending.enter_context(temporary))
+        place = folder / file_for(replace(scope, store=scope.store.resolve()).to_json())
+        place.touch(mode=0o600)
+        yield place
+
+
+def readings_beside(index: Path) -> Path:
+    """Where what is read of traces is kept while a viewer lives, if nothing is kept for longer."""
+    return index.with_name(f"{index.name}-readings")
+
+
+# Reads a store for what an overview and a report show of it.
+
+
+def findings_of(trials: Trials, conditions: dict[str, Condition], *, seed: int = 0) -> Findings:
+    """All but why; `conditions` are those of the trials, by their labels."""
+    compared, within = _compared(trials, seed)
+    of, order = (trials.observations, trials.baseline), trials.conditions
+    return Findings(
+        baseline=trials.baseline,
+        models=trials.models,
+        conditions=trials.conditions,
+        simulated=frozenset(seen.model for seen in trials.observations if seen.simulated),
+        arms=tuple(_arm_scores(trials, seed)),
+        comparisons=compared,
+        floors=tuple(floors(*of, order=order)) if trials.comparable else (),
+        flips=tuple(map(_matrix, pairs(*of, order))) if trials.comparable else (),
+        by_domain=within,
+        waterfalls=tuple(waterfalls(trials.observations, ladders(conditions), seed=seed)),
+        imported=any(each.imported for each in conditions.values()),
+        notes=trials.notes,
+    )
+
+
+def with_why(found: Findings, report: AttributionReport) -> Findings:
+    why = Why(
+        ledgers=report.ledgers,
+        put_down=tuple(_put_down(report)),
+        floors=report.floors,
+        judged=report.judged,
+        errors=report.errors,
+        unreplayed=report.unreplayed,
+        notes=tuple(note for note in report.notes if note not in found.notes),
+    )
+    return replace(found, why=why)
+
+
+def attributions_of(report: AttributionReport) -> Iterator[Attribution]:
+    """Of the trials that are not right, each by the method to go by."""
+    return (each.attribution for each in report.explained if each.attribution is not None)
+
+
+def _put_down(report: AttributionReport) -> Iterator[PutDown]:
+    """Of each model and condition, in their order, the mechanism of most trials first."""
+    counts = Counter(
+        (each.evidence.model, each.evidence.condition, each.attribution.mechanism, each.attribution.method)
+        for each in report.explained
+        if each.attribution is not None
+    )
+    arms = list(dict.fromkeys(key[:2] for key in counts))
+    for key, trials in sorted(counts.items(), key=lambda each: (arms.index(each[0][:2]), -each[1], each[0][2:])):
+        yield PutDown(*key, trials)
+
+
+def _arm_scores(trials: Trials, seed: int) -> Iterator[ArmScore]:
+    arms: dict[tuple[str, str], Arm] = defaultdict(lambda: defaultdict(list))
+    for seen in trials.observations:
+        arms[seen.model, seen.condition][seen.question].append(seen)
+    for model in trials.models:
+        for condition in trials.conditions:
+            if (arm := arms.get((model, condition))) is not None:
+                scores = mean_scores(arm)
+                units = [unit(arm[question][0]) for question in scores]
+                yield ArmScore(model, condition, accuracy(list(scores.values()), units, seed=seed))
+
+
+def _compared(trials: Trials, seed: int) -> tuple[tuple[Comparison, ...], tuple[Comparison, ...]]:
+    """Over all questions, and within domains; each corrected as the command that shows it alone does."""
+    if not trials.comparable:
+        return (), ()
+    of, order = (trials.observations, trials.baseline), trials.conditions
+    within = compare(*of, by="domain", seed=seed, order=order, harm=False)
+    return (
+        tuple(compare(*of, seed=seed, order=order)),
+        tuple(row for row in within if row.by == "domain"),
+    )
+
+
+def _matrix(pair: Pair) -> FlipMatrix:
+    both = scored_in_both(pair.scored_before, pair.scored_after)
+    turns = Counter((mean(pair.scored_before[name]) >= RIGHT, mean(pair.scored_after[name]) >= RIGHT) for name in both)
+    return FlipMatrix(
+        *(pair.model, pair.baseline, pair.condition),
+        both_right=turns[True, True],
+        right_to_wrong=turns[True, False],
+        wrong_to_right=turns[False, True],
+        both_wrong=turns[False, False],
+    )

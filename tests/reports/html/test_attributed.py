@@ -4,8 +4,16 @@ from dataclasses import replace
 from tests.traces.attribution_views.samples import UNREPLAYED, evidence, explained, explanation
 from tests.traces.samples import conversation
 
-from toolablate.reports.html.attributed import evidence_events, falling, marks_of, with_links
-from toolablate.reports.html.beliefs import FIRST_STEPS, LAST_STEPS, belief_figure, told_steps
+from toolablate.reports.html.beliefs import (
+    FIRST_STEPS,
+    LAST_STEPS,
+    belief_figure,
+    evidence_events,
+    falling,
+    marks_of,
+    told_steps,
+    with_links,
+)
 from toolablate.reports.html.cards import Links, Marks, Quote
 from toolablate.reports.html.environment import environment
 

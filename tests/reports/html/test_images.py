@@ -4,7 +4,7 @@ import io
 import pytest
 from tests.browser.hostile import png
 
-from toolablate.reports.html.images import Image, NoImage, image
+from toolablate.reports.html.environment import Image, NoImage, image
 from toolablate.traces.records import Artifact
 
 

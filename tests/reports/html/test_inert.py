@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from toolablate.reports.html.highlighting import shown
-from toolablate.reports.html.inert import inert, without_colours
+from toolablate.reports.html.marking import inert, shown, without_colours
 
 TAG = re.compile(r"<(?!/?span)")
 

@@ -12,13 +12,11 @@ from tests.traces.attribution_views.samples import EVENTS, IDENTITY, attribution
 pytest.importorskip("jinja2", reason="pages need the extra 'view'")
 
 from toolablate.analysis.attribution.evidence import Explained
-from toolablate.reports.html.attributed import marks_of
+from toolablate.reports.html.beliefs import MOST_QUOTED, marks_of, quotes_of
 from toolablate.reports.html.cards import HEAD_CHARS, TAIL_CHARS, Card, Links, Marks, Panel, Quote, Text, cut
 from toolablate.reports.html.environment import environment
 from toolablate.reports.html.events import event_cards
-from toolablate.reports.html.highlighting import as_shown, shown
-from toolablate.reports.html.marking import MOST_PIECES, MOST_PLACES, holds, marked, places_of, target
-from toolablate.reports.html.quoting import MOST_QUOTED, quotes_of
+from toolablate.reports.html.marking import MOST_PIECES, MOST_PLACES, as_shown, holds, marked, places_of, shown, target
 from toolablate.traces.records import Diagnosis
 
 LINKS = Links(event=lambda number: f"#event-{number}", whole=lambda number, part: "")

@@ -5,8 +5,7 @@ from dataclasses import replace
 from tests.reports.plots.samples import Arm, endings, findings, many
 
 from toolablate.analysis.findings import Findings
-from toolablate.reports.plots import plates, printed
-from toolablate.reports.plots.bounds import (
+from toolablate.reports.plots.plates import (
     MOST_COLUMNS,
     MOST_DOMAINS,
     MOST_ROWS,
@@ -14,6 +13,8 @@ from toolablate.reports.plots.bounds import (
     bounded_domains,
     bounded_ladders,
     bounded_ledgers,
+    plates,
+    printed,
 )
 
 

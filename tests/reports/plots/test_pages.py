@@ -12,18 +12,12 @@ from tests.traces.attribution_views.samples import believed
 
 from toolablate.analysis.attribution.belief import flip_step
 from toolablate.analysis.findings import PutDown
-from toolablate.reports.html.addresses import questions_address
-from toolablate.reports.plots import (
-    Printed,
-    as_svg,
-    draw_belief,
-    draw_effects,
-    draw_flips,
-    draw_mechanisms,
-    draw_scores,
-    plates,
-    printed,
-)
+from toolablate.reports.plots.belief import draw_belief
+from toolablate.reports.plots.drawing import as_svg
+from toolablate.reports.plots.plates import Printed, plates, printed
+from toolablate.reports.plots.scores import draw_effects, draw_flips, draw_scores
+from toolablate.reports.plots.waterfall import draw_mechanisms
+from toolablate.viewer.selection import questions_address
 
 FOUND = findings()
 SVG = "{http://www.w3.org/2000/svg}"

@@ -12,28 +12,21 @@ from matplotlib.text import Text
 from tests.reports.plots.samples import endings, findings, many
 from tests.traces.attribution_views.samples import believed
 
-from toolablate.reports.plots import (
-    Drawing,
-    as_svg,
-    draw_belief,
-    draw_effects,
-    draw_mechanisms,
-    draw_scores,
-    plates,
-    printed,
-)
-from toolablate.reports.plots.drawing.files import (
+from toolablate.reports.plots.belief import draw_belief
+from toolablate.reports.plots.drawing import (
     BEYOND_LATIN,
     _families,
     _installed_since,
     _known,
+    as_svg,
     as_text,
     boxes_note,
     write_figure,
 )
-from toolablate.reports.plots.drawing.palette import INK
-from toolablate.reports.plots.drawing.rows import BROAD, SLIM, Form
-from toolablate.reports.plots.text import SIMULATED, SIMULATED_SHORT, fitted, plain
+from toolablate.reports.plots.panels import BROAD, INK, SIMULATED, SIMULATED_SHORT, SLIM, Drawing, Form, fitted, plain
+from toolablate.reports.plots.plates import plates, printed
+from toolablate.reports.plots.scores import draw_effects, draw_scores
+from toolablate.reports.plots.waterfall import draw_mechanisms
 
 LEAST_PIXELS, FINE = 11.0, 600
 TELEPHONE = 302

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tests.reports.plots.samples import endings, findings
 
-from toolablate.reports.report.records import Report, Setup
+from toolablate.reports.report.contents import Report, Setup
 
 LATEX = "a_b%$#&{}~^\\"
 

@@ -2,7 +2,7 @@
 
 from toolablate.analysis.flips import Flip
 from toolablate.analysis.pairing import Direction
-from toolablate.reports.report.choosing import Choice, telling
+from toolablate.reports.report.contents import Choice, telling
 from toolablate.traces.records import Attribution, Mechanism
 
 

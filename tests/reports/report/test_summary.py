@@ -5,9 +5,8 @@ from dataclasses import replace
 from tests.reports.plots.samples import HOSTILE, findings, many
 from tests.reports.report.samples import report
 
-from toolablate.reports.report.html import as_html
+from toolablate.reports.report.html import as_html, in_short
 from toolablate.reports.report.markdown import as_markdown
-from toolablate.reports.report.summary import in_short
 
 FOUND = findings(("m", "n"), ("none", "a", "b", "c", "d", "e"))
 

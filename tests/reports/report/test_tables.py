@@ -12,15 +12,13 @@ from tests.reports.report.samples import LATEX, report
 from tests.traces.attribution_views.samples import ledger
 
 from toolablate.analysis.findings import PutDown, Why
-from toolablate.reports.plots import plates
+from toolablate.reports.plots.plates import plates
 from toolablate.reports.report.html import as_html
-from toolablate.reports.report.latex import as_latex, breaking
+from toolablate.reports.report.latex import as_latex, breaking, layout
 from toolablate.reports.report.latex import escaped as in_latex
-from toolablate.reports.report.latex_columns import layout
 from toolablate.reports.report.markdown import as_markdown
 from toolablate.reports.report.markdown import escaped as in_markdown
-from toolablate.reports.report.table import Column, blocks, caption
-from toolablate.reports.report.tables import tables
+from toolablate.reports.report.tables import Column, blocks, caption, tables
 
 FOUND = findings()
 

@@ -15,13 +15,14 @@ from toolablate.reports.html.side_by_side import (
     COMPARED_CHARS,
     FOLDED_CHARS,
     IMAGE_CHARS,
+    MOST_CALLS,
+    MOST_IMAGES,
     MOST_TEXTS,
     ROOM_CHARS,
     SHOWN_ENDS,
     SideBySide,
     side_by_side,
 )
-from toolablate.reports.html.step_parts import MOST_CALLS, MOST_IMAGES
 from toolablate.traces.records import Artifact, Change, Event, Failure
 
 HOSTILE = "<script>owned()</script>\u202e\x1b[31m</pre>"

@@ -12,7 +12,7 @@ from tests.traces.attribution_views.samples import IDENTITY, UNREPLAYED, evidenc
 
 from toolablate.analysis.attribution.evidence import Explained
 from toolablate.analysis.attribution.report import attribution_json, explained_json, ledgers_csv
-from toolablate.reports.plots import draw_ledgers
+from toolablate.reports.plots.waterfall import draw_ledgers
 from toolablate.traces.errors import InputError
 
 

@@ -15,8 +15,8 @@ from tests.traces.pages import SAFE, shown
 from toolablate.analysis.arms import ladders
 from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.analysis.ladder import Waterfall, waterfalls
-from toolablate.reports.plots import draw_waterfalls, require_plots
-from toolablate.reports.plots.figures.waterfall import _limits, _start
+from toolablate.reports.plots.drawing import require_plots
+from toolablate.reports.plots.waterfall import _start, _step_limits, draw_waterfalls
 from toolablate.reports.terminal.waterfall import waterfalls_view
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
@@ -227,7 +227,7 @@ def test_bounds_begin_where_the_rung_beside_them_does_and_are_within_the_picture
     oracle = found.bounds[0]
     assert oracle.questions == 30
     assert oracle.before_score != found.rungs[-1].before_score
-    low, high = _limits([found])
+    low, high = _step_limits([found])
     start = _start(found, oracle)
     assert (
         start == _start(found, found.rungs[-1]) == (found.rungs[-1].before_score or 0) - (found.total.before_score or 0)
@@ -259,7 +259,7 @@ def test_without_matplotlib_it_is_said_what_to_install() -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "from pathlib import Path\n"
-        "from toolablate.reports.plots import require_plots\n"
+        "from toolablate.reports.plots.drawing import require_plots\n"
         "try: require_plots(Path('x.svg'))\n"
         "except Exception as error: print(error)"
     )

@@ -13,7 +13,7 @@ from tests.viewer.index.stores import CONDITIONS, LONG_NAME, MODELS, Made, label
 from toolablate.analysis.selection import Ending, Selection, Turn
 from toolablate.traces.store import Store
 from toolablate.viewer.index import Index, QuestionRow, Sort
-from toolablate.viewer.index.ordering import level, natural
+from toolablate.viewer.index.reading import level, natural
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,8 @@ from tests.traces.samples import attempt, plan, score, trials
 
 from toolablate.experiments.attribution.store_report import read_report
 from toolablate.traces.store import Recorder, Store
-from toolablate.viewer.keeping.explanations import Explanations
-from toolablate.viewer.keeping.scope import Scope
-from toolablate.viewer.keeping.trials import read_trials
+from toolablate.viewer.keeping.serving import Explanations
+from toolablate.viewer.keeping.trials import Scope, read_trials
 
 EVERY, LATEST = trials(repeats=3), trials()
 

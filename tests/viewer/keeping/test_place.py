@@ -8,9 +8,7 @@ import pytest
 from tests.traces.samples import plan
 
 from toolablate.traces.store import Recorder
-from toolablate.viewer.keeping.changes import stamp_of
-from toolablate.viewer.keeping.place import index_place
-from toolablate.viewer.keeping.scope import Scope
+from toolablate.viewer.keeping.trials import Scope, index_place, stamp_of
 
 
 @pytest.fixture

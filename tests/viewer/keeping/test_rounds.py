@@ -20,10 +20,8 @@ from toolablate.traces.records import Label, Trace
 from toolablate.traces.store import Recorder, Store
 from toolablate.viewer.index import Index
 from toolablate.viewer.keeping import rounds
-from toolablate.viewer.keeping.findings import attributions_of
-from toolablate.viewer.keeping.pace import Pace
-from toolablate.viewer.keeping.rounds import Rounds
-from toolablate.viewer.keeping.scope import Scope
+from toolablate.viewer.keeping.rounds import Pace, Rounds
+from toolablate.viewer.keeping.trials import Scope, attributions_of
 
 
 @dataclass

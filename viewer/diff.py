@@ -1,0 +1,206 @@
+"""Two trials of one question side by side."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import parse_qsl
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from toolablate.analysis.alignment import align, settings
+from toolablate.analysis.selection import Ending
+from toolablate.reports.html.side_by_side import side_by_side
+from toolablate.reports.terminal.causes import right_answer
+from toolablate.reports.terminal.events import is_short
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Condition, Event, Model, Question, Score, Trace
+from toolablate.traces.store import Store
+from toolablate.viewer.index import QuestionRow, TrialRow
+from toolablate.viewer.rendering import View, page, view_of
+from toolablate.viewer.selection import ENDINGS, carried, diff_address
+from toolablate.viewer.trial_head import recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One trial with all that the page shows of it. `fell` is the event at which the belief in the right answer fell
+    for good, None where that is not known or not to be shown."""
+
+    trace: Trace
+    model: Model
+    condition: Condition
+    scores: tuple[Score, ...]
+    conversation: tuple[Event, ...]
+    fell: int | None
+
+    @property
+    def trial(self) -> str:
+        return self.trace.trial.id
+
+    @property
+    def name(self) -> str:
+        """Of its condition, or of the change by which it differs from its parent."""
+        resumed = self.condition.resumed
+        return self.condition.name if resumed is None else f"replay: {resumed.change.kind.replace('_', ' ')}"
+
+    @property
+    def ending(self) -> Ending:
+        verdict = self.scores[-1].verdict if self.scores else None
+        if self.trace.outcome in ("failed", "budget") and verdict != "correct":
+            return "failed" if self.trace.outcome == "failed" else "budget"
+        return verdict or "unscored"
+
+    @property
+    def answer(self) -> str:
+        """As the scorer read it, else how the reply ends."""
+        extracted = next((", ".join(score.extracted) for score in reversed(self.scores) if score.extracted), "")
+        text = extracted or (self.trace.answer or "").strip()
+        return text if len(text) <= _ANSWER_CHARS else f"… {text[-_ANSWER_CHARS:]}"
+
+
+_ANSWER_CHARS = 160
+
+
+def diff(request: Request) -> Response:
+    view = view_of(request)
+    with Store(view.store) as store:
+        ids = [store.find_trial(request.path_params[name]) for name in ("left", "right")]
+        sides = {trial: _side(view, store, trial) for trial in dict.fromkeys(ids)}
+        left, right = (sides[trial] for trial in ids)
+        if left.trace.trial.question != right.trace.trial.question:
+            raise HTTPException(
+                HTTPStatus.BAD_REQUEST,
+                "These two trials are of different questions, so there is nothing to set side by side.",
+            )
+        question = store.question(left.trace.trial.question)
+    alignment = align(left.conversation, right.conversation)
+    return page(
+        request,
+        "diff.html",
+        question=question,
+        right_answer=_right_answer(question),
+        left=left,
+        right=right,
+        found=side_by_side(alignment, question, fell=(left.fell, right.fell)),
+        settings=settings(*((side.trace.trial, side.model, side.condition) for side in (left, right))),
+        choices=tuple(_choices(view, left)),
+        endings=ENDINGS,
+        parent=_parent(left, right),
+        swapped=diff_address(right.trial, left.trial) + carried(request.query_params),
+        handed_on=parse_qsl(carried(request.query_params).removeprefix("?"), keep_blank_values=True),
+    )
+
+
+def beside_its_baseline(request: Request) -> Response:
+    """A trial beside the one that it is best held against."""
+    view = view_of(request)
+    with Store(view.store) as store:
+        trial = store.find_trial(request.path_params["left"])
+        own = _planned(view, trial)
+        resumed = None if own else store.condition(store.trace(trial).trial.condition).resumed
+    if resumed is not None:
+        return _to(request, resumed.trial, trial)
+    own = own or view.index.trial(trial)
+    other = _partner(own, view.index.question(own.question), view.index.facets().baseline)
+    pair = (trial, other.trial) if other.after else (other.trial, trial)
+    return _to(request, *pair)
+
+
+def chosen(request: Request) -> Response:
+    """What the form with both sides leads to."""
+    sides = [request.query_params.get(name, "").strip() for name in ("left", "right")]
+    if not all(sides):
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "Choose a trial for both sides.")
+    return _to(request, *sides)
+
+
+def _to(request: Request, left: str, right: str) -> Response:
+    return RedirectResponse(diff_address(left, right) + carried(request.query_params), HTTPStatus.SEE_OTHER)
+
+
+@dataclass(frozen=True, slots=True)
+class _Partner:
+    """`after` tells that it stands to the right."""
+
+    trial: str
+    after: bool
+
+
+def _partner(own: TrialRow, row: QuestionRow, baseline: str) -> _Partner:
+    """The baseline's trial of the same repeat; of a trial of the baseline the first that lost what that has right, else
+    the first that called tools, else the first under another condition, else another repeat. Raises InputError where
+    there is none."""
+    of_model = [glance for glance in row.glances if glance.model == own.model and glance.trials]
+    others = [glance for glance in of_model if glance.condition != own.condition]
+    wanted = [glance for glance in others if glance.condition == baseline]
+    if own.condition == baseline:
+        lost = [glance for glance in others if glance.flip == "right_to_wrong"]
+        called = [glance for glance in others if any(trial.calls for trial in glance.trials)]
+        wanted = [*lost, *called, *others, *(glance for glance in of_model if glance.condition == baseline)]
+    for glance in wanted or others:
+        trials = sorted(glance.trials, key=lambda trial: (trial.repeat != own.repeat, trial.repeat))
+        found = next((trial.trial for trial in trials if trial.trial != own.trial), None)
+        if found is not None:
+            return _Partner(found, after=own.condition == baseline)
+    raise InputError(
+        f"Trial {own.trial} has no other trial of its question to be set beside", code="alone", hint="Run more of it."
+    )
+
+
+def _side(view: View, store: Store, trial: str) -> Side:
+    trace, condition, conversation = recorded(view.store, trial, None, view.index.version())
+    return Side(
+        trace=trace,
+        model=store.model(trace.trial.model),
+        condition=condition,
+        scores=tuple(sorted(store.scores(trial), key=lambda score: (score.scorer, score.scorer_version))),
+        conversation=conversation,
+        fell=_fell(view, trial),
+    )
+
+
+def _planned(view: View, trial: str) -> TrialRow | None:
+    """None of a replay, to which nothing is attributed, and of a trial that the index does not know yet."""
+    try:
+        return view.index.trial(trial)
+    except InputError:
+        return None
+
+
+def _fell(view: View, trial: str) -> int | None:
+    row = None if view.blind else _planned(view, trial)
+    return None if row is None else row.turned_at
+
+
+def _right_answer(question: Question) -> str:
+    if question.target.kind == "reference" and not is_short(question.target.answer):
+        return question.target.answer
+    return right_answer(question)
+
+
+def _parent(left: Side, right: Side) -> str:
+    """Which of both goes on from the other: `left`, `right` or "" for none."""
+    for name, side, other in (("left", left, right), ("right", right, left)):
+        if side.condition.resumed is not None and side.condition.resumed.trial == other.trial:
+            return name
+    return ""
+
+
+def _choices(view: View, side: Side) -> Iterator[tuple[str, tuple[TrialRow, ...]]]:
+    """All trials of the question, by the names of their models."""
+    try:
+        row = view.index.question(side.trace.trial.question)
+    except InputError:
+        return  # none of a plan, or the index does not know it yet
+    for model in dict.fromkeys(glance.model for glance in row.glances):
+        yield model, tuple(trial for glance in row.glances if glance.model == model for trial in glance.trials)
+
+
+ROUTES: tuple[Route, ...] = (
+    Route("/diff", chosen, name="chosen"),
+    Route("/diff/{left}", beside_its_baseline, name="beside_its_baseline"),
+    Route("/diff/{left}/{right}", diff, name="diff"),
+)

@@ -1,0 +1,299 @@
+"""What a report is made of, read from a store, and the files it is written to."""
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from toolablate.analysis.attribution.evidence import Explanation, Outlined
+from toolablate.analysis.flips import flips
+from toolablate.analysis.selection import Ending
+from toolablate.experiments.attribution.explained import explained
+from toolablate.experiments.attribution.readings_cache import readings_of
+from toolablate.experiments.attribution.store_report import read_report
+from toolablate.reports.plots.drawing import write_figure
+from toolablate.reports.plots.plates import Plate, plates
+from toolablate.reports.report.contents import Beside, Choice, Report, Setup, Told, telling
+from toolablate.reports.report.latex import as_latex
+from toolablate.reports.report.markdown import as_markdown
+from toolablate.traces.errors import InputError
+from toolablate.traces.installing import to_install
+from toolablate.traces.output import export, make_folder, refuse_store
+from toolablate.traces.records import Condition, Model, Run, Trial
+from toolablate.traces.store import Observation, Store
+from toolablate.viewer.keeping.trials import Trials, findings_of, read_trials, with_why
+
+# What the trials of a report stood on, and how they ended.
+
+
+DIGEST_CHARS = 16
+_UNTOLD = {
+    *("version", "name", "price", "capabilities", "api_key_env", "concurrency", "timeout_seconds"),
+    *("requests_per_minute", "tokens_per_minute", "script", "playbook", "scenes"),
+}
+"""What makes no other model of one, and paths of the machine that it ran on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArmEndings:
+    """How the trials of one model under one condition ended, by their names in tables."""
+
+    model: str
+    condition: str
+    endings: Mapping[Ending, int]
+
+
+def endings_of(trials: Trials) -> Iterator[ArmEndings]:
+    arms: dict[tuple[str, str], Counter[Ending]] = defaultdict(Counter)
+    for seen in trials.observations:
+        arms[seen.model, seen.condition][_ending(seen)] += 1
+    for model in trials.models:
+        for condition in trials.conditions:
+            if (model, condition) in arms:
+                yield ArmEndings(model, condition, dict(arms[model, condition]))
+
+
+def _ending(seen: Observation) -> Ending:
+    if seen.outcome == "failed":
+        return "failed"
+    if seen.outcome == "budget" and seen.verdict != "correct":
+        return "budget"
+    return seen.verdict or "unscored"
+
+
+def setup_of(store: Store, trials: Trials) -> Setup:
+    runs = [each for each in store.runs() if trials.run in (None, each.id)]
+    called = [trial for each in runs for trial in store.trials_of(each.id)]
+    return Setup(
+        facts=tuple((name, value) for name, value in _facts(store, runs, called, trials) if value),
+        models=tuple(
+            sorted(_described(store.model(identity)) for identity in dict.fromkeys(each.model for each in called))
+        ),
+        conditions=tuple(
+            (label, _described(each)[1]) for label, each in store.conditions_of(trials.observations).items()
+        ),
+    )
+
+
+def _facts(store: Store, runs: Sequence[Run], called: Sequence[Trial], trials: Trials) -> Iterator[tuple[str, str]]:
+    last = runs[-1]
+    yield ("Run", last.id[:10]) if len(runs) == 1 else ("Runs", f"{len(runs):,}")
+    yield "Started", runs[0].started_at.isoformat(sep=" ", timespec="seconds")
+    yield "toolablate", ", ".join(dict.fromkeys(each.toolablate for each in runs))
+    questions = sorted({each.question for each in called})
+    digest = hashlib.sha256("\n".join(questions).encode()).hexdigest()[:DIGEST_CHARS]
+    yield "Questions", f"{len(questions):,} (digest {digest})"
+    yield "Trials ended", f"{len(trials.observations):,}"
+    yield "Baseline", trials.baseline
+    yield "Scored by", trials.scorer or ", ".join(last.scorers or store.scorers())
+    for name, value in last.world.items():
+        yield name.replace("_", " ").capitalize(), value
+
+
+def _described(record: Model | Condition) -> tuple[str, str]:
+    """Its name, and what of it is not as by default."""
+    content = record.model_dump(mode="json", exclude_defaults=True, exclude=_UNTOLD)
+    # A prompt is the longest of all, and may be cut.
+    content["prompt"] = content.pop("prompt", None)
+    said = (
+        f"{name.replace('_', ' ')}: {_text(value)}" for name, value in content.items() if name not in _UNTOLD and value
+    )
+    return record.name, "; ".join(said) or "nothing but the question"
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+# Reads a store for a report: findings, what the trials stood on, and the trials that it shows.
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which trials a report shows: `traces` and pairs of `beside`, by the beginnings of their ids, and so many more
+    that are `telling`, each also beside one of the baseline."""
+
+    traces: tuple[str, ...] = ()
+    beside: tuple[tuple[str, str], ...] = ()
+    telling: int = 0
+
+
+def read_for_report(
+    path: Path,
+    wanted: Wanted,
+    *,
+    title: str = "",
+    run: str = "latest",
+    scorer: str | None = None,
+    baseline: str | None = None,
+    seed: int = 0,
+) -> Report:
+    """Of the trials that one run called for (`latest`, or the beginning of its id), or of `all`. Nothing is asked of
+    anyone. Raises InputError where there is no ended trial, for a run, scorer, baseline or trial that is not there, and
+    for two trials of different questions side by side; StoreError."""
+    with Store(path) as store:
+        trials = read_trials(store, run=run, scorer=scorer, baseline=baseline)
+        if not trials.observations:
+            raise InputError(f"{path}: no trial has ended yet", hint="toolablate run PLAN", code="empty_store")
+        named = _Named(store, wanted)
+        findings = findings_of(trials, store.conditions_of(trials.observations), seed=seed)
+        setup = setup_of(store, trials)
+    report = read_report(path, run=run, scorer=trials.scorer, kept=readings_of(path))
+    attributed = {each.evidence.chain.trial: each for each in report.explained}
+    with Store(path) as store:
+        reading = _Reading(store, path, attributed.keys(), run, trials.scorer)
+        choices = _telling(trials, attributed, wanted.telling)
+        shown = dict.fromkeys((*named.traces, *(each.trial for each in choices)))
+        pairs = dict.fromkeys((*named.beside, *((each.baseline, each.trial) for each in choices)))
+        return Report(
+            title=title or f"toolablate report: {path.stem}",
+            setup=setup,
+            findings=with_why(findings, report),
+            endings=tuple(endings_of(trials)),
+            traces=tuple(map(reading.told, shown)),
+            beside=tuple(Beside(reading.told(left), reading.told(right)) for left, right in pairs),
+            asked_traces=len(dict.fromkeys(named.traces)),
+            asked_pairs=len(dict.fromkeys(named.beside)),
+        )
+
+
+class _Named:
+    """Whole ids of the trials that were asked for, found before anything long begins."""
+
+    def __init__(self, store: Store, wanted: Wanted) -> None:
+        self.traces = tuple(store.find_trial(each) for each in wanted.traces)
+        self.beside = tuple((store.find_trial(left), store.find_trial(right)) for left, right in wanted.beside)
+        for left, right in self.beside:
+            of = [store.trace(trial).trial.question for trial in (left, right)]
+            if of[0] != of[1]:
+                raise InputError(
+                    f"--diff: the trials {left[:10]} and {right[:10]} are of different questions",
+                    hint="Name two trials of one question: toolablate show STORE lists them.",
+                    code="other_question",
+                )
+
+
+class _Reading:
+    """Each trial is read once, however often it is shown; the evidence of those that are `attributed`."""
+
+    def __init__(self, store: Store, path: Path, attributed: Collection[str], run: str, scorer: str | None) -> None:
+        self._store, self._path, self._attributed = store, path, attributed
+        self._run, self._scorer = run, scorer
+        self._known: dict[str, Told] = {}
+
+    def told(self, trial: str) -> Told:
+        if trial not in self._known:
+            self._known[trial] = self._read(trial)
+        return self._known[trial]
+
+    def _read(self, trial: str) -> Told:
+        store, trace = self._store, self._store.trace(trial)
+        told = Told(
+            trace=trace,
+            question=store.question(trace.trial.question),
+            model=store.model(trace.trial.model),
+            condition=store.condition(trace.trial.condition),
+            scores=tuple(sorted(store.scores(trial), key=lambda score: (score.scorer, score.scorer_version))),
+            conversation=store.conversation(trial),
+        )
+        found = (
+            explained(self._path, run=self._run, scorer=self._scorer, trial=trial).explained
+            if trial in self._attributed
+            else ()
+        )
+        if not found:
+            return told
+        explanation = Explanation(
+            explained=found[0],
+            question=told.question,
+            conversation=told.conversation,
+            outcome=trace.outcome,
+            repeat=trace.trial.repeat,
+            store=self._path.name,
+            simulated=told.model.provider == "simulated",
+            scripted=told.model.provider == "scripted",
+        )
+        return replace(told, explanation=explanation)
+
+
+def _telling(trials: Trials, attributed: Mapping[str, Outlined], most: int) -> tuple[Choice, ...]:
+    if not most or not trials.comparable:
+        return ()
+    attributions = {trial: each.attribution for trial, each in attributed.items() if each.attribution is not None}
+    values = {seen.trial: seen.value for seen in trials.observations}
+    found = flips(trials.observations, trials.baseline, order=trials.conditions)
+    return telling(found, attributions, values, most)
+
+
+# A report as files.
+
+
+SUFFIXES = (".html", ".md", ".tex")
+FIGURES = (".svg", ".png")
+
+
+def refuse_output(path: Path) -> None:
+    """Raises InputError where no report can be written to `path`: another kind of file, a store, or a page where what
+    makes pages is not installed."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(
+            f"--output: {path} ends in {path.suffix or 'no suffix'!r}",
+            hint=f"Allowed: {', '.join(SUFFIXES)}.",
+            code="output",
+        )
+    refuse_store(path, "--output")
+    if path.suffix.lower() == ".html":
+        _require_pages()
+
+
+def write_report(report: Report, path: Path) -> list[Path]:
+    """By its suffix; of Markdown with its figures in a folder beside it. Returns the files that were written. Raises
+    InputError where one cannot be."""
+    match path.suffix.lower():
+        case ".md":
+            folder = path.with_name(f"{path.stem}_files")
+            drawn = {plate.name: plate for plate in plates(report.findings, endings=report.endings)}
+            written = [_write(plate, folder, ".svg", "--output")[0] for plate in drawn.values()]
+            text = as_markdown(report, {name: f"{folder.name}/{name}.svg" for name in drawn})
+        case ".tex":
+            written, text = [], as_latex(report)
+        case _:
+            from toolablate.reports.report.html import as_html
+
+            written, text = [], as_html(report)
+    export(text, path, "--output")
+    return [path, *written]
+
+
+def write_figures(report: Report, folder: Path) -> tuple[list[Path], frozenset[str]]:
+    """Every figure as SVG and PNG, and the letters that no font of this machine has. Raises InputError where one cannot
+    be written."""
+    written, missing = [], frozenset[str]()
+    for plate in plates(report.findings, endings=report.endings):
+        for suffix in FIGURES:
+            path, lacking = _write(plate, folder, suffix, "--figures")
+            written.append(path)
+            missing |= lacking
+    return written, missing
+
+
+def _require_pages() -> None:
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise InputError(
+            "--output: jinja2, which makes pages, is not installed",
+            hint=f"{to_install('view')}, or -o report.tex",
+            code="no_view",
+        ) from None
+
+
+def _write(plate: Plate, folder: Path, suffix: str, option: str) -> tuple[Path, frozenset[str]]:
+    path = folder / f"{plate.name}{suffix}"
+    refuse_store(path, option)
+    make_folder(path, option)
+    return path, write_figure(plate.drawing.figure, path, option=option)
