@@ -8,7 +8,7 @@ import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from toolablate.tools.archive import _http
+from toolablate.tools.archive._http import parse_request, parse_response, request_block, response_block
 from toolablate.tools.web.exchange import Exchange
 
 SPECIFICATION = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
@@ -42,7 +42,7 @@ def info_member(name: str, record_id: str) -> bytes:
 
 
 def exchange_members(exchange: Exchange, info_id: str) -> tuple[bytes, bytes]:
-    """The response record and the request record. `exchange` is one that can be kept (`_http.as_kept`)."""
+    """The response record and the request record. `exchange` is one that can be kept (`as_kept`)."""
     response_id, request_id = new_id(), new_id()
     shared = {"WARC-Target-URI": exchange.url, "WARC-Warcinfo-ID": info_id}
     if exchange.address:
@@ -58,8 +58,8 @@ def exchange_members(exchange: Exchange, info_id: str) -> tuple[bytes, bytes]:
         "WARC-Concurrent-To": response_id,
     }
     return (
-        _member("response", response_id, exchange.fetched_at, response, _http.response_block(exchange)),
-        _member("request", request_id, exchange.fetched_at, request, _http.request_block(exchange)),
+        _member("response", response_id, exchange.fetched_at, response, response_block(exchange)),
+        _member("request", request_id, exchange.fetched_at, request, request_block(exchange)),
     )
 
 
@@ -148,8 +148,8 @@ def exchange_of(response: WarcRecord, request: WarcRecord) -> Exchange:
     if (response.type, request.type, request.concurrent_to) != ("response", "request", response.record_id):
         raise RecordDamaged("it is no response with its request")
     try:
-        status, reason, headers, body = _http.parse_response(response.block)
-        method, request_headers = _http.parse_request(request.block)
+        status, reason, headers, body = parse_response(response.block)
+        method, request_headers = parse_request(request.block)
         fetched_at = datetime.strptime(response.captured_at, DATE).replace(tzinfo=UTC)
     except ValueError as error:
         raise RecordDamaged(str(error)) from None

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 
-from toolablate.tools.archive import _checks, _opening
+from toolablate.tools.archive import _opening
+from toolablate.tools.archive._checks import leftovers
 from toolablate.tools.archive._digests import root_digest
 from toolablate.tools.archive._errors import cannot_open
 from toolablate.tools.archive.manifest import ASIDE, INDEX, WARC_FOLDER, Manifest, Seal, read_manifest, replace_manifest
@@ -70,7 +71,7 @@ def trim(connection: sqlite3.Connection, folder: Path) -> None:
     """Cuts off what was written and never indexed. Only for who holds the archive alone. Raises OSError."""
     for aside in folder.glob(f"{ASIDE}*"):
         aside.unlink()
-    for name, _, size in list(_checks.leftovers(connection, folder)):
+    for name, _, size in list(leftovers(connection, folder)):
         file = folder / WARC_FOLDER / name
         if size == 0:
             file.unlink()

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 
-from toolablate.tools.archive import _checks, _opening
+from toolablate.tools.archive import _opening
+from toolablate.tools.archive._checks import all_checks, leftovers
 from toolablate.tools.archive._digests import root_digest
 from toolablate.tools.archive.manifest import INDEX, MANIFEST, WARC_FOLDER, Manifest, read_manifest
 from toolablate.tools.archive.opening import MAX_LAYERS, base_folder, base_manifest
@@ -119,7 +120,7 @@ def check(connection: sqlite3.Connection, folder: Path, manifest: Manifest, find
 
 
 def _check(connection: sqlite3.Connection, folder: Path, manifest: Manifest, findings: Findings) -> None:
-    for name, found in _checks.all_checks(connection, folder):
+    for name, found in all_checks(connection, folder):
         counted = 0
         try:
             for finding in found:
@@ -134,7 +135,7 @@ def _check(connection: sqlite3.Connection, folder: Path, manifest: Manifest, fin
 
 
 def _check_leftovers(connection: sqlite3.Connection, folder: Path, manifest: Manifest, findings: Findings) -> None:
-    for name, what, size in _checks.leftovers(connection, folder):
+    for name, what, size in leftovers(connection, folder):
         where = f"{WARC_FOLDER}/{name}"
         if manifest.sealed or size < 0:
             findings.problem(where, what)
