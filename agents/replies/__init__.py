@@ -1,9 +1,8 @@
 """Replies of models, recorded by what was asked and given again to all who ask the same."""
 
-from toolablate.agents.replies.info import RepliesInfo, info
 from toolablate.agents.replies.library import ReplyLibrary, read_root
 from toolablate.agents.replies.source import RecordedSource, ReplayedSource
-from toolablate.agents.replies.verification import RepliesProblem, RepliesReport, verify
+from toolablate.agents.replies.verification import RepliesInfo, RepliesProblem, RepliesReport, info, verify
 
 __all__ = [
     "RecordedSource",

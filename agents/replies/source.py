@@ -6,9 +6,8 @@ from functools import partial
 
 from toolablate.agents.chat import ChatModel, ModelSource, NoReplyError
 from toolablate.agents.pacing.waits import counting_waits, note_in_line, note_wait
-from toolablate.agents.replies.asked import Asked, asked
-from toolablate.agents.replies.kept import NONE_OF_THE_MODEL, Came, Kept, NoReply
 from toolablate.agents.replies.library import ReplyLibrary
+from toolablate.agents.replies.recorded import NONE_OF_THE_MODEL, AskedRequest, Came, KeptReply, NoReply, asked
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Condition, ModelReply, ModelRequest, OpenAIModel, Question
 
@@ -65,7 +64,7 @@ class ReplayedChat:
             raise self._library.not_recorded(wanted)
         return self._give(wanted, kept)
 
-    def _give(self, wanted: Asked, kept: Kept) -> ModelReply:
+    def _give(self, wanted: AskedRequest, kept: KeptReply) -> ModelReply:
         told = self._told.setdefault(wanted.key, [])
         if len(told) < len(kept.before):
             told.append(kept.before[len(told)])
@@ -84,7 +83,7 @@ class RecordedChat(ReplayedChat):
         kept = self._library.get(wanted) or await self._asked(wanted, request, seconds)
         return self._give(wanted, kept)
 
-    async def _asked(self, wanted: Asked, request: ModelRequest, seconds: float) -> Kept:
+    async def _asked(self, wanted: AskedRequest, request: ModelRequest, seconds: float) -> KeptReply:
         """Joins who asks the same just now. What that took longer than the endpoint itself was a wait. Who would have
         had less time than the endpoint took gets no reply, as if it had asked by itself. Where the request of another
         has failed, all of that was a wait; who has met that twice asks by itself."""
@@ -101,7 +100,7 @@ class RecordedChat(ReplayedChat):
                 return kept
         return await self._ask_alone(wanted, request, seconds)
 
-    async def _joined(self, wanted: Asked, request: ModelRequest, seconds: float) -> Came:
+    async def _joined(self, wanted: AskedRequest, request: ModelRequest, seconds: float) -> Came:
         try:
             return await self._library.flight.run(wanted.name, partial(self._ask, wanted, request, seconds))
         except asyncio.CancelledError:
@@ -109,7 +108,7 @@ class RecordedChat(ReplayedChat):
                 note_in_line()
             raise
 
-    def _taken(self, wanted: Asked, came: Came, seconds: float) -> Kept:
+    def _taken(self, wanted: AskedRequest, came: Came, seconds: float) -> KeptReply:
         if came.by is not self and came.seconds > seconds:
             raise self._too_late(seconds)
         if isinstance(came.what, NoReplyError) and came.what.code in NONE_OF_THE_MODEL:
@@ -121,28 +120,28 @@ class RecordedChat(ReplayedChat):
     def _too_late(self, seconds: float) -> ModelError:
         return ModelError(f"{self._model.endpoint} did not reply within {seconds:g} s", code="timeout", retryable=True)
 
-    async def _ask(self, wanted: Asked, request: ModelRequest, seconds: float) -> Came:
+    async def _ask(self, wanted: AskedRequest, request: ModelRequest, seconds: float) -> Came:
         """For all who join: their waits are counted by each of them."""
         began = time.monotonic()
         with counting_waits() as waited, self._library.asking(wanted.name, waited):
             what = await self._tried(wanted, request, seconds)
         took = time.monotonic() - began - waited.seconds
-        return Came(await self._library.keep(wanted, what) if isinstance(what, Kept) else what, took, self)
+        return Came(await self._library.keep(wanted, what) if isinstance(what, KeptReply) else what, took, self)
 
-    async def _ask_alone(self, wanted: Asked, request: ModelRequest, seconds: float) -> Kept:
+    async def _ask_alone(self, wanted: AskedRequest, request: ModelRequest, seconds: float) -> KeptReply:
         what = await self._tried(wanted, request, seconds)
-        came = Came(await self._library.keep(wanted, what) if isinstance(what, Kept) else what, 0.0, self)
+        came = Came(await self._library.keep(wanted, what) if isinstance(what, KeptReply) else what, 0.0, self)
         return self._taken(wanted, came, seconds)
 
-    async def _tried(self, wanted: Asked, request: ModelRequest, seconds: float) -> Kept | ModelError:
+    async def _tried(self, wanted: AskedRequest, request: ModelRequest, seconds: float) -> KeptReply | ModelError:
         before = tuple(self._told.get(wanted.key, ()))
         try:
-            return Kept(reply=await self._inner.complete(request, seconds=seconds), before=before)
+            return KeptReply(reply=await self._inner.complete(request, seconds=seconds), before=before)
         except NoReplyError as error:
             if error.retryable:
                 return error
-            return Kept(reply=error.reply, code=error.code, message=error.message, before=before)
+            return KeptReply(reply=error.reply, code=error.code, message=error.message, before=before)
         except ModelError as error:
             if error.code not in REFUSALS:
                 return error
-            return Kept(code=error.code, message=error.message, hint=error.hint, before=before)
+            return KeptReply(code=error.code, message=error.message, hint=error.hint, before=before)

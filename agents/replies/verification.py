@@ -1,18 +1,24 @@
-"""Checks recorded replies against themselves: every digest and key is derived again from the content."""
+"""What is in a file of recorded replies, and whether every digest and key follows from the content."""
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from os import PathLike
 from pathlib import Path
 
-from toolablate.agents.replies._errors import DAMAGE
-from toolablate.agents.replies._opening import reading_of
-from toolablate.agents.replies._rows import kept_of, message_ids, recorded_when
-from toolablate.agents.replies._schema import is_library
-from toolablate.agents.replies._texts import TextDamaged, decode_text, read_text
-from toolablate.agents.replies.asked import key_of
+from toolablate.agents.replies.file import DAMAGE, is_library, reading_of, using
 from toolablate.agents.replies.library import root_digest
+from toolablate.agents.replies.recorded import (
+    TextDamaged,
+    decode_text,
+    kept_of,
+    key_of,
+    message_ids,
+    read_text,
+    recorded_when,
+)
 from toolablate.traces.errors import InputError
 
 MAX_PROBLEMS = 1_000
@@ -105,3 +111,61 @@ def _replies(connection: sqlite3.Connection) -> Iterator[RepliesProblem | None]:
             yield RepliesProblem(where, "a column does not match its content")
         else:
             yield None
+
+
+# What is in a file of recorded replies, at a glance.
+
+
+COUNTS = """
+SELECT model, count(*), count(DISTINCT key), sum(none), min(recorded_at), max(recorded_at) FROM replies GROUP BY model
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReplies:
+    """Those of one model. `requests` counts what was asked, each once however often it was repeated; `none` those
+    replies that are none for good, such as what a content filter stopped."""
+
+    name: str
+    endpoint: str
+    api: str
+    replies: int
+    requests: int
+    none: int
+    first: datetime
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RepliesInfo:
+    """`root` is the digest of all that is kept; `size` is in bytes on the disk."""
+
+    path: str
+    root: str
+    size: int
+    models: tuple[ModelReplies, ...]
+
+
+def info(path: str | PathLike[str]) -> RepliesInfo:
+    """Raises InputError where there are none, StoreError where they are damaged."""
+    file = Path(path)
+    with reading_of(file) as connection, using(file, "read"):
+        models = [_of_model(connection, *row) for row in connection.execute(COUNTS).fetchall()]
+        models.sort(key=lambda each: (-each.replies, each.name))
+        root = root_digest(connection)
+        beside = (file, file.with_name(file.name + "-wal"))
+        size = sum(each.stat().st_size for each in beside if each.exists())
+    return RepliesInfo(str(file), root, size, tuple(models))
+
+
+def _of_model(
+    connection: sqlite3.Connection, model: int, replies: int, requests: int, none: int, first: object, last: object
+) -> ModelReplies:
+    return ModelReplies(
+        **json.loads(read_text(connection, model).text),
+        replies=replies,
+        requests=requests,
+        none=none,
+        first=recorded_when(first),
+        last=recorded_when(last),
+    )

@@ -340,7 +340,7 @@ def test_no_file_of_inspect_appears_at_home(inspect_logs: Path, store: Path, tmp
     home.mkdir()
     program = (
         "import sys; from pathlib import Path\n"
-        "from toolablate.formats.inspect import read_log\n"
+        "from toolablate.formats.inspect.import_logs import read_log\n"
         "from toolablate.formats.importing import import_logs\n"
         "import_logs([read_log(Path(sys.argv[1]))], Path(sys.argv[2]))\n"
     )

@@ -1,16 +1,56 @@
-"""`archive.json`: what a folder must hold to be an archive."""
+"""`archive.json`: what a folder must hold to be an archive; and what goes wrong with one, in sentences."""
 
 import json
 import os
+import sqlite3
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from toolablate.tools.archive._errors import damaged
-from toolablate.traces.errors import InputError
+from toolablate.traces.errors import InputError, ToolError
 from toolablate.traces.records import Record, TaggedRecord
+
+_KNOWN = {
+    "SQLITE_FULL": ("disk_full", "the disk is full", "Free some space and run again: what was kept is kept."),
+    "SQLITE_READONLY": ("read_only", "it is read-only", "Make its folder writable, or extend it by an overlay."),
+    "SQLITE_BUSY": ("locked", "another program holds it", "Wait until it is done, or stop it."),
+    "SQLITE_LOCKED": ("locked", "another program holds it", "Wait until it is done, or stop it."),
+    "SQLITE_CANTOPEN": ("cannot_open", "it cannot be opened", "Check the path and its permissions."),
+    "SQLITE_IOERR": ("io_error", "the disk failed to read or write", "Check the disk and its free space."),
+    "SQLITE_TOOBIG": ("too_big", "a content is larger than SQLite can hold (1 GB)", ""),
+}
+_VERIFY = "`toolablate web verify` lists all damage."
+
+
+def failed(path: Path, doing: str, error: Exception) -> ToolError:
+    """Infrastructure that failed while an open archive was used; `doing` is `read` or `written`."""
+    if isinstance(error, OSError):
+        return ToolError(
+            f"The archive {path} cannot be {doing}: {error.strerror or error}", hint=_VERIFY, code="archive_failed"
+        )
+    name = getattr(error, "sqlite_errorname", "") or ""
+    for prefix, (code, what, hint) in _KNOWN.items():
+        if name.startswith(prefix):
+            return ToolError(f"The archive {path} cannot be {doing}: {what}", hint=hint, code=code)
+    return ToolError(f"The archive {path} cannot be {doing}: {error}", hint=_VERIFY, code="archive_damaged")
+
+
+def broken(path: Path, what: str) -> ToolError:
+    """Damage that was met while an open archive was used."""
+    return ToolError(f"The archive {path} is damaged: {what}", hint=_VERIFY, code="archive_damaged")
+
+
+def damaged(path: Path, what: str) -> InputError:
+    """Damage that keeps an archive from being opened."""
+    return InputError(f"The archive {path} is damaged: {what}", hint=_VERIFY, code="damaged")
+
+
+def cannot_open(path: Path, error: sqlite3.Error | OSError) -> InputError:
+    told = failed(path, "opened", error)
+    return InputError(told.message, hint=told.hint, code=told.code)
+
 
 MANIFEST = "archive.json"
 INDEX = "index.sqlite"
@@ -38,7 +78,7 @@ class Seal(Record):
     sealed_at: datetime
 
 
-class Manifest(TaggedRecord):
+class ArchiveManifest(TaggedRecord):
     tags = ("format", "version")
 
     format: Literal["toolablate-archive"] = "toolablate-archive"
@@ -48,7 +88,7 @@ class Manifest(TaggedRecord):
     sealed: Seal | None = None
 
 
-def read_manifest(path: Path) -> Manifest:
+def read_manifest(path: Path) -> ArchiveManifest:
     """Raises InputError where the folder is no archive, or one of a newer format."""
     try:
         text = (path / MANIFEST).read_bytes()
@@ -66,7 +106,7 @@ def read_manifest(path: Path) -> Manifest:
             code="newer_version",
         )
     try:
-        return Manifest.model_validate(content)
+        return ArchiveManifest.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -83,7 +123,7 @@ def _not_an_archive(path: Path, error: OSError) -> InputError:
     return InputError(what, hint="`toolablate web record` makes one.", code="not_an_archive")
 
 
-def create_manifest(path: Path, manifest: Manifest) -> None:
+def create_manifest(path: Path, manifest: ArchiveManifest) -> None:
     """Puts it there whole, unless there is one, whoever else tries at the same time. Raises OSError."""
     aside = _write_aside(path, manifest)
     try:
@@ -95,13 +135,13 @@ def create_manifest(path: Path, manifest: Manifest) -> None:
     sync_folder(path)
 
 
-def replace_manifest(path: Path, manifest: Manifest) -> None:
+def replace_manifest(path: Path, manifest: ArchiveManifest) -> None:
     """Raises OSError."""
     _write_aside(path, manifest).replace(path / MANIFEST)
     sync_folder(path)
 
 
-def _write_aside(path: Path, manifest: Manifest) -> Path:
+def _write_aside(path: Path, manifest: ArchiveManifest) -> Path:
     aside = path / f"{ASIDE}{os.getpid()}-{os.urandom(4).hex()}"
     text = json.dumps(manifest.model_dump(mode="json", exclude_defaults=True), indent=2, sort_keys=True)
     with aside.open("x", encoding="utf-8") as file:

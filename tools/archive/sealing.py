@@ -1,18 +1,28 @@
-"""Sealing: from then on an archive is one digest, and never changes."""
+"""Seals archives, and takes away one that nothing was recorded into."""
 
+import contextlib
 import os
 import sqlite3
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 
-from toolablate.tools.archive import _opening
-from toolablate.tools.archive._checks import leftovers
-from toolablate.tools.archive._digests import root_digest
-from toolablate.tools.archive._errors import cannot_open
-from toolablate.tools.archive.manifest import ASIDE, INDEX, WARC_FOLDER, Manifest, Seal, read_manifest, replace_manifest
-from toolablate.tools.archive.opening import bases
-from toolablate.tools.archive.verification import Findings, check, count
+from toolablate.tools.archive import index
+from toolablate.tools.archive.archive import bases
+from toolablate.tools.archive.index import root_digest
+from toolablate.tools.archive.manifest import (
+    ASIDE,
+    INDEX,
+    MANIFEST,
+    WARC_FOLDER,
+    ArchiveManifest,
+    Seal,
+    cannot_open,
+    read_manifest,
+    replace_manifest,
+)
+from toolablate.tools.archive.verification import ArchiveFindings, check, count, leftovers
 from toolablate.traces.errors import InputError
 
 
@@ -25,7 +35,7 @@ def seal(path: str | PathLike[str]) -> Seal:
     manifest = read_manifest(folder)
     if manifest.sealed:
         return manifest.sealed
-    lock = _opening.lock(folder, exclusive=True)
+    lock = index.lock(folder, exclusive=True)
     try:
         manifest = read_manifest(folder)
         if manifest.sealed:
@@ -38,11 +48,11 @@ def seal(path: str | PathLike[str]) -> Seal:
         os.close(lock)
 
 
-def _seal(folder: Path, manifest: Manifest) -> Seal:
-    connection = _opening.open_growing(folder, write=True)
+def _seal(folder: Path, manifest: ArchiveManifest) -> Seal:
+    connection = index.open_growing(folder, write=True)
     try:
         trim(connection, folder)
-        findings = Findings()
+        findings = ArchiveFindings()
         check(connection, folder, manifest, findings)
         if findings.problems:
             first = findings.problems[0]
@@ -51,11 +61,11 @@ def _seal(folder: Path, manifest: Manifest) -> Seal:
                 hint="`toolablate web verify` lists all damage.",
                 code="damaged",
             )
-        root = root_digest(_opening.row_digests(connection), manifest)
+        root = root_digest(index.row_digests(connection), manifest)
         sealed = Seal(root=root, counts=count(connection), sealed_at=datetime.now(UTC))
         manifest = manifest.model_copy(update={"sealed": sealed})
         connection.execute("BEGIN IMMEDIATE")
-        connection.executemany("INSERT INTO facts VALUES (?, ?)", _opening.sealed_facts(manifest).items())
+        connection.executemany("INSERT INTO facts VALUES (?, ?)", index.sealed_facts(manifest).items())
         connection.execute("COMMIT")
         # One plain file, which many can read from a read-only disk.
         connection.execute("PRAGMA journal_mode = DELETE").fetchone()
@@ -79,3 +89,50 @@ def trim(connection: sqlite3.Connection, folder: Path) -> None:
             with file.open("r+b") as tail:
                 tail.truncate(size)
                 os.fsync(tail.fileno())
+
+
+# Takes back an archive that was made for nothing.
+
+
+USED = "SELECT EXISTS (SELECT * FROM entries WHERE kind <> 'mcp_tools') OR EXISTS (SELECT * FROM exchanges)"
+
+
+@contextlib.contextmanager
+def unmade_if_unused(path: str | PathLike[str]) -> Iterator[None]:
+    """What is opened here for writing, and closed before the end, leaves no archive where an error ends it before
+    anything was kept.
+
+    One that was there before stays, and so does one that holds more than what servers of tools list, or that somebody
+    else is using.
+    """
+    folder = Path(path)
+    folder_was_there, was_there = folder.exists(), (folder / MANIFEST).exists()
+    try:
+        yield
+    except BaseException:
+        if not was_there and (folder / MANIFEST).exists():
+            # The error that ended it is the one to tell.
+            with contextlib.suppress(InputError, OSError, sqlite3.Error):
+                _discard(folder)
+                if not folder_was_there:
+                    # It is empty where the archive is gone.
+                    folder.rmdir()
+        raise
+
+
+def _discard(folder: Path) -> None:
+    lock = index.lock(folder, exclusive=True)
+    try:
+        if read_manifest(folder).sealed:
+            return
+        with contextlib.closing(index.open_growing(folder, write=True)) as connection:
+            ((used,),) = connection.execute(USED)
+            if used:
+                return
+            trim(connection, folder)
+        for name in MANIFEST, INDEX:
+            (folder / name).unlink()
+        if (folder / WARC_FOLDER).exists():
+            (folder / WARC_FOLDER).rmdir()
+    finally:
+        os.close(lock)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from toolablate.tools.archive import Archive, Entry, EntryKind, Missing
+from toolablate.tools.archive import Archive, ArchiveEntry, EntryKind, Missing
 from toolablate.tools.recorded.lookups import Mode, find_replayed
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Lookup, canonical_json, clean_text, digest_text
@@ -66,10 +66,10 @@ class RecordedCalls:
             return await live()
         if not self._records:
             replayed = await find_replayed(archive, kind, key, request, self._as_of)
-            return replayed.content if isinstance(replayed, Entry) else replayed
+            return replayed.content if isinstance(replayed, ArchiveEntry) else replayed
         if not self._is_stale(key):
             found = archive.find(kind, key, request, as_of=self._as_of)
-            if isinstance(found, Entry):
+            if isinstance(found, ArchiveEntry):
                 return found.content
         return await self._record(archive, kind, key, request, live)
 

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import UTC, datetime
 
-from toolablate.tools.archive import Archive, Entry, Missing, StoredExchange
+from toolablate.tools.archive import Archive, ArchiveEntry, Missing, StoredExchange
 from toolablate.tools.recorded.lookups import (
     Mode,
     SingleFlight,
@@ -90,10 +90,10 @@ class RecordedHops:
         """The newest, whether there was a reply (`found`) or none."""
         entry = self.archive.find("failure", key, url, as_of=self._as_of)
         if isinstance(found, Missing):
-            if isinstance(entry, Entry):
+            if isinstance(entry, ArchiveEntry):
                 return record_of(FetchFailure, entry, self.archive)
             return found if found.kind == "after_cutoff" else Missing(entry.kind, entry.nearest or found.nearest)
-        if isinstance(entry, Entry) and entry.captured_at > found.captured_at:
+        if isinstance(entry, ArchiveEntry) and entry.captured_at > found.captured_at:
             return record_of(FetchFailure, entry, self.archive)
         error = passing_error(found.read())
         assert error is not None, "the others are good ones"

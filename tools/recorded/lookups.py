@@ -8,7 +8,7 @@ from typing import Generic, Literal, TypeVar
 
 from pydantic import ValidationError
 
-from toolablate.tools.archive import Archive, Entry, EntryKind, Missing
+from toolablate.tools.archive import Archive, ArchiveEntry, EntryKind, Missing
 from toolablate.tools.text import MISS_MESSAGES
 from toolablate.tools.web import Exchange, FetchError
 from toolablate.tools.web.follow import check_status
@@ -18,7 +18,7 @@ from toolablate.traces.records import FetchFailure, MissKind, Record
 RecordT = TypeVar("RecordT", bound=Record)
 
 
-def record_of(record: type[RecordT], entry: Entry, archive: Archive) -> RecordT:
+def record_of(record: type[RecordT], entry: ArchiveEntry, archive: Archive) -> RecordT:
     """Raises ToolError where the entry is none that this version can read."""
     try:
         return record.from_json(entry.content)
@@ -32,10 +32,10 @@ def record_of(record: type[RecordT], entry: Entry, archive: Archive) -> RecordT:
 
 async def find_replayed(
     archive: Archive, kind: EntryKind, key: str, request: str, as_of: datetime | None
-) -> Entry | Missing:
+) -> ArchiveEntry | Missing:
     """As `Archive.find`; what takes long of it is kept off the event loop."""
     found = archive.find(kind, key, request, as_of=as_of, nearest=False)
-    if isinstance(found, Entry):
+    if isinstance(found, ArchiveEntry):
         return found
     return await asyncio.to_thread(archive.find, kind, key, request, as_of=as_of)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from toolablate.tools.archive import Archive, Entry, EntryKind, Missing, StoredExchange
+from toolablate.tools.archive import Archive, ArchiveEntry, EntryKind, Missing, StoredExchange
 from toolablate.tools.browser.page import Page, PageUnreadableError
 from toolablate.tools.extraction.kinds import ExtractionOptions
 from toolablate.tools.recorded.hops import NO_NETWORK, RecordedHops
@@ -93,10 +93,10 @@ class RecordedTexts:
 
     def _recorded(self, first: str, stored: StoredExchange) -> PageText | None:
         pointer = self._archive.find("extraction", first, stored.url)
-        if isinstance(pointer, Entry):
+        if isinstance(pointer, ArchiveEntry):
             return None if self._keep and pointer.failed else self._text(pointer.content.decode(), stored)
         failure = self._archive.find("failure", first, stored.url)
-        if isinstance(failure, Entry) and not self._keep:
+        if isinstance(failure, ArchiveEntry) and not self._keep:
             raise error_of(record_of(FetchFailure, failure, self._archive))
         return self._passing.get(first)
 
@@ -136,7 +136,7 @@ def has_text(archive: Archive, stored: StoredExchange) -> bool:
     """Whether anything came of it when it was recorded, be it that it could not be read."""
     first = first_key(stored)
     kinds: tuple[EntryKind, ...] = ("extraction", "failure")
-    return any(isinstance(archive.find(kind, first, stored.url), Entry) for kind in kinds)
+    return any(isinstance(archive.find(kind, first, stored.url), ArchiveEntry) for kind in kinds)
 
 
 def _text_key(stored: StoredExchange, identity: str) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from toolablate.tools.archive import Archive, Entry, Missing
+from toolablate.tools.archive import Archive, ArchiveEntry, Missing
 from toolablate.tools.recorded.lookups import Mode, SingleFlight, find_replayed, record_of
 from toolablate.tools.search.provider import Found, SearchProvider, SearchQuery, as_asked, search_key
 from toolablate.tools.text import MISS_MESSAGES
@@ -54,14 +54,14 @@ class RecordedSearch:
         if self._provider is None:
             return self._replayed(key, await find_replayed(self._archive, "search", key, request, self._as_of))
         found = self._archive.find("search", key, request, as_of=self._as_of)
-        if isinstance(found, Entry) and not found.failed and not self._is_stale(key):
+        if isinstance(found, ArchiveEntry) and not found.failed and not self._is_stale(key):
             reply = self._reply(found)
         else:
             provider = self._provider
             reply = await self._flights.run(key, lambda: self._record(provider, asked, key, request))
         return Found(reply, Lookup(kind="search", key=key))
 
-    def _replayed(self, key: str, found: Entry | Missing) -> Found:
+    def _replayed(self, key: str, found: ArchiveEntry | Missing) -> Found:
         if isinstance(found, Missing):
             return _missed(key, found.kind, found.nearest)
         if found.failed:
@@ -75,7 +75,7 @@ class RecordedSearch:
 
         refresh = self._is_stale(key)
 
-        def keep() -> Entry:
+        def keep() -> ArchiveEntry:
             if searched.raw:
                 self._archive.keep_raw(searched.raw)
             content = reply.to_json().encode()
@@ -91,7 +91,7 @@ class RecordedSearch:
     def _is_stale(self, key: str) -> bool:
         return self._refresh and key not in self._refreshed
 
-    def _reply(self, entry: Entry) -> SearchReply:
+    def _reply(self, entry: ArchiveEntry) -> SearchReply:
         return record_of(SearchReply, entry, self._archive)
 
     def _request(self, asked: SearchQuery) -> str:

@@ -1,7 +1,6 @@
 """Requests and replies to record."""
 
-from toolablate.agents.replies.asked import Asked, asked
-from toolablate.agents.replies.kept import Kept
+from toolablate.agents.replies.recorded import AskedRequest, KeptReply, asked
 from toolablate.traces.records import Message, ModelReply, ModelRequest, OpenAIModel, ToolRequest, ToolSpec
 
 MODEL = OpenAIModel(name="label", endpoint="http://127.0.0.1:9/v1", model="wire-name")
@@ -15,11 +14,11 @@ def request(*said: str | Message, tools: tuple[ToolSpec, ...] = (PYTHON,), tool_
     return ModelRequest(messages=(SYSTEM, *messages), tools=tools, tool_choice=tool_choice)
 
 
-def question(number: int, repeat: int = 0) -> Asked:
+def question(number: int, repeat: int = 0) -> AskedRequest:
     return asked(MODEL, request(f"Question {number}: what follows from it?"), repeat)
 
 
-def kept(text: str) -> Kept:
+def kept(text: str) -> KeptReply:
     call = ToolRequest(id="call_1", name="python", arguments='{"code": "1"}')
     message = Message(role="assistant", content=text, reasoning="Let me see. " * 30, tool_calls=(call,))
-    return Kept(reply=ModelReply(message=message, finish_reason="tool_calls", logprobs={"content": [{"p": -0.5}]}))
+    return KeptReply(reply=ModelReply(message=message, finish_reason="tool_calls", logprobs={"content": [{"p": -0.5}]}))

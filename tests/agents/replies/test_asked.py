@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.agents.replies.samples import MODEL, PYTHON, request
 
-from toolablate.agents.replies.asked import asked
+from toolablate.agents.replies.recorded import asked
 from toolablate.traces.records import (
     Capabilities,
     Message,

@@ -12,9 +12,8 @@ import pytest
 from tests.agents.replies.samples import MODEL, kept, question, request
 
 from toolablate.agents.replies import ReplyLibrary, info, read_root, verify
-from toolablate.agents.replies._schema import APPLICATION_ID
-from toolablate.agents.replies.asked import asked
-from toolablate.agents.replies.kept import Kept
+from toolablate.agents.replies.file import APPLICATION_ID
+from toolablate.agents.replies.recorded import KeptReply, asked
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Message, ModelReply
 
@@ -60,7 +59,7 @@ async def test_a_message_that_recurs_is_kept_once(path: Path) -> None:
     async with ReplyLibrary(path, write=True) as library:
         said: list[str | Message] = [text]
         for turn in range(8):
-            reply = Kept(
+            reply = KeptReply(
                 reply=ModelReply(message=Message(role="assistant", content=f"{turn} {text}"), finish_reason="stop")
             )
             await library.keep(asked(MODEL, request(*said), 0), reply)

@@ -9,7 +9,7 @@ import pytest
 from tests.agents.replies.samples import MODEL, kept, request
 
 from toolablate.agents.replies import ReplyLibrary
-from toolablate.agents.replies.asked import asked
+from toolablate.agents.replies.recorded import asked
 from toolablate.traces.records import Message, ModelRequest, OpenAIModel, Sampling, ToolRequest
 
 LONG = "The passage says that the mill was built in 1743 by the monks. " * 40

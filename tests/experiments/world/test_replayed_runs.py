@@ -20,8 +20,7 @@ from tests.servers.chat_server import ChatServers, Step, reply
 from tests.servers.responses import calls, response, says, thinks
 
 from toolablate.agents.replies import ReplyLibrary
-from toolablate.agents.replies.asked import asked
-from toolablate.agents.replies.kept import Kept
+from toolablate.agents.replies.recorded import KeptReply, asked
 from toolablate.traces.records import ModelCall, OpenAIModel
 from toolablate.traces.store import Store
 
@@ -221,7 +220,7 @@ async def change_one_reply(recorded: Recorded) -> None:
         assert opened.execute("DELETE FROM replies WHERE key = ? AND repeat = 0", (wanted.key,)).rowcount == 1
     message = call.reply.message.model_copy(update={"content": "Something else."})
     async with ReplyLibrary(library, write=True) as opened:
-        await opened.keep(wanted, Kept(reply=call.reply.model_copy(update={"message": message})))
+        await opened.keep(wanted, KeptReply(reply=call.reply.model_copy(update={"message": message})))
 
 
 def first_question(store: Path) -> str:

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 from tests.tools.archive.samples import at, exchange, filled, key
 
-from toolablate.tools.archive import Archive, Entry, Missing, StoredExchange, create_overlay, info, open_archive, seal
+from toolablate.tools.archive import (
+    Archive,
+    ArchiveEntry,
+    Missing,
+    StoredExchange,
+    create_overlay,
+    info,
+    open_archive,
+    seal,
+)
 from toolablate.tools.web.exchange import Exchange
 from toolablate.traces.errors import InternalError, ToolError
 
@@ -19,8 +28,8 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
         yield opened
 
 
-def content(found: Entry | Missing) -> bytes:
-    assert isinstance(found, Entry), found
+def content(found: ArchiveEntry | Missing) -> bytes:
+    assert isinstance(found, ArchiveEntry), found
     return found.content
 
 
@@ -31,7 +40,7 @@ def body(found: StoredExchange | Missing) -> bytes:
 
 def test_what_was_kept_is_found_as_it_was(archive: Archive) -> None:
     kept = archive.keep("search", key(1), "who?", b"\x00an answer\xff" * 1000, at(0))
-    assert kept == Entry("search", key(1), "who?", b"\x00an answer\xff" * 1000, at(0), False)
+    assert kept == ArchiveEntry("search", key(1), "who?", b"\x00an answer\xff" * 1000, at(0), False)
     assert archive.find("search", key(1), "who?") == kept
     assert archive.find("mcp", key(1), "who?") == Missing("not_in_archive")
 

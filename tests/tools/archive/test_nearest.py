@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from toolablate.tools.archive._nearest import Requests
+from toolablate.tools.archive.captures import Requests
 
 SCHOOLS = [f"what is the capital of province {number} [10 results, made-up]" for number in range(10_000)]
 

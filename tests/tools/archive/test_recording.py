@@ -169,7 +169,7 @@ def test_a_full_disk_is_told_and_what_was_kept_is_kept(small_disk: Path) -> None
 
 
 def test_what_is_locked_for_too_long_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolablate.tools.archive._opening.connect", partial(connect, busy_seconds=0.1))
+    monkeypatch.setattr("toolablate.tools.archive.index.connect", partial(connect, busy_seconds=0.1))
     with open_archive(tmp_path / "web", write=True) as archive:
         other = sqlite3.connect(tmp_path / "web" / "index.sqlite", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")

@@ -175,7 +175,7 @@ def test_each_hop_is_a_record_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_large_enough_is_left_for_a_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolablate.tools.archive._warcfile.FILE_BYTES", 2_000)
+    monkeypatch.setattr("toolablate.tools.archive.warc.FILE_BYTES", 2_000)
     path = filled(tmp_path / "web", 12)
     assert len(warc_files(path)) > 3
     seal(path)

@@ -6,7 +6,7 @@ import pytest
 from tests.tools.recorded.conftest import LONG_AGO, Provider, sealed
 
 from toolablate.tools.archive import Archive
-from toolablate.tools.archive._nearest import Requests
+from toolablate.tools.archive.captures import Requests
 from toolablate.tools.recorded import RecordedSearch
 from toolablate.tools.search.provider import LiveSearch, SearchQuery
 from toolablate.tools.text import MISS_MESSAGES
