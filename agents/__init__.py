@@ -1,12 +1,9 @@
 """Models and the loop that lets them use tools until they answer."""
 
-from toolablate.agents.asking import Asked, ask
-from toolablate.agents.chat import ChatModel, ModelSource
-from toolablate.agents.connect import connect
+from toolablate.agents.chat import Asked, ChatModel, ModelSource, RetryPolicy, ask, connect
 from toolablate.agents.endpoint import read_api_key, require_capabilities
 from toolablate.agents.pacing import Line, PacedSource, lines_of
 from toolablate.agents.resuming import Start, start_before
-from toolablate.agents.retry import RetryPolicy
 from toolablate.agents.run import AgentResult, resume_agent, run_agent
 from toolablate.agents.session import Tools
 

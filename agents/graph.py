@@ -12,8 +12,8 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from toolablate.agents.run import AgentState, Step, act, ask, at_last
 from toolablate.agents.session import TrialSession
-from toolablate.agents.steps import AgentState, Step, act, ask, at_last
 
 Compiled = CompiledStateGraph[AgentState, TrialSession, AgentState, AgentState]
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from toolablate.agents.session import NOT_EXECUTED
-from toolablate.agents.shortening import LEFT_OUT
+from toolablate.agents.session import LEFT_OUT, NOT_EXECUTED
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Answer,

@@ -1,4 +1,4 @@
-"""One trial's dealings with its model and its tools: timed, recorded, retried, charged."""
+"""One trial's dealings with its model and its tools: timed, recorded, retried, charged, shortened where too long."""
 
 import asyncio
 import random
@@ -6,10 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from toolablate.agents.chat import ChatModel, NoReplyError
+from toolablate.agents.chat import ChatModel, NoReplyError, RetryPolicy, Tries
 from toolablate.agents.pacing.waits import counting_waits
-from toolablate.agents.retry import RetryPolicy, Tries
-from toolablate.agents.shortening import can_be_shortened, shortened
 from toolablate.agents.spending import Spending, estimated_tokens
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import ModelError, SandboxError, ToolablateError, ToolError
@@ -19,6 +17,7 @@ from toolablate.traces.records import (
     Event,
     Failure,
     Limit,
+    Message,
     ModelCall,
     ModelReply,
     ModelRequest,
@@ -28,6 +27,35 @@ from toolablate.traces.records import (
     ToolSpec,
     clean_text,
 )
+
+LEFT_OUT = "[This result was left out, because the conversation had become too long.]"
+
+
+def can_be_shortened(request: ModelRequest) -> bool:
+    """Whether it holds a tool result that is worth leaving out."""
+    return bool(_results(request.messages))
+
+
+def shortened(request: ModelRequest, tokens: int) -> ModelRequest:
+    """The request with the oldest tool results left out: at least one, and as many as bring it down to about so many
+    tokens, or all of them. Each keeps its place and its call's id."""
+    messages = list(request.messages)
+    for position in _results(request.messages):
+        messages[position] = messages[position].model_copy(update={"content": LEFT_OUT})
+        request = request.model_copy(update={"messages": tuple(messages)})
+        if estimated_tokens(request) <= tokens:
+            break
+    return request
+
+
+def _results(messages: tuple[Message, ...]) -> list[int]:
+    """Where the results are that have not been left out, the oldest first."""
+    return [
+        position
+        for position, message in enumerate(messages)
+        if message.role == "tool" and len(message.content) > len(LEFT_OUT)
+    ]
+
 
 # The last request is made even when the time is up, and a slow model needs some to answer at all.
 FINAL_SECONDS = 120.0

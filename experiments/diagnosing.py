@@ -13,9 +13,8 @@ from pathlib import Path
 from rich.console import Console
 
 from toolablate.agents import ModelSource, RetryPolicy
-from toolablate.agents.costs import rates_of
 from toolablate.agents.pacing import pressures
-from toolablate.agents.spending import estimated_tokens
+from toolablate.agents.spending import estimated_tokens, rates_of
 from toolablate.analysis.arms import has_ladder
 from toolablate.analysis.from_store import observe
 from toolablate.analysis.pairing import RIGHT, counts

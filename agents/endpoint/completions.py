@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolablate.agents.chat import NoReplyError
-from toolablate.agents.endpoint.capabilities import wants_logprobs
-from toolablate.agents.endpoint.usage import charged_usd, completions_usage
+from toolablate.agents.endpoint.requirements import wants_logprobs
 from toolablate.agents.endpoint.wire import (
     bad_reply,
+    charged_usd,
     checked,
     chosen,
+    completions_usage,
     dicts_in,
     merged,
     read_calls,

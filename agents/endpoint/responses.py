@@ -9,15 +9,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolablate.agents.chat import NoReplyError
-from toolablate.agents.endpoint.capabilities import wants_logprobs
-from toolablate.agents.endpoint.usage import charged_usd, responses_usage
+from toolablate.agents.endpoint.requirements import wants_logprobs
 from toolablate.agents.endpoint.wire import (
     bad_reply,
+    charged_usd,
     checked,
     chosen,
     dicts_in,
     merged,
     read_calls,
+    responses_usage,
     sendable_arguments,
     sendable_name,
     text_of,

@@ -6,8 +6,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from toolablate.agents.chat import ChatModel
-from toolablate.agents.endpoint.capabilities import require_sampling
 from toolablate.agents.endpoint.completions import Completions
+from toolablate.agents.endpoint.requirements import require_sampling
 from toolablate.agents.endpoint.responses import Responses
 from toolablate.agents.endpoint.transport import Transport
 from toolablate.agents.endpoint.wire import Dialect, bad_reply

@@ -13,11 +13,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from toolablate.agents.chat import ChatModel, ModelSource, NoReplyError
-from toolablate.agents.endpoint.capabilities import require_text_sampling
 from toolablate.agents.endpoint.completions import BROKEN_OFF, FINISH_REASONS
+from toolablate.agents.endpoint.requirements import require_text_sampling
 from toolablate.agents.endpoint.transport import Transport
-from toolablate.agents.endpoint.usage import charged_usd, completions_usage
-from toolablate.agents.endpoint.wire import bad_reply, chosen, dicts_in, merged, text_of
+from toolablate.agents.endpoint.wire import bad_reply, charged_usd, chosen, completions_usage, dicts_in, merged, text_of
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Condition, Message, ModelReply, ModelRequest, OpenAIModel, Question
 

@@ -1,23 +1,159 @@
-"""One request to an endpoint and the JSON object that comes back: bounded in time and size, with errors that say what
-happened, and with the key in nothing that comes out."""
+"""One request to an endpoint and the JSON object that comes back: its clients, bounds, proxies and certificates."""
 
 import asyncio
 import json
+import os
 import re
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import httpx2
 
-from toolablate.agents.endpoint.api_key import blanking, read_api_key
+from toolablate import __version__
 from toolablate.agents.endpoint.completions import max_tokens_key
-from toolablate.agents.endpoint.lanes import Lanes, RefusedError
 from toolablate.agents.endpoint.refusals import error_in, refused
+from toolablate.agents.endpoint.requirements import blanking, read_api_key
 from toolablate.agents.endpoint.wire import bad_reply
+from toolablate.agents.pacing.waits import watched_sending
 from toolablate.traces.errors import InputError, ModelError
 from toolablate.traces.records import OpenAIModel, clean_text
+
+
+def require_proxies() -> None:
+    """Raises InputError where a proxy is named that no client can use."""
+    for scheme, address in getproxies().items():
+        if scheme not in ("http", "https", "all"):
+            continue
+        try:
+            proxy = httpx2.Proxy(address if "://" in address else f"http://{address}")
+        except (ValueError, httpx2.InvalidURL):
+            raise _unusable(scheme, "is no address of a proxy", "write it as http://host:port, or unset it") from None
+        if proxy.url.scheme.startswith("socks") and find_spec("socksio") is None:
+            raise _unusable(scheme, "names a SOCKS proxy", "install the package socksio, or name an HTTP proxy")
+
+
+def open_certificates() -> ssl.SSLContext:
+    """The certificates to trust. Raises InputError where those that SSL_CERT_FILE names cannot be read."""
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as error:
+        variable = next((name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)), "")
+        if not variable:
+            raise
+        raise InputError(
+            f"the certificates that the environment variable {variable} names cannot be read: {error.strerror}",
+            hint="let it name a file of certificates in PEM format, or unset it",
+            code="bad_certificates",
+        ) from None
+
+
+def _unusable(scheme: str, why: str, hint: str) -> InputError:
+    names = (f"{scheme}_proxy", f"{scheme}_proxy".upper())
+    variable = next((name for name in names if name in os.environ), names[0])
+    return InputError(f"the environment variable {variable} {why}", hint=hint, code="bad_proxy")
+
+
+# The HTTP clients of one endpoint.
+
+
+_PER_LANE = 16
+
+
+@dataclass(slots=True)
+class _Lane:
+    client: httpx2.AsyncClient
+    in_flight: int = 0
+
+
+class RefusedError(Exception):
+    """An answer that is no success, and the beginning of its body."""
+
+    def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
+        super().__init__(status)
+        self.status, self.headers, self.body = status, headers, body
+
+
+class Lanes:
+    """`most_bytes` is how much of a refusal is read. Raises InputError where the environment names proxies or
+    certificates that cannot be used."""
+
+    def __init__(self, model: OpenAIModel, key: str, *, most_bytes: int) -> None:
+        self._model = model
+        self._most_bytes = most_bytes
+        require_proxies()
+        # Reading the machine's certificates takes 15 ms; all lanes share them.
+        self._certificates = open_certificates()
+        self._lanes: list[_Lane] = []
+        self._headers = {
+            "Accept": "application/json",
+            "Content-Type": "application/json",
+            "User-Agent": f"toolablate/{__version__}",
+        }
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
+
+    @asynccontextmanager
+    async def post(self, path: str, content: bytes) -> AsyncIterator[httpx2.Response]:
+        """The response to a JSON body, unread. Raises RefusedError, what httpx2 raises, and ssl.SSLError."""
+        lane = next((lane for lane in self._lanes if lane.in_flight < _PER_LANE), None)
+        if lane is None:
+            lane = _Lane(self._open())
+            self._lanes.append(lane)
+        lane.in_flight += 1
+        try:
+            async with lane.client.stream("POST", path, content=content) as response:
+                if not response.is_success:
+                    raise await self._refusal(response)
+                yield response
+        finally:
+            lane.in_flight -= 1
+
+    async def close(self) -> None:
+        for lane in self._lanes:
+            await lane.client.aclose()
+
+    def _open(self) -> httpx2.AsyncClient:
+        return httpx2.AsyncClient(
+            base_url=self._model.endpoint,
+            headers=self._headers,
+            timeout=self._model.timeout_seconds,
+            verify=self._certificates,
+            event_hooks={"request": [_watch]},
+            # Questions and conversations go to no other place than the plan's, and after a redirect a request
+            # would be another one: without its key, or a GET without its body.
+            follow_redirects=False,
+            # What an endpoint remembers of one trial must not reach the next.
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        )
+
+    async def _refusal(self, response: httpx2.Response) -> RefusedError:
+        body = b""
+        async for part in response.aiter_bytes():
+            body += part
+            if len(body) >= self._most_bytes:
+                break
+        return RefusedError(response.status_code, dict(response.headers), body[: self._most_bytes])
+
+
+async def _watch(request: httpx2.Request) -> None:
+    """Tells who wants to know when the request has been written."""
+    told = watched_sending()
+    if told is None:
+        return
+
+    async def trace(event: str, _info: Mapping[str, Any]) -> None:
+        if event.endswith("send_request_body.complete"):
+            told()
+
+    request.extensions["trace"] = trace
+
 
 # A model's longest reply is well under this; an endpoint that sends more is broken or hostile.
 MAX_BODY_BYTES = 32 * 1024 * 1024

@@ -1,8 +1,7 @@
 """When a request may be sent: what an endpoint takes is learned from its replies and kept by all trials together."""
 
-from toolablate.agents.pacing.endpoint import EndpointPace, LetGo, Line, Place
-from toolablate.agents.pacing.paced import PacedSource, lines_of
-from toolablate.agents.pacing.pressure import Pressure, pressures
+from toolablate.agents.pacing.line import EndpointPace, LetGo, Line, Place
+from toolablate.agents.pacing.paced import PacedSource, Pressure, lines_of, pressures
 from toolablate.agents.pacing.waits import counting_waits, note_wait, watched_sending
 
 __all__ = [

@@ -5,14 +5,11 @@ import random
 from pathlib import Path
 
 from toolablate.agents.chat import ChatModel
-from toolablate.agents.simulated.belief import Belief, opening_belief
-from toolablate.agents.simulated.evidence import Finding, persuade
-from toolablate.agents.simulated.phrasing import before_calls, final_reply
+from toolablate.agents.simulated.belief import Belief, Finding, opening_belief, persuade
 from toolablate.agents.simulated.planted.chat import PlantedChat
 from toolablate.agents.simulated.planted.reading import Scenes
-from toolablate.agents.simulated.playbook import Playbook
-from toolablate.agents.simulated.policy import findings, intentions, next_calls, understood
-from toolablate.agents.simulated.usage import usage_of
+from toolablate.agents.simulated.playbook import Playbook, usage_of
+from toolablate.agents.simulated.policy import before_calls, final_reply, findings, intentions, next_calls, understood
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Condition,

@@ -1,13 +1,35 @@
 """What a simulated model would write for a question: programs and queries, from a JSONL file or made up."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from toolablate.agents.simulated.lines import numbered
 from toolablate.traces.errors import InputError
-from toolablate.traces.records import Question
+from toolablate.traces.records import Message, ModelRequest, Question, Usage
+
+R = TypeVar("R", bound=BaseModel)
+
+
+def numbered(path: Path, kind: type[R], what: str) -> Iterator[tuple[int, R]]:
+    """The records with the numbers of their lines, from 1; empty lines are passed over. `what` is what users call the
+    file. Raises InputError (`unreadable_WHAT`, `bad_WHAT`) that names the line and the key."""
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, 1):
+                line = raw.removeprefix(b"\xef\xbb\xbf").strip()
+                if line:
+                    yield number, kind.model_validate_json(line)
+    except OSError as error:
+        raise InputError(f"cannot read the {what} {path}: {error.strerror}", code=f"unreadable_{what}") from None
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        said = problem["msg"].removeprefix("Value error, ")
+        raise InputError(f"{path}:{number}: {where}{': ' if where else ''}{said}", code=f"bad_{what}") from None
+
 
 _NUMBER = re.compile(r"(?<![\w.])\d{1,15}(?:\.\d{1,15})?(?![\w.])")
 _WORD = re.compile(r"[^\W\d_][\w-]{3,}")
@@ -69,4 +91,23 @@ def improvised(question: Question) -> Play:
         question=question.id,
         programs=(Program(code=code, faithful=False),) if code else (),
         queries=(" ".join(in_order) or question.prompt[:80],),
+    )
+
+
+# How many tokens a simulated model says that it read and wrote.
+
+
+_CHARACTERS_PER_TOKEN = 4
+
+
+def usage_of(request: ModelRequest, message: Message) -> Usage:
+    def tokens(*texts: str) -> int:
+        return -(-sum(map(len, texts)) // _CHARACTERS_PER_TOKEN)
+
+    read = tokens(
+        *(text for sent in request.messages for text in (sent.content, *(call.arguments for call in sent.tool_calls))),
+        *(spec.to_json() for spec in request.tools),
+    )
+    return Usage(
+        input_tokens=read, output_tokens=tokens(message.content, *(call.arguments for call in message.tool_calls)) + 1
     )

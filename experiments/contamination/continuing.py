@@ -19,9 +19,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from toolablate.agents import Line, PacedSource, RetryPolicy, lines_of
+from toolablate.agents.chat import Tries
 from toolablate.agents.endpoint.text_completions import NOT_SERVED, TextEndpoint
 from toolablate.agents.pacing import LetGo, pressures
-from toolablate.agents.retry import Tries
 from toolablate.experiments.contamination.overlap import Continued, open_rouge
 from toolablate.experiments.contamination.prompts import Beginning, ExposurePlan, Prompts, read_prompts
 from toolablate.experiments.running.queueing import Standing

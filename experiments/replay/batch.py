@@ -11,8 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from toolablate.agents import Start
-from toolablate.agents.costs import rates_of
-from toolablate.agents.spending import estimated_tokens
+from toolablate.agents.spending import estimated_tokens, rates_of
 from toolablate.experiments.replay.requests import Content, Parent, RefusedError, TakenUp, Wanted, take_up
 from toolablate.experiments.replay.running import Cap, OpenedGroup, open_group
 from toolablate.experiments.running.launch import Launched, carry_out

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from toolablate.agents import ChatModel, RetryPolicy
-from toolablate.agents.asking import ask
+from toolablate.agents.chat import ask
 from toolablate.agents.pacing import LetGo
 from toolablate.experiments.running.judge_queue import JudgeQueue
 from toolablate.experiments.running.queueing import GivenUp

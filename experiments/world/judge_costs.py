@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from toolablate.agents import ChatModel, ModelSource
 from toolablate.agents.chat import NoReplyError
-from toolablate.agents.costs import known_cost
+from toolablate.agents.spending import known_cost
 from toolablate.traces.records import Condition, Model, ModelReply, ModelRequest, OpenAIModel, Price, Question
 
 

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import httpx2
 
-from toolablate.agents.endpoint.api_key import blanking
+from toolablate.agents.endpoint.requirements import blanking
 from toolablate.formats.otlp.requests import SpanRequest, thrown_away
 from toolablate.traces.errors import InputError, ToolError
 from toolablate.traces.plain import one_line

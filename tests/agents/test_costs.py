@@ -13,9 +13,8 @@ from tests.agents.conftest import LocalTools, Play, condition, double
 from tests.servers.chat_server import ChatServer, reply
 from tests.servers.responses import response, says
 
-from toolablate.agents.costs import counted_cost, estimated_cost, known_cost
 from toolablate.agents.prices import table_price
-from toolablate.agents.spending import spent
+from toolablate.agents.spending import counted_cost, estimated_cost, known_cost, spent
 from toolablate.traces.records import Message, ModelReply, OpenAIModel, Price, PriceTier, Usage
 
 TABLE = "genai-prices 0: a/m"

@@ -4,8 +4,7 @@ import pytest
 from tests.agents.personalities import Chat, unsupported
 from tests.servers.chat_server import ChatServer, Drop, Hang, Raw, Status, Step, reply
 
-from toolablate.agents.probing import MOST_REQUESTS, probe
-from toolablate.agents.probing.asking import MOST_REPEATS
+from toolablate.agents.probing import MOST_REPEATS, MOST_REQUESTS, probe
 from toolablate.traces.records import Capabilities, OpenAIModel, Sampling
 
 OPENAI_LIKE = Chat(refuses=("max_tokens",), limits=("max_completion_tokens",))

@@ -7,7 +7,7 @@ import pytest
 from tests.agents.conftest import LocalTools, Play, condition
 from tests.servers.chat_server import ChatServer, Status, Step, reply
 
-from toolablate.agents.shortening import LEFT_OUT
+from toolablate.agents.session import LEFT_OUT
 from toolablate.tools.tool import ToolResult
 
 READ = ("read", {})

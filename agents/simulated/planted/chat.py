@@ -13,8 +13,8 @@ from toolablate.agents.simulated.planted.wording import (
     once_more,
     place_of,
 )
+from toolablate.agents.simulated.playbook import usage_of
 from toolablate.agents.simulated.policy import understood
-from toolablate.agents.simulated.usage import usage_of
 from toolablate.traces.records import (
     Condition,
     Message,

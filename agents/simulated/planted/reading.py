@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from toolablate.agents.simulated.lines import numbered
 from toolablate.agents.simulated.planted.scene import Scene
+from toolablate.agents.simulated.playbook import numbered
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Question
 

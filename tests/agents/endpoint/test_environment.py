@@ -22,7 +22,7 @@ from toolablate.traces.errors import InputError
 async def test_a_proxy_that_is_none_is_named_by_its_variable(
     chat_server: ChatServer, ask: Ask, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
 ) -> None:
-    monkeypatch.setattr("toolablate.agents.endpoint.environment.find_spec", lambda package: None)
+    monkeypatch.setattr("toolablate.agents.endpoint.transport.find_spec", lambda package: None)
     monkeypatch.setenv(variable, value)
     with pytest.raises(InputError, match=f"variable {variable} ") as caught:
         await ask()

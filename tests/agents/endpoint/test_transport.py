@@ -15,7 +15,7 @@ from tests.servers.chat_server import ChatServer, Hang, Json, Raw, Slow, Status,
 from tests.servers.responses import response, says
 
 from toolablate.agents import connect
-from toolablate.agents.endpoint.api_key import blanking
+from toolablate.agents.endpoint.requirements import blanking
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import Message, ModelReply, ModelRequest, OpenAIModel
 

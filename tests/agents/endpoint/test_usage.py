@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolablate.agents.endpoint.usage import charged_usd, completions_usage, responses_usage
+from toolablate.agents.endpoint.wire import charged_usd, completions_usage, responses_usage
 from toolablate.traces.records import Usage
 
 TOLD = {"prompt_tokens": 100, "completion_tokens": 10}

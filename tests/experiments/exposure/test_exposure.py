@@ -168,7 +168,7 @@ def test_an_endpoint_that_refuses_one_request_like_the_other_is_given_up(
 
 
 def test_an_endpoint_that_is_down_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolablate.agents.retry.RetryPolicy.delay", lambda *_: 0.0)
+    monkeypatch.setattr("toolablate.agents.chat.RetryPolicy.delay", lambda *_: 0.0)
     done = ran(write_plan(tmp_path, f"http://127.0.0.1:{closed_port()}", {"B": few(40)}))
     assert re.search(r"more were not asked: it cannot be reached$", done.stderr, re.MULTILINE)
     assert "x unreachable" in done.stderr
