@@ -16,7 +16,7 @@ def command(plan: Path | None, as_json: bool) -> None:
     import json
     from dataclasses import asdict
 
-    from toolablate.experiments.doctor.examining import examine, fit_to_run
+    from toolablate.experiments.doctor import examine, fit_to_run
     from toolablate.experiments.plans.plan import find_modules_beside, load_plan
 
     if plan:

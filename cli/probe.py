@@ -21,8 +21,8 @@ def command(plan: Path, name: str | None, as_json: bool) -> None:
     outage hides is not found out. Each thing is told on stderr when it is known; Ctrl-C ends the asking, and what was
     found out by then is printed. Exits with 1 if the plan wants what an endpoint lacks, with 130 if it was stopped.
     """
+    from toolablate.experiments import probing
     from toolablate.experiments.plans.plan import find_modules_beside, load_plan
-    from toolablate.experiments.probing import asking as probing
     from toolablate.traces.plain import plain_text
 
     find_modules_beside(plan)
@@ -42,7 +42,7 @@ def command(plan: Path, name: str | None, as_json: bool) -> None:
     else:
         from rich.console import Console
 
-        from toolablate.experiments.probing.view import show
+        from toolablate.experiments.probing import show
 
         console = Console()
         for model, probed, missing in zip(models, results, lacking, strict=True):

@@ -21,15 +21,11 @@ from toolablate.analysis.pairing import RIGHT, counts
 from toolablate.benchmarks.judging.failures import FailureJudge
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.replay.requests import Parents
-from toolablate.experiments.running.beside import beating, interruptible
-from toolablate.experiments.running.judge_queue import JudgeQueue, JudgeWork, Ungraded
-from toolablate.experiments.running.judge_workers import JudgeCalls, JudgeWorkers
+from toolablate.experiments.running.grading import JudgeCalls, JudgeQueue, JudgeWork, JudgeWorkers, Ungraded
+from toolablate.experiments.running.launch import beating, interruptible, told_at_the_end
 from toolablate.experiments.running.progress import RunProgress
-from toolablate.experiments.running.runner import StopSwitch
-from toolablate.experiments.running.slowness import told_at_the_end
-from toolablate.experiments.running.watcher import Watcher
-from toolablate.experiments.world.judge_costs import JudgeCosts
-from toolablate.experiments.world.replies import asked_lines, is_replayed, open_judges
+from toolablate.experiments.running.runner import StopSwitch, Watcher
+from toolablate.experiments.world.replies import JudgeCosts, asked_lines, is_replayed, open_judges
 from toolablate.reports.numbers import counted, dollars
 from toolablate.traces.errors import InputError
 from toolablate.traces.plain import one_line

@@ -17,8 +17,7 @@ from toolablate.analysis.power import (
     paired_design,
     power_table,
 )
-from toolablate.experiments.plans.plan import Plan
-from toolablate.experiments.plans.trials import design
+from toolablate.experiments.plans.plan import Plan, design
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 

@@ -12,8 +12,7 @@ from bench.store.contents import BEGAN, EVENTS, LETTERS, conversation, spent
 from bench.store.sources import Sources
 
 from toolablate.benchmarks.prompt import render
-from toolablate.experiments.plans.plan import load_plan
-from toolablate.experiments.plans.trials import PlannedTrial, design
+from toolablate.experiments.plans.plan import PlannedTrial, design, load_plan
 from toolablate.experiments.world.world import environment, world_of
 from toolablate.traces.records import Environment, Event, Run, Score, Trace
 from toolablate.traces.store import Recorder

@@ -9,8 +9,7 @@ from bench.store.sources import Sources
 from bench.viewer.contents import write_plan
 
 from toolablate.benchmarks.prompt import render
-from toolablate.experiments.plans.plan import load_plan
-from toolablate.experiments.plans.trials import PlannedTrial, design
+from toolablate.experiments.plans.plan import PlannedTrial, design, load_plan
 from toolablate.traces.records import Event
 from toolablate.traces.store import Recorder, Store
 

@@ -18,8 +18,7 @@ def command(archive: Path, as_json: bool) -> None:
     from rich.console import Console
 
     from toolablate.cli.web.shown import print_json, print_seal
-    from toolablate.experiments.world.recording import shown_progress
-    from toolablate.experiments.world.sealing import seal_archive
+    from toolablate.experiments.world.recording import seal_archive, shown_progress
 
     began = datetime.now(UTC)
     with shown_progress(Console(stderr=True), "reading pages") as tell:

@@ -54,7 +54,7 @@ from toolablate.experiments.replay.batch import (
 from toolablate.experiments.replay.replayed_tools import UnrecordedPages, UnrecordedSearch, UnrecordedTool
 from toolablate.experiments.replay.requests import RefusedError, Wanted
 from toolablate.experiments.running.progress import RunProgress
-from toolablate.experiments.running.watcher import Watcher
+from toolablate.experiments.running.runner import Watcher
 from toolablate.reports.numbers import counted, dollars
 from toolablate.tools import Resources, Tool, Toolset, expanded_uses, open_interventions, open_tools, resource_of
 from toolablate.tools.guards.guard import NoGuard

@@ -15,7 +15,7 @@ from toolablate.analysis.from_store import scorer_meant
 from toolablate.analysis.pairing import RIGHT, counts
 from toolablate.experiments.plans.plan import find_modules_beside, load_plan
 from toolablate.experiments.replay.replayed_tools import is_of_tool
-from toolablate.experiments.scoring.scoring import Scorers
+from toolablate.experiments.scoring import Scorers
 from toolablate.tools import resource_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (

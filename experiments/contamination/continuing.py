@@ -24,8 +24,8 @@ from toolablate.agents.endpoint.text_completions import NOT_SERVED, TextEndpoint
 from toolablate.agents.pacing import LetGo, pressures
 from toolablate.experiments.contamination.overlap import Continued, open_rouge
 from toolablate.experiments.contamination.prompts import Beginning, ExposurePlan, Prompts, read_prompts
-from toolablate.experiments.running.queueing import Standing
-from toolablate.experiments.running.slowness import told_at_the_end
+from toolablate.experiments.running.launch import told_at_the_end
+from toolablate.experiments.running.runner import Standing
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import InputError, ModelError, StoreError, ToolablateError
 from toolablate.traces.plain import one_line

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from toolablate.benchmarks.questions import questions_of
 from toolablate.benchmarks.registry import is_question_set
 from toolablate.experiments.contamination.overlap import IS_UNSPACED, MOST_TOKENS, token_ends
-from toolablate.experiments.plans.web import Section
+from toolablate.experiments.plans.sections import Section
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Continuation, OpenAIModel, Question
 from toolablate.traces.validation import explain, why_unreadable

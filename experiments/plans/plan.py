@@ -1,23 +1,32 @@
-"""A plan: which questions, models and conditions, how often, and with what at hand."""
+"""A plan: which questions, models and conditions, how often, with what at hand; and the trials it calls for."""
 
+import random
 import sys
 import tomllib
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 
 from toolablate.benchmarks.builtin import BUILTIN_PLAYBOOK
+from toolablate.benchmarks.questions import questions_of
 from toolablate.benchmarks.registry import is_question_set
 from toolablate.experiments.plans.conditions import ConditionEntry, LadderEntry, expanded, named
-from toolablate.experiments.plans.donors import DonorsSection
-from toolablate.experiments.plans.judges import JudgeModel, JudgingSection
 from toolablate.experiments.plans.prices import names_a_file, open_prices, require_prices, with_prices
-from toolablate.experiments.plans.replies import RepliesSection
-from toolablate.experiments.plans.servers import with_registered
-from toolablate.experiments.plans.web import McpSection, SearchSection, Section, WebSection
+from toolablate.experiments.plans.sections import (
+    DonorsSection,
+    JudgeModel,
+    JudgingSection,
+    McpSection,
+    RepliesSection,
+    SearchSection,
+    Section,
+    WebSection,
+    with_registered,
+)
 from toolablate.sandbox import BACKENDS, Limits
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
@@ -25,8 +34,10 @@ from toolablate.traces.records import (
     Condition,
     Model,
     Price,
+    Question,
     ScriptedModel,
     SimulatedModel,
+    Trial,
     digest_text,
 )
 from toolablate.traces.validation import explain, why_unreadable
@@ -265,3 +276,64 @@ def file_digest(path: Path, key: str) -> str:
         return digest_text(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{key}: cannot read {path}: {why_unreadable(error)}", code="unreadable_source") from None
+
+
+# From a plan to the trials it calls for.
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTrial:
+    """A trial with what its digests stand for."""
+
+    trial: Trial
+    question: Question
+    model: Model
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A plan with everything read in: the trials in the order in which they are run."""
+
+    questions: tuple[Question, ...]
+    models: tuple[Model, ...]
+    conditions: tuple[Condition, ...]
+    trials: tuple[PlannedTrial, ...]
+
+
+def design(plan: Plan) -> Design:
+    """Reads the questions and expands the plan: questions x models x conditions x repeats.
+
+    The order is random and seeded, so that a drift of an endpoint hits all conditions alike.
+    """
+    questions = _questions(plan)
+    conditions = plan.resolved_conditions()
+    trials = _expand(questions, plan.models, conditions, plan.repeats)
+    random.Random(plan.seed).shuffle(trials)  # noqa: S311 - an order, not a secret
+    return Design(questions, plan.models, conditions, tuple(trials))
+
+
+def _questions(plan: Plan) -> tuple[Question, ...]:
+    file = plan.questions.file
+    questions = questions_of(file, folder=plan.questions.files_folder)
+    return tuple(questions[: plan.questions.limit])
+
+
+def _expand(
+    questions: Sequence[Question], models: Sequence[Model], conditions: Sequence[Condition], repeats: int
+) -> list[PlannedTrial]:
+    question_ids = [question.identity() for question in questions]
+    model_ids = [model.identity() for model in models]
+    condition_ids = [condition.identity() for condition in conditions]
+    return [
+        PlannedTrial(
+            Trial(question=question_id, model=model_id, condition=condition_id, repeat=repeat),
+            question,
+            model,
+            condition,
+        )
+        for question_id, question in zip(question_ids, questions, strict=True)
+        for model_id, model in zip(model_ids, models, strict=True)
+        for condition_id, condition in zip(condition_ids, conditions, strict=True)
+        for repeat in range(repeats)
+    ]

@@ -1,17 +1,155 @@
 """Where the prices of a plan's models come from: the plan, a file of prices, the price table, in this order."""
 
-from collections.abc import Iterable
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from ipaddress import IPv6Address
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
-from toolablate.experiments.plans.price_file import PriceList, read_prices
+from pydantic import ValidationError
+
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Model, OpenAIModel, Price, Rates
+from toolablate.traces.validation import explain
 
 if TYPE_CHECKING:
     from toolablate.agents.prices import Unpriced
+
+_SHAPE = '["api.example.com"]\n  "a-model" = { input = 2.5, output = 10, cached_input = 1.25 }'
+_NAME = re.compile(r"[^\s/?#@:\[\]]+")
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class PriceList:
+    """Prices of a file, by host and by the model's name in requests. The host bears its port where the file names one,
+    and brackets where it is an IPv6 address."""
+
+    prices: Mapping[tuple[str, str], Price]
+
+    def find(self, model: OpenAIModel) -> Price | None:
+        try:
+            parts = urlsplit(model.endpoint)
+            host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme)
+            found = [self.prices.get((_host(host, at), model.wire_name)) for at in (port, None)]
+        except ValueError:
+            return None
+        return found[0] or found[1]
+
+
+def read_prices(path: Path) -> PriceList:
+    """Reads a file of prices, in US dollars per million tokens. Raises InputError that names the line and the key."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise _refused(path, 'is not there; `prices` is a file, "genai-prices" or "none"') from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise _refused(path, f"cannot be read: {error}") from None
+    try:
+        return PriceList(_prices(path, text, tomllib.loads(text)))
+    except RecursionError:
+        raise _refused(path, "is nested too deeply") from None
+    except ValueError as error:
+        # Beside what is no TOML, numbers with more digits than Python reads or shows.
+        raise _refused(path, f"is not valid TOML: {error}") from None
+
+
+def _prices(path: Path, text: str, content: dict[str, Any]) -> dict[tuple[str, str], Price]:
+    prices: dict[tuple[str, str], Price] = {}
+    for written, models in content.items():
+        try:
+            host = _written_host(written)
+        except ValueError:
+            line = _line(text, [written])
+            raise _refused(
+                path, f"{line}: {written!r} is no host; write it as host or host:port, in lower case"
+            ) from None
+        if not isinstance(models, dict):
+            raise _refused(path, f"{_line(text, [written])}: {written}: should be a table of models; found {models!r}")
+        for model, entry in models.items():
+            if (host, model) in prices:
+                line = _line(text, [written, model])
+                raise _refused(path, f"{line}: {written!r} {model!r}: this host and model have a price already")
+            prices[host, model] = _price(path, text, [written, model], entry)
+    return prices
+
+
+def _price(path: Path, text: str, keys: list[str], entry: Any) -> Price:
+    shown = " ".join(map(repr, keys))
+    if not isinstance(entry, dict):
+        raise _refused(path, f"{_line(text, keys)}: {shown}: should be a table of prices; found {entry!r}")
+    try:
+        return Price.model_validate({"source": path.name, **entry})
+    except ValidationError as error:
+        place = error.errors()[0]["loc"]
+        line = _line(text, [*keys, *map(str, place)])
+        raise _refused(path, f"{line}: {shown}: {explain(error, Price)}") from None
+
+
+def _refused(path: Path, said: str) -> InputError:
+    return InputError(f"prices: {path}: {said}", hint=f"a file of prices looks so:\n  {_SHAPE}", code="bad_prices")
+
+
+def _written_host(written: str) -> str:
+    """The host as it is looked up. Raises ValueError for what is none."""
+    if written.count(":") > 1 and not written.startswith("["):
+        return _host(written, None)
+    parts = urlsplit(f"//{written}")
+    if parts.netloc != written or "@" in written or written.endswith(":") or written != written.lower():
+        raise ValueError(written)
+    return _host(parts.hostname or "", parts.port)
+
+
+def _host(name: str, port: int | None) -> str:
+    """Raises ValueError where it is neither a name nor an address."""
+    if ":" in name:
+        name = f"[{IPv6Address(name).compressed}]"
+    elif not _NAME.fullmatch(name):
+        raise ValueError(name)
+    return name if port is None else f"{name}:{port}"
+
+
+def _line(text: str, keys: list[str]) -> str:
+    """Where a key was written: the first line of the first statement that holds it, or the longest part of its path
+    that is there."""
+    best, place = 0, 1
+    for number, content in _statements(text):
+        found: Any = content
+        for length, key in enumerate(keys, 1):
+            found = found.get(key) if isinstance(found, dict) else None
+            if found is None:
+                break
+            if length > best:
+                best, place = length, number
+        if best == len(keys):
+            break
+    return f"line {place}"
+
+
+def _statements(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each statement of a valid text with the number of its first line, read below the header that it stands under.
+    Read one by one, since a long file that is read again up to each line takes minutes."""
+    header, pending, first = "", "", 1
+    for number, line in enumerate(text.split("\n"), 1):
+        if not pending:
+            first = number
+            if line.lstrip().startswith("["):
+                header = f"{line}\n"
+                yield number, tomllib.loads(header)
+                continue
+        pending += f"{line}\n"
+        try:
+            content = tomllib.loads(header + pending)
+        except ValueError:
+            # Inside a value of several lines.
+            continue
+        yield first, content
+        pending = ""
+
 
 NO_PRICES = "none"
 

@@ -16,8 +16,7 @@ from toolablate.experiments.replay.requests import Content, Parent, RefusedError
 from toolablate.experiments.replay.running import Cap, OpenedGroup, open_group
 from toolablate.experiments.running.launch import Launched, carry_out
 from toolablate.experiments.running.progress import RunProgress
-from toolablate.experiments.running.runner import StopSwitch
-from toolablate.experiments.running.watcher import Watcher
+from toolablate.experiments.running.runner import StopSwitch, Watcher
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Again,

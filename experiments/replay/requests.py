@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 from toolablate.agents import Start, require_capabilities, start_before
-from toolablate.experiments.plans.plan import Plan, find_modules_beside, load_plan, read_plan
-from toolablate.experiments.plans.trials import Design, PlannedTrial
+from toolablate.experiments.plans.plan import Design, Plan, PlannedTrial, find_modules_beside, load_plan, read_plan
 from toolablate.experiments.replay.changes import changed_start, counterfactual, refuse_unfit
-from toolablate.experiments.scoring.judges import is_judged, judges_of
-from toolablate.experiments.scoring.scoring import Scorers
+from toolablate.experiments.scoring import Scorers, is_judged, judges_of
 from toolablate.experiments.world.world import world_of
 from toolablate.tools import open_interventions
 from toolablate.tools.interventions import Call

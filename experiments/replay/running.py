@@ -9,8 +9,7 @@ from pathlib import Path
 
 from toolablate.agents import AgentResult, ChatModel, Line, ModelSource, RetryPolicy, resume_agent
 from toolablate.agents.session import Tools
-from toolablate.experiments.plans.plan import Plan
-from toolablate.experiments.plans.trials import Design
+from toolablate.experiments.plans.plan import Design, Plan
 from toolablate.experiments.replay.changes import is_faulty, swapped_call, was_made_to_fail
 from toolablate.experiments.replay.replayed_tools import (
     BarredTools,
@@ -36,16 +35,11 @@ from toolablate.experiments.replay.requests import (
     settled,
 )
 from toolablate.experiments.running.execution import Executor, TrialTask
-from toolablate.experiments.running.failing import Failures
 from toolablate.experiments.running.launch import Opened
-from toolablate.experiments.running.runner import Setting, StopSwitch
-from toolablate.experiments.running.watcher import Watcher
+from toolablate.experiments.running.runner import Failures, Setting, StopSwitch, Watcher
 from toolablate.experiments.world.donors import donors_world, open_donors, require_results
-from toolablate.experiments.world.guarding import guard_for
-from toolablate.experiments.world.judge_costs import JudgeCosts
-from toolablate.experiments.world.question_files import work_files
-from toolablate.experiments.world.replies import asked_lines, open_judges, open_sources
-from toolablate.experiments.world.web import asks_the_web, offline, open_web
+from toolablate.experiments.world.replies import JudgeCosts, asked_lines, open_judges, open_sources
+from toolablate.experiments.world.web import asks_the_web, guard_for, offline, open_web
 from toolablate.experiments.world.world import (
     UNPROTECTED,
     TriedSandbox,
@@ -53,6 +47,7 @@ from toolablate.experiments.world.world import (
     needed,
     open_tried_sandbox,
     servers_needed,
+    work_files,
 )
 from toolablate.tools import (
     OpenedTool,

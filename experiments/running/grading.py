@@ -1,21 +1,217 @@
-"""Has judges grade the answers of trials that have ended."""
+"""Has judges grade the answers of trials that have ended: their queue, their workers, what came of it."""
 
+import asyncio
+import math
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Generic, TypeVar
 
-from toolablate.agents import ModelSource, RetryPolicy
+from toolablate.agents import ChatModel, ModelSource, RetryPolicy
+from toolablate.agents.chat import ask
+from toolablate.agents.pacing import LetGo
 from toolablate.benchmarks.judging.answers import Judge
-from toolablate.experiments.plans.trials import Design, PlannedTrial
-from toolablate.experiments.running.judge_queue import JudgeQueue, JudgeWork
-from toolablate.experiments.running.judge_workers import JudgeCalls, JudgeWorkers
-from toolablate.experiments.running.runner import StopSwitch
-from toolablate.experiments.running.watcher import Watcher
-from toolablate.experiments.scoring.scoring import Scorers
-from toolablate.experiments.world.judge_costs import JudgeCosts
-from toolablate.traces.records import Score
+from toolablate.experiments.plans.plan import Design, PlannedTrial
+from toolablate.experiments.running.runner import (
+    TRIALS_IN_A_ROW,
+    GivenUp,
+    Standing,
+    StopSwitch,
+    Watcher,
+    as_internal,
+    first_error,
+)
+from toolablate.experiments.scoring import Scorers
+from toolablate.experiments.world.replies import JudgeCosts
+from toolablate.traces.errors import ScoringError, ToolablateError
+from toolablate.traces.records import JudgeCall, Model, ModelRequest, OpenAIModel, Score
 from toolablate.traces.store import Recorder, Store
+
+T = TypeVar("T")
+
+# A reply without words is paid for as well.
+_IN_VAIN = frozenset({"empty_reply"})
+
+
+@dataclass(frozen=True, slots=True)
+class Ungraded:
+    """So many answers could not be graded for one reason; `message` is that of one of them, `hint` what may help."""
+
+    code: str
+    message: str
+    hint: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unscored:
+    """So many answers have the verdict `unscored`, for one reason: the judge was asked, and gave no grade."""
+
+    reason: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeWork:
+    """What one judge of a plan did in a run, its re-gradings among it.
+
+    `graded` counts answers that have a grade, those among them that another process was quicker to grade; `unscored`
+    says why others have none, `ungraded` what kept the rest from being graded. `requests` is what was asked and replied
+    to, also with what was no reply, without what a library of recorded replies gave. `cost_usd` is what those of known
+    cost came to in US dollars, `unpriced` how many others there were.
+    """
+
+    judge: str
+    graded: int
+    unscored: tuple[Unscored, ...]
+    requests: int
+    cost_usd: float
+    unpriced: int
+    ungraded: tuple[Ungraded, ...]
+
+
+@dataclass(slots=True)
+class JudgeQueue(Generic[T]):
+    """The gradings of one judge."""
+
+    judge: str
+    costs: JudgeCosts
+    waiting: deque[T] = field(default_factory=deque)
+    total: int = 0
+    _graded: int = 0
+    _endpoint: Standing = field(default_factory=lambda: Standing(_IN_VAIN))
+    _unscored: Counter[str] = field(default_factory=Counter)
+    _ungraded: dict[str, Ungraded] = field(default_factory=dict)
+
+    @property
+    def done(self) -> int:
+        """How many have ended, graded or not."""
+        return self._graded + self._unscored.total() + sum(each.count for each in self._ungraded.values())
+
+    def add(self, grading: T) -> None:
+        self.waiting.append(grading)
+        self.total += 1
+
+    def ended(self, lacking: str | None, *, asked: bool) -> GivenUp | None:
+        """Takes note of what an answer has now, a grade or the reason why it is `lacking`, and gives up a judge that is
+        asked and gives no grades."""
+        if lacking is None:
+            self._graded += 1
+            self._endpoint.succeeded()
+            return None
+        self._unscored[lacking] += 1
+        if not asked:
+            return None
+        # A model that replies and never grades can be no judge.
+        endpoint = self._endpoint
+        endpoint.has_replied, endpoint.failed_in_a_row = True, endpoint.failed_in_a_row + 1
+        if endpoint.failed_in_a_row < TRIALS_IN_A_ROW:
+            return None
+        reason = f"{endpoint.failed_in_a_row} failed in a row, the last with: {lacking}"
+        return self._give_up(ScoringError(lacking, code="no_grade"), reason)
+
+    def failed(self, error: ToolablateError) -> GivenUp | None:
+        """Takes note of a grading that could not be made, and gives up the others that would only fail like it."""
+        self._count(error, 1)
+        reason = self._endpoint.failed(error.code, error.message)
+        return self._give_up(error, reason) if reason else None
+
+    def work(self) -> JudgeWork:
+        return JudgeWork(
+            judge=self.judge,
+            graded=self._graded,
+            unscored=tuple(Unscored(reason, count) for reason, count in self._unscored.most_common()),
+            requests=self.costs.requests,
+            cost_usd=self.costs.known_usd,
+            unpriced=self.costs.unpriced,
+            ungraded=tuple(sorted(self._ungraded.values(), key=lambda each: -each.count)),
+        )
+
+    def _give_up(self, error: ToolablateError, reason: str) -> GivenUp | None:
+        left = len(self.waiting)
+        self.waiting.clear()
+        if not left:
+            return None
+        self._count(error, left)
+        return GivenUp(left, reason)
+
+    def _count(self, error: ToolablateError, more: int) -> None:
+        held = self._ungraded.get(error.code, Ungraded(error.code, error.message, error.hint, 0))
+        self._ungraded[error.code] = replace(held, count=held.count + more)
+
+
+# What judges are asked, by several workers at once and with patience, whatever it is that they are to judge.
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeWorkers(Generic[T]):
+    """`make` has one thing judged: why it got no grade (None where it got one), and whether the judge was asked.
+    Nothing is begun once `is_over`."""
+
+    make: Callable[[T], Awaitable[tuple[str | None, bool]]]
+    is_over: Callable[[], bool]
+    watcher: Watcher
+
+    async def run(self, queues: Iterable[JudgeQueue[T]], concurrency: Callable[[T], int]) -> None:
+        """Each queue by as many workers as its first thing's judge allows. Raises StoreError; what infrastructure keeps
+        from being judged is noted in its queue."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for queue in filter(lambda queue: queue.waiting, queues):
+                    for _ in range(min(concurrency(queue.waiting[0]), len(queue.waiting))):
+                        group.create_task(self._work(queue))
+        except* ToolablateError as errors:
+            raise first_error(errors) from None
+
+    async def _work(self, queue: JudgeQueue[T]) -> None:
+        while queue.waiting and not self.is_over():
+            try:
+                lacking, asked = await self.make(queue.waiting.popleft())
+            except LetGo:
+                return
+            except ToolablateError as error:
+                if error.boundary == "store":
+                    raise
+                self._note(queue, error)
+            except Exception as error:  # noqa: BLE001 - what a judge wrote must not be able to end a run
+                self._note(queue, as_internal(error))
+            else:
+                self.watcher.graded(made=lacking is None)
+                self._tell(queue, queue.ended(lacking, asked=asked))
+
+    def _note(self, queue: JudgeQueue[T], error: ToolablateError) -> None:
+        self.watcher.graded(made=False)
+        self._tell(queue, queue.failed(error))
+
+    def _tell(self, queue: JudgeQueue[T], given_up: GivenUp | None) -> None:
+        if given_up is not None:
+            self.watcher.judge_given_up(queue.judge, given_up)
+
+
+class JudgeCalls:
+    """What one judgement asks of its judge's model; `seed` is that of the pauses between attempts."""
+
+    def __init__(self, chat: ChatModel, model: Model, retry: RetryPolicy, *, seed: str) -> None:
+        self._chat = chat
+        self._price = model.price if isinstance(model, OpenAIModel) else None
+        self._rng = random.Random(seed)  # noqa: S311 - jitter, not a secret
+        self._retry = retry
+
+    async def ask(self, request: ModelRequest) -> JudgeCall:
+        """For one request the model's own `timeout_seconds` hold. Raises ModelError."""
+        asked = await ask(
+            self._chat,
+            request,
+            retry=self._retry,
+            seconds=math.inf,
+            price=self._price,
+            rng=self._rng,
+            clock=time.monotonic,
+        )
+        return JudgeCall(request=request, reply=asked.reply, cost_usd=asked.cost_usd)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,36 +1,131 @@
-"""Opens what a plan needs, runs what is missing, and says how it went."""
+"""Opens what a plan needs, runs what is missing, shows it going, and says how it went."""
 
 import asyncio
+import signal
 import uuid
-from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
 
 from toolablate.agents import Line, ModelSource, RetryPolicy, require_capabilities
-from toolablate.agents.pacing import pressures
+from toolablate.agents.pacing import Pressure, pressures
 from toolablate.analysis.from_store import changed_kernels, environments
-from toolablate.experiments.plans.plan import Plan
-from toolablate.experiments.plans.trials import Design, PlannedTrial, design
-from toolablate.experiments.running.beside import beating, interruptible
+from toolablate.experiments.plans.plan import Design, Plan, PlannedTrial, design
 from toolablate.experiments.running.execution import LocalExecutor, open_executor
-from toolablate.experiments.running.failing import Failures
-from toolablate.experiments.running.grading import Gradings, ungraded
-from toolablate.experiments.running.judge_queue import JudgeWork
-from toolablate.experiments.running.queueing import GivenUp
-from toolablate.experiments.running.runner import Setting, StopSwitch, run_trials
-from toolablate.experiments.running.slowness import told_at_the_end
-from toolablate.experiments.running.watcher import Watcher
-from toolablate.experiments.scoring.judges import idle_judges, judges_of_their_own
-from toolablate.experiments.scoring.scoring import Scorers, Unscored, score_unscored
-from toolablate.experiments.world.judge_costs import JudgeCosts
-from toolablate.experiments.world.question_files import refuse_too_large
-from toolablate.experiments.world.replies import asked_lines, open_judges
-from toolablate.experiments.world.world import finished_trials, needed, require_same_world, unbounded, world_of
+from toolablate.experiments.running.grading import Gradings, JudgeWork, ungraded
+from toolablate.experiments.running.runner import Failures, GivenUp, Setting, StopSwitch, Watcher, run_trials
+from toolablate.experiments.scoring import Scorers, Unscored, idle_judges, judges_of_their_own, score_unscored
+from toolablate.experiments.world.replies import JudgeCosts, asked_lines, open_judges
+from toolablate.experiments.world.world import (
+    finished_trials,
+    needed,
+    refuse_too_large,
+    require_same_world,
+    unbounded,
+    world_of,
+)
+from toolablate.reports.numbers import counted
+from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Run
 from toolablate.traces.store import FailureCount, Recorder
+
+# As an endpoint says them; a body of status 200 that says the same counts as well.
+_STATUS = {"rate_limited": "429", "overloaded": "503"}
+
+
+def waits(pressures: Iterable[Pressure], now: datetime) -> tuple[str, ...]:
+    """What is waited for at this moment; `now` is local time."""
+    return tuple(_wait(each, now) for each in pressures if each.rests > 0 or each.lately)
+
+
+def _wait(pressure: Pressure, now: datetime) -> str:
+    if pressure.rests > 0:
+        until = (now + timedelta(seconds=pressure.rests)).strftime("%H:%M:%S")
+        asked = pressure.asked
+        why = f"it refuses: {_codes(pressure.refused)}" if asked is None else f"it asked for {asked:.3g} s"
+        return f"waiting for {pressure.name} until {until} ({why})"
+    places = counted(pressure.places, "request")
+    return f"slowed down by {pressure.name} ({_codes(pressure.refused)}): {places} in flight allowed"
+
+
+def told_at_the_end(pressures: Iterable[Pressure]) -> tuple[str, ...]:
+    """What the refusals of the whole run came to."""
+    return tuple(
+        f"{each.name} refused {counted(sum(each.refused.values()), 'request')} ({_codes(each.refused)});"
+        f" it was left alone for {each.rested:.3g} s in all"
+        for each in pressures
+    )
+
+
+def _codes(refused: Mapping[str, int]) -> str:
+    return ", ".join(_STATUS.get(code, code) for code in refused)
+
+
+# What goes on beside a run: beats that show it, and Ctrl-C.
+
+
+@asynccontextmanager
+async def beating(
+    watcher: Watcher, lines: Mapping[str, Line], recorder: Recorder, standing: Callable[[], Sequence[str]]
+) -> AsyncIterator[None]:
+    """Every second the watcher is told what is waited for, and the store how far it is, by what `standing` gives."""
+    beats = asyncio.create_task(_beat(watcher, lines, recorder, standing))
+    try:
+        yield
+    finally:
+        beats.cancel()
+
+
+async def _beat(
+    watcher: Watcher, lines: Mapping[str, Line], recorder: Recorder, standing: Callable[[], Sequence[str]]
+) -> None:
+    told: tuple[str, ...] = ()
+    while True:
+        await asyncio.sleep(1)
+        slow = waits(pressures(lines.values()), datetime.now())
+        watcher.slowed(slow)
+        now = (*standing(), *slow)
+        if now != told:
+            # A store that cannot be written ends the run by itself.
+            with suppress(StoreError):
+                recorder.waits_for(told := now)
+        watcher.beat()
+
+
+@contextmanager
+def interruptible(stop: StopSwitch, watcher: Watcher, lines: Mapping[str, Line]) -> Iterator[None]:
+    """Ctrl-C once: no new trial or grading is started, and none waits for its first reply's turn. Ctrl-C again, or
+    SIGTERM: those in flight are cancelled too; they are not finished, so the next run does them again."""
+    loop = asyncio.get_running_loop()
+    running = asyncio.current_task()
+    assert running is not None
+
+    def interrupt() -> None:
+        if stop.stopped:
+            running.cancel()
+        else:
+            watcher.stopping()
+            for line in lines.values():
+                line.let_go()
+        stop.stop()
+
+    def terminate() -> None:
+        stop.stop()
+        running.cancel()
+
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    loop.add_signal_handler(signal.SIGTERM, terminate)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not stop.stopped:
+            raise
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        loop.remove_signal_handler(signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from toolablate.experiments.plans.trials import PlannedTrial
-from toolablate.experiments.running.failing import last_failure
-from toolablate.experiments.running.queueing import GivenUp
-from toolablate.experiments.running.watcher import JudgeTask
+from toolablate.experiments.plans.plan import PlannedTrial
+from toolablate.experiments.running.runner import GivenUp, JudgeTask, last_failure
 from toolablate.reports.numbers import counted, dollars
 from toolablate.traces.plain import one_line, plain_text
 from toolablate.traces.records import Condition, OpenAIModel, Score, Trace

@@ -1,26 +1,218 @@
-"""Runs the trials that a store does not hold yet."""
+"""Runs the trials that a store does not hold yet: a queue for each model, workers, failures, who watches."""
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Literal, Protocol
 
 from toolablate.agents import AgentResult
 from toolablate.agents.pacing import LetGo
+from toolablate.agents.session import CUT_OFF
 from toolablate.agents.spending import spent
 from toolablate.experiments.plans.conditions import starts_kernel
-from toolablate.experiments.plans.trials import PlannedTrial
-from toolablate.experiments.running.execution import Executor, TrialTask
-from toolablate.experiments.running.execution.kernels import KernelShares
-from toolablate.experiments.running.failing import Failures
-from toolablate.experiments.running.queueing import ModelQueue
-from toolablate.experiments.running.watcher import Watcher
-from toolablate.experiments.scoring.scoring import Scorers
+from toolablate.experiments.plans.plan import PlannedTrial
+from toolablate.experiments.running.execution import Executor, KernelShares, TrialTask
+from toolablate.experiments.scoring import Scorers
 from toolablate.traces.errors import InternalError, ScoringError, ToolablateError
-from toolablate.traces.records import Event, Failure, ModelCall, Trace
-from toolablate.traces.store import Recorder, TrialRecorder
+from toolablate.traces.records import Event, Failure, ModelCall, OpenAIModel, Score, Trace
+from toolablate.traces.store import FailureCount, Recorder, TrialRecorder
+
+# With so many trials failing one after the other, the endpoint is down, and waiting for each of the rest is in vain.
+TRIALS_IN_A_ROW = 10
+
+# An endpoint that says this to one request will say it to all the others.
+_FINAL_CODES = frozenset({"unauthorized", "unknown_model", "insufficient_quota", "endpoint_busy"})
+
+# The same of an endpoint that has replied to nothing so far. One that has may be back in a moment: behind a proxy's
+# page, or after a restart.
+_FINAL_UNHEARD_CODES = frozenset({"unreachable", "not_found", "redirected"})
+
+# An endpoint that fails so is down or overrun; other failures (a filter, a context too long) are of one question.
+_DOWN_CODES = _FINAL_UNHEARD_CODES | {
+    *("disconnected", "timeout", "server_error", "rate_limited", "overloaded", "bad_reply", CUT_OFF)
+}
+
+# What is refused of one question, or of all where nothing was ever replied to.
+_REFUSED_CODES = frozenset({"bad_request", "forbidden", "request_too_large"})
+
+
+@dataclass(slots=True)
+class Standing:
+    """What a model's endpoint has made of the requests to it so far; `in_vain` are further codes of failures that count
+    where they come one after the other."""
+
+    in_vain: frozenset[str] = frozenset()
+    has_replied: bool = False
+    failed_in_a_row: int = 0
+
+    def replied(self) -> None:
+        self.has_replied = True
+
+    def succeeded(self) -> None:
+        self.has_replied, self.failed_in_a_row = True, 0
+
+    def failed(self, code: str, said: str) -> str:
+        """Takes note of what failed for good; returns why no more is to be asked, or ""."""
+        counted = _DOWN_CODES | self.in_vain | (frozenset() if self.has_replied else _REFUSED_CODES)
+        self.failed_in_a_row = self.failed_in_a_row + 1 if code in counted else 0
+        if code in _FINAL_CODES or (code in _FINAL_UNHEARD_CODES and not self.has_replied):
+            return said if code == "unreachable" else f"it would refuse them all: {said}"
+        if self.failed_in_a_row >= TRIALS_IN_A_ROW:
+            return f"{self.failed_in_a_row} failed in a row, the last with: {said}"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """`count` trials, or gradings, that were left undone beside those in flight."""
+
+    count: int
+    reason: str
+
+
+@dataclass(slots=True)
+class ModelQueue:
+    """What one model is still to do, and how its endpoint, and the sandbox, have done so far. `coding` holds the ids of
+    the conditions whose trials may start a kernel."""
+
+    coding: frozenset[str]
+    trials: deque[PlannedTrial] = field(default_factory=deque)
+    endpoint: Standing = field(default_factory=Standing)
+    kernels_failed_in_a_row: int = 0
+    given_up: bool = False
+
+    def runs_code(self, planned: PlannedTrial) -> bool:
+        return planned.trial.condition in self.coding
+
+    def note(self, planned: PlannedTrial, trace: Trace) -> tuple[GivenUp | None, Sequence[PlannedTrial]]:
+        """Takes note of a trial that has ended, and gives up those that would only fail like it; returns these."""
+        failure = _spoiler(trace) if trace.outcome == "failed" else None
+        boundary = failure.boundary if failure else ""
+        if self.runs_code(planned):
+            self.kernels_failed_in_a_row = self.kernels_failed_in_a_row + 1 if boundary == "sandbox" else 0
+        reason = ""
+        if isinstance(planned.model, OpenAIModel):
+            if failure is not None and boundary == "model":
+                reason = self.endpoint.failed(failure.code, failure.message)
+            elif failure is None:
+                self.endpoint.succeeded()
+            else:
+                self.endpoint.failed_in_a_row = 0
+        if reason:
+            return self._give_up(lambda _: True, reason)
+        if failure is not None and self.kernels_failed_in_a_row >= TRIALS_IN_A_ROW:
+            reason = f"{self.kernels_failed_in_a_row} failed in a row, the last with: {failure.message}"
+            return self._give_up(self.runs_code, reason)
+        return None, ()
+
+    def _give_up(
+        self, alike: Callable[[PlannedTrial], bool], reason: str
+    ) -> tuple[GivenUp | None, Sequence[PlannedTrial]]:
+        """Told once, also where all that is left is in flight."""
+        given_up = [trial for trial in self.trials if alike(trial)]
+        self.trials = deque(trial for trial in self.trials if not alike(trial))
+        if self.given_up and not given_up:
+            return None, ()
+        self.given_up = True
+        return GivenUp(len(given_up), reason), given_up
+
+
+def _spoiler(trace: Trace) -> Failure | None:
+    """The last failure; where the trial ran out of time and its endpoint had not replied at all, the request that was
+    out, so that an endpoint that hangs is given up though each trial has its deadline."""
+    failures = [event for event in trace.events if isinstance(event, Failure)]
+    if len(failures) > 1 and failures[-2].code == CUT_OFF and not any(isinstance(e, ModelCall) for e in trace.events):
+        return failures[-2]
+    return failures[-1] if failures else None
+
+
+# Why trials of this run failed.
+
+
+@dataclass(slots=True)
+class Failures:
+    """Counts failed trials by model and by the last thing that went wrong, in the order in which reasons turned up.
+    `given_up` holds the models of which no more was asked."""
+
+    given_up: dict[str, GivenUp] = field(default_factory=dict)
+    _counts: dict[tuple[str, str, str], FailureCount] = field(default_factory=dict)
+
+    def note(self, planned: PlannedTrial, trace: Trace) -> None:
+        if trace.outcome != "failed":
+            return
+        last = last_failure(trace)
+        boundary, code, message = (last.boundary, last.code, last.message) if last else (None, "", "")
+        key = planned.model.name, boundary or "", code
+        first = FailureCount(planned.model.name, boundary, code, message, 0, trace.trial.id)
+        counted = self._counts.get(key, first)
+        self._counts[key] = replace(counted, count=counted.count + 1)
+
+    def give_up(self, model: str, given_up: GivenUp) -> None:
+        before = self.given_up.get(model)
+        self.given_up[model] = replace(before, count=before.count + given_up.count) if before else given_up
+
+    def counts(self) -> tuple[FailureCount, ...]:
+        """The most frequent first."""
+        return tuple(sorted(self._counts.values(), key=lambda counted: -counted.count))
+
+
+def last_failure(trace: Trace) -> Failure | None:
+    return next((event for event in reversed(trace.events) if isinstance(event, Failure)), None)
+
+
+JudgeTask = Literal["grade", "read"]
+"""What judges do: grade answers, or read failures."""
+
+
+class Watcher(Protocol):
+    """Is told what happens, to show it."""
+
+    def begin(self, planned: int, missing: Sequence[PlannedTrial]) -> None: ...
+
+    def started(self, planned: PlannedTrial) -> None: ...
+
+    def finished(self, planned: PlannedTrial, trace: Trace, score: Score | None) -> None: ...
+
+    def skipped(self, planned: PlannedTrial) -> None:
+        """Another run has it, or has done it."""
+        ...
+
+    def let_go(self, planned: PlannedTrial) -> None:
+        """It had begun, and is left to the next run."""
+        ...
+
+    def slowed(self, waits: Sequence[str]) -> None:
+        """What is waited for now; is called every second."""
+        ...
+
+    def beat(self) -> None:
+        """Is called every second."""
+        ...
+
+    def given_up(self, model: str, given_up: GivenUp) -> None:
+        """No more is asked of a model; of its trials so many are left undone beside those in flight."""
+        ...
+
+    def grading(self, total: int, task: JudgeTask = "grade") -> None:
+        """The trials have ended, and judges begin to grade, or to read: so many answers by all of them. It may come
+        again, for answers that another process has ended meanwhile."""
+        ...
+
+    def graded(self, *, made: bool) -> None:
+        """One of these has ended; `made` is False where no grade came of it."""
+        ...
+
+    def judge_given_up(self, judge: str, given_up: GivenUp) -> None: ...
+
+    def tell(self, text: str) -> None: ...
+
+    def warn(self, text: str) -> None: ...
+
+    def stopping(self) -> None: ...
 
 
 class _DeadlineError(ToolablateError):

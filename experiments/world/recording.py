@@ -1,4 +1,4 @@
-"""Records pages and searches into a plan's archive, outside of any trial."""
+"""Records pages and searches into a plan's archive outside of any trial, and seals it."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -16,6 +16,8 @@ from toolablate.traces.validation import why_unreadable
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from toolablate.tools.archive import Archive, Seal
 
 AT_ONCE = 8
 
@@ -174,3 +176,31 @@ def _told(error: PageUnreadableError | ToolablateError) -> str:
     if isinstance(cause, FetchError) and cause.policy:
         return f"{cause.message} ({KEYS[cause.code]})" if cause.code in KEYS else cause.message
     return error.message
+
+
+# Seals an archive, after reading what a recording that was cut short left unread.
+
+
+def seal_archive(path: Path, *, tell: Tell) -> "Seal":
+    """`tell` is told of the pages that are read on the way. Raises InputError as `tools.archive.seal`."""
+    from toolablate.tools.archive import open_archive, seal
+    from toolablate.tools.recorded import has_all_texts
+
+    with open_archive(path) as archive:
+        whole = archive.sealed or has_all_texts(archive)
+    if not whole:
+        with open_archive(path, write=True) as archive:
+            asyncio.run(_complete(archive, tell))
+    return seal(path)
+
+
+async def _complete(archive: "Archive", tell: Tell) -> None:
+    from toolablate.tools.extraction import ExtractionWorker
+    from toolablate.tools.recorded import complete_texts
+    from toolablate.tools.web import WebPolicy
+
+    extractor = ExtractionWorker()
+    try:
+        await complete_texts(archive, extractor, limit=WebPolicy().decoded_bytes, tell=tell)
+    finally:
+        await extractor.close()

@@ -1,25 +1,31 @@
-"""The web that the tools of all trials stand on: searches, pages and servers of tools, live, recorded or replayed."""
+"""The web that the tools of all trials stand on: live, recorded or replayed; its name, and its guard."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 from toolablate.benchmarks.builtin import BUILTIN_CORPUS
 from toolablate.experiments.plans.plan import Plan
-from toolablate.experiments.plans.web import McpSection, SearchSection, WebSection
+from toolablate.experiments.plans.sections import McpSection, SearchSection, WebSection
+from toolablate.tools.guards.guard import Guard, Guards, Inspection
 from toolablate.traces.errors import InputError
+from toolablate.traces.records import Question
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
+
     from toolablate.tools.archive import Archive
     from toolablate.tools.browser import PageSource
     from toolablate.tools.corpus import Corpus
     from toolablate.tools.mcp import HttpAddress, McpServer, StdioAddress
     from toolablate.tools.search import SearchSource
     from toolablate.tools.web import LiveHops
-
 
 Tell = Callable[[str], None]
 
@@ -234,3 +240,125 @@ def server_address(section: McpSection) -> "StdioAddress | HttpAddress":
     if section.url:
         return HttpAddress(section.url, tuple(sorted(section.headers.items())))
     return StdioAddress(section.command, section.env, section.folder)
+
+
+# Names for the web that trials stand on: what they see of it must be the same for all that are compared.
+
+
+GUARDED = frozenset({"blocked_hosts", "block_leaks"})
+"""Keys of `[web]` that hold for documents of the user's own as well."""
+
+
+def web_world(plan: Plan, parts: frozenset[str]) -> dict[str, str]:
+    """What `parts` (of `search`, `pages`, `mcp`) stand on. Raises InputError for what cannot be had."""
+    world = {}
+    if "search" in parts or (offline(plan) and "pages" in parts):
+        world["search"] = _search_name(plan)
+    if parts & {"search", "pages", "mcp"}:
+        world["web"] = _web_name(plan, parts)
+    if "mcp" in parts:
+        world |= {f"mcp {section.name}": server_address(section).identity[:12] for section in plan.mcp}
+    return world
+
+
+def _search_name(plan: Plan) -> str:
+    section = search_section(plan)
+    if section.provider == "corpus":
+        from toolablate.tools.corpus import corpus_digest
+
+        name = "builtin" if section.corpus == "builtin" else "corpus"
+        return f"{name}/{corpus_digest(corpus_path(section))[:12]}"
+    from toolablate.tools.search import provider_identity
+
+    name, parameters = provider_identity(**provider_options(plan))
+    return f"{name}{_listed(parameters)}"
+
+
+def _listed(parameters: "Mapping[str, JsonValue]") -> str:
+    return f" ({', '.join(f'{key}={value}' for key, value in sorted(parameters.items()))})" if parameters else ""
+
+
+def _web_name(plan: Plan, parts: frozenset[str]) -> str:
+    """The mode with the archive, and whatever else decides what a model can see of the web."""
+    details = _changed(plan.web)
+    if not asks_the_web(plan, parts):
+        return f"documents{_listed({name: details[name] for name in GUARDED & details.keys()})}"
+    with ExitStack() as stack:
+        archive = open_plan_archive(plan, parts, stack) if plan.web.mode == "replay" else None
+        if archive is not None:
+            return f"replay {archive.root}{_listed(details)}"
+    if "pages" in parts and not offline(plan):
+        from toolablate.tools.extraction import ExtractionWorker
+
+        details["extractor"] = ExtractionWorker().identity
+    name = f"record {Path(plan.web.archive).name}" if plan.web.mode == "record" else "live"
+    return f"{name}{_listed(details)}"
+
+
+def _changed(web: WebSection) -> "dict[str, JsonValue]":
+    """What differs from the defaults, apart from what only paces requests."""
+    written = web.model_dump(mode="json", exclude_defaults=True, exclude={"mode", "archive", "delay_seconds"})
+    if web.mode == "replay":
+        written.pop("robots", None)
+    return {
+        name: "+".join(sorted(map(str, value))) if isinstance(value, list) else value for name, value in written.items()
+    }
+
+
+# What is looked for in everything that comes from outside, question by question; the same for every condition.
+
+
+def guard_for(question: Question, web: WebSection) -> Guard:
+    """Marks leaks of the question with its answer, and text that speaks to the model; blocks what the plan blocks."""
+    return _Guard(question, web)
+
+
+class _Guard:
+    """Taking a question apart costs 0.3 ms, and many trials never see anything from outside; so it waits until then."""
+
+    def __init__(self, question: Question, web: WebSection) -> None:
+        self._question = question
+        self._web = web
+
+    def inspect(self, url: str, text: str) -> Inspection:
+        return self._guards.inspect(url, text)
+
+    @cached_property
+    def _guards(self) -> Guards:
+        from toolablate.tools.guards.leaks import LeakGuard
+        from toolablate.tools.guards.markers import InstructionGuard
+
+        question, web = self._question, self._web
+        leaks = LeakGuard(
+            question.prompt, answers_of(question), block=web.block_leaks, blocked_hosts=frozenset(web.blocked_hosts)
+        )
+        return Guards(leaks, InstructionGuard())
+
+
+def answers_of(question: Question) -> tuple[str, ...]:
+    """The right answers as a page might write them: texts of options and their letters, numbers, spans, the reference
+    answer, be it the target or a rubric's."""
+    of_rubric = question.rubric.reference if question.rubric else ""
+    return tuple(dict.fromkeys(answer for answer in (*_of_target(question), of_rubric) if answer))
+
+
+def _of_target(question: Question) -> tuple[str, ...]:
+    target = question.target
+    if target.kind == "spans":
+        return target.spans
+    if target.kind == "reference":
+        return (target.answer,)
+    if target.kind == "text" or target.kind == "math":
+        return target.answers
+    if target.kind == "number":
+        return tuple(dict.fromkeys(_written(target.value)))
+    if target.kind != "choice":
+        return ()
+    right = [question.choices[ord(letter) - ord("A")] for letter in target.letters if question.choices]
+    return (*right, *target.letters)
+
+
+def _written(value: float) -> tuple[str, ...]:
+    if value.is_integer() and abs(value) < 1e15:
+        return f"{value:.0f}", f"{value:,.0f}"
+    return f"{value:g}", repr(value), f"{value:,}"

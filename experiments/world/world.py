@@ -1,5 +1,6 @@
-"""What the tools of all trials stand on: the sandbox and the web, the same for every condition."""
+"""What the tools of all trials stand on (the sandbox, the web, questions' files), the same for every condition."""
 
+import asyncio
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
@@ -8,14 +9,16 @@ from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from toolablate.experiments.plans.plan import Plan, SandboxSection
+from toolablate.benchmarks.question_files import read_content
+from toolablate.experiments.plans.plan import Design, Plan, SandboxSection
 from toolablate.experiments.world.donors import donors_world
-from toolablate.experiments.world.naming import web_world
 from toolablate.experiments.world.replies import replies_world
-from toolablate.sandbox import BACKENDS, Availability, Limits, Sandbox, open_sandbox
+from toolablate.experiments.world.web import web_world
+from toolablate.sandbox import BACKENDS, Availability, Limits, Sandbox, WorkFile, open_sandbox
 from toolablate.sandbox.cgroups import NoCgroups, find_cgroups, look_for_cgroups
 from toolablate.sandbox.process import ENVIRONMENT
 from toolablate.tools import (
+    FileSource,
     intervention_sources,
     mcp_servers_needed,
     open_interventions,
@@ -24,7 +27,7 @@ from toolablate.tools import (
 )
 from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError, SandboxError, StoreError
-from toolablate.traces.records import Condition, Environment
+from toolablate.traces.records import Condition, Environment, Question
 from toolablate.traces.store import Store
 
 UNPROTECTED = "none"
@@ -226,3 +229,39 @@ def _versions() -> dict[str, str]:
         with suppress(PackageNotFoundError):
             found[name] = version(name)
     return found
+
+
+# From the files that a question brings to those that its kernels find.
+
+
+_MB = 1_000_000
+
+
+def refuse_too_large(plan: Plan, planned: Design) -> None:
+    """Raises InputError for a question whose files do not fit a kernel's work folder, if a condition has a kernel."""
+    if "sandbox" not in needed(planned.conditions):
+        return
+    limits = plan.sandbox.limits
+    for question in planned.questions:
+        size, count = sum(file.size for file in question.files) / _MB, len(question.files)
+        for key, found, allowed, told in (
+            ("disk_mb", size, limits.disk_mb, f"have {size:g} MB"),
+            ("files", count, limits.files, f"are {count}"),
+        ):
+            if found > allowed:
+                raise InputError(
+                    f"the files of question {question.id!r} {told}; sandbox.limits.{key} allows {allowed}",
+                    hint=f"[sandbox] limits = {{ {key} = ... }}, with room for what the code will write",
+                    code="files_too_large",
+                )
+
+
+def work_files(question: Question, folder: Path) -> FileSource:
+    """Reads the files of one question when a kernel of its is started; raises InputError where they were changed."""
+
+    async def read() -> Sequence[WorkFile]:
+        return await asyncio.to_thread(
+            lambda: [WorkFile(file.name, read_content(file, folder)) for file in question.files]
+        )
+
+    return read

@@ -20,7 +20,7 @@ from toolablate.benchmarks.scoring.scorer import AsyncScorer
 from toolablate.benchmarks.scoring.scorers import scorer_for
 from toolablate.cli import group
 from toolablate.experiments.plans.plan import Plan, load_plan
-from toolablate.experiments.plans.price_file import read_prices
+from toolablate.experiments.plans.prices import read_prices
 from toolablate.sandbox import open_sandbox
 from toolablate.tools import FunctionTool
 from toolablate.traces.records import Question

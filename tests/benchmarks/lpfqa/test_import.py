@@ -12,8 +12,7 @@ from click.testing import CliRunner, Result
 from toolablate.benchmarks.lpfqa.published import load_lpfqa
 from toolablate.benchmarks.questions import load_questions
 from toolablate.cli import group
-from toolablate.experiments.plans.plan import load_plan
-from toolablate.experiments.plans.trials import design
+from toolablate.experiments.plans.plan import design, load_plan
 from toolablate.traces.errors import InputError
 
 MADE = [json.loads(line)["row"] for line in Path(__file__).with_name("rows.jsonl").read_text("utf-8").splitlines()]

@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import Cli
 from tests.experiments.plan_files import endpoint_plan
 
-from toolablate.experiments.doctor.web import listening
+from toolablate.experiments.doctor import listening
 
 
 @pytest.mark.parametrize("endpoint", ["http://[::1", "http://x:99999/", "http://x:y/", "http://[v1.x]/"])

@@ -11,7 +11,7 @@ from tests.experiments.plan_files import endpoint_plan
 from tests.servers.chat_server import ChatServer, ChatServers
 
 from toolablate.experiments.plans.plan import load_plan
-from toolablate.experiments.scoring.judges import judges_of
+from toolablate.experiments.scoring import judges_of
 from toolablate.experiments.world.replies import asked_lines
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import OpenAIModel

@@ -12,8 +12,7 @@ from tests.experiments.plan_files import endpoint_plan, right
 from tests.servers.chat_server import ChatServer, Json
 
 from toolablate.experiments.plans.plan import load_plan
-from toolablate.experiments.plans.price_file import read_prices
-from toolablate.experiments.plans.prices import show_price
+from toolablate.experiments.plans.prices import read_prices, show_price
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import OpenAIModel, Price, PriceTier
 from toolablate.traces.store import Store

@@ -14,8 +14,7 @@ from tests.conftest import WritePlan
 from tests.experiments.plan_files import answered, call
 
 from toolablate.agents import AgentResult
-from toolablate.experiments.plans.plan import Plan, load_plan
-from toolablate.experiments.plans.trials import design
+from toolablate.experiments.plans.plan import Plan, design, load_plan
 from toolablate.experiments.running.execution import Executor, TrialTask, open_executor
 from toolablate.experiments.world.world import world_of
 from toolablate.traces.errors import ModelError, ToolablateError

@@ -23,7 +23,7 @@ from tests.experiments.judged import (
 from tests.servers.chat_server import ChatServer, Status, reply
 
 from toolablate.experiments.running import progress as module
-from toolablate.experiments.running.queueing import GivenUp
+from toolablate.experiments.running.runner import GivenUp
 from toolablate.traces.store import Store
 
 PRICE = "price = { input = 100, output = 1000 }"

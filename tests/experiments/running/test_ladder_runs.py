@@ -13,14 +13,12 @@ from tests.servers.chat_server import ChatServer, reply
 from tests.servers.responses import response, says
 
 from toolablate.agents import AgentResult
-from toolablate.experiments.plans.plan import Plan, load_plan
-from toolablate.experiments.plans.trials import design
+from toolablate.experiments.plans.plan import Plan, design, load_plan
 from toolablate.experiments.running.execution import TrialTask
-from toolablate.experiments.running.failing import Failures
 from toolablate.experiments.running.launch import launch
 from toolablate.experiments.running.progress import RunProgress
-from toolablate.experiments.running.runner import Setting, StopSwitch, run_trials
-from toolablate.experiments.scoring.scoring import Scorers
+from toolablate.experiments.running.runner import Failures, Setting, StopSwitch, run_trials
+from toolablate.experiments.scoring import Scorers
 from toolablate.traces.records import (
     Environment,
     Event,

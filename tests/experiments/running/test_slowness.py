@@ -19,11 +19,10 @@ from tests.servers.chat_server import ChatServer, Status
 from tests.traces.samples import ENVIRONMENT, WHEN
 
 from toolablate.agents.pacing import Pressure
-from toolablate.experiments.plans.plan import load_plan
-from toolablate.experiments.plans.trials import PlannedTrial, design
+from toolablate.experiments.plans.plan import PlannedTrial, design, load_plan
 from toolablate.experiments.running import progress as module
+from toolablate.experiments.running.launch import told_at_the_end, waits
 from toolablate.experiments.running.progress import RunProgress
-from toolablate.experiments.running.slowness import told_at_the_end, waits
 from toolablate.traces.records import SimulatedModel, Trace
 
 BUSY = Pressure("http://e/v1", {"rate_limited": 40, "overloaded": 1}, 62.04, 0.0, None, 3, True)

@@ -14,8 +14,7 @@ from tests.conftest import Cli, WritePlan
 from tests.experiments.plan_files import answered, endpoint_plan, outcomes, right, wait_for
 from tests.servers.chat_server import ChatServer, Hang, Status
 
-from toolablate.experiments.plans.plan import load_plan
-from toolablate.experiments.plans.trials import design
+from toolablate.experiments.plans.plan import design, load_plan
 from toolablate.experiments.running import progress as module
 from toolablate.experiments.running.progress import RunProgress
 

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from toolablate.experiments.running.execution.kernels import KernelShares
+from toolablate.experiments.running.execution import KernelShares
 
 
 async def _holding(shares: KernelShares, *models: str) -> tuple[list[str], list[asyncio.Task[None]]]:

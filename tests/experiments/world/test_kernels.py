@@ -10,7 +10,7 @@ from tests.conftest import Cli
 from tests.experiments.rerun import again
 
 from toolablate.analysis.from_store import changed_kernels
-from toolablate.experiments.doctor.examining import Finding, fit_to_run
+from toolablate.experiments.doctor import Finding, fit_to_run
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.sandbox import BACKENDS
 from toolablate.traces.errors import InputError

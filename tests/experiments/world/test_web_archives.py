@@ -9,8 +9,7 @@ from tests.experiments.library import Library
 from tests.experiments.scripted import write_scripted
 
 from toolablate.cli import group
-from toolablate.experiments.doctor.finding import Finding
-from toolablate.experiments.doctor.web import web_findings
+from toolablate.experiments.doctor import Finding, web_findings
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.tools.archive import Archive, info, open_archive, seal
 from toolablate.tools.extraction import ExtractionOptions

@@ -13,8 +13,7 @@ from tests.experiments.scripted import write_scripted
 from tests.servers.chat_server import closed_port
 
 from toolablate.cli import group
-from toolablate.experiments.doctor.examining import examine
-from toolablate.experiments.doctor.web import web_findings
+from toolablate.experiments.doctor import examine, web_findings
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.world.web import open_plan_archive, provider_options
 from toolablate.tools.recorded import RecordedSearch

@@ -1,10 +1,16 @@
-"""The parts of a plan that say what the web is: search, pages and their archive, and servers of tools."""
+"""The sections of a plan on the web, MCP servers, placebo sources, judges and recorded replies."""
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, model_validator
+
+from toolablate.tools.own import load_own, registered
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Condition, OpenAIModel, ScriptedModel
+from toolablate.traces.validation import explain
 
 if TYPE_CHECKING:
     from toolablate.tools.web import WebPolicy
@@ -142,3 +148,80 @@ class McpSection(Section):
         if self.command and self.headers:
             raise ValueError(f"mcp: {self.name!r} has a command, and `headers` are for a url; see `env`")
         return self
+
+
+# The part of a plan that says where the results come from that a placebo shows.
+
+
+class DonorsSection(Section):
+    """`store` names a store of an earlier run, whose results of the same tools under other questions are shown; ""
+    stands for what can be had without one."""
+
+    store: str = Field(default="", pattern=r"^[^\x00]*$")
+
+
+# The parts of a plan that say who judges answers, and how they are asked.
+
+
+JudgeModel = Annotated[OpenAIModel | ScriptedModel, Field(discriminator="provider")]
+"""A model that can judge: a simulated one has beliefs about questions, and none about answers."""
+
+
+class JudgingSection(Section):
+    """`prompt` is whose words a judge is asked in: our `own`, or those of the `row`, which come with a question.
+
+    `asks` is how often it is asked at most, in all, until a reply keeps the format; `again` is how many times each
+    judge grades everything once more.
+    """
+
+    prompt: Literal["own", "row"] = "own"
+    asks: int = Field(default=3, gt=0)
+    again: int = Field(default=0, ge=0)
+
+
+# The part of a plan that says whether replies of models are recorded, or given again as they were recorded.
+
+
+class RepliesSection(Section):
+    """`live` asks the endpoint each time, `record` the `file` first and keeps what is new, `replay` only the file.
+
+    It holds for `openai` models; scripted and simulated ones give the same replies each time by themselves.
+    """
+
+    mode: Literal["live", "record", "replay"] = "live"
+    file: str = Field(default="replies.sqlite", min_length=1)
+
+
+# Servers of tools that installed packages name, for plans that have no table of them.
+
+
+_MCP = "mcp:"
+
+
+def with_registered(servers: Sequence[McpSection], conditions: Iterable[Condition]) -> tuple[McpSection, ...]:
+    """The plan's own, and those that its conditions name besides and a package has. Raises InputError."""
+    there = {section.name for section in servers}
+    wanted = (name for name in _named(conditions) if name not in there and name in registered("mcp"))
+    return (*servers, *map(_registered, dict.fromkeys(wanted)))
+
+
+def _named(conditions: Iterable[Condition]) -> Iterator[str]:
+    for condition in conditions:
+        for use in condition.tools:
+            if use.name.startswith(_MCP):
+                yield use.name.removeprefix(_MCP).partition("/")[0]
+
+
+def _registered(name: str) -> McpSection:
+    key = f"mcp: {name!r}, which a package names"
+    found = load_own(name, "mcp")
+    if not isinstance(found, Mapping):
+        raise InputError(
+            f"{key}, is no mapping but a {type(found).__name__}",
+            hint="an entry point of the group toolablate.mcp is a mapping with the keys of a plan's [[mcp]]",
+            code="bad_server",
+        )
+    try:
+        return McpSection.model_validate({"name": name, **found})
+    except ValidationError as error:
+        raise InputError(f"{key}: {explain(error, McpSection)}", code="bad_server") from None

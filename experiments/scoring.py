@@ -1,7 +1,4 @@
-"""Scores trials by the plan's scorer: when they end, when a score is missing, and when an answer key was mended.
-
-What a judge scores is left to `grading`.
-"""
+"""Scores of trials, by the plan's scorer and by judges."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -15,13 +12,64 @@ from typing import Self
 from toolablate.benchmarks.judging.answers import Judge
 from toolablate.benchmarks.scoring.scorer import AsyncScorer, Scorer
 from toolablate.benchmarks.scoring.scorers import scorer_for
-from toolablate.experiments.plans.plan import Plan
-from toolablate.experiments.plans.trials import Design
-from toolablate.experiments.scoring.judges import SCORER, is_judged, judges_of
+from toolablate.experiments.plans.plan import Design, Plan, QuestionsSection
 from toolablate.sandbox import open_sandbox
 from toolablate.traces.errors import InputError, ScoringError
-from toolablate.traces.records import Question, Score, Trace
+from toolablate.traces.records import Model, OpenAIModel, Question, Score, Trace
 from toolablate.traces.store import Recorder, Store
+
+# The judges of a plan, and the questions whose answers they grade.
+
+
+SCORER = "judge"
+"""What `questions.scorer` says where a judge is to score."""
+
+
+def judges_of(plan: Plan) -> tuple[Judge, ...]:
+    """All that grade the plan's answers, the one whose scores count first: the first gradings of each judge in the
+    order of the plan, then the first re-gradings, and so on."""
+    judging = plan.judging
+    return tuple(
+        Judge(model, wording=judging.prompt, asks=judging.asks, again=again, unparsed=plan.questions.unparsed)
+        for again in range(judging.again + 1)
+        for model in plan.judges
+    )
+
+
+def is_judged(section: QuestionsSection, question: Question) -> bool:
+    """Whether a judge scores its answers: the plan says so, or it says nothing and only a judge can."""
+    return section.scorer == SCORER or (section.scorer is None and question.target.kind == "reference")
+
+
+def idle_judges(plan: Plan, questions: Iterable[Question]) -> str:
+    """What a user should know who names judges that no question needs; "" where there is none such."""
+    if not plan.judges or any(is_judged(plan.questions, question) for question in questions):
+        return ""
+    names = ", ".join(repr(model.name) for model in plan.judges)
+    return (
+        f"judges: no question needs a judge, so none is asked ({names}); they score targets of kind 'reference',"
+        f' or all questions where questions.scorer = "{SCORER}"'
+    )
+
+
+def judges_of_their_own(plan: Plan, questions: Iterable[Question]) -> str:
+    """What a user should know whose judges grade answers that they gave themselves; "" where none does."""
+    judged = {_asked(model) for model in plan.models}
+    names = ", ".join(repr(judge.name) for judge in plan.judges if _asked(judge) in judged)
+    if not names or not any(is_judged(plan.questions, question) for question in questions):
+        return ""
+    return f"judges: {names} will grade answers of its own, to which models tend to be kinder than to those of others"
+
+
+def _asked(model: Model) -> tuple[str, str]:
+    """What is asked, whatever a plan calls it."""
+    if isinstance(model, OpenAIModel):
+        return model.endpoint.rstrip("/"), model.wire_name
+    return model.provider, model.identity()
+
+
+# Scores trials by the plan's scorer: when they end, when a score is missing, and when an answer key was mended.
+
 
 _AT_ONCE = 32
 """Trials that are read and scored at once; their scores are entered together."""

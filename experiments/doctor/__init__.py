@@ -1,1 +1,0 @@
-"""What works on this machine, and what a plan needs of it."""

@@ -1,0 +1,225 @@
+"""Where a trial runs: the plan crosses once, then a small task for each trial; who may have a kernel."""
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy, run_agent
+from toolablate.benchmarks.prompt import render
+from toolablate.experiments.plans.plan import Plan
+from toolablate.experiments.plans.sections import WebSection
+from toolablate.experiments.world.donors import open_donors, require_results
+from toolablate.experiments.world.replies import asked_lines, open_sources
+from toolablate.experiments.world.web import Tell, guard_for, open_web, silent
+from toolablate.experiments.world.world import environment, needed, open_tried_sandbox, servers_needed, work_files
+from toolablate.tools import Resources, open_toolset
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import Condition, Environment, Event, Model, OpenAIModel, Price, Question, Trial
+
+if TYPE_CHECKING:
+    from toolablate.tools.donors import Donors
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTask:
+    """One trial, described for whoever runs it in the world of a plan: small, and can be pickled.
+
+    `model` and `condition` are the names that the plan has for them.
+    """
+
+    trial: Trial
+    question: Question
+    model: str
+    condition: str
+
+
+class Executor(Protocol):
+    """Runs trials somewhere. It has opened the world of a plan (models, tools, sandbox, web) for all of them."""
+
+    @property
+    def environment(self) -> Environment:
+        """What trials run on here."""
+        ...
+
+    async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
+        """Runs a trial; its events go to `record` in order, as they happen. Ends soon where it is cancelled.
+
+        Raises ToolablateError where the trial could not be run.
+        """
+        ...
+
+
+# Trials in this process, on its event loop.
+
+
+@dataclass(frozen=True, slots=True)
+class LocalExecutor:
+    """An `Executor` with everything that the trials of a plan share, opened."""
+
+    models: Mapping[str, Model]
+    conditions: Mapping[str, Condition]
+    sources: Mapping[str, ModelSource]
+    resources: Resources
+    environment: Environment
+    retry: RetryPolicy
+    files_folder: Path
+    web: WebSection
+    lines: Mapping[str, Line]
+    donors: "Donors | None"
+
+    async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
+        condition = self.conditions[task.condition]
+        model = self.sources[task.model].session(task.question, condition, task.trial.repeat)
+        opened = open_toolset(
+            condition.tools,
+            self.resources,
+            work_files(task.question, self.files_folder),
+            guard=guard_for(task.question, self.web),
+            interventions=condition.interventions,
+            question=task.question,
+            seed=task.trial.id,
+            donors=self.donors,
+        )
+        async with opened as tools:
+            return await run_agent(
+                prompt=render(task.question),
+                model=model,
+                condition=condition,
+                tools=tools,
+                record=record,
+                price=_price(self.models[task.model]),
+                retry=self.retry,
+                seed=task.trial.id,
+            )
+
+
+def _price(model: Model) -> Price | None:
+    return model.price if isinstance(model, OpenAIModel) else None
+
+
+async def open_executor(
+    plan: Plan,
+    conditions: Sequence[Condition],
+    world: Mapping[str, str],
+    stack: AsyncExitStack,
+    *,
+    tell: Tell = silent,
+    warn: Tell = silent,
+) -> LocalExecutor:
+    """Opens what trials under these conditions of the plan need; the stack closes it. `world` is what the run says of
+    itself; `tell` hears of what may take a while, `warn` of what a user should know.
+
+    Raises ToolablateError for what cannot be had.
+    """
+    web = await open_web(plan, needed(conditions), stack, servers=servers_needed(conditions), tell=tell)
+    for warning in web.warnings:
+        warn(warning)
+    tried = await open_tried_sandbox(plan, conditions, stack)
+    resources = Resources(tried.sandbox if tried else None, web.search, web.pages, web.mcp)
+    donors = await open_donors(plan, conditions, resources)
+    for condition in conditions:
+        _check_tools(condition, resources, donors)
+    lines = asked_lines(plan)
+    return LocalExecutor(
+        models={model.name: model for model in plan.models},
+        conditions={condition.name: condition for condition in conditions},
+        sources=await open_sources(plan, world, stack, lines),
+        resources=resources,
+        environment=environment(tried, world),
+        retry=RetryPolicy(attempts=plan.runner.attempts, paced=True),
+        files_folder=plan.questions.files_folder,
+        web=plan.web,
+        lines=lines,
+        donors=donors,
+    )
+
+
+def _check_tools(condition: Condition, resources: Resources, donors: "Donors | None") -> None:
+    """Only a server that has been listed knows its tools; nothing is started by this."""
+    tools = open_toolset(condition.tools, resources, interventions=condition.interventions)
+    names = [spec.name for spec in tools.specs]
+    require_results(condition, names, donors)
+    if condition.tool_choice not in ("auto", "none", "required", *names):
+        there_are = f"the condition's tools are {', '.join(names)}" if names else "the condition has no tools"
+        raise InputError(
+            f"conditions: {condition.name}: tool_choice = {condition.tool_choice!r} names none of its tools",
+            hint=f"{there_are}; or write 'auto', 'none' or 'required'",
+            code="unknown_tool",
+        )
+
+
+# Who may have a kernel: a plan's kernels are shared out among the models that have trials left which need one.
+
+
+class KernelShares:
+    """`left` is how many trials that need a kernel each model has, `at_once` how many of its trials can run at the same
+    time.
+
+    An equal share, rounded down, is kept for each of these models, so that those which hang hold up no other; of it no
+    more than the model can use. What is not kept is lent, trial by trial. Where there are fewer kernels than models
+    they take turns with one each, and those that hang can hold up the others until their trials end or are given up.
+    """
+
+    def __init__(self, kernels: int, left: Mapping[str, int], at_once: Mapping[str, int] | None = None) -> None:
+        self._kernels = kernels
+        self._at_once = at_once or {}
+        self._left = Counter(left)
+        self._held: Counter[str] = Counter()
+        # The one that was served longest ago comes first.
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {model: deque() for model in left}
+
+    @asynccontextmanager
+    async def place(self, model: str) -> AsyncIterator[None]:
+        """For as long as a trial lasts; a model's trials are served in the order in which they came."""
+        called = asyncio.get_running_loop().create_future()
+        self._waiting[model].append(called)
+        self._serve()
+        try:
+            await called
+        except asyncio.CancelledError:
+            if called.done() and not called.cancelled():
+                self._held[model] -= 1
+            self._serve()
+            raise
+        try:
+            yield
+        finally:
+            self._held[model] -= 1
+            self._serve()
+
+    def done(self, model: str, trials: int = 1) -> None:
+        """So many trials of a model ended or were given up; what it does not need is the others'."""
+        self._left[model] -= trials
+        self._serve()
+
+    def _serve(self) -> None:
+        while self._held.total() < self._kernels and (model := self._next()) is not None:
+            self._held[model] += 1
+            self._waiting[model].popleft().set_result(None)
+            self._waiting[model] = self._waiting.pop(model)
+
+    def _next(self) -> str | None:
+        """The one that holds the fewest of those that wait and may have a place."""
+        for waiting in self._waiting.values():
+            while waiting and waiting[0].done():
+                waiting.popleft()
+        kept = self._kept()
+        free = self._kernels - self._held.total()
+        may = (
+            model for model, waiting in self._waiting.items() if waiting and (kept[model] > 0 or free > kept.total())
+        )
+        return min(may, key=self._held.__getitem__, default=None)
+
+    def _kept(self) -> Counter[str]:
+        """How many kernels are kept for each model that has not got its share."""
+        needing = {model: left for model, left in self._left.items() if left > 0}
+        share = max(1, self._kernels // max(len(needing), 1))
+        lacking = {
+            model: min(share, left, self._at_once.get(model, left)) - self._held[model]
+            for model, left in needing.items()
+        }
+        return Counter({model: lacks for model, lacks in lacking.items() if lacks > 0})

@@ -1,1 +1,0 @@
-"""Scores of trials, by rules and by judges."""
