@@ -1,4 +1,4 @@
-"""A kernel's process, seen from the host: start, interrupt, end. What holds it is the subclasses' business."""
+"""A kernel's process and sockets, seen from the host: start, interrupt, end. Backends say what holds it."""
 
 import asyncio
 import contextlib
@@ -6,11 +6,14 @@ import errno
 import json
 import math
 import os
+import secrets
+import shutil
 import signal
 import socket
+import subprocess
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,7 +22,59 @@ from toolablate.sandbox.cgroups import Cgroup
 from toolablate.sandbox.kernel import KernelUnavailable, Limits, WorkFile
 from toolablate.sandbox.premises import Premises
 from toolablate.sandbox.seccomp import syscall_filter
-from toolablate.sandbox.sockets import Connection, KernelSockets
+
+CHANNELS = ("shell", "iopub", "stdin", "hb", "control")
+_BACKLOG = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where a kernel listens: unix sockets `{address}-1` to `{address}-5`, messages signed with `key`."""
+
+    address: str
+    key: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The content of a Jupyter connection file."""
+        ports = {f"{name}_port": number for number, name in enumerate(CHANNELS, start=1)}
+        return {"transport": "ipc", "ip": self.address, "key": self.key, "signature_scheme": "hmac-sha256", **ports}
+
+
+class KernelSockets:
+    """A new folder in `place` with five listening unix sockets. `key` signs the messages, a fresh one by default.
+
+    Clients may connect before the kernel exists: the kernel is handed the listening descriptors themselves.
+    """
+
+    def __init__(self, place: Path, key: str = "") -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="", dir=place))
+        self.connection = Connection(address=str(self.folder / "k"), key=key or secrets.token_hex(32))
+        self._listeners: list[socket.socket] = []
+        try:
+            for number, _ in enumerate(CHANNELS, start=1):
+                listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                self._listeners.append(listener)
+                listener.bind(f"{self.connection.address}-{number}")
+                listener.listen(_BACKLOG)
+                listener.setblocking(False)
+        except OSError:
+            self.close()
+            raise
+
+    def hand_over(self, control: socket.socket, request: bytes, others: Sequence[int] = ()) -> None:
+        """Sends the request with the listening sockets, of which it keeps none, and with other descriptors."""
+        socket.send_fds(control, [request], [*(listener.fileno() for listener in self._listeners), *others])
+        self.release()
+
+    def release(self) -> None:
+        for listener in self._listeners:
+            listener.close()
+        self._listeners.clear()
+
+    def close(self) -> None:
+        self.release()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
 
 _MB = 1_000_000
 _REPORT_BYTES = 65_536
@@ -392,3 +447,88 @@ async def _unhindered(work: Coroutine[Any, Any, None]) -> None:
     if cancelled:
         raise asyncio.CancelledError
     task.result()
+
+
+# A process of ours that holds a kernel: started with its own control socket and without any other descriptor.
+
+
+_END_SECONDS = 5.0
+_ERROR_BYTES = 4_000
+
+
+class Child:
+    """A child process with a control socket. Its stderr is kept to explain a failed start."""
+
+    def __init__(
+        self,
+        argv: Callable[[int], Sequence[str]],
+        *,
+        descriptors: Sequence[int] = (),
+        env: Mapping[str, str],
+        cwd: str = "/",
+    ) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        self.control = ours
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the child
+        try:
+            # In the loop's own thread: the child asks to be killed when the thread that started it ends.
+            self._process = subprocess.Popen(
+                argv(theirs.fileno()),
+                pass_fds=(theirs.fileno(), *descriptors),
+                env=dict(env),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._stderr,
+                start_new_session=True,
+            )
+        except OSError:
+            ours.close()
+            self._stderr.close()
+            raise
+        finally:
+            theirs.close()
+
+    def error(self) -> str:
+        """The end of what it wrote to stderr."""
+        if self._stderr.closed:
+            return ""
+        size = os.fstat(self._stderr.fileno()).st_size
+        said = os.pread(self._stderr.fileno(), _ERROR_BYTES, max(0, size - _ERROR_BYTES))
+        return said.decode(errors="replace").strip()
+
+    @property
+    def exited(self) -> bool:
+        return self._process.poll() is not None
+
+    async def end(self, patience: float = _END_SECONDS) -> None:
+        """Waits until it is gone; it ends by itself when the control socket is closed, and is killed if it does not
+        within `patience` seconds. Safe to call twice."""
+        if self.exited:
+            self._stderr.close()
+            return
+        descriptor = os.pidfd_open(self._process.pid)  # ours to reap, so its number is still its own
+        try:
+            if not await readable(descriptor, patience):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                await readable(descriptor, _END_SECONDS)
+            self._process.wait(_END_SECONDS)
+        finally:
+            os.close(descriptor)
+            self._stderr.close()
+
+
+async def readable(source: int | socket.socket, seconds: float) -> bool:
+    """Whether there is something to read within `seconds`; of a pidfd, whether its process has ended."""
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(source, ready.set)
+    try:
+        await asyncio.wait_for(ready.wait(), seconds)
+    except TimeoutError:
+        return False
+    finally:
+        loop.remove_reader(source)
+    return True

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from toolablate.sandbox.cgroups import Cgroup
-from toolablate.sandbox.child import Child
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
 from toolablate.sandbox.premises import Premises
-from toolablate.sandbox.process import ENVIRONMENT, INSIDE, KernelProcess
+from toolablate.sandbox.process import ENVIRONMENT, INSIDE, Child, KernelProcess
 from toolablate.sandbox.python import Python
 
 _MB = 1_000_000

@@ -18,10 +18,9 @@ from toolablate.sandbox.backends.bubblewrap import (
     start_in_bubblewrap,
 )
 from toolablate.sandbox.cgroups import Cgroup
-from toolablate.sandbox.child import Child, readable
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
 from toolablate.sandbox.premises import Premises
-from toolablate.sandbox.process import KernelProcess, start_hint
+from toolablate.sandbox.process import Child, KernelProcess, readable, start_hint
 from toolablate.sandbox.python import Python
 
 _CAPABILITIES = ("CAP_SYS_ADMIN", "CAP_SYS_CHROOT", "CAP_NET_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")

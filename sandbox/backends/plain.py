@@ -4,10 +4,9 @@ import os
 import socket
 from pathlib import Path
 
-from toolablate.sandbox.child import Child
 from toolablate.sandbox.kernel import Limits
 from toolablate.sandbox.premises import Premises
-from toolablate.sandbox.process import ENVIRONMENT, INSIDE, KernelProcess
+from toolablate.sandbox.process import ENVIRONMENT, INSIDE, Child, KernelProcess
 from toolablate.sandbox.python import Python
 
 

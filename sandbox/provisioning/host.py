@@ -1,30 +1,79 @@
-"""One thread with one event loop for all provisioned kernels of this process.
-
-A kernel process belongs to the loop that started it, and to its thread: bubblewrap ends when that thread does. A
-blocking `KernelManager` runs each of its coroutines on whatever loop it has at hand, so neither can be the caller's.
-"""
+"""One thread with one event loop for all provisioned kernels of this process, and addresses that outlast restarts."""
 
 import asyncio
 import atexit
 import contextlib
 import os
+import shutil
+import tempfile
 import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, ParamSpec, TypeVar
 
 from toolablate.sandbox.kernel import KernelUnavailable, Limits
 from toolablate.sandbox.opening import open_backend
 from toolablate.sandbox.premises import Premises
-from toolablate.sandbox.process import Backend, KernelProcess
-from toolablate.sandbox.provisioning.addresses import StableAddress
-from toolablate.sandbox.provisioning.workers import LastingWorkers
+from toolablate.sandbox.process import CHANNELS, Backend, KernelProcess
+
+
+class StableAddress:
+    """Links `{address}-1` to `{address}-5` in a new folder in `place`, to the sockets of whichever kernel lives now.
+
+    A client that is connected when its kernel ends tries the same path again until it leads to the next kernel.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="", dir=place))
+        self.address = str(self._folder / "k")
+
+    def lead_to(self, address: str) -> None:
+        for number, _ in enumerate(CHANNELS, start=1):
+            link = Path(f"{self.address}-{number}")
+            link.unlink(missing_ok=True)
+            link.symlink_to(f"{address}-{number}")
+
+    def close(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+# Threads for blocking work that are still there when a program ends.
+
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+class LastingWorkers(ThreadPoolExecutor):
+    """The threads of an ordinary executor take no work any more when the handlers of `atexit` run, which is where many
+    Jupyter programs end their kernels, and no new ones can be started then. (An event loop takes only a subclass.)"""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self._tasks: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
+        for _ in range(number):
+            threading.Thread(target=self._work, name="toolablate kernels", daemon=True).start()
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> Future[_T]:
+        future: Future[_T] = Future()
+        self._tasks.put((future, lambda: fn(*args, **kwargs)))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            future, task = self._tasks.get()
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(task())
+                except BaseException as error:  # noqa: BLE001 - it belongs to whoever awaits the future
+                    future.set_exception(error)
+
 
 _AT_EXIT_SECONDS = 20.0
 _WORKERS = 8
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,18 @@ from typing import cast
 import pytest
 import pytest_asyncio
 
-from toolablate.sandbox import BACKENDS, Kernel, KernelUnavailable, Limits, Sandbox, execution, jupyter, open_sandbox
+from toolablate.sandbox import (
+    BACKENDS,
+    Kernel,
+    KernelUnavailable,
+    Limits,
+    Sandbox,
+    jupyter,
+    open_sandbox,
+)
+from toolablate.sandbox import (
+    jupyter as execution,
+)
 from toolablate.sandbox.jupyter import JupyterKernel
 
 OpenKernel = Callable[..., Awaitable[Kernel]]

@@ -9,10 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from toolablate.sandbox.cgroups.delegation import LEAF, Refused, usable_one, usable_two
-from toolablate.sandbox.cgroups.group import Bounds, VersionTwo
-from toolablate.sandbox.cgroups.groups import NoCgroups, choose
-from toolablate.sandbox.cgroups.places import Places, parse_places
+from toolablate.sandbox.cgroups import (
+    LEAF,
+    Bounds,
+    NoCgroups,
+    Places,
+    Refused,
+    VersionTwo,
+    choose,
+    parse_places,
+    usable_one,
+    usable_two,
+)
 
 ROOT = "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw"
 TWO = f"{ROOT}\n35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate"

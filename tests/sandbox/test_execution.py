@@ -5,7 +5,7 @@ import time
 from typing import cast
 
 from toolablate.sandbox.client import BoundedClient, Message
-from toolablate.sandbox.execution import Execution
+from toolablate.sandbox.jupyter import Execution
 from toolablate.sandbox.kernel import Limits
 from toolablate.sandbox.process import Exit, KernelProcess
 

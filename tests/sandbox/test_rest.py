@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from toolablate.sandbox import Kernel, KernelUnavailable, execution
+from toolablate.sandbox import Kernel, KernelUnavailable
+from toolablate.sandbox import jupyter as execution
 from toolablate.sandbox.inside import processes, watch
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

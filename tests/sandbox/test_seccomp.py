@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from toolablate.sandbox.seccomp import syscall_filter
-from toolablate.sandbox.system_calls import MACHINES, numbers
+from toolablate.sandbox.seccomp import MACHINES, numbers, syscall_filter
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import zmq
 import zmq.asyncio
 
-from toolablate.sandbox.zmtp import MESSAGE_BYTES, MESSAGE_FRAMES, ConnectionEnded, ZmtpConnection
+from toolablate.sandbox.client import MESSAGE_BYTES, MESSAGE_FRAMES, ConnectionEnded, ZmtpConnection
 
 GREETING = (b"\xff" + bytes(8) + b"\x7f\x03\x00NULL").ljust(64, b"\0")
 READY = b"\x04\x19\x05READY\x0bSocket-Type\x00\x00\x00\x03PUB"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.tools.web_server import WebServer
 
-from toolablate.sandbox import execution
+from toolablate.sandbox import jupyter as execution
 from toolablate.tools import ToolResult, Toolset
 from toolablate.traces.records import ToolRequest
 

@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from toolablate.sandbox import Kernel
-from toolablate.sandbox.system_calls import MACHINES, numbers
+from toolablate.sandbox.seccomp import MACHINES, numbers
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
