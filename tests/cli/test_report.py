@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.experiments.attributing.test_attribute import toolablate
+from tests.experiments.attribution.test_attribute import toolablate
 from tests.formats.test_lm_eval import NO_SHOT, samples
 from tests.viewer.keeping.reading import read_findings
 

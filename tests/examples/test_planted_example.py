@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.experiments.counterfactual.scenes import run
+from tests.experiments.replay.scenes import run
 
 from toolablate.experiments.planted.making import CORPUS, LABELS, PLAN, QUESTIONS, SCENES, make_planted
 from toolablate.traces.store import Store

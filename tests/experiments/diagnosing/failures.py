@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.experiments.counterfactual.scenes import run
 from tests.experiments.judged import judge_at
 from tests.experiments.plan_files import KERNELS, call
+from tests.experiments.replay.scenes import run
 from tests.servers.chat_server import ChatServer, reply
 
 from toolablate.traces.records import Diagnosis

@@ -1,9 +1,15 @@
 """Judges read the wrong trials of a store, each once, and what they cannot be asked is told."""
 
+import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
+from tests.conftest import Cli
 from tests.experiments.diagnosing.failures import (
     PRICED,
     diagnoses,
@@ -13,7 +19,8 @@ from tests.experiments.diagnosing.failures import (
     reads,
 )
 from tests.experiments.judged import judge_at
-from tests.servers.chat_server import ChatServer, ChatServers, Status, reply
+from tests.experiments.plan_files import wait_for
+from tests.servers.chat_server import ChatServer, ChatServers, Status, Until, reply
 
 from toolablate.experiments.diagnosing import diagnose, diagnoses_told
 from toolablate.experiments.running.progress import RunProgress
@@ -184,3 +191,69 @@ def test_a_key_reaches_no_record(chat_server: ChatServer, tmp_path: Path, monkey
     diagnose(store)
     assert chat_server.headers[0]["authorization"] == f"Bearer {key}"
     assert not [each for each in diagnoses(store) if key in each.to_json()]
+
+
+# `attribute --judge`, as it is called.
+
+
+def test_a_judge_reads_before_the_report(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:
+    chat_server.answers(reads)
+    store = failing_store(tmp_path, chat_server)
+    ran = cli("attribute", store, "--judge", "j", "--json")
+    assert ran.returncode == 0, ran.stderr
+    said = " ".join(ran.stderr.split())
+    assert "3 failures to be read by 1 judge, for about $" in said
+    assert "Judge j: 3 failures labelled (3 requests, $0.00006)" in said
+    json.loads(ran.stdout)
+    assert {each.error_type for each in diagnoses(store)} == {"reasoning", "calculation"}
+    assert "no judge was asked" in cli("attribute", store, "--judge", "j").stderr
+    assert len(chat_server.requests) == 3
+
+
+def test_what_is_left_unread_is_told(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:
+    chat_server.answers(lambda request: Status(401))
+    store = failing_store(tmp_path, chat_server)
+    ran = cli("attribute", store, "--judge", "j")
+    assert ran.returncode == 1, ran.stderr
+    assert "3 failures could not be read: unauthorized" in " ".join(ran.stderr.split())
+    refused = cli("attribute", store, "--judge", "nobody")
+    assert refused.returncode == 2
+    said = " ".join(refused.stderr.split())
+    assert "--judge: the plan has no judge 'nobody'" in said
+    assert "its judges are j" in said
+    assert diagnoses(store) == []
+
+
+# Readings that are stopped or killed go on where they stopped: what was paid for is kept.
+
+
+PROGRAM = "import sys\nfrom toolablate.experiments.diagnosing import diagnose, diagnoses_told\n"
+PROGRAM += "print(*diagnoses_told(diagnose(sys.argv[1])), sep='\\n')"
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
+def test_what_was_read_is_kept(chat_server: ChatServer, tmp_path: Path, sign: signal.Signals) -> None:
+    stopped = list[signal.Signals]()
+
+    def until_stopped(request: dict[str, Any]) -> Any:
+        return Until(lambda: stopped, reads(request)) if len(chat_server.requests) > 4 else reads(request)
+
+    chat_server.answers(until_stopped)
+    store = failing_store(tmp_path, chat_server, count=9, judges=judge_at(chat_server.url, more=PRICED))
+    command = [sys.executable, "-c", PROGRAM, str(store)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        wait_for(lambda: len(chat_server.requests) >= 5)
+        running.send_signal(sign)
+        stopped.append(sign)
+        output, errors = running.communicate(timeout=60)
+    assert "Traceback" not in errors
+    read, asked = len(diagnoses(store)), len(chat_server.requests)
+    assert 3 <= read < 8
+    if sign == signal.SIGINT:
+        assert read == asked
+        assert f"{8 - read} failure" in output
+        assert "not read yet (you stopped it); the same command reads them." in output
+    chat_server.answers(reads)
+    assert diagnose(store).missing == 0
+    assert len(chat_server.requests) == asked + 8 - read
+    assert verify(store).ok

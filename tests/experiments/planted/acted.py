@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.experiments.counterfactual.scenes import run
+from tests.experiments.replay.scenes import run
 
 from toolablate.agents.simulated.planted.wording import answer_of
 from toolablate.analysis.attribution.signals.of_trace import signals_of

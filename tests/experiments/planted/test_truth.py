@@ -1,15 +1,24 @@
 """The computed truth beside what a model that acts out scenes does, through real tools, stores and replays."""
 
 import math
-from collections import defaultdict
+import random
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.experiments.planted.acted import RIGHT, Acted, act
+from tests.agents.planted.scenes import call, scene_of
+from tests.experiments.planted.acted import RIGHT, Acted, act, write_plan
 
-from toolablate.experiments.planted.truth import TrialTruth, exact_flip, truth_of
+from toolablate.agents.simulated.planted.mind import drawn
+from toolablate.agents.simulated.policy import Offer
+from toolablate.experiments.plans.plan import load_plan
+from toolablate.experiments.planted.truth import Causes, TrialTruth, cause_at, causes, chances, exact_flip, truth_of
+from toolablate.experiments.planted.worlds import Made, Outputs, Run, Way, World, refuse_unknown, runs
+from toolablate.tools.interventions import Setting, open_interventions
 from toolablate.traces.errors import InputError
+from toolablate.traces.records import Budget, Condition, InterventionUse, SimulatedModel
 from toolablate.traces.store import Store
 
 pytestmark = pytest.mark.timeout(300)
@@ -161,3 +170,164 @@ def test_a_flip_is_the_first_fall_that_never_comes_back_by_half(
     trajectory: tuple[float, ...], flip: int | None
 ) -> None:
     assert exact_flip(trajectory, 0.4) == flip
+
+
+# Why an answer is wrong: one draw put to the belief without one thing after another.
+
+
+BARE = {"B": 0.8, "A": 0.15, "C": 0.05}
+
+
+def caused(now: dict[str, float], bare: dict[str, float] | None = None, **without: dict[str, float]) -> Causes:
+    return Causes("B", now, bare or BARE, without)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("found", "u", "cause"),
+    [
+        # Without the code the same draw is right.
+        (caused({"B": 0.1, "A": 0.1, "C": 0.8}, lock_in=BARE), 0.5, "lock_in"),
+        # The same draw is wrong without anything as well, which is rare.
+        (caused({"B": 0.1, "A": 0.1, "C": 0.8}, lock_in=BARE), 0.9, "luck"),
+        (caused({"B": 0.2, "A": 0.8}, {"B": 0.3, "A": 0.7}), 0.9, "own_error"),
+        # Either alone would do: the one that moved more.
+        (
+            caused({"B": 0.1, "C": 0.9}, lock_in={"B": 0.7, "C": 0.3}, retrieval_distraction={"B": 0.8, "C": 0.2}),
+            0.5,
+            "retrieval_distraction",
+        ),
+        # Neither alone would do, both together would: the one that moved more.
+        (
+            caused({"B": 0.01, "C": 0.99}, lock_in={"B": 0.3, "C": 0.7}, retrieval_distraction={"B": 0.1, "C": 0.9}),
+            0.5,
+            "lock_in",
+        ),
+        # What moved the other way is no cause.
+        (caused({"B": 0.5, "C": 0.5}, lock_in={"B": 0.1, "C": 0.9}, budget=BARE), 0.6, "budget"),
+    ],
+)
+def test_the_cause_is_what_the_same_draw_would_be_right_without(found: Causes, u: float, cause: str) -> None:
+    assert cause_at(found, u) == cause
+
+
+def test_chances_are_those_of_all_draws_that_give_the_letter() -> None:
+    found = caused(
+        {"B": 0.2, "A": 0.3, "C": 0.5},
+        lock_in={"B": 0.65, "A": 0.1, "C": 0.25},
+        availability={"B": 0.55, "A": 0.4, "C": 0.05},
+    )
+    rng = random.Random(7)
+    draws = [u for u in (rng.random() for _ in range(40_000)) if drawn(found.now, u) == "C"]
+    seen = Counter(cause_at(found, u) for u in draws)
+    computed = chances(found, "C")
+    assert seen.keys() == computed.keys()
+    assert all(seen[cause] / len(draws) == pytest.approx(chance, abs=0.02) for cause, chance in computed.items())
+
+
+def world(scene: dict[str, Any], **condition: Any) -> World:
+    arm = Condition(name="python", **condition)
+    return World(scene_of(scripts={"code": scene}), "B", arm, {"code": Offer("python", "code")}, Outputs(()))
+
+
+TWO_CELLS = {
+    "turns": [{"calls": [call("code", "one")]}, {"calls": [call("code", "two")]}],
+    "reactions": [
+        {"kind": "code", "phrase": "seen", "moves": {"C": 3.0}},
+        {"kind": "code", "when": "fail", "moves": {"A": 2.0}},
+    ],
+}
+
+
+def fail(**options: Any) -> tuple[InterventionUse, ...]:
+    return (InterventionUse(name="fail", options=options),)
+
+
+def test_runs_of_calls_that_fail_at_random_have_the_probabilities_of_their_patterns() -> None:
+    flaky = world(TWO_CELLS, interventions=fail(rate=0.25))
+    found = {tuple(made.broken for made in run.made): p for p, run in runs(flaky, Way(Budget()))}
+    # Where the first call fails and the second works, all is as where both work but for what the phrase needs.
+    assert sum(found.values()) == pytest.approx(1)
+    assert found[True, True] == pytest.approx(0.0625)
+    assert {run.fault for _, run in runs(flaky, Way(Budget()))} == {None, 0, 1}
+    assert len(runs(flaky, Way(Budget(), fails=False))) == 1
+
+
+@pytest.mark.parametrize(("calls", "broken"), [([1], [True, False]), ([2], [False, True])])
+def test_the_calls_that_are_to_fail_are_counted_as_the_intervention_counts_them(
+    calls: list[int], broken: list[bool]
+) -> None:
+    ((_, run),) = runs(world(TWO_CELLS, interventions=fail(calls=calls)), Way(Budget()))
+    assert [made.broken for made in run.made] == broken
+    ((_, other),) = runs(world(TWO_CELLS, interventions=fail(tools=["search"])), Way(Budget()))
+    assert [made.broken for made in other.made] == [False, False]
+
+
+def test_a_stand_in_of_a_replay_leaves_to_chance_which_calls_fail_as_it_was() -> None:
+    flaky = world(TWO_CELLS, interventions=fail(rate=0.5))
+    for trial in map(str, range(20)):
+        draws = open_interventions(flaky.condition.interventions, Setting(seed=trial))
+        failing = [random.Random(f"{draws[0].seed} {number}").random() < 0.5 for number in (1, 2)]
+        for modes in ({}, {"code": "placebo"}):
+            ((_, run),) = runs(flaky, Way(Budget(), modes=modes, trial=trial))  # type: ignore[arg-type]
+            assert [made.broken for made in run.made] == failing
+
+
+def test_of_calls_that_no_trial_made_the_last_alone_holds_what_is_waited_for() -> None:
+    last_fails = world(TWO_CELLS, interventions=fail(calls=[2]))
+    ((_, run),) = runs(last_fails, Way(Budget()))
+    assert last_fails.believed(run)["C"] < 0.3
+    ((_, sound),) = runs(last_fails, Way(Budget(), fails=False))
+    assert [made.output for made in sound.made] == ["", "seen"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "turns", "made", "limit"),
+    [
+        (Budget(), 2, 2, None),
+        (Budget(turns=3), 2, 2, None),
+        (Budget(turns=2), 2, 2, "turns"),
+        (Budget(turns=1), 1, 1, "turns"),
+        (Budget(tool_calls=1), 2, 1, "tool_calls"),
+        (Budget(tool_calls=2), 2, 2, None),
+    ],
+)
+def test_a_budget_ends_a_run_where_the_agent_would(budget: Budget, turns: int, made: int, limit: str | None) -> None:
+    ((_, run),) = runs(world(TWO_CELLS), Way(budget))
+    assert (run.turns, len(run.made), run.limit) == (turns, made, limit)
+
+
+def test_causes_take_away_one_thing_each() -> None:
+    short = world(TWO_CELLS | {"offered": {"A": 0.5}, "called": {"D": 0.5}}, budget=Budget(turns=1))
+    run = Run(1, (Made("code", "one", "nothing"),), "turns")
+    found = causes(short, run, "trial")
+    assert list(found.without) == ["budget", "calling", "availability"]
+    assert found.without["budget"]["C"] > found.now["C"]
+    assert found.without["calling"]["D"] < found.now["D"]
+    broken = Run(2, (Made("code", "one", "nothing"), Made("code", "two", "This call failed: x", broken=True)))
+    assert list(causes(short, broken, "trial").without) == ["tool_fault", "calling", "availability"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        (Condition(name="c", interventions=(InterventionUse(name="noise"),)), "the intervention 'noise'"),
+        (Condition(name="c", budget=Budget(tokens=100)), "a limit of tokens or cost_usd"),
+    ],
+)
+def test_conditions_without_a_closed_form_are_refused(condition: Condition, said: str) -> None:
+    with pytest.raises(InputError, match=rf"condition 'c' has {said}, under which no truth can be computed"):
+        refuse_unknown(condition)
+
+
+def test_scenes_are_part_of_what_a_model_is(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path)
+    (before,) = load_plan(plan)[0].models
+    assert isinstance(before, SimulatedModel)
+    assert before.scenes == str(tmp_path / "scenes.jsonl")
+    scenes = tmp_path / "scenes.jsonl"
+    scenes.write_text(scenes.read_text(encoding="utf-8").replace('"loses_format": 0.4', '"loses_format": 0.5'))
+    (after,) = load_plan(plan)[0].models
+    assert before.identity() != after.identity()
+    scenes.unlink()
+    with pytest.raises(InputError, match=r"models: acting: cannot read .*scenes\.jsonl"):
+        load_plan(plan)

@@ -1,7 +1,7 @@
 import re
 from dataclasses import replace
 
-from tests.traces.attribution_views.samples import UNREPLAYED, evidence, explained, explanation
+from tests.reports.attribution.samples import UNREPLAYED, evidence, explained, explanation
 from tests.traces.samples import conversation
 
 from toolablate.reports.html.beliefs import (

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.traces.attribution.stories import ended, ran
-from tests.traces.attribution_views.samples import EVENTS, IDENTITY, attribution, evidence, explained, explanation
+from tests.analysis.attribution.stories import ended, ran
+from tests.reports.attribution.samples import EVENTS, IDENTITY, attribution, evidence, explained, explanation
 
 pytest.importorskip("jinja2", reason="pages need the extra 'view'")
 

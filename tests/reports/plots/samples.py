@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from tests.traces.attribution_views.samples import ledger
-from tests.traces.ladder.arms import graded, ladder_conditions
+from tests.analysis.ladder_arms import graded, ladder_conditions
+from tests.reports.attribution.samples import ledger
 
 from toolablate.analysis.arms import ladders
 from toolablate.analysis.comparison import compare

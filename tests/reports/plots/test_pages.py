@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 from lxml import etree
+from tests.reports.attribution.samples import believed
 from tests.reports.plots.samples import HOSTILE, endings, findings, many
-from tests.traces.attribution_views.samples import believed
 
 from toolablate.analysis.attribution.belief import flip_step
 from toolablate.analysis.findings import PutDown

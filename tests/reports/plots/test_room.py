@@ -9,8 +9,8 @@ import pytest
 from matplotlib import font_manager
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
+from tests.reports.attribution.samples import believed
 from tests.reports.plots.samples import endings, findings, many
-from tests.traces.attribution_views.samples import believed
 
 from toolablate.reports.plots.belief import draw_belief
 from toolablate.reports.plots.drawing import (

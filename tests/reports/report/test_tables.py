@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.reports.attribution.samples import ledger
 from tests.reports.plots.samples import HOSTILE, endings, findings
 from tests.reports.report.samples import LATEX, report
-from tests.traces.attribution_views.samples import ledger
 
 from toolablate.analysis.findings import PutDown, Why
 from toolablate.reports.plots.plates import plates

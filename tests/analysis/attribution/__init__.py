@@ -1,0 +1,1 @@
+"""tests.analysis.attribution"""

@@ -1,0 +1,115 @@
+"""What people hold, beside what is attributed, in sum and as text."""
+
+import json
+import re
+from collections.abc import Sequence
+
+import pytest
+from tests.reports.attribution.samples import page
+from tests.traces.samples import WHEN
+
+from toolablate.analysis.labelling import AttributedCause, LabelReport, held, label_report, labels_csv, labels_json
+from toolablate.reports.terminal.agreement import labels_view
+from toolablate.traces.records import Label, Mechanism
+
+HOSTILE = "\x1b]0;owned\x07[red]m\u202e"
+MANY = 60
+
+
+def _label(trial: int, mechanism: Mechanism | None, person: str = "Ada", **more: object) -> Label:
+    return Label.model_validate(
+        {"trial": f"{trial:032x}", "person": person, "at": WHEN, "mechanism": mechanism, **more}
+    )
+
+
+def _report(labels: Sequence[Label], mechanism: Mechanism | None = "lock_in") -> LabelReport:
+    method = None if mechanism is None else "replay"
+
+    def of(trial: str) -> AttributedCause:
+        return AttributedCause(f"q{int(trial, 16) // 2}", f"q{int(trial, 16) // 2}", mechanism, method)
+
+    return label_report(held(labels, of))
+
+
+def test_the_last_word_of_a_person_on_a_trial_counts() -> None:
+    found = _report(
+        [_label(1, "luck"), _label(1, "lock_in", "Grace"), _label(2, "luck"), _label(1, "lock_in"), _label(2, None)]
+    )
+    assert [(each.label.person, each.label.mechanism) for each in found.held] == [
+        ("Grace", "lock_in"),
+        ("Ada", "lock_in"),
+    ]
+    assert [(row.person, row.trials, row.agreed) for row in found.with_attribution] == [("Ada", 1, 1), ("Grace", 1, 1)]
+    (between,) = found.between_people
+    assert (between.person, between.other, between.agreed) == ("Ada", "Grace", 1)
+
+
+def test_few_labels_say_nothing_and_many_of_one_kind_no_kappa() -> None:
+    few = _report([_label(trial, "luck") for trial in range(18)])
+    assert few.with_attribution[0].units == 9
+    assert few.with_attribution[0].kappa is None
+    assert "too few to say, 1 question short" in page(labels_view(few, "s.db"), 120)
+    alike = _report([_label(trial, "lock_in") for trial in range(MANY)])
+    assert alike.with_attribution[0].kappa is None
+    assert "all of one kind" in page(labels_view(alike, "s.db"), 120)
+
+
+def test_blind_labels_stand_apart_and_confusion_is_counted() -> None:
+    labels = [_label(trial, "lock_in" if trial % 3 else "luck", blind=trial < MANY // 2) for trial in range(MANY)]
+    blind, seen = _report(labels).with_attribution
+    assert (blind.blind, seen.blind) == (True, False)
+    assert blind.trials + seen.trials == MANY
+    assert blind.confusion == {"lock_in": {"lock_in": 20}, "luck": {"lock_in": 10}}
+    assert blind.small, "15 questions"
+
+
+def test_between_people_it_is_blind_where_both_were() -> None:
+    labels = [
+        _label(trial, "luck" if trial % 2 else "budget", person, blind=person == "Ada" or trial < 10)
+        for trial in range(MANY)
+        for person in ("Ada", "Grace")
+    ]
+    blind, seen = _report(labels).between_people
+    assert (blind.trials, seen.trials) == (10, MANY - 10)
+    assert seen.kappa == 1
+    assert seen.ci95 is None, "they always agree"
+
+
+def test_labels_without_an_attribution_or_with_another_one_are_counted() -> None:
+    assert _report([_label(1, "luck")], None).unattributed == 1
+    assert _report([_label(1, "luck")], None).with_attribution == ()
+    found = _report([_label(1, "luck", attributed="luck", method="trace"), _label(2, "luck", attributed="lock_in")])
+    assert found.changed == 1
+    assert [each.agrees for each in found.held] == [False, False], "it is held against what is said now"
+    early = _report([_label(1, "luck", blind=True), _label(2, "lock_in", blind=True)])
+    assert early.changed == 0, "what was not worked out yet was nothing else"
+    assert [row.agreed for row in early.with_attribution] == [1]
+
+
+def test_the_order_of_labels_says_nothing() -> None:
+    kinds: tuple[Mechanism, ...] = ("luck", "lock_in", "budget")
+    labels = [_label(trial, kinds[trial * trial % 3]) for trial in range(MANY)]
+    assert _report(labels).with_attribution == _report(labels[::-1]).with_attribution
+
+
+def test_json_and_csv_have_what_was_said_then_and_what_is_said_now() -> None:
+    found = _report([_label(7, "luck", note='says "it", twice\n', attributed="budget", method="trace", turned_at=3)])
+    (line,) = json.loads(labels_json(found))["labels"]
+    assert line["trial"] == f"{7:032x}"
+    assert (line["attributed_then"], line["attributed"], line["agrees"]) == ("budget", "lock_in", False)
+    text = labels_csv(found.held)
+    assert text.splitlines()[0].startswith("trial,question,person,at,mechanism,distraction,turned_at,note,blind")
+    assert '"says ""it"", twice' in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_view_fits_its_terminal_and_foreign_text_does_nothing(width: int) -> None:
+    labels = [_label(trial, "luck", HOSTILE, note=HOSTILE * 20) for trial in range(MANY)]
+    shown = page(labels_view(_report(labels), "s.db"), width)
+    assert max(map(len, shown.splitlines())) <= width
+    assert "\x1b]0;" not in shown
+    assert "[red]m" in re.sub(r"\s", "", shown)
+
+
+def test_a_store_without_labels_says_how_to_give_some() -> None:
+    assert "toolablate view 'my store.db'" in page(labels_view(_report([]), "my store.db"), 120)

@@ -1,0 +1,248 @@
+"""`toolablate attribute` on stores that real runs filled."""
+
+import csv
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.conftest import Cli
+from tests.experiments.diagnosing.failures import failing_store, reads
+from tests.servers.chat_server import ChatServer
+
+from toolablate.cli import group
+from toolablate.traces.errors import InputError
+
+PLAN = """
+ladder = ["python"]
+repeats = 3
+[questions]
+file = "builtin"
+limit = 6
+[[models]]
+name = "trusting"
+provider = "simulated"
+playbook = "builtin"
+"""
+REPLAY = ("--replay", "--samples", "2", "--rollouts", "2")
+
+
+def toolablate(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "toolablate", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=100)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of a simulated model with the ladder of python, of which nothing was replayed."""
+    folder = tmp_path_factory.mktemp("ran")
+    (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
+    told = toolablate(folder, "run", "plan.toml", "--store", "s.sqlite")
+    assert told.returncode == 0, told.stdout + told.stderr
+    return folder / "s.sqlite"
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with tools under its only condition."""
+    folder = tmp_path_factory.mktemp("alone")
+    plan = PLAN.replace('ladder = ["python"]\nrepeats = 3', 'conditions = ["python"]').replace("limit = 6", "limit = 1")
+    (folder / "plan.toml").write_text(plan, encoding="utf-8")
+    told = toolablate(folder, "run", "plan.toml", "--store", "s.sqlite")
+    assert told.returncode == 0, told.stdout + told.stderr
+    return folder / "s.sqlite"
+
+
+@pytest.fixture(scope="module")
+def replayed(ran: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """The same store with replays, and what was said when they were made."""
+    folder = tmp_path_factory.mktemp("replayed")
+    for name in ("plan.toml", "s.sqlite"):
+        shutil.copy(ran.parent / name, folder)
+    told = toolablate(folder, "attribute", "s.sqlite", *REPLAY)
+    assert told.returncode == 0, told.stdout + told.stderr
+    return folder / "s.sqlite", told
+
+
+def called(*arguments: str | Path) -> Result:
+    """The command in this process, which takes a tenth of the time."""
+    return CliRunner().invoke(group, [str(each) for each in arguments])
+
+
+def said(*arguments: str | Path) -> str:
+    result = called(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def called_through(*arguments: str | Path) -> None:
+    """Raises what the command raises."""
+    result = called(*arguments)
+    assert result.exception is not None, result.output
+    raise result.exception
+
+
+def read(store: Path, *options: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(said("attribute", store, "--json", *options))
+    return found
+
+
+def test_without_replays_it_reads_what_is_there_and_changes_nothing(ran: Path) -> None:
+    before = ran.read_bytes()
+    page = " ".join(said("attribute", ran).split())
+    assert "trusting python against no tools (none) over 6 questions" in page
+    assert "SIMULATED" in page
+    assert "None of 18 trials was replayed: what only replays tell is unresolved." in page
+    assert "Questions that flip between single runs" in page
+    assert ran.read_bytes() == before
+
+
+def test_ledgers_sum_to_the_effect_that_compare_shows(ran: Path) -> None:
+    (found,) = read(ran)["ledgers"]
+    compared = json.loads(said("compare", ran, "--baseline", "none", "--json"))["comparisons"]
+    effect = next(each["delta_points"] for each in compared if each["condition"] == "python")
+    assert found["effect"]["points"] == pytest.approx(effect)
+    for parts in ("terms", "mechanisms"):
+        assert sum(each["points"] for each in found[parts]) == pytest.approx(effect, abs=1e-9)
+
+
+def test_every_form_says_the_same(ran: Path, tmp_path: Path) -> None:
+    table, figure = tmp_path / "tables" / "a.csv", tmp_path / "figures" / "a.svg"
+    (found,) = read(ran, "--csv", str(table), "--plot", str(figure))["ledgers"]
+    with table.open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    points = {row["name"]: float(row["points"]) for row in rows if row["kind"] == "mechanism"}
+    assert points == pytest.approx({each["name"]: each["points"] for each in found["mechanisms"]})
+    assert figure.read_bytes().startswith(b"<?xml")
+
+
+def test_a_store_is_not_overwritten(ran: Path) -> None:
+    for option in ("--csv", "--plot"):
+        with pytest.raises(InputError, match=f"^{option}: "):
+            called_through("attribute", ran, option, ran if option == "--csv" else ran.with_suffix(".txt"))
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--samples", "4"), "--samples says how trials are replayed, and nothing is replayed"),
+        (("--model", "nobody"), "nobody"),
+        (("--condition", "nothing"), "nothing"),
+        (("--run", "nope"), "nope"),
+        (("--judge", "nobody"), "the plan of these trials names none"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(ran: Path, options: tuple[str, ...], why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        called_through("attribute", ran, *options)
+
+
+@pytest.mark.parametrize("option", ["--failures", "--successes", "--max-cost"])
+def test_what_is_no_number_is_refused(ran: Path, option: str) -> None:
+    told = called("attribute", ran, "--replay", option, "nan")
+    assert told.exit_code == 2
+    assert "nan is no number" in told.output
+
+
+def test_without_trials_without_tools_nothing_is_replayed(alone: Path) -> None:
+    with pytest.raises(InputError, match="no scored trial without tools") as refused:
+        called_through("attribute", alone, *REPLAY)
+    assert "such as 'none'" in refused.value.hint
+    assert "Run a plan with conditions of both kinds" in " ".join(said("attribute", alone).split())
+
+
+def test_a_mistake_is_a_sentence(cli: Cli, ran: Path) -> None:
+    told = cli("attribute", ran, "--model", "nobody")
+    assert told.returncode == 2
+    assert told.stderr.startswith("toolablate: --model: no trial with tools can be explained of 'nobody'")
+
+
+def test_replays_are_estimated_first_and_resolve_what_was_not_known(
+    replayed: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    store, told = replayed
+    assert "trials to be replayed" in told.stderr
+    assert "chosen by lot" in told.stderr
+    page = " ".join(told.stdout.split())
+    assert "were replayed, chosen by lot (100 % of the wrong, 30 % of the right)" in page
+    found = read(store)
+    (ledger,) = found["ledgers"]
+    assert 0 < ledger["replayed"] <= ledger["trials"]
+    assert found["design"]["samples"] == 2
+    assert {"luck", "unresolved"} <= {each["name"] for each in ledger["mechanisms"]}
+    wrong = [each for each in found["trials"] if each["value"] == 0]
+    assert wrong
+    assert {each["attribution"]["method"] for each in wrong} == {"replay"}
+    assert all(each["belief"] for each in wrong)
+
+
+def test_the_same_replays_are_not_made_twice(cli: Cli, replayed: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    store, _ = replayed
+    before = read(store)
+    told = called("attribute", store, *REPLAY)
+    assert told.exit_code == 0, told.output
+    assert "0 replays for about $0" in told.stderr
+    assert read(store) == before
+
+
+def test_the_page_is_of_the_design_that_was_asked_for_last(
+    replayed: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    store, _ = replayed
+    for name in ("plan.toml", "s.sqlite"):
+        shutil.copy(store.parent / name, tmp_path)
+    mine = tmp_path / "s.sqlite"
+    (before,) = read(mine)["ledgers"]
+    (fewer,) = read(mine, *REPLAY, "--failures", "0", "--successes", "0")["ledgers"]
+    assert fewer["replayed"] == 0 < before["replayed"]
+    assert read(mine, *REPLAY)["ledgers"] == [before]
+    assert read(mine)["ledgers"] == [before]
+
+
+def test_trials_are_listed_when_they_are_asked_for(replayed: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    store, _ = replayed
+    wrong = [each["trial"] for each in read(store)["trials"] if each["attribution"]]
+    page = said("attribute", store, "--list")
+    assert all(trial[:10] in page for trial in wrong)
+
+
+# `toolablate attribute` on wrong trials that a judge reads, and on those of a scripted model.
+
+
+def test_a_judge_reads_wrong_trials_and_its_labels_are_shown(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(reads)
+    store = failing_store(tmp_path, chat_server)
+    told = called("attribute", store, "--judge", "j")
+    assert told.exit_code == 0, told.output
+    assert "Judge j: 3 failures labelled" in told.stderr
+    found = json.loads(said("attribute", store, "--json"))["trials"]
+    labels = {each["question"]: [read["error_type"] for read in each["diagnoses"]] for each in found}
+    assert not any("calls" in read for each in found for read in each["diagnoses"])
+    assert labels == {"q0": ["reasoning"], "q1": ["calculation"], "q2": ["reasoning"], "q3": []}
+    wrong = next(each["trial"] for each in found if each["question"] == "q0")
+    assert "reads reasoning (event 1), a hypothesis" in " ".join(said("explain", store, wrong).split())
+    asked = len(chat_server.requests)
+    assert called("attribute", store, "--judge", "j").exit_code == 0
+    assert len(chat_server.requests) == asked
+
+
+def test_what_judges_may_cost_is_refused_before_they_are_asked(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(reads)
+    store = failing_store(tmp_path, chat_server)
+    with pytest.raises(InputError, match="--max-cost"):
+        called_through("attribute", store, "--judge", "j", "--max-cost", "0")
+    assert not chat_server.requests
+
+
+def test_a_scripted_model_is_not_replayed(chat_server: ChatServer, tmp_path: Path) -> None:
+    store = failing_store(tmp_path, chat_server)
+    with pytest.raises(InputError, match="is scripted, and says what its script says"):
+        called_through("attribute", store, "--replay")
+    page = " ".join(
+        said("explain", store, json.loads(said("attribute", store, "--json"))["trials"][0]["trial"]).split()
+    )
+    assert "says what its script says whatever is changed" in page

@@ -1,0 +1,365 @@
+"""Whole attributions by replay: real kernels, a real store, a model over HTTP that believes what it is shown."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.analysis.attribution.stories import QUESTION, SPECS, asked, ended, gave, ran, said, searched, trace
+from tests.analysis.ladder_arms import ladder_conditions
+from tests.experiments.attribution.scenes import ALL, Heard, case_in, outcomes_in, purposes_in, replays_of, swayed
+from tests.experiments.replay.scenes import by_turn, endpoint_plan, run, trial_of
+from tests.servers.chat_server import ChatServer, Json, Status, Step, reply
+
+from toolablate.analysis.attribution.signals.of_trace import signals_of
+from toolablate.experiments.attribution.attributing import Chance, Rounds, attribute, chances, nothing_found
+from toolablate.experiments.attribution.choosing import case_of, ending_of
+from toolablate.experiments.attribution.replay_program import Purpose, belief_of, first_round, flip_of, probes
+from toolablate.experiments.replay.batch import replay
+from toolablate.traces.errors import InputError
+from toolablate.traces.records import AnswerNow, Condition, Event, ReplayDesign, ToolUse
+from toolablate.traces.store import Observation, Store, verify
+
+MISLED = swayed(["print(5)", "print(7)"], lambda shown: "7" in shown)
+"""Right until it sees the second result."""
+
+
+DOUBLING = """
+from toolablate.tools import tool
+
+@tool
+def double(number: int) -> int:
+    \"\"\"Doubles a number.\"\"\"
+    return 2 * number
+"""
+
+
+def values(store: Path, purpose: Purpose) -> list[float | None]:
+    return [each.value for each in outcomes_in(store)[purpose]]
+
+
+@pytest.mark.parametrize("backend", ["forkserver", "bubblewrap"])
+def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_known_again(
+    chat_server: ChatServer, tmp_path: Path, backend: str
+) -> None:
+    chat_server.answers(MISLED)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['none', 'python']", sandbox=f"sandbox = '{backend}'"))
+    done = attribute(store, ALL)
+    assert (done.chosen, done.missing, done.refused, done.stopped) == (1, 0, (), False)
+    assert purposes_in(store) == {
+        "probe": 5 * 3,
+        "closing": 3,
+        "set_aside": 3,
+        "rollout": 2 * 2,
+        "turning": 2 * 2,
+        "worth": 4 * 2,
+    }
+    assert done.replays == len(replays_of(store)) == 37
+    found = belief_of(outcomes_in(store))
+    assert found is not None
+    assert [belief.right.mean for belief in found.beliefs] == [1, 1, 1, 1, 0]
+    flip = flip_of(outcomes_in(store))
+    assert flip is not None
+    assert (flip.after, flip.step, case_in(store).turned_by(flip)) == (3, 4, 3)
+    assert values(store, Purpose("set_aside")) == [1] * 3
+    assert values(store, Purpose("closing")) == [0] * 3
+    assert values(store, Purpose("rollout")) == [0, 0]
+    assert values(store, Purpose("rollout", swapped=frozenset({"code"}))) == [1, 1]
+    assert values(store, Purpose("turning", event=3)) == [0, 0]
+    assert values(store, Purpose("turning", event=3, kept=False)) == [1, 1]
+    worth = {frozenset[int](): 1, frozenset({0}): 1, frozenset({1}): 0, frozenset({0, 1}): 0}
+    assert {real: values(store, Purpose("worth", real=real)) for real in worth} == {
+        real: [value] * 2 for real, value in worth.items()
+    }
+    assert verify(store).ok
+
+
+def test_the_same_call_asks_nothing_again_and_keeps_the_design_once(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(MISLED)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['none', 'python']"))
+    first = attribute(store, ALL)
+    asked = len(chat_server.requests)
+    with Heard() as heard:
+        again = attribute(store, ALL, watcher=heard)
+    assert len(chat_server.requests) == asked
+    assert (again.replays, again.missing, again.estimated_usd) == (first.replays, 0, 0)
+    assert heard.told[0] == "1 trial to be replayed: 0 replays for about $0, and nothing after that"
+    with Store(store) as opened:
+        assert opened.replay_designs() == (ALL,)
+
+
+def test_what_failed_is_done_by_the_same_call(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(MISLED)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']", extra="runner = { attempts = 1 }"))
+    asked = len(chat_server.requests)
+    chat_server.answers(lambda request: Status(400) if len(chat_server.requests) == asked + 3 else MISLED(request))
+    first = attribute(store, ALL)
+    assert first.missing == 1
+    chat_server.answers(MISLED)
+    second = attribute(store, ALL)
+    assert (second.replays, second.missing) == (first.replays, 0)
+
+
+def test_more_samples_go_on_with_those_that_are_there(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(MISLED)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
+    attribute(store, ALL)
+    before = replays_of(store)
+    attribute(store, ALL.model_copy(update={"samples": 4}))
+    assert len(replays_of(store) - before) == 5 + 1 + 1
+    assert before < replays_of(store)
+
+
+def test_a_bisection_goes_on_in_rounds_until_it_has_found_the_fall(chat_server: ChatServer, tmp_path: Path) -> None:
+    cells = [f"print({number})" for number in range(100, 112)]
+    chat_server.answers(swayed(cells, lambda shown: "104" in shown))
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
+    design = ReplayDesign(samples=2, rollouts=1, steps="bisect")
+    done = attribute(store, design)
+    assert (done.missing, done.refused) == (0, ())
+    found, flip = belief_of(outcomes_in(store)), flip_of(outcomes_in(store))
+    assert found is not None
+    assert flip is not None
+    assert (flip.after, flip.step) == (9, 10)
+    assert len(found.beliefs) < len(case_in(store).steps) == 25
+    asked = len(chat_server.requests)
+    attribute(store, design)
+    assert len(chat_server.requests) == asked
+
+
+def test_a_trial_that_called_nothing_is_asked_for_its_answer_alone(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(swayed([], lambda _: True))
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
+    attribute(store, ALL)
+    assert purposes_in(store) == {"probe": 3, "closing": 3}
+
+
+def test_a_trial_that_ran_out_of_budget_goes_on_with_twice_of_it(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(swayed(["print(5)", "print(6)"], lambda shown: "6" not in shown))
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']", extra="budget = { turns = 1 }"))
+    done = attribute(store, ALL)
+    assert (done.missing, done.refused) == (0, ())
+    assert values(store, Purpose("extended")) == [1, 1]
+    assert values(store, Purpose("rollout")) == [1, 1]
+    assert values(store, Purpose("closing")) == [0] * 3
+
+
+def test_a_fault_of_a_tool_is_repaired(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(swayed(["print(5)"], lambda shown: "5" not in shown))
+    failing = "['none', { name = 'failing', base = 'python', interventions = ['fail'] }]"
+    store = run(endpoint_plan(tmp_path, chat_server, conditions=failing))
+    done = attribute(store, ALL)
+    assert (done.missing, done.refused) == (0, ())
+    assert values(store, Purpose("repaired")) == values(store, Purpose("rollout")) == [1, 1]
+
+
+def test_answers_that_cannot_be_read_are_asked_for_once_more_in_all_runs_that_are_compared(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    misled = swayed(["print(7)"], lambda shown: "7" in shown)
+    mumbling = swayed(["print(7)"], lambda shown: "7" in shown, form="It is {}, I think, or so they say, or not.")
+
+    def decide(request: dict[str, object]) -> object:
+        asked_again = request["messages"][-1]["role"] == "user" and len(request["messages"]) > 2  # type: ignore[index,arg-type]
+        return (misled if asked_again else mumbling)(request)
+
+    chat_server.answers(decide)  # type: ignore[arg-type]
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['none', 'python']"))
+    with Store(store) as opened:
+        assert {seen.verdict for seen in opened.observations()} == {"unparsed"}
+    done = attribute(store, ALL)
+    assert done.missing == 0
+    with Store(store) as opened:
+        found = opened.counterfactuals()
+        bare = next(seen.trial for seen in opened.observations() if seen.condition == "none")
+    assert [(each.value, each.verdict) for each in found[bare]] == [(1, "correct")]
+    unparsed = [each for each in outcomes_in(store)[Purpose("rollout")] if each.verdict == "unparsed"]
+    assert len(unparsed) == 2
+    assert [len(found[each.trial]) for each in unparsed] == [1, 1]
+
+
+def test_what_cannot_be_replayed_is_left_out_and_told(chat_server: ChatServer, tmp_path: Path) -> None:
+    module = f"of_{tmp_path.name}"
+    (tmp_path / f"{module}.py").write_text(DOUBLING, encoding="utf-8")
+    own = f"['none', {{ name = 'own', base = 'none', tools = ['{module}:double'] }}]"
+    chat_server.answers(by_turn(reply("", ("double", {"number": 3})), reply("Answer: 6")))
+    store = run(endpoint_plan(tmp_path, chat_server, conditions=own))
+    done = attribute(store, ALL)
+    (refused,) = done.refused
+    assert (refused.purpose, refused.reason, refused.replays) == ("rollout", "not_recorded", 2)
+    assert "--live" in refused.message
+    assert "[donors]" in refused.message
+    assert purposes_in(store)["rollout"] == 2
+    assert (done.replays, done.missing) == (3 * 3 + 3 + 3 + 2, 0)
+
+
+def test_without_its_plan_nothing_is_left_out_but_all_refused(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(MISLED)
+    plan = endpoint_plan(tmp_path, chat_server, conditions="['python']")
+    store = run(plan)
+    other = tmp_path / "other.toml"
+    other.write_text(plan.read_text().replace("name = 'm'", "name = 'n'"), encoding="utf-8")
+    with pytest.raises(InputError, match="--plan: it has no model 'm'"):
+        attribute(store, ALL, plan=other)
+    assert replays_of(store) == set()
+
+
+def test_nothing_is_spent_or_written_where_round_one_is_too_dear(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(MISLED)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
+    asked = len(chat_server.requests)
+    with pytest.raises(InputError, match="--max-cost") as caught:
+        attribute(store, ALL, max_cost=1e-6)
+    assert caught.value.code == "too_dear"
+    assert len(chat_server.requests) == asked
+    assert replays_of(store) == set()
+    with Store(store) as opened:
+        assert opened.replay_designs() == ()
+
+
+def test_round_two_is_left_out_where_it_would_be_too_dear_and_done_when_there_is_more(
+    chat_server: ChatServer, tmp_path: Path
+) -> None:
+    chat_server.answers(MISLED)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
+    case = case_in(store)
+    with Heard() as heard:
+        jobs = [(case.trial, asked) for asked in (*probes(case, ALL), *first_round(case, ALL))]
+        of_round_one = Rounds(store, None, None, live=False, watcher=heard).estimate(jobs).usd
+        part = attribute(store, ALL, max_cost=of_round_one, watcher=heard)
+    assert part.estimated_usd == of_round_one
+    with Store(store) as opened:
+        kinds = opened.resumptions(case.trial)
+        costs = [opened.trace(trial).cost_usd or 0.0 for trial in kinds]
+    assert part.spent_usd == pytest.approx(sum(costs))
+    assert {(each.purpose, each.reason) for each in part.refused} == {("turning", "too_dear"), ("worth", "too_dear")}
+    assert sum(each.replays for each in part.refused) == 12
+    assert heard.told[-1].startswith("12 replays left out: --max-cost")
+    assert purposes_in(store).keys() == {"probe", "closing", "set_aside", "rollout"}
+    assert attribute(store, ALL, max_cost=of_round_one).refused == ()
+    assert {"turning", "worth"} < purposes_in(store).keys()
+
+
+def test_what_round_one_costs_more_than_thought_is_not_spent_again(chat_server: ChatServer, tmp_path: Path) -> None:
+    chat_server.answers(MISLED)
+    store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
+    case, before = case_in(store), len(chat_server.requests)
+    with Heard() as heard:
+        jobs = [(case.trial, asked) for asked in (*probes(case, ALL), *first_round(case, ALL))]
+        thought = Rounds(store, None, None, live=False, watcher=heard).estimate(jobs).usd
+    assert thought
+
+    def dear(request: dict[str, Any]) -> Step:
+        tokens = int(1e6 * thought / 16)
+        usage = {"prompt_tokens": tokens, "completion_tokens": 0, "total_tokens": tokens}
+        said = MISLED(request)
+        assert isinstance(said, Json)
+        return Json({**said.value, "usage": usage})
+
+    chat_server.answers(dear)
+    done = attribute(store, ALL, max_cost=2 * thought)
+    assert (len(chat_server.requests) - before) * thought / 16 > 1.5 * thought
+    # Round two stops on its way or is not begun, by how far its own estimate fits into what is really left.
+    assert done.stopped or done.refused
+    for each in done.refused:
+        assert f"${2 * thought - done.spent_usd:.4g} are allowed" in each.message
+
+
+# How likely it is, before round one, that later rounds ask something of a trial.
+
+
+def observed(values: Mapping[str, Sequence[float | None]], *, unparsed: int = 0) -> list[Observation]:
+    """Of one question, by condition; the first of those with tools are `unparsed`."""
+    return [
+        Observation(
+            *("q", "m", condition),
+            repeat=repeat,
+            trial=f"{condition}-{repeat}",
+            value=value,
+            verdict="unparsed" if condition == "python" and repeat < unparsed else "wrong",
+        )
+        for condition, of_repeats in values.items()
+        for repeat, value in enumerate(of_repeats)
+    ]
+
+
+def chance_of(seen: list[Observation], trial: str = "python-0") -> Chance:
+    return chances([each for each in seen if each.trial == trial], seen, ladder_conditions())[trial]
+
+
+@pytest.mark.parametrize(
+    ("arms", "falls"),
+    [
+        ({"none": [1, 1], "scaffold": [1, 1], "python:offered": [1, 0]}, 0.5),
+        ({"none": [0, 0], "scaffold": [1, 1], "python:offered": [1, 1]}, 0.0),
+        ({"none": [1, 0.4], "python:sham": [0, 0], "python:placebo": [0, 0]}, 0.5),
+        ({"none": [None, None], "scaffold": [1, 0, 1, 1]}, 0.75),
+        ({"none": [None]}, 1.0),
+        ({"python:sham": [0]}, 1.0),
+    ],
+)
+def test_a_belief_can_fall_as_often_as_it_is_right_before_any_result(
+    arms: dict[str, Sequence[float | None]], falls: float
+) -> None:
+    assert chance_of(observed({**arms, "python": [0.0]})).falls == falls
+
+
+def test_what_cannot_be_read_is_the_share_under_the_trials_own_condition() -> None:
+    assert chance_of(observed({"none": [1.0], "python": [0.0, 0.0, 1.0, 0.0]}, unparsed=1)).unread == 0.25
+
+
+# What results would be where tools find nothing, in the words of the stand-in that says so.
+
+
+def nothing(*events: Event, tools: tuple[str, ...]) -> dict[int, str]:
+    condition = Condition(name="tools", tools=tuple(ToolUse(name=name) for name in tools))
+    told = trace(events)
+    case = case_of(told, condition, signals_of(told, QUESTION, condition))
+    return dict(asyncio.run(nothing_found(case, told, condition)))
+
+
+def test_each_tool_says_in_its_own_words_that_there_is_nothing() -> None:
+    found = nothing(
+        *ran("print(1)", "1"), *searched("green gas", "nitrogen"), *ended("Answer: B"), tools=("python", "search")
+    )
+    assert found == {1: "(no output)", 3: "No results for 'green gas'."}
+
+
+def test_a_tool_of_a_server_that_is_not_started_prints_nothing() -> None:
+    spec = SPECS[0].model_copy(update={"name": "lookup"})
+    call = asked("lookup", key="gas")
+    found = nothing(said("", call, specs=(spec,)), gave(call, "nitrogen"), *ended("Answer: B"), tools=("mcp:books",))
+    assert found == {1: "(no output)"}
+
+
+# Trials of arms of a ladder, whose placebos come from all of its conditions together.
+
+
+LADDERS = """
+ladder = [{ name = "python", arms = ["placebo"] }, { name = "search", arms = ["placebo"] }]
+[questions]
+file = "builtin"
+limit = 1
+[search]
+provider = "corpus"
+corpus = "builtin"
+[[models]]
+provider = "simulated"
+playbook = "builtin"
+name = "steady"
+"""
+
+
+def test_a_placebo_of_one_toolset_is_replayed_in_the_world_of_all(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(LADDERS, encoding="utf-8")
+    store = run(plan)
+    with Store(store) as opened:
+        (question,) = {seen.question for seen in opened.observations()}
+    for arm in ("search:placebo", "python:placebo", "search"):
+        trial = trial_of(store, arm, question)
+        with Store(store) as opened:
+            ending = ending_of(opened.conversation(trial))
+        assert ending is not None
+        assert replay(store, trial, ending, AnswerNow()).launched.missing == 0

@@ -1,0 +1,240 @@
+"""Which replays a trial needs, and that each is known again for what it is."""
+
+from dataclasses import replace
+
+import pytest
+from tests.analysis.attribution.stories import (
+    CONDITION,
+    QUESTION,
+    SPECS,
+    asked,
+    ended,
+    gave,
+    opened,
+    ran,
+    said,
+    searched,
+    trace,
+)
+
+from toolablate.analysis.attribution.belief import Flip
+from toolablate.analysis.attribution.signals.of_trace import signals_of
+from toolablate.experiments.attribution.choosing import Case, case_of
+from toolablate.experiments.attribution.replay_program import (
+    Asked,
+    Purpose,
+    first_round,
+    probes,
+    purposes_of,
+    second_round,
+    second_round_at_most,
+)
+from toolablate.traces.records import (
+    Again,
+    AnswerNow,
+    Budget,
+    Drop,
+    Event,
+    ReplayDesign,
+    Rerun,
+    Resumption,
+    Say,
+    SetAside,
+    ShownResult,
+    Swap,
+)
+
+DESIGN = ReplayDesign(samples=5, rollouts=3)
+
+
+def case(*events: Event, budget: Budget | None = None) -> Case:
+    condition = CONDITION.model_copy(update={"budget": budget or Budget()})
+    told = trace(events)
+    return case_of(told, condition, signals_of(told, QUESTION, condition))
+
+
+def replayed(asked: Asked, of: Case, *, attempt: int = 1) -> Resumption:
+    change = Swap(content="null", text="(no output)") if asked.change == "null" else asked.change
+    assert not isinstance(change, str)
+    return Resumption(trial=of.trial, attempt=attempt, event=asked.event, change=change)
+
+
+def kinds(wanted: tuple[Asked, ...]) -> list[str]:
+    return [each.purpose.kind for each in wanted]
+
+
+def flip(after: int, step: int) -> Flip:
+    return Flip(after=after, step=step, before=1.0, level=0.0, confidence=1.0)
+
+
+USED = case(*ran("1", "1"), *searched("gas", "nitrogen"), *opened("u", "nitrogen is"), *ended("Answer: B"))
+"""Requests at 0, 2, 4, 6 and results at 1, 3, 5; the answer is 7."""
+
+STOPPED = case(*ran("1", "1"), *ended("Answer: B", "turns"), budget=Budget(turns=1, tokens=500))
+FAULTY = case(
+    *ran("1", "1"), *searched("gas", "down", status="error", error="timeout"), *ran("2", "2"), *ended("Answer: B")
+)
+FIRST_FAULTY = case(*searched("gas", "down", status="error", error="timeout"), *ended("Answer: B"))
+
+
+def test_round_one_asks_after_every_step_and_once_more_and_draws_again_under_every_choice_of_tools() -> None:
+    wanted = (*probes(USED, DESIGN), *first_round(USED, DESIGN))
+    assert [each.event for each in wanted if each.purpose.kind == "probe"] == list(range(7))
+    assert {each.repeats for each in wanted if each.purpose.kind in ("probe", "closing", "set_aside")} == {5}
+    (closing,) = [each for each in wanted if each.purpose.kind == "closing"]
+    assert (closing.event, closing.change) == (7, AnswerNow())
+    (aside,) = [each for each in wanted if each.purpose.kind == "set_aside"]
+    assert (aside.event, aside.change) == (6, SetAside())
+    rollouts = {each.purpose.swapped: each for each in wanted if each.purpose.kind == "rollout"}
+    assert {(each.event, each.repeats) for each in rollouts.values()} == {(1, 3)}
+    assert {subset: each.change for subset, each in rollouts.items()} == {
+        frozenset(): Rerun(),
+        frozenset({"code"}): Rerun(stand_in="placebo", tools=("python",)),
+        frozenset({"search"}): Rerun(stand_in="placebo", tools=("browser_open", "web_search")),
+        frozenset({"code", "search"}): Rerun(stand_in="placebo", tools=("browser_open", "python", "web_search")),
+    }
+    assert set(kinds(wanted)) == {"probe", "closing", "set_aside", "rollout"}
+
+
+def test_a_trial_without_results_is_only_asked_for_its_answer() -> None:
+    silent = case(*ended("Answer: B"))
+    wanted = (*probes(silent, DESIGN), *first_round(silent, DESIGN))
+    assert [(each.purpose.kind, each.event) for each in wanted] == [("probe", 0), ("closing", 1)]
+    refused = case(*ran("1", "no such thing", status="invalid"), *ended("Answer: B"))
+    assert kinds(first_round(refused, DESIGN)) == ["closing"]
+    assert second_round_at_most(silent, DESIGN) == ()
+
+
+def test_a_trial_whose_model_never_replied_needs_nothing() -> None:
+    unanswered = replace(USED, steps=(), results=(), last=None, ending=None)
+    assert probes(unanswered, DESIGN) == first_round(unanswered, DESIGN) == ()
+
+
+def test_a_budget_that_ran_out_is_doubled_here_and_in_all_rollouts() -> None:
+    doubled = Budget(turns=2, tool_calls=48, tokens=1000, seconds=1200)
+    changes = {each.purpose: each for each in first_round(STOPPED, DESIGN)}
+    extended = changes[Purpose("extended")]
+    assert (extended.event, extended.change, extended.repeats) == (2, Rerun(budget=doubled), 3)
+    assert changes[Purpose("rollout")].change == Rerun(budget=doubled)
+    assert changes[Purpose("rollout", swapped=frozenset({"code"}))].change == Rerun(
+        stand_in="placebo", tools=("python",), budget=doubled
+    )
+
+
+@pytest.mark.parametrize("limit", ["reply_length", "context_length"])
+def test_what_no_budget_can_mend_is_not_extended(limit: str) -> None:
+    cut = case(*ran("1", "1"), *ended("Answer: B", limit))  # type: ignore[arg-type]
+    assert cut.budget is None
+    assert "extended" not in kinds(first_round(cut, DESIGN))
+
+
+def test_a_fault_that_was_not_recovered_from_is_repaired_where_it_was_and_in_all_rollouts() -> None:
+    changes = {each.purpose: each for each in first_round(FAULTY, DESIGN)}
+    assert (changes[Purpose("repaired")].event, changes[Purpose("repaired")].change) == (3, Rerun(sound=True))
+    assert changes[Purpose("rollout")].change == Rerun(sound=True)
+    assert changes[Purpose("rollout")].event == 1
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        ran("1/0", "ZeroDivisionError", status="error", error="exception"),
+        searched("gas", "No results for 'gas'."),
+        searched("gas", "...", status="error", error="call_limit"),
+        [*searched("gas", "down", status="error", error="timeout"), *searched("gas", "nitrogen")],
+    ],
+)
+def test_what_is_no_fault_of_a_tool_or_was_made_good_is_not_repaired(events: list[Event]) -> None:
+    sound = case(*events, *ended("Answer: B"))
+    assert sound.fault is None
+    assert "repaired" not in kinds(first_round(sound, DESIGN))
+
+
+def test_where_the_first_result_is_the_fault_one_run_serves_for_both() -> None:
+    wanted = first_round(FIRST_FAULTY, DESIGN)
+    assert kinds(wanted).count("repaired") == 0
+    (same,) = [each for each in wanted if each.purpose == Purpose("rollout")]
+    assert set(purposes_of(replayed(same, FIRST_FAULTY), FIRST_FAULTY)) == {Purpose("repaired"), Purpose("rollout")}
+
+
+def test_round_two_looks_at_the_result_at_which_the_belief_fell_and_at_the_worth_of_all() -> None:
+    nothing = {1: "(no output)", 3: "none", 5: "empty"}
+    wanted = second_round(USED, flip(3, 4), nothing, DESIGN)
+    turning = {each.purpose.kept: each for each in wanted if each.purpose.kind == "turning"}
+    assert {kept: (each.event, each.change) for kept, each in turning.items()} == {
+        True: (3, Again()),
+        False: (3, "null"),
+    }
+    worth = {each.purpose.real: each for each in wanted if each.purpose.kind == "worth"}
+    assert len(worth) == 8
+    assert {each.event for each in worth.values()} == {6}
+    assert worth[frozenset({0, 1, 2})].change == Rerun()
+    assert worth[frozenset({1})].change == Rerun(
+        shown=(ShownResult(event=1, text="(no output)"), ShownResult(event=5, text="empty"))
+    )
+    assert {each.repeats for each in wanted} == {3}
+    assert sum(each.repeats for each in wanted) <= sum(each.repeats for each in second_round_at_most(USED, DESIGN))
+
+
+def test_a_belief_that_falls_in_a_reply_or_nobody_knows_where_has_no_result_that_turned_it() -> None:
+    nothing = dict.fromkeys((1, 3, 5), "none")
+    assert "turning" not in kinds(second_round(USED, flip(2, 3), nothing, DESIGN))
+    assert "turning" not in kinds(second_round(USED, flip(2, 4), nothing, DESIGN))
+    assert second_round(USED, None, nothing, DESIGN) == ()
+
+
+def test_of_calls_of_one_turn_the_last_is_the_one_that_turned_it() -> None:
+    calls = asked("python", code="1"), asked("python", code="2")
+    both = case(said("", *calls), gave(calls[0], "1"), gave(calls[1], "2"), *ended("Answer: B"))
+    assert both.steps == (0, 1, 3)
+    assert both.turned_by(flip(1, 2)) == 2
+
+
+def test_more_than_five_results_or_a_single_one_are_not_weighed() -> None:
+    many = case(*(event for _ in range(6) for event in ran("1", "1")), *ended("Answer: B"))
+    for each in (many, STOPPED):
+        assert "worth" not in kinds(second_round(each, flip(1, 2), {}, DESIGN))
+        assert kinds(second_round_at_most(each, DESIGN)) == ["turning"]
+
+
+@pytest.mark.parametrize("of", [USED, STOPPED, FAULTY, FIRST_FAULTY], ids=["used", "stopped", "faulty", "first"])
+def test_every_replay_is_known_again_for_what_it_is_for(of: Case) -> None:
+    nothing = {event: f"none {event}" for event in of.shown}
+    wanted = [*probes(of, DESIGN), *first_round(of, DESIGN), *second_round(of, flip(1, 2), nothing, DESIGN)]
+    assert wanted
+    for each in wanted:
+        assert each.purpose in purposes_of(replayed(each, of), of)
+    assert all(not purposes_of(replayed(each, of, attempt=2), of) for each in wanted)
+
+
+@pytest.mark.parametrize(
+    ("event", "change"),
+    [
+        (0, Again()),
+        (2, Say(text="Sure?")),
+        (1, Drop()),
+        (1, Swap(content="gold", text="carbon dioxide")),
+        (5, SetAside()),
+        (1, Rerun(stand_in="oracle", tools=("python",))),
+        (1, Rerun(stand_in="placebo", tools=("web_search",))),
+        (1, Rerun(sound=True)),
+        (6, Rerun(budget=Budget(turns=99))),
+        (6, Rerun(shown=(ShownResult(event=2, text="none"),))),
+    ],
+)
+def test_what_someone_asked_for_by_hand_is_taken_for_nothing_else(event: int, change: object) -> None:
+    by_hand = Resumption(trial=USED.trial, event=event, change=change)  # type: ignore[arg-type]
+    assert purposes_of(by_hand, USED) == ()
+
+
+def test_tools_are_of_the_kind_of_their_calls_and_uncalled_ones_of_what_they_are_made_of() -> None:
+    own = SPECS[0].model_copy(update={"name": "lookup"})
+    call = asked("lookup", query="gas")
+    with_own = case(said("", call, specs=(*SPECS, own)), gave(call, "nitrogen"), *ended("Answer: B"))
+    assert with_own.kinds == {
+        "python": "code",
+        "web_search": "search",
+        "browser_open": "search",
+        "lookup": "search",
+    }
+    assert with_own.used == {"search"}

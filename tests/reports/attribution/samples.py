@@ -1,0 +1,132 @@
+"""Evidence and ledgers made by hand, and what a terminal shows of them."""
+
+import io
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from rich.console import Console, RenderableType
+from tests.analysis.attribution.stories import QUESTION, ended, read, right, searched, trace, wrong
+from tests.analysis.attribution.test_simulated_decompositions import Replaying, World, trials
+
+from toolablate.analysis.attribution.belief import Probe, Trajectory, flip_step, trajectory
+from toolablate.analysis.attribution.decomposition import Arms, Chain, Ledger, Replay, ledgers
+from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation, Turning
+from toolablate.analysis.attribution.report import AttributionReport
+from toolablate.analysis.attribution.trace_rules import Bare
+from toolablate.analysis.flips import Chance, Floor
+from toolablate.analysis.shapley import Worth
+from toolablate.traces.records import Attribution, Event, ReplayDesign
+
+HARMED = World(availability=-0.02, calling=-0.03, use=-0.04, search=-0.25, code=0.08, fault=0.2, format=0.2)
+MISLEADING = "1. Green plants breathe nitrogen\nPlants take molecular nitrogen from the air.\nMore on the next page."
+EVENTS: tuple[Event, ...] = (
+    *searched("which gas do plants take", MISLEADING, "I hold it for carbon dioxide. Let me look."),
+    *ended("By what I found it is molecular nitrogen.\nAnswer: B"),
+)
+DESIGN = ReplayDesign(failures=1.0, successes=0.3)
+IDENTITY = trace(EVENTS).trial.id
+
+
+def page(view: RenderableType, width: int = 80, *, markup: bool = False) -> str:
+    out = io.StringIO()
+    Console(file=out, width=width, force_terminal=markup, color_system="truecolor" if markup else None).print(view)
+    return out.getvalue()
+
+
+def ledger(*, questions: int = 120, replayed: bool = True, model: str = "", condition: str = "") -> Ledger:
+    """Of a world in which what is found misleads."""
+    some = list(trials(HARMED.kinds(), questions, Replaying(), np.random.default_rng(0)))
+    if not replayed:
+        some = [replace(each, probability=0.0, replay=None) for each in some]
+    (found,) = ledgers(some, resamples=500)
+    return replace(found, model=model or found.model, condition=condition or found.condition)
+
+
+def floor(of: Ledger, noise: float | None = 6.0) -> Floor:
+    chance = Chance(14.0, 3.0, noise, 0 if noise is None else 120, noise, 0 if noise is None else 120)
+    return Floor(of.model, "none", of.condition, of.questions, chance)
+
+
+def believed(rights: tuple[int, ...] = (8, 7, 0), samples: int = 8) -> Trajectory:
+    probes = [Probe(step, {"A": right, "B": samples - right}, 0, right) for step, right in enumerate(rights)]
+    return trajectory(probes)
+
+
+def chain(score: float = 0.0, replay: Replay | None = None, **more: Any) -> Chain:
+    return Chain(
+        *("m", "search", "q", ("question", "q"), IDENTITY, score, Arms((1.0, 1.0, 0.0, 1.0))),
+        tools=frozenset({"search"}),
+        probability=1.0,
+        replay=replay,
+        **more,
+    )
+
+
+REPLAYED = Replay(
+    rollouts={frozenset(): (0.0, 0.0, 0.0, 1.0), frozenset({"search"}): (1.0, 1.0, 1.0, 0.0)},
+)
+
+
+def evidence(events: tuple[Event, ...] = EVENTS, **more: Any) -> Evidence:
+    """A trial that read a page which misleads; replayed, unless `more` says otherwise."""
+    bare = Bare(read(*ended("Answer: A")), right().model_copy(update={"extracted": ("A",)}))
+    other = Bare(read(*ended("Answer: C")), wrong().model_copy(update={"extracted": ("C",)}))
+    signals = read(*events)
+    found = believed()
+    known: dict[str, Any] = {
+        "signals": signals,
+        "score": wrong().model_copy(update={"trial": signals.trial, "extracted": ("B",)}),
+        "chain": chain(replay=REPLAYED),
+        "bare": (bare, bare, other, bare),
+        "steps": (0, 1, 2),
+        "trajectory": found,
+        "flip": flip_step(found, 0.3),
+        "closing": (0.0,) * 8,
+        "set_aside": (1.0,) * 7 + (0.0,),
+        "turning": Turning(1, (0.0, 0.0, 1.0, 0.0), (1.0, 1.0, 1.0, 0.0)),
+        "worth": {1: Worth(-0.5, 0.2)},
+    }
+    return Evidence("m", "search", "q", "biology", **(known | more))
+
+
+UNREPLAYED: dict[str, Any] = {
+    "chain": chain(), "trajectory": None, "flip": None, "closing": (), "set_aside": (), "turning": None, "worth": {},
+}  # fmt: skip
+
+
+def attribution(**more: Any) -> Attribution:
+    known: dict[str, Any] = {
+        "trial": IDENTITY,
+        "mechanism": "retrieval_distraction",
+        "method": "replay",
+        "confidence": 0.82,
+        "distraction": "misleading_adoption",
+        "turned_at": 1,
+        "evidence": (1,),
+        "note": "without the result it is right in 3 of 4",
+    }
+    return Attribution(**(known | more))
+
+
+def explained(of: Evidence | None = None, **more: Any) -> Explained:
+    guessed = attribution(method="trace", mechanism="lock_in", distraction=None, confidence=0.4, note="code decides")
+    return Explained(of or evidence(), attribution(**more), (guessed,))
+
+
+def explanation(of: Explained | None = None, **more: Any) -> Explanation:
+    known: dict[str, Any] = {
+        "question": QUESTION, "conversation": EVENTS, "outcome": "answered", "repeat": 0, "store": "runs/a.sqlite",
+    }  # fmt: skip
+    return Explanation(of or explained(), **(known | more))
+
+
+def report(*found: Ledger, **more: Any) -> AttributionReport:
+    mine = found or (ledger(),)
+    known: dict[str, Any] = {
+        "design": DESIGN,
+        "ledgers": mine,
+        "floors": tuple(map(floor, mine)),
+        "explained": (explained(),),
+    }
+    return AttributionReport(**(known | more))

@@ -1,0 +1,282 @@
+"""One trial on a page."""
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.analysis.attribution.stories import QUESTION, ended, ran, right, wrong
+from tests.reports.attribution.samples import (
+    IDENTITY,
+    REPLAYED,
+    UNREPLAYED,
+    believed,
+    chain,
+    evidence,
+    explained,
+    explanation,
+    page,
+)
+
+from toolablate.analysis.attribution.belief import flip_step
+from toolablate.analysis.attribution.decomposition import Arms, Replay
+from toolablate.analysis.attribution.evidence import Explained, Explanation
+from toolablate.analysis.shapley import Worth
+from toolablate.reports.terminal.causes import why
+from toolablate.reports.terminal.explanation import explanation_view, telling_lines
+from toolablate.traces.records import Diagnosis, Event
+
+HOSTILE = "\x1b]0;owned\x07[red]Plants\u202e take\x9b31m nitrogen"
+
+
+def shown(told: Explanation | None = None, width: int = 80) -> str:
+    return page(explanation_view(told or explanation()), width)
+
+
+def flat(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def told_of(events: tuple[Event, ...], **more: Any) -> Explanation:
+    return explanation(explained(evidence(events, **(UNREPLAYED | more))), conversation=events)
+
+
+@pytest.mark.parametrize("width", [60, 80, 200])
+def test_a_page_is_at_most_80_cells_wide(width: int) -> None:
+    assert max(map(len, shown(width=width).splitlines())) <= min(width, 80)
+
+
+def test_a_page_says_what_happened_without_tools_and_where_the_belief_turned() -> None:
+    text = flat(shown())
+    assert "It answered B; right is A." in text
+    assert "3 of 4 right: A; A; C (wrong); A" in text
+    assert "falls at event 1, from .94 over the steps just before to .00 over those just after, and stays down" in text
+    assert "web_search gives (event 1): │ Plants take molecular nitrogen from the air." in text
+
+
+def test_each_step_has_a_line_with_the_belief_after_it() -> None:
+    lines = [line.rstrip() for line in shown().partition("What it did")[2].splitlines()]
+    assert [re.sub(r"\s+", " ", line).strip() for line in lines[2:7]] == [
+        "the question alone ██████████ 8/8 A",
+        "0 calls web_search: which gas do plants t… █████████· 7/8 A",
+        "1 web_search gives: 1. Green plants breat… ·········· 0/8 ↓ B",
+        "2 replies: Answer: B",
+        "its answer wrong B",
+    ]
+
+
+def test_steps_that_nobody_asked_about_have_no_belief() -> None:
+    sparse = believed((8, 0))
+    moved = type(sparse)((sparse.beliefs[0], replace(sparse.beliefs[1], step=2)))
+    found = evidence(trajectory=moved, flip=flip_step(moved, 0.3))
+    lines = shown(explanation(explained(found))).partition("What it did")[2].splitlines()
+    assert "/8" not in lines[3]
+    assert "0/8 ↓" in lines[4]
+    assert "in events 0 to 1" in flat(shown(explanation(explained(found))))
+
+
+def test_of_many_steps_a_page_shows_the_ends_and_where_the_belief_falls() -> None:
+    events = (*[each for number in range(40) for each in ran(f"print({number})", str(number))], *ended("Answer: B"))
+    found = believed((8,) * 50 + (0,) * 31)
+    told = told_of(events, trajectory=found, flip=flip_step(found, 0.3), steps=tuple(range(81)))
+    text = shown(told)
+    assert len(text.splitlines()) < 60
+    assert "python gives: 24" in text
+    assert text.count("steps more") == 2
+    gaps = [int(count) for count in re.findall(r"\.\.\. (\d+) steps more", text)]
+    assert 8 + sum(gaps) + 6 + 6 == 82
+    assert "out of budget" in shown(explanation(outcome="budget"))
+
+
+def test_what_happens_otherwise_is_counted() -> None:
+    text = shown()
+    for changed, came in (
+        ("from event 1 on again, the result as it was", "1 of 4"),
+        ("from event 1 on, with no result there", "3 of 4"),
+        ("reasoned again after the same results", "1 of 4"),
+        ("what it found swapped for another question's", "3 of 4"),
+        ("told to set aside what its tools gave", "7 of 8"),
+    ):
+        assert re.search(rf"{came} right +{re.escape(changed)}", text), changed
+    assert "The result of event 1 is worth −.50 of being right (standard error .20)." in text
+
+
+def test_two_kinds_of_tools_are_told_apart_and_graded_scores_have_a_mean() -> None:
+    both = Replay(
+        rollouts={
+            frozenset({"search"}): (1.0, 0.25),
+            frozenset({"search", "code"}): (1.0, 1.0),
+            frozenset({"code"}): (0.0, 0.0),
+            frozenset(): (0.0, 0.0),
+        }
+    )
+    found = evidence(chain=replace(chain(replay=both), tools=frozenset({"search", "code"})))
+    text = flat(shown(explanation(explained(found))))
+    assert "1 of 2 right (mean score .62) only what it found swapped for another question's" in text
+    assert "2 of 2 right what its code gave and what it found swapped for another question's" in text
+
+
+def test_the_mechanism_comes_with_method_confidence_and_what_others_say() -> None:
+    text = flat(shown())
+    assert "retrieval distraction (misleading content adopted), by replay, with a confidence of .82" in text
+    assert "Without the result it is right in 3 of 4." in text
+    assert "Evidence: event 1." in text
+    assert "Or else computational lock-in, by trace, with a confidence of .40: code decides." in text
+
+
+def test_a_hypothesis_that_says_the_same_is_no_other() -> None:
+    told = explanation()
+    assert told.explained.attribution is not None
+    same = told.explained.attribution.model_copy(update={"method": "trace", "confidence": 0.8, "note": ""})
+    lines = list(why(replace(told, explained=replace(told.explained, hypotheses=(same,)))))
+    assert "The trace says the same (.80)." in lines
+    assert not any(line.startswith("Or else") for line in lines)
+
+
+def test_what_judges_read_is_told_as_a_hypothesis() -> None:
+    known: dict[str, Any] = {"trial": IDENTITY, "error_type": "knowledge", "distraction": "over_engineering"}
+    read_so = Diagnosis(judge="j@1", reason="R", evidence=(0, 2), distraction_reason="D", **known)
+    silent = Diagnosis(judge="k@1", reason="no format", trial=IDENTITY, error_type=None, distraction=None)
+    judged = flat(shown(explanation(explained(evidence(diagnoses=(read_so, silent))))))
+    assert "The judge j@1 reads knowledge (events 0, 2), a hypothesis: R It reads over-engineering, a hyp" in judged
+    assert "The judge k@1 gave no label: no format" in judged
+
+
+def test_of_a_scripted_model_nothing_can_be_known_otherwise() -> None:
+    found = explained(evidence(**UNREPLAYED), method="trace", confidence=0.5)
+    assert "says what its script says whatever is changed" in flat(shown(explanation(found, scripted=True)))
+    assert "--replay" not in shown(explanation(found, scripted=True))
+
+
+def test_a_trial_that_was_not_replayed_is_told_as_a_hypothesis_with_the_commands_that_would_find_out() -> None:
+    found = explained(evidence(**UNREPLAYED), method="trace", confidence=0.5)
+    text = shown(explanation(found))
+    assert "By trace or judge it is a hypothesis" in text
+    assert "toolablate attribute runs/a.sqlite --replay" in text
+    assert f"toolablate replay runs/a.sqlite {IDENTITY[:10]} --from 1 --swap null --repeats 8" in text
+    assert "right now" not in text
+    assert "What happens otherwise" not in text.replace("What would", "")
+
+
+def test_replays_that_no_label_rests_on_are_not_denied() -> None:
+    text = flat(shown(explanation(explained(evidence(chain=chain()), method="trace"))))
+    assert "7 of 8 right told to set aside" in text
+    assert "nothing was tried" not in text
+    assert "By trace or judge it is a hypothesis: replays have no part in it." in text
+    assert "some are missing, or the lot asked for last has not got it" in text
+    assert "Or this trial alone" not in text
+
+
+def test_where_no_arm_has_the_words_alone_it_is_not_known_whether_they_did_it() -> None:
+    unsure = "Whether the offer of tools did it or the condition's words"
+    found = explained(evidence(), mechanism="availability", confidence=0.8)
+    assert found.evidence.signals.prompted
+    assert unsure in flat(shown(explanation(found)))
+    of_words = replace(found.evidence, chain=replace(found.evidence.chain, arms=Arms(none=(1.0,), scaffold=(1.0,))))
+    assert unsure not in flat(shown(explanation(replace(found, evidence=of_words))))
+
+
+def test_a_right_trial_is_blamed_for_nothing_and_gains_are_told() -> None:
+    found = evidence(
+        score=right(), chain=chain(1.0, replay=Replay(rollouts=REPLAYED.rollouts, signals=frozenset({"retrieved"})))
+    )
+    text = flat(shown(explanation(Explained(found, None))))
+    assert "This trial is right: there is nothing to blame." in text
+    assert "Its search found what the model did not know." in text
+
+
+def test_a_trial_without_a_fall_says_so() -> None:
+    steady = believed((1, 0, 0))
+    text = flat(shown(explanation(explained(evidence(trajectory=steady, flip=None)))))
+    assert "does not fall for good at any step that was asked about: .12 right before anything was read" in text
+
+
+def test_a_budget_that_ran_out_and_faults_have_lines_of_their_own() -> None:
+    stopped = (
+        *ran("1/0", "", status="error", error="injected_failure"),
+        *ended("Answer: B", "turns"),
+    )
+    spent = Replay(extended=(1.0, 0.0), repaired=(1.0, 0.0), rollouts=REPLAYED.rollouts)
+    text = flat(shown(told_of(stopped, chain=chain(replay=spent))))
+    assert "1 of 2 right with twice the budget" in text
+    assert "reasoned again after the same results, with twice the budget and tools that work" in text
+    assert "swapped for another question's, with twice the budget and tools that work" in text
+    assert "1 of 2 right with tools that work" in text
+    assert "python fails: injected_failure" in text
+
+
+def test_levels_for_which_nothing_was_run_have_no_line() -> None:
+    stopped = (
+        *ran("1/0", "ZeroDivisionError", status="error", error="ZeroDivisionError"),
+        *ended("Answer: B", "reply_length"),
+    )
+    own = Replay(extended=(0.0,), repaired=(0.0,), rollouts=REPLAYED.rollouts)
+    text = flat(shown(told_of(stopped, chain=chain(replay=own))))
+    assert "right reasoned again after the same results" in text
+    assert "same results, with" not in text
+    assert "twice the budget" not in text
+    assert "tools that work" not in text
+
+
+def test_a_trial_without_results_is_asked_at_once() -> None:
+    asked = replace(chain(replay=Replay(rollouts={frozenset(): (1.0, 0.0)})), tools=frozenset())
+    text = flat(shown(told_of(tuple(ended("Answer: B")), chain=asked)))
+    assert "1 of 2 right asked at once for its answer" in text
+    assert "same results" not in text
+
+
+def test_runs_that_all_end_alike_are_not_called_certain() -> None:
+    text = flat(shown(explanation(explained(evidence(worth={1: Worth(-1.0, 0.0)})))))
+    assert "worth \u22121.0 of being right (runs of a kind all end alike)" in text
+
+
+def test_a_call_that_failed_where_it_fell_did_not_give_anything() -> None:
+    failed = (*ran("1/0", "This call failed.", status="error", error="injected_failure"), *ended("Answer: B"))
+    text = flat(shown(explanation(explained(evidence(failed)), conversation=failed)))
+    assert "python fails (event 1): │ This call failed." in text
+
+
+def test_without_bare_trials_it_is_said() -> None:
+    text = flat(shown(explanation(explained(evidence(bare=())))))
+    assert "The question was not answered without tools, or not scored." in text
+    assert "run the plan with a condition without tools" in text
+
+
+def test_foreign_text_is_inert() -> None:
+    hostile = (*ran(HOSTILE, HOSTILE, HOSTILE), *ended(HOSTILE))
+    question = QUESTION.model_copy(update={"prompt": HOSTILE, "id": HOSTILE})
+    found = evidence(hostile, score=wrong().model_copy(update={"extracted": (HOSTILE,)}))
+    told = explanation(explained(found, note=HOSTILE), conversation=hostile, question=question, store=f"a b{HOSTILE}")
+    text = page(explanation_view(told), markup=True)
+    assert "owned" not in text
+    assert "\u202e" not in text
+    assert "\x9b" not in text
+    assert "[red]Plants" in text
+
+
+def test_code_is_quoted_where_it_checks_cases_in_place_of_the_question() -> None:
+    code = "import math\nx = 1\nfor n in range(100):\n    assert f(n)\nprint('holds')"
+    assert telling_lines(code, ("for n in range(100):",)) == [
+        "for n in range(100):",
+        "    assert f(n)",
+        "print('holds')",
+    ]
+    assert telling_lines("", ()) == ["(nothing)"]
+    assert len(telling_lines("line\n" * 1_000_000, ("x" * 5,))) == 3
+
+
+def test_a_page_is_quoted_without_what_the_browser_says_of_it() -> None:
+    opened = "[0a1b] Title (https://x)\nlines 0-1 of 2\nL0: First.\nL1: Second."
+    assert telling_lines(opened, ()) == ["L0: First.", "L1: Second."]
+
+
+def test_calls_are_told_by_what_they_say_first() -> None:
+    events = (*ran("import math\n# a comment\ntotal = 3 * 4", "12"), *ended("Answer: B"))
+    text = flat(shown(told_of(events)))
+    assert "calls python: total = 3 * 4" in text
+    assert "python gives: 12" in text
+
+
+def test_a_simulated_model_is_announced() -> None:
+    assert "SIMULATED" in shown(explanation(simulated=True))
+    assert "SIMULATED" not in shown()
