@@ -520,6 +520,27 @@ class Child:
             self._stderr.close()
 
 
+def is_running(process: asyncio.subprocess.Process) -> bool:
+    """Asks the system, which knows before the event loop does."""
+    if process.returncode is not None:
+        return False
+    try:
+        return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+    except ChildProcessError:
+        return False
+
+
+def kill(process: asyncio.subprocess.Process) -> None:
+    """Kills it, if it still runs.
+
+    `process.kill()` reaps a process that has just died. The event loop's own wait for it then finds no child, warns on
+    stderr and reports the exit code 255.
+    """
+    if is_running(process):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+
+
 async def readable(source: int | socket.socket, seconds: float) -> bool:
     """Whether there is something to read within `seconds`; of a pidfd, whether its process has ended."""
     loop = asyncio.get_running_loop()

@@ -1,13 +1,13 @@
 """Compares formulas in a process that can be killed, by the library math-verify."""
 
 import asyncio
-import contextlib
 import json
 import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from toolablate.sandbox.process import kill
 from toolablate.traces.errors import ScoringError
 from toolablate.traces.installing import to_install
 
@@ -106,6 +106,8 @@ class MathWorker:
                 # The order of a set's elements must not decide what is equal.
                 env={**environment, "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"},
                 cwd="/",
+                # Ctrl-C in a terminal reaches its whole group: a comparison would be lost.
+                start_new_session=True,
             )
             assert process.stdin is not None
             assert process.stdout is not None
@@ -126,8 +128,7 @@ class MathWorker:
     async def _end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+            kill(process)
             await process.communicate()
 
 

@@ -209,6 +209,20 @@ def test_events_come_when_they_are_wanted(
     jumped.wait_for_selector("#event-301.is-here")
 
 
+def test_the_outline_stands_still_under_the_pointer(
+    long_trial: tuple[Path, str], serve: Callable[..., Site], browse: Browse
+) -> None:
+    store, trial = long_trial
+    page = browse(serve(store, why=False), f"/trial/{trial}")
+    outline = page.locator("nav:has([data-outline])")
+    outline.hover()
+    below = outline.evaluate("each => (each.scrollTop = each.scrollHeight, each.scrollTop)")
+    assert below > 0
+    page.evaluate("scrollBy(0, 1500)")
+    expect(page.locator("[data-outline] [aria-current]")).to_have_count(1)
+    assert outline.evaluate("each => each.scrollTop") == below
+
+
 def test_a_page_without_scripts_leads_on(
     long_trial: tuple[Path, str], serve: Callable[..., Site], browse: Browse
 ) -> None:

@@ -1,6 +1,7 @@
 """Cells that do not stop, and kernels that die: on every backend."""
 
 import asyncio
+import contextlib
 import os
 import signal
 from collections.abc import Awaitable, Callable
@@ -10,6 +11,7 @@ import pytest
 from tests.sandbox.conftest import unhurried
 
 from toolablate.sandbox import Kernel, KernelUnavailable
+from toolablate.sandbox.process import is_running, kill
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -114,3 +116,15 @@ async def test_cpu_time_is_limited(with_limits: OpenKernel) -> None:
     kernel = await with_limits(cpu_seconds=2)
     result = await kernel.execute("while True: pass")
     assert (result.status, result.error) == ("died", "time")
+
+
+async def test_a_process_that_has_died_is_killed_without_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(60):
+        process = await asyncio.create_subprocess_exec("sleep", "60")
+        assert is_running(process)
+        kill(process)
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # noqa: ASYNC222 - the loop shall not notice
+        kill(process)
+        assert await process.wait() == -signal.SIGKILL
+    assert caplog.messages == []

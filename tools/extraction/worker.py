@@ -1,7 +1,6 @@
 """Extraction in processes that can be killed."""
 
 import asyncio
-import contextlib
 import os
 import signal
 import struct
@@ -11,6 +10,7 @@ from importlib.metadata import version
 
 from pydantic import TypeAdapter
 
+from toolablate.sandbox.process import is_running, kill
 from toolablate.tools.extraction.kinds import ExtractionOptions
 from toolablate.traces.errors import ToolError
 from toolablate.traces.records import PageText
@@ -123,13 +123,7 @@ class _Reader:
 
     @property
     def alive(self) -> bool:
-        """Asks the system, which knows before the event loop does."""
-        if self._process is None or self._process.returncode is not None:
-            return False
-        try:
-            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
-        except ChildProcessError:
-            return False
+        return self._process is not None and is_running(self._process)
 
     async def start(self, memory: int) -> None:
         """Raises ToolError."""
@@ -144,6 +138,8 @@ class _Reader:
                 # The order of a set's elements must not decide what a page says.
                 env={**environment, "PYTHONHASHSEED": "0", "PYTHONIOENCODING": "utf-8"},
                 cwd="/",
+                # Ctrl-C in a terminal reaches its whole group: what is being read would count as a crash.
+                start_new_session=True,
             )
             async with asyncio.timeout(_START_SECONDS):
                 await self._receive()
@@ -178,15 +174,13 @@ class _Reader:
     async def kill(self) -> None:
         """For others than the one that reads, who notices, and ends it."""
         if self._process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+            kill(self._process)
             await self._ended.wait()
 
     async def end(self) -> None:
         try:
             if self._process is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    self._process.kill()
+                kill(self._process)
                 await self._process.communicate()
         finally:
             self._ended.set()

@@ -69,7 +69,8 @@ function mark(number, chosen = true) {
   entry?.setAttribute("aria-current", "true");
   if (select && outline.has(here)) select.value = String(here);
   const list = entry?.closest("nav");
-  if (list && entry.offsetParent) {
+  // Who points into the outline keeps what is under the pointer, though the page scrolls: a click would go elsewhere.
+  if (list && entry.offsetParent && (chosen || !list.matches(":hover, :focus-within"))) {
     const [top, height] = [entry.offsetTop, list.clientHeight];
     if (top < list.scrollTop || top > list.scrollTop + height - 40) list.scrollTop = top - height / 2;
   }

@@ -111,6 +111,12 @@ async def test_a_process_that_died_between_documents_is_replaced(worker: Extract
     assert (await worker.extract(PAGE, OPTIONS)).text
 
 
+async def test_ctrl_c_in_a_terminal_does_not_reach_it(worker: ExtractionWorker) -> None:
+    await worker.extract(PAGE, OPTIONS)
+    (child,) = children()
+    assert os.getpgid(child) == child
+
+
 async def test_memory_is_bounded() -> None:
     worker = ExtractionWorker(processes=1, memory=200 << 20, seconds=20)
     text = await worker.extract(b"<html><body>" + b"word " * 5_000_000, OPTIONS)
