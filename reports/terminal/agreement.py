@@ -201,7 +201,7 @@ def _noise_of(rows: Sequence[JudgeNoise]) -> Fitted:
             figures("noise", [numbers.percent(row.noise_flips) for row in rows]),
             figures("by the judge", [Text(f"{row.judge_flips:.1f}", style="bold") for row in rows]),
             figures("95 % interval", [_percents(row.judge_flips_ci95) for row in rows], spare=1),
-            figures("could see", [_points(row.detectable_points) for row in rows]),
+            figures("MDE", [_points(row.detectable_points) for row in rows]),
             figures("judge alone", [Text(_points(row.judge_points), style="bold") for row in rows]),
         )
     )
@@ -243,7 +243,7 @@ def _footnotes(report: AgreementReport) -> Iterator[str]:
         yield "same text: where a judge's replies are recorded, equal answers share one, and so never differ."
     if report.judge_noise:
         yield "noise: questions that go one way between two runs of the baseline, and how many the judge alone turns."
-        yield "judge alone: what a comparison could see if nothing varied but the judge's grades of the same answers."
+        yield "judge alone: the MDE of a comparison in which nothing varied but the judge's grades of the same answers."
     yield f"What each figure means: {DEFINITIONS}."
 
 

@@ -38,7 +38,7 @@ def effects(rows: Sequence[Comparison]) -> Fitted:
         figures("R→W", [numbers.flips(row.flips_right_to_wrong, row.repeats) for row in rows]),
         figures("W→R", [numbers.flips(row.flips_wrong_to_right, row.repeats) for row in rows]),
         figures("noise", [numbers.percent(row.noise_flips) for row in rows], common=True),
-        figures("could see", [_could_see(row) for row in rows], spare=5),
+        figures("MDE", [_mde(row) for row in rows], spare=5),
         figures("Δ rel.", [numbers.signed(row.delta_relative, " %") for row in rows], spare=3),
         figures("95 % of Δ rel.", [numbers.interval(row.delta_relative_ci95, " %") for row in rows], spare=1),
     )
@@ -56,7 +56,7 @@ def _style(row: Comparison) -> str:
     return "bold red" if row.delta_points < 0 else "bold green"
 
 
-def _could_see(row: Comparison) -> str:
+def _mde(row: Comparison) -> str:
     return numbers.UNKNOWN if row.detectable_points is None else f"{mark(row)}±{row.detectable_points:.1f}"
 
 

@@ -103,7 +103,7 @@ def _by_comparison(table: PowerTable) -> Fitted:
         figures("from", [_pilot(sight.variances) for sight in sights], common=True, spare=2),
         figures("between", [_between(sight.variances) for sight in sights], spare=3),
         figures("within", [_within(sight.variances) for sight in sights], spare=3),
-        figures("could see", [_marked(sight.variances, row.plain) for sight, row in zip(sights, rows, strict=True)]),
+        figures("MDE", [_marked(sight.variances, row.plain) for sight, row in zip(sights, rows, strict=True)]),
         figures("95 % interval", [_interval(row.plain) for row in rows], spare=6),
     ]
     if several:
@@ -154,7 +154,7 @@ def _by_repeats(table: PowerTable) -> Fitted:
 
     columns = [
         names("repeats", [f"{of[0].repeats} (plan)" if of[0].repeats == own else str(of[0].repeats) for of in rows]),
-        column("could see", _points),
+        column("MDE", _points),
     ]
     if single and table.sights[0].variances.measured is not None:
         columns.append(column("95 % interval", _interval, spare=2))
@@ -236,7 +236,7 @@ def _footnotes(table: PowerTable) -> Iterator[str]:
     found = [level for sight in table.sights for row in sight.rows for level in (row.plain, row.corrected)]
     corrected = f" (corrected: {aim.alpha:g} / {design.comparisons})" if design.comparisons > 1 else ""
     yield (
-        f"could see: the smallest true difference, in points, that a two-sided test at level {aim.alpha:g}{corrected}"
+        f"MDE (minimum detectable effect): the smallest true difference, in points, that a two-sided test at level {aim.alpha:g}{corrected}"
         f" finds with {100 * aim.power:g} % probability."
     )
     if aim.effect_points is not None:

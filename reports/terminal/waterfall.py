@@ -76,7 +76,7 @@ def _table(waterfall: Waterfall, room: int) -> Fitted:
         figures("95 % interval", ["", *(_interval(step) for step in steps)]),
         figures("p", ["", *(numbers.p_value(step.p_value) for step in steps)], spare=1),
         figures("p Holm", ["", *(numbers.p_value(step.p_holm) for step in steps)], spare=4),
-        figures("could see", ["", *(numbers.percent(step.detectable_points) for step in steps)], spare=3),
+        figures("MDE", ["", *(numbers.percent(step.detectable_points) for step in steps)], spare=3),
         *([_flips(steps)] if _tells_noise(waterfall, room) else []),
         figures("score", [numbers.percent(start), *(numbers.percent(step.score) for step in steps)], spare=2),
     )
@@ -197,7 +197,7 @@ def _footnotes(waterfalls: Sequence[Waterfall], room: int) -> Iterator[str]:
     comparisons = numbers.counted(max(each.comparisons for each in waterfalls), "comparison")
     coloured = f"in colour: p Holm < {SIGNIFICANT:g}, corrected for the {comparisons} in these ladders"
     yield f"{GAIN} gain, {LOSS} loss; {coloured}."
-    yield "points: percentage points, of questions scored in all arms. could see: found with 80 % power."
+    yield "points: percentage points, of questions scored in all arms. MDE: detected with 80 % power."
     if any(_tells_noise(each, room) for each in waterfalls):
         yield (
             "flips: questions right to wrong / wrong to right between single runs (either between two runs of the arm"

@@ -211,7 +211,7 @@ def test_the_relative_change_has_an_interval_of_its_own() -> None:
     assert (made(nothing).relative, made(nothing).relative_ci95) == (None, None)
 
 
-def test_steps_say_what_they_could_see_and_what_flips_by_chance() -> None:
+def test_steps_have_an_mde_and_what_flips_by_chance() -> None:
     right = {"none": [1, 1, 0, 0], "python:sham": [1, 0, 1, 0], "python": [0, 0, 0, 0]}
     seen = [
         replace(each, repeat=repeat, question=f"q{number}-{each.question}")

@@ -17,8 +17,8 @@ from toolablate.traces.store import Store
 pytest.importorskip("datasets")
 pytest.importorskip("inspect_ai")
 
-SECTIONS = ("Your own questions", "Reading what happened", "Why the tool", "Beside Inspect")
-ELSEWHERE = {"view": "tests/browser", "import": "tests/formats/test_guides.py"}
+SECTIONS = ("Your own questions", "Why the tool")
+ELSEWHERE = {"view": "tests/browser"}
 """Commands of these sections that other tests run."""
 
 
@@ -27,7 +27,7 @@ def written(folder: Path, url: str) -> None:
     (folder / "questions.jsonl").write_text("".join(blocks("README.md", "json")), encoding="utf-8")
     (tool,) = blocks("README.md", "python")
     (folder / "my_tools.py").write_text(tool, encoding="utf-8")
-    plan, _, own = blocks("README.md", "toml")
+    plan, own = blocks("README.md", "toml")
     assert "http://localhost:8000/v1" in plan
     plan = plan.replace("http://localhost:8000/v1", url)
     (folder / "plan.toml").write_text(f"{KERNELS}\n{plan}", encoding="utf-8")

@@ -66,7 +66,7 @@ def test_a_comparison_names_every_condition_and_its_cost(width: int, condition: 
 
 def test_a_table_that_narrows_says_what_it_left_out() -> None:
     page = shown(comparison_table(compare(observations(), "none"), footnotes=False), 50)
-    assert "could see ±31.0" in page, "too narrow for a table: each row becomes lines, and nothing is lost"
+    assert "MDE ±31.0" in page, "too narrow for a table: each row becomes lines, and nothing is lost"
     assert "left out 0" in page
     page = shown(comparison_table(compare(observations(), "none"), footnotes=False), 80)
     assert "Not shown, for want of width: p BH, Δ rel., 95 % of Δ rel." in page
