@@ -236,8 +236,8 @@ def _footnotes(table: PowerTable) -> Iterator[str]:
     found = [level for sight in table.sights for row in sight.rows for level in (row.plain, row.corrected)]
     corrected = f" (corrected: {aim.alpha:g} / {design.comparisons})" if design.comparisons > 1 else ""
     yield (
-        f"MDE (minimum detectable effect): the smallest true difference, in points, that a two-sided test at level {aim.alpha:g}{corrected}"
-        f" finds with {100 * aim.power:g} % probability."
+        f"MDE (minimum detectable effect): the smallest true difference, in points, that a two-sided test"
+        f" at level {aim.alpha:g}{corrected} finds with {100 * aim.power:g} % probability."
     )
     if aim.effect_points is not None:
         yield f"questions: about how many it takes to see {aim.effect_points:g} points, clustered like these."
