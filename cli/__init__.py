@@ -1,4 +1,4 @@
-"""The command line. Each command lives in a module of its own, imported when it is called."""
+"""The command line. Each command is imported when it is called."""
 
 import errno
 import gc
@@ -44,6 +44,25 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 ELSEWHERE = {
+    "run": "toolablate.cli.running:run_command",
+    "power": "toolablate.cli.running:power_command",
+    "doctor": "toolablate.cli.running:doctor_command",
+    "probe": "toolablate.cli.running:probe_command",
+    "compare": "toolablate.cli.comparing:compare_command",
+    "ladder": "toolablate.cli.comparing:ladder_command",
+    "agreement": "toolablate.cli.comparing:agreement_command",
+    "labels": "toolablate.cli.comparing:labels_command",
+    "attribute": "toolablate.cli.attributing:attribute_command",
+    "replay": "toolablate.cli.attributing:replay_command",
+    "show": "toolablate.cli.showing:show_command",
+    "explain": "toolablate.cli.showing:explain_command",
+    "view": "toolablate.cli.showing:view_command",
+    "report": "toolablate.cli.showing:report_command",
+    "status": "toolablate.cli.files:status_command",
+    "verify": "toolablate.cli.files:verify_command",
+    "web": "toolablate.cli.files:web_group",
+    "replies": "toolablate.cli.files:replies_group",
+    "planted": "toolablate.cli.planted:planted_group",
     "export": "toolablate.formats.commands:export_group",
     "import": "toolablate.formats.commands:import_group",
 }

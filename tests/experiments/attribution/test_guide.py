@@ -14,7 +14,7 @@ from tests.reports.attribution.samples import explained, ledger, report
 from toolablate.analysis.attribution.decomposition import EffectMechanism, Term
 from toolablate.analysis.attribution.report import attribution_json, explained_json, ledgers_csv, mechanism_name
 from toolablate.cli import group
-from toolablate.cli.attribute import command
+from toolablate.cli.attributing import attribute_command
 from toolablate.experiments.attribution.store_report import Reason
 
 GUIDE = (Path(__file__).parents[3] / "docs/attribution.md").read_text(encoding="utf-8")
@@ -71,7 +71,7 @@ def test_the_guide_names_every_key_of_the_json_and_csv() -> None:
 
 
 def test_the_guide_names_options_that_there_are() -> None:
-    options = {option for parameter in command.params for option in parameter.opts}
+    options = {option for parameter in attribute_command.params for option in parameter.opts}
     named = set(re.findall(r"`(--[a-z-]+)", GUIDE.replace("toolablate replay", "")))
     assert named
     assert named <= options

@@ -1,0 +1,238 @@
+"""Commands that compare the conditions of a store, its scorers and its labels."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolablate.traces import options
+
+if TYPE_CHECKING:
+    from toolablate.analysis.comparison import GroupBy
+
+
+@click.command("compare")
+@click.argument("store", type=options.FilePath())
+@options.baseline
+@click.option(
+    "--by",
+    type=click.Choice(["domain", "difficulty", "language", "kind"]),
+    multiple=True,
+    help="Also compare within each of these; kind is how a question is answered. May be given several times.",
+)
+@click.option(
+    "--flips",
+    "as_flips",
+    is_flag=True,
+    help="List the questions that flipped, with their trials, instead; without --by, --harm and --csv.",
+)
+@options.run("latest")
+@options.scorer
+@click.option("--harm", is_flag=True, help="Also show whom conditions harm and help, as far as repeats tell.")
+@options.seed("the bootstrap and permutations")
+@options.as_json("the comparisons, or the flips,")
+@options.csv("the comparisons")
+def compare_command(
+    store: Path,
+    baseline: str | None,
+    by: "tuple[GroupBy, ...]",
+    as_flips: bool,
+    run: str,
+    scorer: str | None,
+    harm: bool,
+    seed: int,
+    as_json: bool,
+    csv: Path | None,
+) -> None:
+    """Compare the conditions in STORE with a baseline, paired over questions.
+
+    First the scores of all models under all conditions. Then per model and condition: the score, the difference in
+    points and relative, 95 % intervals from a paired bootstrap over questions, a p-value from a sign-flip permutation
+    test, also corrected for all comparisons shown, right->wrong and wrong->right counts beside what chance alone
+    gives, the smallest effect that could have been seen, tokens and cost. With repeats and --harm (JSON and CSV
+    always), also bounds to the share of trials that a condition harms and helps.
+    Where a replayed web had gaps, or gave answers away, also how often, and whether the conditions differ in that.
+    Where a model called tools that it was not offered, a warning says in how many trials.
+
+    \b
+      toolablate compare STORE --by domain --csv effects.csv
+      toolablate compare STORE --flips
+    """
+    from rich.console import Console
+
+    from toolablate.analysis.comparison import comparisons_csv, comparisons_json
+    from toolablate.analysis.flips import flips_json
+    from toolablate.analysis.from_store import read_paired
+    from toolablate.reports.terminal.comparison import comparison_table, flips_table
+    from toolablate.reports.terminal.problems import misses_view, refused_view
+    from toolablate.traces.commands import tell_left_out, warn
+    from toolablate.traces.errors import InputError
+    from toolablate.traces.output import export
+
+    if as_flips and (by or csv or harm):
+        raise InputError("--flips goes without --by, --harm and --csv", code="usage")
+    paired = read_paired(store, baseline=baseline, run=run, scorer=scorer)
+    warn(paired.warning)
+    if as_flips:
+        flips = paired.flips()
+        if as_json:
+            click.echo(flips_json(flips, paired.floors()))
+        else:
+            Console().print(flips_table(flips, paired.floors()))
+        return
+    comparisons = paired.compare(by=by, seed=seed, harm=harm or as_json or csv is not None)
+    if csv is not None:
+        export(comparisons_csv(comparisons), csv, "--csv")
+    rates, differences = paired.miss_rates(), paired.miss_differences(seed=seed)
+    refused = paired.refused_calls()
+    if as_json:
+        click.echo(comparisons_json(comparisons, rates, differences, refused))
+        return
+    console = Console()
+    console.print(comparison_table(comparisons, show_harm=harm))
+    if (misses := misses_view(rates, differences)) is not None:
+        console.print(misses)
+    if (warning := refused_view(refused)) is not None:
+        console.print(warning)
+    tell_left_out(console, paired.left_out)
+
+
+@click.command("ladder")
+@click.argument("store", type=options.FilePath())
+@options.run("latest")
+@options.models
+@click.option(
+    "--toolset",
+    "toolsets",
+    metavar="NAME",
+    multiple=True,
+    help="Only the ladder of this condition. May be given several times.",
+)
+@options.scorer
+@options.seed("the bootstrap and permutations")
+@options.as_json("the waterfalls")
+@options.csv("the steps")
+@options.plot("the waterfalls")
+def ladder_command(
+    store: Path,
+    run: str,
+    models: tuple[str, ...],
+    toolsets: tuple[str, ...],
+    scorer: str | None,
+    seed: int,
+    as_json: bool,
+    csv: Path | None,
+    plot: Path | None,
+) -> None:
+    """Say what each factor of the ladders in STORE is worth: a waterfall from no tools to real ones.
+
+    A ladder is a condition with tools and the arms that lead to it: none, scaffold (its prompt), offered (tools that
+    cannot be called), sham (calls that return nothing), placebo (results of another question) and the real tools. Each
+    rung is the difference of two neighbours, over the questions that are scored in all arms, so that rungs sum to the
+    total. Where the arms without prompt were run, Shapley values say how much that depends on the order of rungs.
+    """
+    from rich.console import Console
+
+    from toolablate.analysis.from_store import read_ladders
+    from toolablate.analysis.ladder import waterfalls_csv, waterfalls_json
+    from toolablate.analysis.misses import refused_calls
+    from toolablate.reports.terminal.problems import refused_view
+    from toolablate.reports.terminal.waterfall import waterfalls_view
+    from toolablate.traces.commands import tell_left_out, warn
+    from toolablate.traces.output import export, make_folder, refuse_store
+
+    if plot is not None:
+        from toolablate.reports.plots.drawing import require_plots
+
+        require_plots(plot)
+        refuse_store(plot, "--plot")
+    climbed = read_ladders(store, run=run, scorer=scorer, models=models, toolsets=toolsets)
+    warn(climbed.warning)
+    found = climbed.waterfalls(seed=seed)
+    if csv is not None:
+        export(waterfalls_csv(found), csv, "--csv")
+    if plot is not None:
+        from toolablate.reports.plots.drawing import boxes_note
+        from toolablate.reports.plots.waterfall import draw_waterfalls
+
+        make_folder(plot, "--plot")
+        warn(boxes_note(draw_waterfalls(found, plot)))
+    if as_json:
+        click.echo(waterfalls_json(found))
+        return
+    console = Console()
+    console.print(waterfalls_view(found))
+    if (warning := refused_view(refused_calls(climbed.observations))) is not None:
+        console.print(warning)
+    tell_left_out(console, climbed.left_out)
+
+
+@click.command("agreement")
+@click.argument("store", type=options.FilePath())
+@options.run("latest")
+@click.option(
+    "--scorer", "scorers", metavar="NAME", multiple=True, help="Only this scorer; given twice or more. By default all."
+)
+@click.option("--disagreements", "as_list", is_flag=True, help="List the trials that two scorers differ on, instead.")
+@options.as_json("the figures, or the trials,")
+def agreement_command(store: Path, run: str, scorers: tuple[str, ...], as_list: bool, as_json: bool) -> None:
+    """Say how far the scorers of STORE agree on the same trials, and how sure a judge is of its grades.
+
+    Per pair of scorers, and for each model and condition: how often they say the same, Cohen's kappa, what each says of
+    accuracy, and whether a condition's effect depends on whom one asks, with 95 % intervals from a bootstrap over
+    questions. Per judge: how often it gives the same answer another grade, where it grades again (`again` under
+    [judging]) or where trials of one question end with the same text, and what that alone does to a comparison.
+    """
+    from rich.console import Console
+    from rich.text import Text
+
+    from toolablate.analysis.agreement.report import agreement_json, disagreements_json, read_graded
+    from toolablate.reports.terminal.agreement import agreement_view, disagreements_table
+    from toolablate.traces.commands import tell_left_out
+
+    graded = read_graded(store, run=run, scorers=scorers, with_answers=not as_list)
+    console = Console()
+    if as_list:
+        found = graded.disagreements()
+        if as_json:
+            click.echo(disagreements_json(found))
+            return
+        console.print(disagreements_table(found))
+        if found:
+            console.print(Text(f"Read one: toolablate show {store} TRIAL"), soft_wrap=True)
+    elif as_json:
+        click.echo(agreement_json(graded.report()))
+        return
+    else:
+        console.print(agreement_view(graded.report()))
+    tell_left_out(console, graded.left_out)
+
+
+@click.command("labels")
+@click.argument("store", type=options.FilePath())
+@click.option("--person", "people", metavar="NAME", multiple=True, help="Only theirs. May be given several times.")
+@options.scorer
+@options.as_json("labels and agreement")
+@options.csv("the labels")
+def labels_command(store: Path, people: tuple[str, ...], scorer: str | None, as_json: bool, csv: Path | None) -> None:
+    """Say what people hold for the causes of STORE's failures, and how far they agree.
+
+    Labels are given on the page of a trial in `toolablate view`. Each person's last word on a trial counts, and is held
+    against what is attributed to the trial now, by each method, and against the words of others: Cohen's kappa over
+    mechanisms, with a 95 % interval from a bootstrap over questions. Labels given blind, while the attribution was
+    hidden, stand apart, since who sees it first tends to agree with it. Nobody is asked anything.
+    """
+    from rich.console import Console
+
+    from toolablate.analysis.labelling import labels_csv, labels_json
+    from toolablate.experiments.attribution.store_report import read_labels
+    from toolablate.reports.terminal.agreement import labels_view
+    from toolablate.traces.output import export
+
+    report = read_labels(store, people=people, scorer=scorer)
+    if csv is not None:
+        export(labels_csv(report.held), csv, "--csv")
+    if as_json:
+        click.echo(labels_json(report))
+    else:
+        Console().print(labels_view(report, str(store)))

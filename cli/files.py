@@ -1,0 +1,414 @@
+"""Commands on files: stores, archives of the web, recorded replies of models."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolablate.traces import options
+from toolablate.traces.plain import plain_text
+
+if TYPE_CHECKING:
+    from toolablate.agents.replies import RepliesInfo
+    from toolablate.tools.archive import Info, Seal, Verification
+
+
+@click.command("status")
+@click.argument("store", type=options.FilePath())
+@options.as_json("it")
+def status_command(store: Path, as_json: bool) -> None:
+    """Say how far the trials in STORE are, and who runs them.
+
+    Works beside a run. The rate is that of the processes that run now, each since it began; failed trials are run again
+    by the next run of their plan, and are not counted in the time that is left.
+    """
+    from toolablate.traces.store import standing
+
+    found = standing(store)
+    if as_json:
+        import json
+        from dataclasses import asdict
+
+        rates = {"ended_per_minute": found.ended_per_minute, "seconds_left": found.seconds_left}
+        click.echo(json.dumps({**asdict(found), **rates}, indent=2, default=lambda time: time.isoformat()))
+        return
+    from rich.console import Console
+
+    from toolablate.reports.terminal.status import status_view
+
+    Console().print(status_view(found))
+
+
+@click.command("verify")
+@click.argument("store", type=options.FilePath())
+@click.option(
+    "--same-as",
+    "other",
+    type=options.FilePath(),
+    metavar="STORE",
+    help="Compare with the store of the run that this one replays.",
+)
+@click.option(
+    "--partial", is_flag=True, help="With --same-as: a trial that has ended in one store alone is no difference."
+)
+@options.as_json("the report")
+def verify_command(store: Path, other: Path | None, partial: bool, as_json: bool) -> None:
+    """Check the digests, references and completeness of STORE.
+
+    Exits with 1 where something is damaged. Trials that are planned and not finished are information, not damage; so
+    are calls of tools that a model was not offered, of which it warns, since the model's turns went to them.
+
+    With --same-as, the trials that have ended in both stores are compared as well, in all but times, software and
+    failures that were retried; one that differs is listed with its first difference, and the command exits with 1.
+    It does so as well where a trial has ended in one store alone, and where no trial is the same.
+
+    \b
+      toolablate verify runs/replayed.sqlite --same-as runs/recorded.sqlite
+    """
+    import json
+    from dataclasses import asdict
+
+    from toolablate.analysis.from_store import read_refused_calls
+    from toolablate.traces.store import verify
+
+    if partial and other is None:
+        raise click.UsageError("--partial is for --same-as STORE")
+    report = verify(store)
+    # A damaged store may have lost what this is counted in.
+    refused = read_refused_calls(store) if report.ok else []
+    same = None
+    if other is not None:
+        from toolablate.traces.store.same_as import same_as
+
+        same = same_as(store, other, partial=partial)
+    if as_json:
+        found = asdict(report) | {"refused_calls": [asdict(row) for row in refused]}
+        click.echo(json.dumps(found | ({"same_as": asdict(same) | {"ok": same.ok}} if same else {}), indent=2))
+    else:
+        from rich.console import Console
+
+        from toolablate.reports.terminal.problems import refused_view, verify_view
+
+        console = Console()
+        console.print(verify_view(report))
+        if (warning := refused_view(refused)) is not None:
+            console.print(warning)
+        if same:
+            from toolablate.reports.terminal.problems import same_lines
+
+            click.echo("\n".join(same_lines(same)))
+    raise SystemExit(0 if report.ok and (same is None or same.ok) else 1)
+
+
+@click.group(name="web")
+def web_group() -> None:
+    """Archives of the web: recorded once, replayed for every condition."""
+
+
+@web_group.command("record")
+@click.argument("plan", type=options.FilePath())
+@click.argument("urls", metavar="[URL]...", nargs=-1)
+@click.option("--urls", "urls_file", type=options.FilePath(), help="Record also these pages, one URL a line.")
+@click.option("--queries", type=options.FilePath(), help="Record searches for these, one query a line.")
+@click.option(
+    "--max-results",
+    type=click.IntRange(1, 50),
+    metavar="N",
+    default=10,
+    show_default=True,
+    help="Results to ask for a query: 10, 20 or 50, whichever is enough.",
+)
+@click.option(
+    "--open",
+    "opened",
+    type=click.IntRange(0, 50),
+    metavar="N",
+    default=0,
+    help="Record the first N results' pages too.",
+)
+@click.option("--refresh", is_flag=True, help="Capture again what is there; the newest then counts.")
+@options.as_json("what came of each")
+def record_command(
+    plan: Path,
+    urls: tuple[str, ...],
+    urls_file: Path | None,
+    queries: Path | None,
+    max_results: int,
+    opened: int,
+    refresh: bool,
+    as_json: bool,
+) -> None:
+    """Record pages and searches into the archive of PLAN, by the plan's own provider and policy, whatever its mode.
+
+    What the archive holds already is not asked for again, so that after Ctrl-C the same command goes on. Exits with 1
+    if some could not be had, and says why.
+
+    \b
+      toolablate web record plan.toml https://example.org/a https://example.org/b
+      toolablate web record plan.toml --queries queries.txt --open 5
+    """
+    import json
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from toolablate.experiments.plans.plan import load_plan
+    from toolablate.experiments.world.recording import Wanted, read_list, record, shown_progress
+    from toolablate.traces.commands import STOPPED
+
+    loaded, _ = load_plan(plan)
+    wanted = Wanted(
+        urls=[*urls, *(read_list(urls_file, "--urls") if urls_file else ())],
+        queries=read_list(queries, "--queries") if queries else (),
+        max_results=max_results,
+        open_results=opened,
+        refresh=refresh,
+    )
+    with shown_progress(Console(stderr=True)) as tell:
+        recorded = record(loaded, wanted, tell=tell)
+    outcomes = recorded.outcomes
+    failed = [each for each in outcomes if each.problem]
+    if as_json:
+        click.echo(json.dumps({"recorded": [asdict(each) for each in outcomes]}, ensure_ascii=False, indent=2))
+    else:
+        from toolablate.traces.plain import plain_text
+
+        for each in failed:
+            said = each.problem if each.asked in each.problem else f"{each.asked}: {each.problem}"
+            click.echo(plain_text(f"{each.kind} {said}"))
+        click.echo(f"{len(outcomes) - len(failed)} of {len(outcomes)} recorded into {loaded.web.archive}")
+    if recorded.stopped:
+        click.echo(STOPPED, err=True)
+    raise SystemExit(1 if failed or recorded.stopped else 0)
+
+
+@web_group.command("seal")
+@click.argument("archive", type=options.FilePath())
+@options.as_json("the seal")
+def seal_command(archive: Path, as_json: bool) -> None:
+    """Close ARCHIVE for good, and print the root digest by which every run that uses it names it.
+
+    A sealed archive can be replayed, copied and shared. It can only be extended by another one: see overlay.
+    """
+    from datetime import UTC, datetime
+
+    from rich.console import Console
+
+    from toolablate.experiments.world.recording import seal_archive, shown_progress
+
+    began = datetime.now(UTC)
+    with shown_progress(Console(stderr=True), "reading pages") as tell:
+        sealed = seal_archive(archive, tell=tell)
+    if as_json:
+        print_json(sealed)
+    else:
+        print_seal(str(archive), sealed, already=sealed.sealed_at < began)
+
+
+@web_group.command("overlay")
+@click.argument("archive", type=options.FilePath())
+@click.argument("base", type=options.FilePath())
+@options.as_json("what was made")
+def overlay_command(archive: Path, base: Path, as_json: bool) -> None:
+    """Begin ARCHIVE, a new one that holds what is in BASE, a sealed one, and whatever is recorded into it besides.
+
+    BASE is left as it is and has to stay where it is. Seal ARCHIVE in its turn to replay it.
+    """
+    from toolablate.tools.archive import create_overlay, info
+
+    create_overlay(archive, base)
+    made = info(archive)
+    if as_json:
+        print_json(made)
+    else:
+        print_info(made)
+
+
+@web_group.command("info")
+@click.argument("archive", type=options.FilePath())
+@options.as_json("what is in it")
+def archive_info_command(archive: Path, as_json: bool) -> None:
+    """Say what is in ARCHIVE: how many of what, from which hosts, captured when, and whether it is sealed."""
+    from toolablate.tools.archive import info
+
+    found = info(archive)
+    if as_json:
+        print_json(found)
+    else:
+        print_info(found)
+
+
+@web_group.command("verify")
+@click.argument("archive", type=options.FilePath())
+@options.as_json("the report")
+def archive_verify_command(archive: Path, as_json: bool) -> None:
+    """Check every record of ARCHIVE, its index and, if it is sealed, its root against their digests.
+
+    Exits with 1 where something is damaged, with 2 where there is no archive, or not the one that it lies over.
+    """
+    from toolablate.tools.archive import verify
+
+    report = verify(archive)
+    if as_json:
+        print_json(report)
+    else:
+        print_verification(report)
+    raise SystemExit(1 if report.problems else 0)
+
+
+# What is told of an archive: for people in words, for scripts as JSON.
+
+
+KINDS = {
+    "exchange": "HTTP exchanges",
+    "search": "searches",
+    "extraction": "records on texts of pages",
+    "failure": "requests without a reply",
+    "mcp": "calls of tools of MCP servers",
+    "mcp_tools": "lists of tools of MCP servers",
+    "raw": "replies of search services as they came",
+}
+FAILURES = {
+    "exchange": "replies of servers that failed, such as HTTP 503",
+    "search": "searches that failed",
+    "extraction": "records on texts that could not be read in time",
+    "failure": "pages that could not be fetched",
+}
+CHECKS = {
+    "structure": "indexes",
+    "entries": "searches, texts and other entries",
+    "exchanges": "HTTP exchanges",
+    "files": "WARC files",
+}
+MAX_HOSTS = 20
+
+
+def print_json(record: object) -> None:
+    from pydantic import TypeAdapter
+
+    facts = TypeAdapter(type(record)).dump_python(record, mode="json")
+    click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+
+
+def print_info(found: "Info") -> None:
+    _print(_info(found))
+
+
+def print_seal(path: str, sealed: "Seal", *, already: bool) -> None:
+    _print([f"{path} was sealed already" if already else f"{path} is sealed", *_seal(sealed)])
+    _print(_counted(sealed.counts, KINDS))
+
+
+def print_verification(report: "Verification") -> None:
+    if report.root:
+        _print([f"root digest: {report.root}"])
+    _print(["found whole:", *_counted(report.checked, CHECKS)])
+    if report.notes:
+        _print(["left by a recording that was cut short, and no damage:"])
+        _print(f"  {note.where}: {note.what}" for note in report.notes)
+    if report.problems:
+        _print(["damaged:", *(f"  {problem.where}: {problem.what}" for problem in report.problems)])
+    click.echo("This archive is damaged." if report.problems else "Nothing is damaged.")
+
+
+def _print(lines: Sequence[str] | Iterator[str]) -> None:
+    for line in lines:
+        click.echo(plain_text(line))
+
+
+def _info(found: "Info") -> Iterator[str]:
+    yield f"archive: {found.path}"
+    yield f"begun: {found.created_at:%Y-%m-%d %H:%M:%S} UTC"
+    if found.base:
+        yield f"lies over: {found.base.path} (root digest {found.base.root}), whose content is not counted here"
+    if found.sealed:
+        yield from _seal(found.sealed)
+    else:
+        yield f"not sealed: it can still grow; toolablate web seal {found.path} closes it, for replays"
+    yield "holds:" if any(found.counts.values()) else "holds nothing yet"
+    yield from _counted(found.counts, KINDS)
+    if any(found.failures.values()):
+        yield "of these failed:"
+        yield from _counted(found.failures, FAILURES)
+    if found.hosts:
+        yield "HTTP exchanges by host:"
+        yield from (f"  {host}: {count:,}" for host, count in list(found.hosts.items())[:MAX_HOSTS])
+    if len(found.hosts) > MAX_HOSTS:
+        yield f"  and {len(found.hosts) - MAX_HOSTS:,} hosts more (see --json)"
+    if found.first and found.last:
+        yield f"captured: {found.first:%Y-%m-%d %H:%M:%S} to {found.last:%Y-%m-%d %H:%M:%S} UTC"
+    yield f"on the disk: {found.size:,} bytes"
+
+
+def _seal(sealed: "Seal") -> list[str]:
+    return [f"sealed: {sealed.sealed_at:%Y-%m-%d %H:%M:%S} UTC", f"root digest: {sealed.root}"]
+
+
+def _counted(counts: Mapping[str, int], words: Mapping[str, str]) -> list[str]:
+    return [f"  {words.get(kind, kind)}: {count:,}" for kind, count in counts.items() if count]
+
+
+@click.group(name="replies")
+def replies_group() -> None:
+    """Replies of models: recorded once, given again to all who ask the same."""
+
+
+@replies_group.command("info")
+@click.argument("file", type=options.FilePath())
+@options.as_json("what is in it")
+def replies_info_command(file: Path, as_json: bool) -> None:
+    """Say what is recorded in FILE: how many replies of which models, when, and the digest of them all."""
+    import json
+
+    from pydantic import TypeAdapter
+
+    from toolablate.agents.replies import info
+    from toolablate.traces.plain import plain_text
+
+    found = info(file)
+    if as_json:
+        facts = TypeAdapter(type(found)).dump_python(found, mode="json")
+        click.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+    else:
+        for line in _replies_lines(found):
+            click.echo(plain_text(line))
+
+
+def _replies_lines(found: "RepliesInfo") -> Iterator[str]:
+    yield f"recorded replies: {found.path}, {found.size:,} bytes"
+    yield f"root digest: {found.root}"
+    for model in found.models:
+        yield f"{model.name} at {model.endpoint} ({model.api})"
+        yield f"  {model.replies:,} replies to {model.requests:,} requests" + (
+            f", {model.none:,} of them stopped by a filter or the like" if model.none else ""
+        )
+        yield f"  recorded {model.first:%Y-%m-%d %H:%M:%S} to {model.last:%Y-%m-%d %H:%M:%S} UTC"
+    if not found.models:
+        yield "holds nothing yet"
+
+
+@replies_group.command("verify")
+@click.argument("file", type=options.FilePath())
+@options.as_json("the report")
+def replies_verify_command(file: Path, as_json: bool) -> None:
+    """Check every text and every reply in FILE against its digest, and each key against what was asked.
+
+    Exits with 1 where something is damaged, with 2 where there are no recorded replies.
+    """
+    import json
+    from dataclasses import asdict
+
+    from toolablate.agents.replies import verify
+    from toolablate.traces.plain import plain_text
+
+    report = verify(file)
+    if as_json:
+        click.echo(json.dumps(asdict(report), indent=2))
+    else:
+        click.echo(plain_text(f"{report.path}: found {report.replies:,} replies and {report.texts:,} texts whole"))
+        for problem in report.problems:
+            click.echo(plain_text(f"  damaged  {problem.where}: {problem.what}"))
+        click.echo("This file is damaged." if report.problems else f"Nothing is damaged. root digest: {report.root}")
+    raise SystemExit(1 if report.problems else 0)

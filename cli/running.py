@@ -1,0 +1,172 @@
+"""Commands that run a plan, and those that look at it before: run, power, doctor."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolablate.traces import options
+
+if TYPE_CHECKING:
+    from toolablate.agents.probing import Observation
+    from toolablate.traces.records import OpenAIModel
+
+
+@click.command("run")
+@click.argument("plan", type=options.FilePath())
+@click.option("--store", type=options.FilePath(), help="Write to this store instead of the plan's.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions.")
+@options.as_json("how it went")
+def run_command(plan: Path, store: Path | None, limit: int | None, as_json: bool) -> None:
+    """Run PLAN, a TOML file; what the store already holds is not run again.
+
+    Judges grade when the trials have ended. Ctrl-C stops cleanly, and the same command goes on from there. Exits with 1
+    if trials are left undone or failed, or answers unscored or ungraded, with 2 if the run could not be made.
+    """
+    from rich.console import Console
+
+    from toolablate.experiments.plans.plan import find_modules_beside, load_plan
+    from toolablate.experiments.running.launch import launch
+    from toolablate.experiments.running.progress import RunProgress
+    from toolablate.experiments.running.summary import print_summary, summary_json
+    from toolablate.traces.commands import stopped_cleanly
+
+    find_modules_beside(plan)
+    loaded, text = load_plan(plan)
+    loaded = loaded.with_changes(store=store, limit=limit)
+    console = Console(stderr=True)
+    if loaded.sandbox.backend == "none":
+        console.print('Warning: sandbox = "none": code that models write runs unprotected.', style="bold red")
+    # While trials run, Ctrl-C is the run's own matter; this is before them or after.
+    with stopped_cleanly(), RunProgress(console) as progress:
+        launched = launch(loaded, text, progress)
+    if as_json:
+        click.echo(summary_json(launched))
+    else:
+        print_summary(launched, Console())
+    raise SystemExit(1 if launched.missing or launched.unscored or launched.ungraded else 0)
+
+
+@click.command("power")
+@click.argument("plan", type=options.FilePath())
+@click.option("--effect", type=float, metavar="POINTS", help="Also say what it takes to see an effect of this size.")
+@click.option("--power", type=float, default=0.8, show_default=True, help="The chance to find an effect that is there.")
+@click.option("--alpha", type=float, default=0.05, show_default=True, help="The level of the two-sided test.")
+@click.option("--from", "earlier", metavar="STORE", type=options.FilePath(), help="Estimate variances from this store.")
+@click.option("--between", type=float, help="Variance of the true difference over questions; by default 0.02.")
+@click.option("--within", type=float, help="Variance of a trial's score within a question; by default 0.075.")
+@options.as_json("it")
+def power_command(
+    plan: Path,
+    effect: float | None,
+    power: float,
+    alpha: float,
+    earlier: Path | None,
+    between: float | None,
+    within: float | None,
+    as_json: bool,
+) -> None:
+    """Say what effects PLAN could show, before it is run.
+
+    The smallest difference between a condition and the baseline that its questions find at several numbers of repeats,
+    also where the level is corrected for the number of comparisons. Runs nothing and needs no key.
+    """
+    from toolablate.analysis.power import Aim, power_json
+    from toolablate.experiments.plans.plan import find_modules_beside, load_plan
+    from toolablate.experiments.power import Assumed, plan_power
+
+    find_modules_beside(plan)
+    loaded, _ = load_plan(plan)
+    table = plan_power(loaded, Aim(power, alpha, effect), assumed=Assumed(between, within), earlier=earlier)
+    if as_json:
+        click.echo(power_json(table))
+        return
+    from rich.console import Console
+
+    from toolablate.reports.terminal.power import power_view
+
+    Console().print(power_view(table))
+
+
+@click.command("doctor")
+@click.argument("plan", required=False, type=options.FilePath())
+@options.as_json("the findings")
+def doctor_command(plan: Path | None, as_json: bool) -> None:
+    """Say what works on this machine, and how to get the rest; with PLAN, what that plan needs.
+
+    Each sandbox backend is tried by starting a kernel in it. Exits with 1 if something needed is missing.
+    """
+    import json
+    from dataclasses import asdict
+
+    from toolablate.experiments.doctor import examine, fit_to_run
+    from toolablate.experiments.plans.plan import find_modules_beside, load_plan
+
+    if plan:
+        find_modules_beside(plan)
+    loaded = load_plan(plan)[0] if plan else None
+    findings = examine(loaded)
+    if as_json:
+        click.echo(json.dumps({"findings": [asdict(finding) for finding in findings]}, indent=2))
+    else:
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        from toolablate.traces.plain import inert
+
+        table = Table(box=None, pad_edge=False, show_header=False)
+        for _ in range(4):
+            # A remedy that is cut short could not be copied.
+            table.add_column(overflow="fold")
+        marks = {"ok": ("works", "green"), "missing": ("does not work", "red"), "warning": ("note", "yellow")}
+        for finding in findings:
+            mark, style = marks[finding.state]
+            table.add_row(finding.topic, inert(finding.name), Text(mark, style=style), inert(finding.detail))
+            if finding.remedy:
+                table.add_row("", "", "", inert(f"to mend: {finding.remedy}", "bold"))
+        Console().print(table)
+    raise SystemExit(0 if fit_to_run(findings, loaded) else 1)
+
+
+@click.command("probe")
+@click.argument("plan", type=options.FilePath())
+@click.option("--model", "name", help="Ask only the model or judge of this name.")
+@options.as_json("what was found out")
+def probe_command(plan: Path, name: str | None, as_json: bool) -> None:
+    """Ask the endpoints of PLAN what they can do, with a handful of small requests to each model and judge.
+
+    Prints what was found out, with its evidence, and the line to put into the model's entry. What a rate limit or an
+    outage hides is not found out. Each thing is told on stderr when it is known; Ctrl-C ends the asking, and what was
+    found out by then is printed. Exits with 1 if the plan wants what an endpoint lacks, with 130 if it was stopped.
+    """
+    from toolablate.experiments import probing
+    from toolablate.experiments.plans.plan import find_modules_beside, load_plan
+    from toolablate.traces.plain import plain_text
+
+    find_modules_beside(plan)
+    loaded = load_plan(plan)[0]
+    models = probing.models_to_probe(loaded, name)
+    click.echo(probing.announce(models), err=True)
+
+    def tell(model: "OpenAIModel", seen: "Observation") -> None:
+        click.echo(
+            f"  {plain_text(model.name)}: {probing.LABELS[seen.subject]}: {probing.STATES[seen.state]}", err=True
+        )
+
+    results = probing.probe_models(models, tell)
+    lacking = [probing.problems(loaded, model, probed) for model, probed in zip(models, results, strict=True)]
+    if as_json:
+        click.echo(probing.as_json(loaded, models, results))
+    else:
+        from rich.console import Console
+
+        from toolablate.experiments.probing import show
+
+        console = Console()
+        for model, probed, missing in zip(models, results, lacking, strict=True):
+            show(model, probed, missing, console)
+    if any(probed.stopped for probed in results):
+        click.echo("Stopped: not all was asked, and what is shown is what was found out until then", err=True)
+        raise SystemExit(130)
+    raise SystemExit(1 if any(lacking) else 0)

@@ -1,0 +1,382 @@
+"""Commands that show a store: its trials, its pages, its report."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from toolablate.traces import options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from toolablate.traces.records import Score
+    from toolablate.traces.store import Store
+    from toolablate.viewer.reporting import Wanted
+
+SHOWN_RESUMPTIONS = 20
+OF_TRACES = ("attempt", "full", "whole")
+OF_LISTS = ("question", "model", "condition", "verdict", "limit")
+
+
+@click.command("show")
+@click.argument("store", type=options.FilePath())
+@click.argument("trial", required=False)
+@click.option(
+    "--attempt",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="An earlier attempt at TRIAL instead of its current trace.",
+)
+@click.option("--full", is_flag=True, help="Show long texts of TRIAL whole.")
+@click.option("--whole", is_flag=True, help="Of a replay, show what came before it was taken up as well.")
+@click.option("--question", metavar="ID", help="List only trials of this question.")
+@click.option("--model", metavar="NAME", help="List only trials of this model.")
+@click.option("--condition", metavar="NAME", help="List only trials under this condition.")
+@click.option(
+    "--verdict",
+    type=click.Choice(["correct", "partial", "wrong", "unparsed", "unscored", "failed"]),
+    help="List only trials that ended so.",
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", default=50, show_default=True, help="List at most so many."
+)
+@options.as_json("the list, or the trace with its scores,")
+@click.pass_context
+def show_command(
+    context: click.Context,
+    /,
+    store: Path,
+    trial: str | None,
+    attempt: int | None,
+    full: bool,
+    whole: bool,
+    question: str | None,
+    model: str | None,
+    condition: str | None,
+    verdict: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """List the trials in STORE, or show the trace of TRIAL, named by the beginning of its id.
+
+    Text of models and pages is shown as inert text: control characters and terminal escapes are made visible.
+
+    \b
+      toolablate show STORE --condition search --verdict wrong
+      toolablate show STORE 3f2a91 --full
+    """
+    from toolablate.traces.store import Store
+
+    _refuse_unused(context, named=trial is not None)
+    with Store(store) as opened:
+        wanted = {"question": question, "model": model, "condition": condition}
+        if trial is not None:
+            _show_trace(opened, trial, attempt, full=full, whole=whole, as_json=as_json)
+            return
+        _list_trials(opened, {key: value for key, value in wanted.items() if value}, verdict, limit, as_json)
+
+
+def _refuse_unused(context: click.Context, *, named: bool) -> None:
+    """An option that is passed over would be taken for done."""
+    from toolablate.traces.errors import InputError
+
+    option = options.first_given(context, OF_LISTS if named else OF_TRACES)
+    if option is not None:
+        raise InputError(
+            f"{option} chooses what is listed, and a TRIAL was named" if named else f"{option} needs a TRIAL",
+            hint=f"leave out {option}, or the TRIAL" if named else "name one by the beginning of its id",
+            code="usage",
+        )
+
+
+def _show_trace(store: "Store", trial: str, attempt: int | None, *, full: bool, whole: bool, as_json: bool) -> None:
+    trace = store.trace(trial, attempt=attempt)
+    scores = () if attempt else _scores(store, trace.trial.id)
+    conversation = store.conversation(trace.trial.id, attempt=trace.attempt) if whole else ()
+    if as_json:
+        import json
+
+        trace = trace.model_copy(update={"events": conversation}) if whole else trace
+        content = json.loads(trace.to_json()) | {"scores": [json.loads(score.to_json()) for score in scores]}
+        click.echo(json.dumps(content, ensure_ascii=False))
+        return
+    from rich.console import Console
+
+    from toolablate.reports.terminal.trace import trace_view
+
+    view = trace_view(
+        trace,
+        question=store.question(trace.trial.question),
+        model=store.model(trace.trial.model),
+        condition=store.condition(trace.trial.condition),
+        scores=scores,
+        before=conversation[: len(conversation) - len(trace.events)],
+        full=full,
+    )
+    console = Console()
+    console.print(view)
+    _print_resumptions(store, trace.trial.id, console)
+
+
+def _print_resumptions(store: "Store", trial: str, console: "Console") -> None:
+    """The counterfactuals of a trial, which no table lists."""
+    from rich.text import Text
+
+    from toolablate.reports.numbers import counted
+    from toolablate.traces.plain import ID_CHARS, one_line
+
+    found = store.resumptions(trial)
+    if not found:
+        return
+    console.print(f"Taken up again in {counted(len(found), 'trial')}:")
+    for identity, condition in list(found.items())[:SHOWN_RESUMPTIONS]:
+        console.print(Text(f"  {identity[:ID_CHARS]}  {one_line(condition.name)}"), soft_wrap=True)
+    if len(found) > SHOWN_RESUMPTIONS:
+        console.print(f"  and {len(found) - SHOWN_RESUMPTIONS} more")
+
+
+def _scores(store: "Store", trial: str) -> list["Score"]:
+    """Those that the latest run compares by come first."""
+    runs = store.runs()
+    counting = runs[-1].scorers if runs else ()
+    return sorted(store.scores(trial), key=lambda score: (score.scorer not in counting, score.scorer))
+
+
+def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, limit: int, as_json: bool) -> None:
+    from itertools import islice
+
+    from toolablate.analysis.from_store import means, observe, require_ended
+    from toolablate.traces.store import Observation
+
+    def fits(seen: Observation) -> bool:
+        ended = "failed" if seen.outcome == "failed" else seen.verdict
+        return (verdict is None or ended == verdict) and all(
+            means(value, getattr(seen, key)) for key, value in wanted.items()
+        )
+
+    observations = observe(store)
+    for key, value in wanted.items():
+        require_ended(f"--{key}", key, value, {getattr(seen, key) for seen in observations})
+    found = [seen for seen in observations if fits(seen)]
+    shown = list(islice(found, limit))
+    if as_json:
+        import json
+        from dataclasses import asdict
+
+        click.echo(json.dumps({"trials": [asdict(seen) for seen in shown]}, ensure_ascii=False, indent=2))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    from toolablate.reports.numbers import counted
+    from toolablate.reports.terminal.status import counts_table
+    from toolablate.reports.terminal.trace import trials_table
+
+    console = Console()
+    console.print(counts_table(store.counts()))
+    console.print(trials_table(shown))
+    more = f"; {len(found) - len(shown)} more, see --limit and the filters" if len(found) > len(shown) else ""
+    console.print(f"{counted(len(shown), 'trial')}{more}.", soft_wrap=True)
+    if shown:
+        console.print(Text(f"Read one: toolablate show {store.path} TRIAL"), soft_wrap=True)
+
+
+@click.command("explain")
+@click.argument("store", type=options.FilePath())
+@click.argument("trial")
+@options.run("latest")
+@options.scorer
+@options.as_json("all evidence")
+def explain_command(store: Path, trial: str, run: str, scorer: str | None, as_json: bool) -> None:
+    """Say on one page why TRIAL of STORE went as it did, with tools.
+
+    What the model said without tools, what it did step by step and what it believed after each step, where that
+    turned and what turned it, what happens otherwise, the mechanism with the method by which it is known, and what is
+    not known. Beliefs and what happens otherwise are there for trials that were replayed: `attribute --replay`. Nothing
+    is asked of anyone. With the same --run and --scorer, `attribute` and `view` say the same; a trial that the run did
+    not call for is set against all that the store holds.
+    """
+    from rich.console import Console
+
+    from toolablate.analysis.attribution.report import explained_json
+    from toolablate.experiments.attribution.store_report import (
+        Unexplained,
+        read_explanation,
+        unexplained_json,
+        why_not,
+    )
+    from toolablate.reports.terminal.explanation import explanation_view
+
+    found = read_explanation(store, trial, run=run, scorer=scorer)
+    if isinstance(found, Unexplained):
+        if as_json:
+            click.echo(unexplained_json(found))
+        else:
+            for line in why_not(found, store):
+                Console().print(line, markup=False, highlight=False, soft_wrap=True)
+        return
+    if as_json:
+        click.echo(explained_json(found.explained))
+        return
+    Console().print(explanation_view(found))
+
+
+@click.command("view")
+@click.argument("store", type=options.FilePath())
+@options.run("latest")
+@options.scorer
+@options.baseline
+@click.option("--port", type=click.IntRange(1, 65_535), metavar="N", help="Serve there; by default where it is free.")
+@click.option("--no-open", is_flag=True, help="Open no browser.")
+@click.option(
+    "--person", metavar="NAME", help="The name under which labels are kept; by default yours on this machine."
+)
+@click.option("--blind", is_flag=True, help="Hide what the attribution says of a trial until you have labelled it.")
+@click.option("--json", "as_json", is_flag=True, help='Print {"url": ...} on one line instead of a sentence.')
+def view_command(
+    store: Path,
+    run: str,
+    scorer: str | None,
+    baseline: str | None,
+    port: int | None,
+    no_open: bool,
+    person: str | None,
+    blind: bool,
+    as_json: bool,
+) -> None:
+    """Show STORE in a browser: scores, effects, questions, traces, and why trials went as they did.
+
+    Serves on this machine alone, to browsers that are given the address that is printed, until Ctrl-C. A run that
+    writes the store meanwhile is followed. What pages are made of is kept in `~/.cache/toolablate/view`, and may be
+    deleted.
+    """
+    import json
+
+    from toolablate.viewer.keeping.serving import (
+        Reader,
+        browser,
+        has_browser,
+        listening,
+        require_view,
+        serve,
+        user_name,
+    )
+    from toolablate.viewer.keeping.trials import Scope
+
+    require_view()
+    scope, reader = Scope(store, run, scorer, baseline), Reader(user_name() if person is None else person, blind)
+    with listening(port or 0) as listener, browser() as show:
+
+        def ready(url: str) -> None:
+            click.echo(json.dumps({"url": url}) if as_json else f"{url}\nCtrl-C ends it.")
+            if not no_open and has_browser():
+                show(url)
+
+        serve(scope, listener, reader, ready, lambda text: click.echo(text, err=True))
+
+
+TELLING = 4
+
+
+@click.command("report")
+@click.argument("store", type=options.FilePath())
+@click.option(
+    "-o",
+    "--output",
+    type=options.FilePath(dir_okay=False),
+    help="Where the report goes: .html (one file), .md (with its figures in a folder beside it) or .tex (tables).",
+)
+@click.option("--figures", type=options.FilePath(file_okay=False), help="Also put every figure there, as SVG and PNG.")
+@options.run("latest")
+@options.baseline
+@options.scorer
+@click.option("--title", metavar="TEXT", default="", help="By default the name of the store.")
+@click.option("--trial", "trials", metavar="ID", multiple=True, help="Show this trace. May be given several times.")
+@click.option(
+    "--diff",
+    "diffs",
+    metavar="LEFT,RIGHT",
+    multiple=True,
+    help="Show these two trials side by side. May be given several times.",
+)
+@click.option(
+    "--traces",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help=f"Show so many telling flips, each also beside a trial of the baseline.  [default: {TELLING}, or 0 with"
+    " --trial or --diff]",
+)
+@click.option("--no-traces", is_flag=True, help="Show no trace but those that are named.")
+@options.seed("the bootstrap and permutations")
+def report_command(
+    store: Path,
+    output: Path | None,
+    figures: Path | None,
+    run: str,
+    baseline: str | None,
+    scorer: str | None,
+    title: str,
+    trials: tuple[str, ...],
+    diffs: tuple[str, ...],
+    traces: int | None,
+    no_traces: bool,
+    seed: int,
+) -> None:
+    """Write what STORE holds and what it means into a file that can be sent.
+
+    Scores, effects, flips, mechanisms and domains, in tables and figures, and how to read them; in HTML also some
+    traces, and pairs of them side by side: by default questions that tools turned from right to wrong, of each
+    mechanism those that are surest. An HTML report needs no other file and runs nothing. The same store gives the same
+    bytes.
+
+    \b
+      toolablate report STORE -o report.html
+      toolablate report STORE -o report.html --trial 3f2a91 --diff 3f2a91,77c0de
+      toolablate report STORE -o report.md --figures figures
+    """
+    from toolablate.reports.plots.drawing import boxes_note, require_matplotlib
+    from toolablate.traces.commands import warn
+    from toolablate.traces.errors import InputError
+    from toolablate.viewer.reporting import read_for_report, refuse_output, write_figures, write_report
+
+    if output is None and figures is None:
+        raise InputError("--output: where to?", hint="-o report.html, .md or .tex; or --figures FOLDER", code="usage")
+    if output is not None:
+        refuse_output(output)
+    if no_traces and traces:
+        raise InputError("--traces and --no-traces exclude each other", hint="Leave one out.", code="usage")
+    if output is None or output.suffix.lower() != ".tex":
+        require_matplotlib("report")
+    wanted = _wanted(trials, diffs, 0 if no_traces else traces, html=output is not None and _is_html(output))
+    report = read_for_report(store, wanted, title=title, run=run, scorer=scorer, baseline=baseline, seed=seed)
+    written = [] if output is None else write_report(report, output)
+    if figures is not None:
+        drawn, missing = write_figures(report, figures)
+        written += drawn
+        warn(boxes_note(missing))
+    for path in written:
+        click.echo(f"{path} ({path.stat().st_size:,} bytes)")
+
+
+def _is_html(output: Path) -> bool:
+    return output.suffix.lower() == ".html"
+
+
+def _wanted(trials: tuple[str, ...], diffs: tuple[str, ...], traces: int | None, *, html: bool) -> "Wanted":
+    from toolablate.traces.errors import InputError
+    from toolablate.viewer.reporting import Wanted
+
+    if not html and (trials or diffs or traces):
+        raise InputError(
+            "--trial, --diff and --traces: traces are shown in HTML alone", hint="-o report.html", code="usage"
+        )
+    pairs = []
+    for pair in diffs:
+        left, comma, right = (each.strip() for each in pair.partition(","))
+        if not (left and comma and right):
+            raise InputError(f"--diff: found {pair!r}", hint="Name two trials: --diff LEFT,RIGHT", code="usage")
+        pairs.append((left, right))
+    named = bool(trials or diffs)
+    telling = (0 if named else TELLING) if traces is None else traces
+    return Wanted(traces=trials, beside=tuple(pairs), telling=telling if html else 0)
