@@ -163,6 +163,8 @@ def scorer_for(name: str, *, sandbox: Callable[[], Sandbox] | None = None, **opt
             code="unknown_scorer",
         )
     allowed = inspect.signature(make).parameters
+    if "unparsed" not in allowed and options.get("unparsed") == "wrong":
+        del options["unparsed"]  # the default of every plan
     for option in options:
         if option not in allowed:
             raise ScoringError(
