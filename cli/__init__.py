@@ -27,7 +27,6 @@ COMMANDS = {
     "verify": "Check a store's digests, references and completeness.",
     "replies": "Say what replies of models are recorded, and check them.",
     "web": "Record pages and searches into an archive, and seal, check and extend it.",
-    "audit-table": "Recompute a published table of scores, changes and averages.",
     "exposure": "Measure how much of benchmarks' prompts models can go on with.",
     "planted": "Make the planted benchmark, and hold attributions against what was planted.",
     "power": "Say what effects a plan could show, before it is run.",

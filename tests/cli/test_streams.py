@@ -23,7 +23,7 @@ def ran(cli: Cli, good_plan: Path, store: Path) -> Path:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
-@pytest.mark.parametrize("command", ["compare {}", "show {}", "status {}", "attribute {}", "audit-table lpfqa_v1"])
+@pytest.mark.parametrize("command", ["compare {}", "show {}", "status {}", "attribute {}"])
 def test_no_locale_ends_a_command(command: str, encoding: str, ran: Path) -> None:
     local = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
     line = [sys.executable, "-m", "toolablate", *command.format(ran).split()]
@@ -45,7 +45,7 @@ def test_what_an_encoding_lacks_stays_json(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_pipe_that_is_closed_says_nothing(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     asyncio.run(filled(path, 3))
-    for command in (["--help"], ["show", str(path)], ["show", str(path), "--json"], ["audit-table", "encyclo_k"]):
+    for command in (["--help"], ["show", str(path)], ["show", str(path), "--json"]):
         reading, writing = os.pipe()
         os.close(reading)
         with open(writing, "wb") as closed:  # noqa: PTH123 - a descriptor

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from examples.published_tables.files import PUBLISHED, load_published
 from tests.benchmarks.lpfqa.boards import columns, percents
 from tests.traces import samples
 from tests.traces.pages import SAFE
 
 from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark
 from toolablate.benchmarks.lpfqa.stored import read_others, read_tables
-from toolablate.benchmarks.published import PUBLISHED, load_published
 from toolablate.cli import group
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Answer, OpenAIModel, Question, Trial, Usage

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 import pytest
+from examples.published_tables.audit import audit
+from examples.published_tables.files import PUBLISHED, load_published
+from examples.published_tables.tables import Paper
 from tests.benchmarks.lpfqa.boards import percents, seen
 
-from toolablate.analysis.audit import Paper, audit
 from toolablate.benchmarks.lpfqa.figures import Filtered
 from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, answered, filtered, scoreboard
-from toolablate.benchmarks.published import PUBLISHED, load_published
 from toolablate.traces.store.observations import Observation
 
 V1, V2 = (load_published(PUBLISHED[name]) for name in ("lpfqa_v1", "lpfqa_v2"))

@@ -1,3 +1,5 @@
+"""`python -m examples.published_tables FILE`."""
+
 from pathlib import Path
 
 import click
@@ -5,7 +7,7 @@ import click
 from toolablate.traces import options
 
 
-@click.command("audit-table")
+@click.command("published_tables")
 @click.argument("file", type=options.FilePath())
 @options.as_json("it")
 def command(file: Path, as_json: bool) -> None:
@@ -49,8 +51,9 @@ def command(file: Path, as_json: bool) -> None:
                       no share of so many right answers is told as a fact
       repeats         how many runs a score is the mean of
     """
-    from toolablate.analysis.audit import audit, audit_json
-    from toolablate.benchmarks.published import PUBLISHED, load_published
+    from examples.published_tables.audit import audit, audit_json
+    from examples.published_tables.files import PUBLISHED, load_published
+
     from toolablate.traces.errors import InputError
 
     known = file if file.exists() else PUBLISHED.get(str(file))
@@ -60,9 +63,18 @@ def command(file: Path, as_json: bool) -> None:
     if as_json:
         click.echo(audit_json(found))
     else:
+        from examples.published_tables.shown import audit_view
         from rich.console import Console
-
-        from toolablate.reports.terminal.audit import audit_view
 
         Console().print(audit_view(found))
     raise SystemExit(0 if found.ok else 1)
+
+
+if __name__ == "__main__":
+    from toolablate.traces.errors import InputError
+
+    try:
+        command()
+    except InputError as error:
+        click.echo(str(error), err=True)
+        raise SystemExit(2) from None

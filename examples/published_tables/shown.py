@@ -1,10 +1,13 @@
+"""examples.published_tables.shown"""
+
 from collections.abc import Iterator
 
+from examples.published_tables.audit import Audit, TableAudit
+from examples.published_tables.tables import Column, Finding, Recomputed, Row, figure, printed
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.analysis.audit import Audit, Column, Finding, Recomputed, Row, TableAudit, figure, printed
 from toolablate.reports.numbers import counted
 from toolablate.reports.tables import Fitted, figures, names
 from toolablate.traces.plain import one_line

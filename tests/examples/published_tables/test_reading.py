@@ -5,11 +5,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from examples.published_tables.audit import audit
+from examples.published_tables.files import PUBLISHED, load_published
+from examples.published_tables.tables import Paper, printed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolablate.analysis.audit import Paper, audit, printed
-from toolablate.benchmarks.published import PUBLISHED, load_published
 from toolablate.traces.errors import InputError
 
 GOOD = """source = "A paper"
@@ -111,7 +112,7 @@ def test_long_runs_of_blanks_take_linear_time(tmp_path: Path) -> None:
 
 
 def test_another_kind_of_file_is_told_what_is_read(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"broken TOML(.|\n)*audit-table --help"):
+    with pytest.raises(InputError, match=r"broken TOML(.|\n)*published_tables --help"):
         load(tmp_path, "| Model | Score |\n|---|---|\n| a | 1 |\n")
 
 

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-
-from toolablate.analysis.audit import Finding, TableAudit, audit
-from toolablate.benchmarks.published import PUBLISHED, load_published
+from examples.published_tables.audit import TableAudit, audit
+from examples.published_tables.files import PUBLISHED, load_published
+from examples.published_tables.tables import Finding
 
 SEEDS = Path(__file__).parents[4] / "shared" / "seeds"
 TEXTS = {

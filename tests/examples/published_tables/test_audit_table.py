@@ -1,4 +1,4 @@
-"""`audit-table`: its exit codes, its pages at every width, and its JSON."""
+"""The program of published tables: its exit codes, its pages at every width, and its JSON."""
 
 import json
 import re
@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from examples.published_tables.__main__ import command
+from examples.published_tables.audit import audit
+from examples.published_tables.files import PUBLISHED, load_published
+from examples.published_tables.shown import audit_view
 from rich.cells import cell_len
 from tests.traces.pages import SAFE, shown
 
-from toolablate.analysis.audit import audit
-from toolablate.benchmarks.published import PUBLISHED, load_published
-from toolablate.cli import group
-from toolablate.cli.audit_table import command
-from toolablate.reports.terminal.audit import audit_view
 from toolablate.traces.errors import InputError
 
 EVIL = r"\u001b]52;c;AAAA\u0007\u001b[2J[red]x[/nonsense]\u202e\u0000"
@@ -44,7 +43,7 @@ Average 50.0 35.0 0.0%
 
 
 def ran(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(group, ["audit-table", *map(str, arguments)])
+    return CliRunner().invoke(command, list(map(str, arguments)))
 
 
 def written(folder: Path, text: str) -> Path:

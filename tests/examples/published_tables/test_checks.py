@@ -7,13 +7,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from examples.published_tables.audit import TableAudit, audit, best_fits, possible
+from examples.published_tables.files import load_published
+from examples.published_tables.tables import Interval, figure, mean, printed, relative_change
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from toolablate.analysis.audit import TableAudit, audit, figure, printed
-from toolablate.analysis.audit.granularity import best_fits, possible
-from toolablate.analysis.audit.interval import Interval, mean, relative_change
-from toolablate.benchmarks.published import load_published
 
 SHARES = st.decimals(min_value=1, max_value=99, places=6)
 ROUNDINGS = st.sampled_from([ROUND_HALF_UP, ROUND_HALF_EVEN])

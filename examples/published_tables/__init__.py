@@ -1,0 +1,1 @@
+"""Published tables of scores, recomputed: `python -m examples.published_tables lpfqa_v2`."""
