@@ -1,5 +1,6 @@
 # make demo    the main job, with no key and no network
-# make test    the tests; TESTS=tests/sandbox for those of a room
+# make test    the first tier of the tests, some minutes; TESTS=tests/sandbox for those of a room
+# make test-all  all tests, as CI runs them; TESTS as above
 # make lint    ruff, mypy --strict and import-linter
 # make check   lint and test
 #
@@ -12,12 +13,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint check bench-kernels bench-web bench-corpus bench-extraction bench-runner bench-store bench-viewer docker-image bubblewrap clean
+.PHONY: demo test test-all lint check bench-kernels bench-web bench-corpus bench-extraction bench-runner bench-store bench-viewer docker-image bubblewrap clean
 
 demo: | bubblewrap .venv/demo.installed
 	@$(BIN)/toolablate run examples/demo/plan.toml
 
 test: | bubblewrap .venv/dev.installed
+	TOOLABLATE_TEST_TIER=1 $(BIN)/pytest -n 2 -m "not deep" $(TESTS)
+
+test-all: | bubblewrap .venv/dev.installed
 	$(BIN)/pytest $(TESTS)
 
 lint: .venv/dev.installed

@@ -8,7 +8,7 @@ import signal
 import ssl
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,35 @@ def pytest_configure(config: pytest.Config) -> None:
     # A shell's background jobs ignore Ctrl-C, and so would the programs that they start to send it to.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_DEEP = {"bench", "browser", "compatible", "examples"}
+"""Folders whose tests are all deep, but for those that are marked `first`."""
+_FIRST_TIER_SECONDS = 2.0
+"""CPU time, that of child processes included: how busy a machine is must not decide."""
+_FIRST_IMPORTS = 100
+"""A test that is the first to import a large library does not pay for it."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if (folder in _DEEP and not item.get_closest_marker("first")) or item.get_closest_marker("docker"):
+            item.add_marker("deep")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    modules, before = len(sys.modules), os.times()
+    yield
+    used = sum(os.times()[:4]) - sum(before[:4])
+    imported = len(sys.modules) - modules > _FIRST_IMPORTS
+    if os.environ.get("TOOLABLATE_TEST_TIER") == "1" and used > _FIRST_TIER_SECONDS and not imported:
+        pytest.fail(
+            f"it took {used:.1f} s of CPU time, and a test of the first tier may take {_FIRST_TIER_SECONDS:g}: "
+            "make it quicker, or mark it with @pytest.mark.deep"
+        )
 
 
 @pytest.fixture(autouse=True)

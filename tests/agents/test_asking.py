@@ -76,6 +76,7 @@ async def test_what_will_not_pass_is_raised_at_once(chat_server: ChatServer, ask
     assert len(chat_server.requests) == 1
 
 
+@pytest.mark.deep
 async def test_each_try_has_its_own_seconds(chat_server: ChatServer, asking: Ask) -> None:
     chat_server.plays(Hang(), reply("Because."))
     assert (await asking(seconds=2.0)).reply.message.content == "Because."

@@ -102,6 +102,7 @@ async def test_time_runs_out_while_the_model_writes(chat_server: ChatServer, pla
     assert (played.answer.limit, played.result.outcome) == ("seconds", "budget")
 
 
+@pytest.mark.deep
 async def test_time_runs_out_in_a_tool(chat_server: ChatServer, play: Play) -> None:
     async def forever() -> ToolResult:
         await asyncio.Event().wait()
@@ -126,6 +127,7 @@ async def test_a_tools_own_timeout_is_a_bug_and_not_the_budget(chat_server: Chat
         await play(LocalTools(impatient=impatient))
 
 
+@pytest.mark.deep
 async def test_an_outage_does_not_use_up_the_budget(chat_server: ChatServer, play: Play) -> None:
     outage = [Slow(0.15, Status(503, headers={"retry-after": "1.0"}))] * 3
     chat_server.plays(*outage, reply("", DOUBLE), reply("Answer: A"))

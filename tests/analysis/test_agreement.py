@@ -155,6 +155,7 @@ def _judged(
     return rows
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("repeats", "let_pass", "points", "differential"),
     [(1, (0.2, 0.2), -9, 0), (3, (0.2, 0.2), -9, 0), (1, (0.1, 0.4), 3, 12)],
@@ -288,6 +289,7 @@ def test_a_judge_that_was_never_of_another_mind_may_be_yet() -> None:
     assert row.ci95 == (0, pytest.approx(100 * (1 - 0.025 ** (1 / 10)))), "five answers to one question may be alike"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("gradings", [2, 3])
 def test_the_rate_is_unbiased_and_its_interval_covers_it(gradings: int) -> None:
     """Answers that the judge calls correct with probability q, most of them surely; two grades differ with 2 q (1 - q),

@@ -174,6 +174,7 @@ OBSERVATIONS = st.lists(
 ).map(lambda rows: [*rows, Observation(question="q0", model="m1", condition="none", value=1.0)])
 
 
+@pytest.mark.deep
 @given(OBSERVATIONS, st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(rows: list[Observation], shuffler: random.Random) -> None:
     # One question has one cluster, as a store guarantees.
@@ -199,6 +200,7 @@ def test_swapping_the_sides_mirrors_the_result(rows: list[Observation]) -> None:
             assert there.p_value == pytest.approx(back.p_value)
 
 
+@pytest.mark.deep
 @given(OBSERVATIONS)
 def test_figures_stay_within_their_bounds(rows: list[Observation]) -> None:
     for row in compare(rows, "none", by="domain"):
@@ -262,6 +264,7 @@ def _texts(value: Any) -> list[str]:
     return [item if isinstance(item, str) else json.dumps(item) for item in items]
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(not TATQA.is_file(), reason=f"the TAT-QA outputs are not at {TATQA}")
 def test_real_outputs_come_out_as_published() -> None:
     rows = []

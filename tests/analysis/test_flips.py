@@ -80,6 +80,7 @@ def test_what_does_not_count_is_no_repeat_and_noise_is_scaled_from_the_questions
     assert "noise was measured on the questions with two scored repeats: tool 1 of 3." in page
 
 
+@pytest.mark.deep
 def test_without_any_change_as_many_flip_either_way_as_the_noise_says() -> None:
     rng = np.random.default_rng(1)
     chances, found = rng.uniform(0, 1, size=40), []
@@ -119,6 +120,7 @@ def test_harm_rests_on_the_questions_with_two_repeats_on_both_sides() -> None:
     assert "of questions with two scored repeats on both sides: tool 79 of 80." in page
 
 
+@pytest.mark.deep
 def test_no_bound_is_beyond_what_the_base_leaves_room_for() -> None:
     rng, tight = np.random.default_rng(8), 0
     for seed in range(60):

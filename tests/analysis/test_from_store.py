@@ -18,6 +18,7 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 
 
+@pytest.mark.deep
 def test_groups_noise_and_corrections_of_a_run_with_repeats(write_plan: WritePlan, cli: Cli, store: Path) -> None:
     questions = [
         {"id": f"q{n}", "prompt": f"{n} + {n}?", "domain": "sums", "target": {"kind": "number", "value": 2 * n}}
@@ -114,6 +115,7 @@ def _invents(request: dict[str, Any]) -> Json:
     return reply("" if calls else f"Answer: {number}", *calls)
 
 
+@pytest.mark.deep
 def test_calls_of_tools_that_were_not_offered_are_warned_of(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
 ) -> None:
@@ -217,6 +219,7 @@ def ran(cli: Cli, folder: Path, conditions: str) -> Path:
     return folder / "s.sqlite"
 
 
+@pytest.mark.deep
 def test_a_ladder_is_read_from_a_store_in_every_form(cli: Cli, tmp_path: Path) -> None:
     store = ran(cli, tmp_path, WHOLE)
     table, figure = tmp_path / "tables" / "l.csv", tmp_path / "figures" / "new" / "l.svg"
@@ -251,6 +254,7 @@ def test_a_ladder_is_read_from_a_store_in_every_form(cli: Cli, tmp_path: Path) -
     assert all("@" in label for each in both.ladders for label in each.arms.values())
 
 
+@pytest.mark.deep
 def test_run_and_ladder_show_the_same_ladders(cli: Cli, tmp_path: Path) -> None:
     """A condition with tools of which no arm was run has none, and is in no correction."""
     shouting = 'conditions = [{ name = "shouting", base = "python", prompt = "ANSWER!" }]'
@@ -263,6 +267,7 @@ def test_run_and_ladder_show_the_same_ladders(cli: Cli, tmp_path: Path) -> None:
     assert "corrected for the 8 comparisons" in " ".join(ended.split())
 
 
+@pytest.mark.deep
 def test_ladders_can_be_picked(cli: Cli, tmp_path: Path) -> None:
     store = ran(cli, tmp_path, 'ladder = ["python", "search"]\nsearch = { provider = "corpus", corpus = "builtin" }')
     shown = [json.loads(cli("ladder", store, "--json", *picked).stdout)["waterfalls"]
@@ -295,6 +300,7 @@ def test_a_store_is_never_written_over(cli: Cli, tmp_path: Path) -> None:
     assert "Traceback" not in seeded.stderr
 
 
+@pytest.mark.deep
 def test_it_is_said_that_trials_ran_on_other_kernels(cli: Cli, tmp_path: Path) -> None:
     store = ran(cli, tmp_path, 'ladder = ["python"]')
     assert "Warning" not in cli("ladder", store).stderr
@@ -304,6 +310,7 @@ def test_it_is_said_that_trials_ran_on_other_kernels(cli: Cli, tmp_path: Path) -
     assert "Warning: the trials' code did not all run on the same kernel" in " ".join(told.stderr.split())
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("conditions", "told"),
     [
@@ -329,6 +336,7 @@ def test_a_store_without_a_ladder_says_what_to_write_into_the_plan(
     assert "Traceback" not in found.stderr
 
 
+@pytest.mark.deep
 def test_a_name_that_is_none_is_told_where_there_is_no_ladder(cli: Cli, tmp_path: Path) -> None:
     store = ran(cli, tmp_path, 'conditions = ["none", "python"]')
     for option, typed, what, known in (
@@ -343,6 +351,7 @@ def test_a_name_that_is_none_is_told_where_there_is_no_ladder(cli: Cli, tmp_path
     assert "There is no ladder of python" in cli("ladder", store, "--toolset", "python").stderr
 
 
+@pytest.mark.deep
 def test_ends_of_a_ladder_that_no_model_has_both_of_are_named(cli: Cli, tmp_path: Path) -> None:
     ran(cli, tmp_path, 'conditions = ["none"]')
     other = PLAN.format(conditions='conditions = ["python:sham", "python"]').replace('"trusting"', '"another"')

@@ -59,6 +59,7 @@ def test_the_interval_holds_kappa_and_keeps_within_the_possible() -> None:
     assert interval(units[::-1]) == (low, high), "the order of units says nothing"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("questions", "repeats", "kappa", "correct"),
     [(100, 1, 0.6, 0.5), (100, 3, 0.6, 0.9), (400, 1, 0.2, 0.9), (400, 3, 0.2, 0.5), (400, 3, 0.9, 0.5)],
@@ -70,6 +71,7 @@ def test_the_interval_covers_the_truth(questions: int, repeats: int, kappa: floa
     assert _share_covered(drawn, kappa) == pytest.approx(0.95, abs=0.015 + 2 * math.sqrt(0.05 * 0.95 / RUNS))
 
 
+@pytest.mark.deep
 def test_the_interval_covers_the_truth_of_clusters_that_differ_in_size() -> None:
     rng, sizes = np.random.default_rng(4), [1] * 100 + [4] * 30
     drawn = (tables(rng, 0, 1, 0.6, 0.5, sizes=sizes) for _ in range(RUNS))

@@ -106,6 +106,7 @@ def test_nothing_is_shown_where_nothing_was_missed() -> None:
     assert misses_view(miss_rates(trials), miss_differences(trials)) is None
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("spread", [0.0, 0.3])
 def test_equal_miss_rates_are_flagged_one_time_in_twenty(spread: float) -> None:
     """Three conditions that look up differently often and miss alike, question by question: a family of three pairs."""

@@ -339,6 +339,7 @@ def test_figures_out_of_range_are_refused(write_plan: WritePlan, aim: Aim, assum
         plan_power(load_plan(write_plan({}))[0], aim, assumed=assumed)
 
 
+@pytest.mark.deep
 def test_power_runs_nothing_and_needs_no_key(cli: Cli, tmp_path: Path) -> None:
     lines = (json.dumps(each) for each in questions(430))
     (tmp_path / "questions.jsonl").write_text("\n".join(lines), encoding="utf-8")
@@ -364,6 +365,7 @@ def test_power_runs_nothing_and_needs_no_key(cli: Cli, tmp_path: Path) -> None:
     assert "--from goes with neither --between nor --within" in both.stderr
 
 
+@pytest.mark.deep
 def test_variances_come_from_an_earlier_store(cli: Cli, tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(SIMULATED.format(repeats=3, store="earlier.sqlite"), encoding="utf-8")
@@ -379,6 +381,7 @@ def test_variances_come_from_an_earlier_store(cli: Cli, tmp_path: Path) -> None:
     assert "From 40 questions with 3 repeats: variance" in page
 
 
+@pytest.mark.deep
 def test_an_earlier_ladder_is_a_row_for_each_comparison_and_rung(cli: Cli, tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     content = SIMULATED.format(repeats=2, store="ladder.sqlite").replace(

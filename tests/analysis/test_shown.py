@@ -68,6 +68,7 @@ def test_a_call_whose_cost_is_unknown_shows_none(
     assert "cost -" in shown
 
 
+@pytest.mark.deep
 def test_what_a_limit_ended_is_told_by_run_and_compare(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
 ) -> None:

@@ -38,6 +38,7 @@ def run(number: int, kinds: Kinds, *, repeats: int, resamples: int = RESAMPLES) 
     return found
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("repeats", "resamples", "size"),
@@ -64,6 +65,7 @@ def test_without_any_effect_at_most_one_step_in_twenty_is_significant(
     assert 0.02 <= (np.array(holm_p) <= 0.05 + 1e-12).mean() <= 0.05
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(300)
 def test_intervals_of_rungs_totals_and_the_relative_change_cover_the_truth() -> None:
     kinds = chances(PLAIN, 0.15, seed=2)
@@ -82,6 +84,7 @@ def test_intervals_of_rungs_totals_and_the_relative_change_cover_the_truth() -> 
         assert count / RUNS == pytest.approx(0.95, abs=0.015), name
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(300)
 def test_intervals_of_shapley_values_cover_the_truth() -> None:
     labels = [*PLAIN, *LADDER.unprompted.values()]

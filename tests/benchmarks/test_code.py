@@ -191,6 +191,7 @@ async def test_a_kernel_that_dies_once_has_not_died_of_the_code(
     assert (await scorer.score(question(ASSERTS), "t", reply(ADD))).value == 1
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("code", "told"),
     [("def add(a, b):\n    while True:\n        pass", "CPU time"), ("import time\ntime.sleep(999)", "too long")],

@@ -72,6 +72,7 @@ UNITS = [
 WORST = ["A, ", "(A) ", " is (A", "1/", "answer is ", "答案", " ", "\n- a", "\n", "\\(", "```python\n"]
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     ("unit", "opening", "characters"),
@@ -95,6 +96,7 @@ def test_long_hostile_replies_are_read(unit: str, opening: str, characters: int)
     assert [plain(cut), is_words(cut), words(cut), *alternatives(cut, "(1, 2)")]
 
 
+@pytest.mark.deep
 def test_an_answer_after_a_long_reply_is_found() -> None:
     reply = "The answer is not clear yet. " * 30_000 + "\nAnswer: C"
     assert read_letters(reply, "ABCD").value == ("C",)

@@ -184,6 +184,7 @@ def test_letters_are_read_where_the_choices_stand_in_the_prompt() -> None:
     assert read_letters("Answer: J", "ABCDEFGHIJKLMNOPQRSTUVWXYZ").value == ("J",)
 
 
+@pytest.mark.deep
 def test_real_replies(recorded: Recorded) -> None:
     """MMLU-Pro replies of four models against the letters of the authors' extractor.
 

@@ -175,6 +175,7 @@ async def hurried() -> AsyncIterator[MathScorer]:
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
+@pytest.mark.deep
 async def test_answers_in_other_forms_are_right_and_others_wrong(scorer: MathScorer) -> None:
     faults = []
     for wanted, pairs in ((1.0, RIGHT), (0.0, WRONG)):

@@ -188,6 +188,7 @@ def test_what_is_blind_shows_no_attribution(replayed: Path, serve: Callable[...,
     assert 'data-evidence=""' in page.content()
 
 
+@pytest.mark.first
 def test_events_come_when_they_are_wanted(
     long_trial: tuple[Path, str], serve: Callable[..., Site], browse: Browse
 ) -> None:

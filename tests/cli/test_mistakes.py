@@ -71,6 +71,7 @@ def no_stores(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", READERS)
 def test_what_is_no_store_is_refused_in_a_sentence(name: str, cli: Cli, no_stores: dict[str, Path]) -> None:
     for said, store in no_stores.items():
@@ -82,6 +83,7 @@ def test_what_is_no_store_is_refused_in_a_sentence(name: str, cli: Cli, no_store
         assert "new file" not in done.stderr
 
 
+@pytest.mark.deep
 def test_who_writes_a_store_hears_that_a_new_one_would_do(
     cli: Cli, good_plan: Path, no_stores: dict[str, Path]
 ) -> None:
@@ -94,6 +96,7 @@ def test_who_writes_a_store_hears_that_a_new_one_would_do(
     assert "wrote, or a new file." in " ".join(cli("doctor", good_plan).stdout.split())
 
 
+@pytest.mark.deep
 def test_every_command_refuses_an_empty_name(cli: Cli, tmp_path: Path) -> None:
     """As of a variable that is not set: it would stand for the folder that one is in."""
     for name, command in COMMANDS.items():
@@ -107,6 +110,7 @@ def test_every_command_refuses_an_empty_name(cli: Cli, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.deep
 def test_an_empty_name_of_a_file_to_write_is_refused(cli: Cli, good_plan: Path, store: Path) -> None:
     cli("run", good_plan)
     for option, command in (

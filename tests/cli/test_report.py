@@ -61,6 +61,7 @@ def refused(*arguments: object) -> InputError:
     return told.exception
 
 
+@pytest.mark.deep
 def test_one_page_says_what_the_store_says_and_needs_nothing_else(ran: Path, tmp_path: Path) -> None:
     page = tmp_path / "new" / "r.html"
     assert f"{page} (" in written(ran, "-o", page)

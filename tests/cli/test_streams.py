@@ -22,6 +22,7 @@ def ran(cli: Cli, good_plan: Path, store: Path) -> Path:
     return store
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 @pytest.mark.parametrize("command", ["compare {}", "show {}", "status {}", "attribute {}"])
 def test_no_locale_ends_a_command(command: str, encoding: str, ran: Path) -> None:
@@ -42,6 +43,7 @@ def test_what_an_encoding_lacks_stays_json(monkeypatch: pytest.MonkeyPatch) -> N
     assert "é" in written.getvalue().decode("latin-1")
 
 
+@pytest.mark.deep
 def test_a_pipe_that_is_closed_says_nothing(tmp_path: Path) -> None:
     path = tmp_path / "s.sqlite"
     asyncio.run(filled(path, 3))

@@ -33,6 +33,7 @@ def empty(tmp_path: Path) -> Path:
     return tmp_path / "s.sqlite"
 
 
+@pytest.mark.deep
 def test_serves_the_store_to_who_was_given_the_address(store: Path) -> None:
     with viewing(store) as viewer:
         assert viewer.url.startswith("http://127.0.0.1:")
@@ -50,6 +51,7 @@ def test_serves_the_store_to_who_was_given_the_address(store: Path) -> None:
         assert viewer.get("/nowhere")[0] == 404
 
 
+@pytest.mark.deep
 def test_listens_on_this_machine_alone(store: Path) -> None:
     with viewing(store) as viewer:
         port = int(viewer.base.rpartition(":")[2])
@@ -62,6 +64,7 @@ def test_listens_on_this_machine_alone(store: Path) -> None:
         assert [address for address, _, at in listening if int(at, 16) == port] == ["0100007F"]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ends_cleanly_with_all_that_it_started(store: Path, number: signal.Signals) -> None:
     with viewing(store) as viewer:
@@ -81,6 +84,7 @@ def test_what_it_started_ends_with_it_when_it_is_killed(store: Path) -> None:
     assert verify(store).ok
 
 
+@pytest.mark.deep
 def test_says_where_tables_are_no_longer_kept(store: Path) -> None:
     with viewing(store) as viewer:
         os.kill(*keepers(viewer.process.pid), signal.SIGKILL)
@@ -88,6 +92,7 @@ def test_says_where_tables_are_no_longer_kept(store: Path) -> None:
         assert viewer.get()[0] == 200
 
 
+@pytest.mark.deep
 def test_says_why_they_are_no_longer_kept(store: Path, tmp_path: Path) -> None:
     with viewing(store, env={"XDG_CACHE_HOME": str(tmp_path / "cache")}) as viewer:
         (index,) = (tmp_path / "cache" / "toolablate" / "view").glob("*.sqlite")
@@ -103,6 +108,7 @@ def test_says_why_they_are_no_longer_kept(store: Path, tmp_path: Path) -> None:
         assert index.exists()
 
 
+@pytest.mark.deep
 def test_a_cache_that_is_deleted_meanwhile_is_filled_again(store: Path, tmp_path: Path) -> None:
     with viewing(store, env={"XDG_CACHE_HOME": str(tmp_path / "cache")}) as viewer:
         # In one step: what keeps it would make it anew while it is being emptied.
@@ -111,6 +117,7 @@ def test_a_cache_that_is_deleted_meanwhile_is_filled_again(store: Path, tmp_path
         assert (viewer.get()[0], viewer.live()["trouble"]) == (200, "")
 
 
+@pytest.mark.deep
 def test_leaves_nothing_behind_where_it_is_killed(store: Path, tmp_path: Path) -> None:
     with viewing(store, env={"TMPDIR": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}) as viewer:
         viewer.process.kill()
@@ -118,6 +125,7 @@ def test_leaves_nothing_behind_where_it_is_killed(store: Path, tmp_path: Path) -
     assert not list(tmp_path.glob("toolablate-view-*"))
 
 
+@pytest.mark.deep
 def test_prints_the_address_for_people_and_ends_in_silence(store: Path) -> None:
     process = view(store, "--no-open")
     assert process.stdout is not None
@@ -128,6 +136,7 @@ def test_prints_the_address_for_people_and_ends_in_silence(store: Path) -> None:
     assert process.returncode == 0
 
 
+@pytest.mark.deep
 def test_leads_a_browser_there_without_naming_the_token_on_its_command_line(store: Path, tmp_path: Path) -> None:
     given, read = tmp_path / "given", tmp_path / "read"
     browser = tmp_path / "browser"
@@ -154,6 +163,7 @@ def _refused(*arguments: str | Path, env: dict[str, str] | None = None) -> str:
     return " ".join(said[1].split())
 
 
+@pytest.mark.deep
 def test_what_cannot_be_served_is_one_sentence(store: Path, tmp_path: Path) -> None:
     assert "There is no store at" in _refused(tmp_path / "none.sqlite")
     assert "is not one run of" in _refused(store, "--run", "ffff")
@@ -176,6 +186,7 @@ def test_names_what_is_to_be_installed(store: Path, tmp_path: Path) -> None:
     assert f"not installed: uvicorn {to_install('view')}" in told
 
 
+@pytest.mark.deep
 def test_a_port_can_be_chosen(store: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -184,6 +195,7 @@ def test_a_port_can_be_chosen(store: Path) -> None:
         assert viewer.base == f"http://127.0.0.1:{port}"
 
 
+@pytest.mark.deep
 def test_a_store_whose_run_is_about_to_begin_can_be_viewed(empty: Path) -> None:
     with viewing(empty) as viewer:
         assert viewer.get()[0] == 200
@@ -193,6 +205,7 @@ def test_a_store_whose_run_is_about_to_begin_can_be_viewed(empty: Path) -> None:
             wait_for(lambda: viewer.live()["planned"] == 8)
 
 
+@pytest.mark.deep
 def test_pages_follow_a_run(chat_server: ChatServer, tmp_path: Path, empty: Path) -> None:
     chat_server.answers(lambda request: Slow(0.25, right(request)))
     written = endpoint_plan(tmp_path, chat_server.url, count=12)
@@ -216,6 +229,7 @@ def test_pages_follow_a_run(chat_server: ChatServer, tmp_path: Path, empty: Path
     assert read_findings(empty).comparisons[0].questions == 12
 
 
+@pytest.mark.deep
 def test_a_label_is_kept_beside_a_run(chat_server: ChatServer, tmp_path: Path) -> None:
     # Wrong, so that there is a cause to name; the last trial never ends.
     chat_server.answers(lambda request: Hang() if len(chat_server.requests) > 3 else reply("Answer: 99"))
@@ -239,6 +253,7 @@ def test_a_label_is_kept_beside_a_run(chat_server: ChatServer, tmp_path: Path) -
     assert verify(path).ok
 
 
+@pytest.mark.deep
 def test_a_run_and_its_viewer_that_are_killed_leave_a_whole_store(
     chat_server: ChatServer, tmp_path: Path, empty: Path
 ) -> None:

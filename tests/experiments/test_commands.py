@@ -7,6 +7,7 @@ import pytest
 from tests.conftest import Cli
 
 
+@pytest.mark.deep
 def test_they_say_and_write_the_same(cli: Cli, cold_cli: Cli, good_plan: Path, store: Path, tmp_path: Path) -> None:
     assert cli("run", good_plan).returncode == 0
     for arguments in (

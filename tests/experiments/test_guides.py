@@ -37,6 +37,7 @@ def type_in(folder: Path, line: str) -> None:
     assert ran.returncode == 0, f"{line}\n{ran.stdout}{ran.stderr}"
 
 
+@pytest.mark.deep
 def test_replies_are_recorded_and_replayed_as_the_guide_says(tmp_path: Path) -> None:
     with endpoint() as url:
         write(tmp_path, "docs/replies.md", url)
@@ -50,6 +51,7 @@ def test_replies_are_recorded_and_replayed_as_the_guide_says(tmp_path: Path) -> 
         type_in(tmp_path, span)
 
 
+@pytest.mark.deep
 def test_what_reads_a_store_reads_that_of_the_readme(cli: Cli, tmp_path: Path) -> None:
     with endpoint() as url:
         write(tmp_path, "README.md", url)

@@ -49,6 +49,7 @@ def typed() -> list[str]:
     return [line for line in lines if line.split()[1] not in ELSEWHERE]
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(600)
 def test_the_commands_of_the_readme_work_in_their_order(cli: Cli, tmp_path: Path) -> None:
     trial = ""

@@ -46,6 +46,7 @@ def refused(store: Path, *paths: Path) -> str:
     return str(error.value)
 
 
+@pytest.mark.deep
 def test_files_that_are_no_logs(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
     whole = (inspect_logs / "plain.eval").read_bytes()
     for name, content in (

@@ -79,6 +79,7 @@ def test_the_filter_of_jq_reads_what_is_written(store: Path) -> None:
 GUIDE = Path(__file__).parents[2] / "docs/imports.md"
 
 
+@pytest.mark.deep
 def test_the_commands_run(inspect_logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for path in [*inspect_logs.glob("*.eval"), *FILES.iterdir()]:

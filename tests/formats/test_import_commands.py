@@ -175,6 +175,7 @@ def test_what_cannot_be_exported_is_refused(store: Path, tmp_path: Path) -> None
     assert "holds other things" in refused("export", "inspect", store, "-o", tmp_path)
 
 
+@pytest.mark.deep
 def test_logs_that_inspect_wrote_are_never_replaced(store: Path, tmp_path: Path, inspect_logs: Path) -> None:
     """Its own folder is `logs`, too."""
     logs = tmp_path / "logs"

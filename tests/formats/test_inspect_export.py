@@ -161,6 +161,7 @@ def test_a_score_that_was_edited_in_inspect_counts_as_edited(logs: dict[str, Pat
     assert [(score.scorer, score.value, score.verdict) for score in found["q0"]] == [("choice", 0.0, "wrong")]
 
 
+@pytest.mark.deep
 def test_conditions_and_models_come_back_in_the_order_of_the_study(store: Path, tmp_path: Path) -> None:
     trials, known = exported(store), []
     for name in ("z", "a", "m"):
@@ -184,6 +185,7 @@ def test_conditions_and_models_come_back_in_the_order_of_the_study(store: Path, 
             assert opened.runs()[0].baseline == "none-z"
 
 
+@pytest.mark.deep
 def test_of_scorers_that_count_together_none_is_hidden_by_the_first_log(store: Path, tmp_path: Path) -> None:
     """The log without tools has questions of one kind alone; which of two scorers counts first is the run's to say."""
     trials = []
@@ -224,6 +226,7 @@ def test_a_simulated_model_is_never_taken_for_a_real_one(store: Path, tmp_path: 
         assert read_log(path).model == simulated.model_copy(update={"scenes": ""})
 
 
+@pytest.mark.deep
 def test_inspect_view_serves_them(logs: dict[str, Path], tmp_path: Path) -> None:
     folder = logs["none"].parent
     with socket.socket() as probe:

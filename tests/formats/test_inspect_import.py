@@ -218,6 +218,7 @@ def test_results_images_and_errors_of_tools_are_kept_however_a_log_tells_them(
     assert trace.events[-1].limit == "messages"
 
 
+@pytest.mark.deep
 def test_what_a_scorer_says_of_its_score_is_kept_and_shown(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
     from inspect_ai.log import read_eval_log
 
@@ -313,6 +314,7 @@ def test_repeats_that_another_scorer_judged_are_told(inspect_logs: Path, store: 
     assert (choices.scorers, choices.notes) == (("choice",), ())
 
 
+@pytest.mark.deep
 def test_a_killed_import_goes_on(inspect_logs: Path, store: Path) -> None:
     program = (
         "import os, signal, sys; from pathlib import Path\n"
@@ -335,6 +337,7 @@ def test_a_killed_import_goes_on(inspect_logs: Path, store: Path) -> None:
     assert facts(store) == facts(whole)
 
 
+@pytest.mark.deep
 def test_no_file_of_inspect_appears_at_home(inspect_logs: Path, store: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
@@ -458,6 +461,7 @@ def test_what_a_person_said_since_is_added_and_the_last_word_counts(study: Path,
     assert [told.labels for told in imported(store, again)] == [0]
 
 
+@pytest.mark.deep
 def test_of_thousands_each_is_entered_once(study: Path, store: Path, tmp_path: Path) -> None:
     def many(sample: dict[str, Any]) -> None:
         if labels := sample["metadata"].get("labels"):

@@ -276,6 +276,7 @@ def test_broken_files_are_told_by_line(store: Path, tmp_path: Path) -> None:
     assert "toolablate import inspect" in (error.value.hint or "")
 
 
+@pytest.mark.deep
 def test_hostile_documents_and_long_lines_are_kept_inert(store: Path, tmp_path: Path) -> None:
     hostile = "<script>\x1b]0;title\x07\x1b[31m\u202e\ud800\x00"
 

@@ -103,6 +103,7 @@ def test_the_questions_of_the_readme_load(tmp_path: Path) -> None:
     assert len(load_questions(path)) == 2
 
 
+@pytest.mark.deep
 async def test_the_examples_of_scorers_are_scored_as_they_say() -> None:
     rows = [re.findall(r"`([^`]+)`", line) for line in (ROOT / "docs/plans.md").read_text("utf-8").splitlines()]
     examples = [row for row in rows if len(row) == 4 and row[1].startswith('{"kind"')]

@@ -32,6 +32,7 @@ def made(judge: str = JUDGE, *, again: str = AGAIN, **changes: object) -> tuple[
     return found, agreement_report(found, scorer_pairs(found), "none", answers=answers, order=["none", "tool"])
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 140, 200])
 def test_what_scorers_say_of_each_other_fits_its_terminal(width: int) -> None:
     found, report = made(simulated=True)

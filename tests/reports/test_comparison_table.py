@@ -114,6 +114,7 @@ def test_scores_come_first_with_the_baseline_among_them() -> None:
     assert lines[5] == ["m", "compared", "with", "none"]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 140])
 def test_scores_of_many_conditions_come_in_blocks_that_lose_none(width: int) -> None:
     rows = compare(models_and_conditions(), "none")
@@ -128,6 +129,7 @@ def test_scores_of_many_conditions_come_in_blocks_that_lose_none(width: int) -> 
     assert page.count("gpt-x") == page.count("model") or width == 20, "each block names the models"
 
 
+@pytest.mark.deep
 def test_a_score_over_fewer_questions_says_how_many_and_which_base_it_has() -> None:
     page = " ".join(shown(comparison_table(compare(models_and_conditions(), "none")), 140).split())
     assert "(n): a score over fewer questions than the row's n; base is that of none over the same." in page
@@ -191,6 +193,7 @@ def spoiled() -> list[Observation]:
     ]
 
 
+@pytest.mark.deep
 def test_a_comparison_has_few_footnotes_and_names_where_the_others_are() -> None:
     lines = footnotes(compare(observations(), "none", by="domain"))
     assert len(lines) <= 4
@@ -198,6 +201,7 @@ def test_a_comparison_has_few_footnotes_and_names_where_the_others_are() -> None
     assert len(footnotes(compare(spoiled(), "none"))) <= 13, "also where there is something to say of everything"
 
 
+@pytest.mark.deep
 def test_rows_that_a_footnote_names_are_named_with_their_model_where_there_are_several() -> None:
     page = " ".join(shown(comparison_table(compare(spoiled(), "none")), 200).split())
     assert "more repeats of on one side than on the other: m python 40 of 40, m search 40 of 40, other python" in page

@@ -60,6 +60,7 @@ def bars(page: str) -> dict[str, tuple[int, int]]:
     return found
 
 
+@pytest.mark.deep
 def test_each_bar_begins_where_the_last_one_ended() -> None:
     (found,) = made(seen())
     page = shown(waterfalls_view([found]), 160)
@@ -183,6 +184,7 @@ def test_names_are_inert_and_simulated_models_are_announced(tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["evil.svg"]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("suffix", "magic"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("PNG", b"\x89PNG")]
 )

@@ -37,7 +37,9 @@ QUICK = Limits(
 
 
 def backend_params(names: tuple[str, ...]) -> list[object]:
-    return [pytest.param(name, marks=pytest.mark.docker if name == "docker" else ()) for name in names]
+    """Each with its marks: all but one are deep."""
+    marks = {"docker": pytest.mark.docker, "forkserver": ()}
+    return [pytest.param(name, marks=marks.get(name, pytest.mark.deep)) for name in names]
 
 
 def require(backend: str, unavailable: KernelUnavailable) -> None:

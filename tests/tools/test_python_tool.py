@@ -36,6 +36,7 @@ async def tools(sandbox: Sandbox) -> AsyncIterator[Toolset]:
         yield tools
 
 
+@pytest.mark.deep
 @in_one_loop
 async def test_what_a_cell_shows(tools: Toolset, call: Caller) -> None:
     ok = await call(tools, "python", code="x = 20\nprint('hello')\nx + 1")
@@ -65,6 +66,7 @@ async def test_calls_of_one_turn_run_in_the_order_asked(tools: Toolset, call: Ca
     assert results[-1].output == "['a', 'b', 'c']"
 
 
+@pytest.mark.deep
 @in_one_loop
 async def test_a_cell_that_takes_too_long_is_stopped_and_state_is_kept(
     sandbox: Sandbox, call: Caller, monkeypatch: pytest.MonkeyPatch
@@ -121,6 +123,7 @@ async def test_shell_commands_and_magics(tools: Toolset, call: Caller) -> None:
     assert "per loop" in (await call(tools, "python", code="%timeit -n 1 -r 1 pass")).output
 
 
+@pytest.mark.deep
 @in_one_loop
 @pytest.mark.parametrize("code", ["%pip install no-such-package", "!pip install no-such-package"])
 async def test_that_nothing_can_be_installed_is_said_shortly(tools: Toolset, call: Caller, code: str) -> None:

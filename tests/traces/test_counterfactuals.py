@@ -35,6 +35,7 @@ async def _replayed(path: Path) -> list[Trace]:
     return parents
 
 
+@pytest.mark.deep
 def test_they_stand_under_their_parents_with_their_newest_scores(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     parents = asyncio.run(_replayed(path))

@@ -56,6 +56,7 @@ def _kill_after(process: "subprocess.Popen[str]", lines: int) -> list[list[str]]
     return [line.split() for line in [*said, *rest.splitlines(keepends=True)] if line.endswith("\n")]
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(120)
 def test_killed_ten_times_and_nothing_finished_is_lost(tmp_path: Path) -> None:
     path, finished, scored = tmp_path / "s.db", set[str](), set[str]()

@@ -79,6 +79,7 @@ def test_labels_of_a_trace_that_is_current_no_more_do_not_count(tmp_path: Path) 
         assert store.labels(traces[0].trial.id) == ()
 
 
+@pytest.mark.deep
 def test_a_label_that_was_told_as_kept_survives_a_kill(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     (trace,) = asyncio.run(filled(path, 1))

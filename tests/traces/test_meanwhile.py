@@ -236,6 +236,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.deep
 def test_who_has_no_more_files_to_open_writes_on_and_is_told_what_it_is(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     command = [sys.executable, "-c", STARVED, str(path)]

@@ -43,6 +43,7 @@ def connection() -> Iterator[sqlite3.Connection]:
         yield opened
 
 
+@pytest.mark.deep
 @given(st.lists(st.dictionaries(TEXTS, VALUES, max_size=4), max_size=5))
 def test_what_is_packed_comes_back_one_by_one_and_as_an_array(
     connection: sqlite3.Connection, events: list[dict[str, Any]]
@@ -80,6 +81,7 @@ async def test_traces_of_a_question_are_packed_against_its_first(tmp_path: Path)
     assert all(size < rows[trace - 2][3] / 2 for trace, base, _, size in rows if base)
 
 
+@pytest.mark.deep
 async def test_another_recorder_goes_on_with_the_same_base(tmp_path: Path) -> None:
     path, planned = tmp_path / "s.db", trials(repeats=4)
     for trial in planned[:6]:
@@ -91,6 +93,7 @@ async def test_another_recorder_goes_on_with_the_same_base(tmp_path: Path) -> No
     assert verify(path).ok
 
 
+@pytest.mark.deep
 async def test_a_trace_too_long_to_be_a_base_is_none(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with Recorder(path) as recorder:

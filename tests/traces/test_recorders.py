@@ -112,6 +112,7 @@ def _holding(path: Path, first: int, last: int) -> Iterator["subprocess.Popen[by
             other.kill()
 
 
+@pytest.mark.deep
 async def test_what_a_killed_process_had_begun_is_free_at_once(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     planned = trials()
@@ -149,6 +150,7 @@ async def test_a_killed_process_leaves_claims_that_are_no_damage_and_count_for_n
     assert _names(tmp_path) == ["s.db"]
 
 
+@pytest.mark.deep
 async def test_two_that_live_and_one_that_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with _holding(path, 0, 2), Recorder(path) as recorder:
@@ -242,6 +244,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(120)
 def test_ten_processes_share_a_store(tmp_path: Path) -> None:
     path = tmp_path / "s.db"

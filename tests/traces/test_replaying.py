@@ -50,6 +50,7 @@ async def test_two_stores_are_compared_where_both_have_ended(tmp_path: Path) -> 
     assert (found.here, found.there) == ('"B"', '"X"')
 
 
+@pytest.mark.deep
 async def test_what_has_ended_in_one_store_alone_is_a_difference_unless_stores_may_be_partial(tmp_path: Path) -> None:
     here = await store(tmp_path / "here.sqlite", {0: "A", 1: "B"})
     there = await store(tmp_path / "there.sqlite", {0: "A"})

@@ -87,6 +87,7 @@ def _status(path: Path, *options: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.deep
 async def test_the_command_beside_a_run_and_after_it(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with Recorder(path) as recorder:

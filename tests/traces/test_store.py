@@ -176,6 +176,7 @@ async def test_every_attempt_is_kept_and_the_last_good_one_counts(
     assert verify(tmp_path / "s.db").ok
 
 
+@pytest.mark.deep
 async def test_many_trials_at_once_do_not_mix(tmp_path: Path) -> None:
     with Recorder(tmp_path / "s.db") as recorder:
         planned = plan(recorder, trials(repeats=20))

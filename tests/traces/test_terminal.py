@@ -238,6 +238,7 @@ def test_a_trace_of_hostile_text_is_inert() -> None:
     assert "[red]x[/nonsense]" in page
 
 
+@pytest.mark.deep
 def test_long_outputs_are_cut_unless_asked_for_in_full() -> None:
     event = ToolCall(at=0, call=ToolRequest(id="1", name="python", arguments="{}"), output="y\n" * 20_000)
     assert shown(trace_view(a_trace(event))).count("y") < 5_000
@@ -277,6 +278,7 @@ def test_a_long_reference_and_the_points_of_a_rubric_are_shown_line_by_line_once
     assert "reference answer:" not in shown(trace_view(a_trace(), question=question))
 
 
+@pytest.mark.deep
 def test_a_reference_of_any_length_is_cut_unless_all_is_shown() -> None:
     question = Question.model_validate(
         {"id": "q", "prompt": "?", "target": {"kind": "reference", "answer": "y\n" * 9_000}}

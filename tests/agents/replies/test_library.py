@@ -152,6 +152,7 @@ async def test_a_full_disk_is_told_and_what_was_kept_is_kept(path: Path) -> None
     assert verify(path).problems == ()
 
 
+@pytest.mark.deep
 def test_recorders_that_are_killed_lose_nothing_that_they_said_was_kept(path: Path) -> None:
     program = [sys.executable, "-m", "tests.agents.replies.killing", str(path)]
     done = subprocess.run(program, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3])

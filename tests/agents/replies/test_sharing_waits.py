@@ -50,6 +50,7 @@ async def play(source: RecordedSource, arm: Condition, events: list[Event]) -> s
     return result.outcome
 
 
+@pytest.mark.deep
 async def test_an_outage_that_others_met_uses_up_nobodys_budget(
     chat_server: ChatServer, source: RecordedSource
 ) -> None:

@@ -130,6 +130,7 @@ async def test_who_waits_at_a_dead_endpoint_waits_no_longer_than_by_itself(
     assert len(failed) == 200
 
 
+@pytest.mark.deep
 async def test_the_place_that_another_waited_for_is_a_wait_of_all_who_ask_the_same(
     drifting: ChatServer, model: OpenAIModel, library: ReplyLibrary
 ) -> None:

@@ -54,6 +54,7 @@ def chains(draw: st.DrawFn) -> list[Chain]:
     return found
 
 
+@pytest.mark.deep
 @settings(deadline=None)
 @given(chains())
 def test_terms_and_mechanisms_sum_to_the_effect_for_any_data(of: list[Chain]) -> None:

@@ -105,6 +105,7 @@ def _covered(found: LabelShares | None, true: Sequence[float]) -> list[bool]:
     ]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("true", [(0.4, 0.2, 0.1, 0.3), (0.1, 0.1, 0.1, 0.7)])
 def test_intervals_of_corrected_shares_cover_the_truth(true: tuple[float, ...]) -> None:
     rng, runs = np.random.default_rng(7), 150

@@ -166,6 +166,7 @@ def simulated(world: World, replaying: Replaying) -> list[Ledger]:
     ]
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "replaying",
@@ -195,6 +196,7 @@ def test_terms_are_unbiased_and_their_intervals_cover_the_truth(replaying: Repla
         assert share == pytest.approx([0.9, 0.95], abs=0.055), name
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("world", "replaying"),

@@ -353,6 +353,7 @@ def labels(path: Path, baseline: str) -> dict[str, tuple[Attribution, Signals]]:
     return found
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("baseline", FLIPS)
 def test_every_flip_has_a_label_and_evidence(store: Path, baseline: str) -> None:
     found = labels(store, baseline)

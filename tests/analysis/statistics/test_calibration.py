@@ -60,6 +60,7 @@ def _null(rng: np.random.Generator, repeats: int, clustered: bool) -> list[float
     return np.bincount(units, after - before).tolist()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("clustered", [False, True], ids=["alone", "clustered"])
 @pytest.mark.parametrize("repeats", [1, 3, 5])
 def test_null_data_are_significant_one_time_in_twenty(repeats: int, clustered: bool) -> None:
@@ -83,6 +84,7 @@ def _known(rng: np.random.Generator, repeats: int, clustered: bool) -> tuple[lis
     return np.bincount(units, after - before).tolist(), np.bincount(units, before).tolist(), sizes.tolist()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("clustered", [False, True], ids=["alone", "clustered"])
 @pytest.mark.parametrize("repeats", [1, 3, 5])
 def test_intervals_of_points_and_of_the_relative_change_cover_the_truth(repeats: int, clustered: bool) -> None:
@@ -127,6 +129,7 @@ def _graded(questions: int) -> tuple[NDArray[np.float64], float]:
     return np.where(rng.random(shape) < 0.5, 0, changes).round(4), -1 / 12
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("shape", [_right_or_wrong, _of_three, _graded], ids=["single", "repeats", "graded"])
 def test_intervals_of_enough_questions_cover_and_fewer_are_marked(
     shape: Callable[[int], tuple[NDArray[np.float64], float]],
@@ -154,6 +157,7 @@ UNEQUAL = {
 }
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("sizes", UNEQUAL.values(), ids=UNEQUAL)
 def test_clusters_of_unequal_size_have_intervals_that_cover(sizes: Sequence[int]) -> None:
     found = [_clustered(sizes, run) for run in range(RUNS // 2)]
@@ -177,6 +181,7 @@ def _arm(rng: np.random.Generator, chances: NDArray[np.float64], repeats: int, *
     return {str(question): values[question, kept[question]].tolist() for question in np.flatnonzero(kept.any(axis=1))}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("repeats", "lost", "graded", "least"),
     [
@@ -193,6 +198,7 @@ def test_uneven_repeats_are_significant_one_time_in_twenty(
     assert least <= even <= 0.06
 
 
+@pytest.mark.deep
 def test_the_mean_of_ten_repeats_less_one_is_not_what_the_test_is_for() -> None:
     even, plain = _found_in_null_data((1, 10), lost=0.0, graded=False)
     assert plain > 0.08
@@ -226,6 +232,7 @@ def test_the_clustered_standard_error_is_that_of_statsmodels() -> None:
     assert clustered_standard_error([1.0], [1.0]) is None
 
 
+@pytest.mark.deep
 def test_what_a_comparison_could_have_seen_is_found_four_times_in_five() -> None:
     """Differences are drawn around a mean that is just what their spread makes visible."""
     rng = np.random.default_rng(6)

@@ -106,6 +106,7 @@ RUNS = 300
 RESAMPLES = 500
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("shape", [*NULLS, *KNOWN])
 def test_intervals_cover_both_bounds_and_show_no_harm_where_there_is_none(shape: str) -> None:
     rng = np.random.default_rng(11)

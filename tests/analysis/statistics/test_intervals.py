@@ -48,6 +48,7 @@ def test_a_sampled_p_value_is_never_zero_and_looks_closer_where_it_is_small() ->
     assert sign_flip_p(differences) == 1 / 100_001
 
 
+@pytest.mark.deep
 def test_a_second_look_keeps_the_test_valid() -> None:
     """Null data have a p-value below any level no more often than it says, also below what the first look can tell."""
     rng, runs = np.random.default_rng(3), 20_000
@@ -99,6 +100,7 @@ def test_clusters_widen_the_interval_as_they_should() -> None:
     assert (ignored[1] - ignored[0]) * 2 < alone[1] - alone[0]
 
 
+@pytest.mark.deep
 def test_interval_of_many_different_values_is_bounded_in_memory_and_repeatable() -> None:
     differences = np.random.default_rng(0).uniform(-1, 1, size=2_000).tolist()
     first = bootstrap_interval(differences, [1] * 2_000, seed=5)
@@ -117,6 +119,7 @@ def test_null_data_are_significant_one_time_in_twenty() -> None:
     assert 0.03 <= share <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 2_000)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("up", "down"), [(0.15, 0.15), (0.3, 0.1), (0.05, 0.15)])
 def test_intervals_cover_the_truth(up: float, down: float) -> None:
     rng = np.random.default_rng(7)

@@ -16,6 +16,7 @@ RUNS = 2_000
 ERROR = 3 * math.sqrt(0.05 * 0.95 / RUNS)
 
 
+@pytest.mark.deep
 @settings(max_examples=25, deadline=None)
 @given(P_VALUES)
 def test_corrected_p_values_are_those_of_statsmodels(p_values: list[float]) -> None:
@@ -37,6 +38,7 @@ def _of_a_shared_baseline(rng: np.random.Generator, effects: NDArray[np.float64]
     return [sign_flip_p((arm.astype(float) - baseline).tolist()) for arm in arms]
 
 
+@pytest.mark.deep
 def test_holm_and_benjamini_hochberg_find_nothing_in_null_data_of_a_shared_baseline() -> None:
     rng, any_holm, any_bh, any_plain = np.random.default_rng(3), 0, 0, 0
     for _ in range(RUNS):
@@ -49,6 +51,7 @@ def test_holm_and_benjamini_hochberg_find_nothing_in_null_data_of_a_shared_basel
     assert any_bh / RUNS <= 0.05 + ERROR
 
 
+@pytest.mark.deep
 def test_errors_stay_below_their_level_where_half_of_the_conditions_do_something() -> None:
     rng, effects = np.random.default_rng(4), np.array([0.0, 0.0, 0.0, 0.15, 0.15, -0.15])
     families, shares, found_holm, found_bh = 0, [], 0, 0

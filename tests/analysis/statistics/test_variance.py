@@ -31,6 +31,7 @@ def mean_and_error(found: list[float]) -> tuple[float, float]:
     return float(np.mean(found)), float(np.std(found) / math.sqrt(len(found)))
 
 
+@pytest.mark.deep
 def test_components_are_unbiased_at_any_numbers_of_repeats() -> None:
     rng = np.random.default_rng(1)
     found = []
@@ -64,6 +65,7 @@ def raw(found: Components) -> float:
     return found.total - found.within_before * (1 / 2 + 1 / 5) / 2 - found.within_after / 3
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("sizes", [[4] * 15, [1, 2, 3, 6, 8] * 4])
 def test_clusters_count_as_what_they_are_worth(sizes: list[int]) -> None:
     """The variance of the mean, as said and as it is over many studies."""
@@ -115,6 +117,7 @@ def mixed(rng: np.random.Generator, repeated: int) -> Components:
     return found
 
 
+@pytest.mark.deep
 def test_questions_with_a_single_score_count_as_well_where_others_have_more() -> None:
     rng = np.random.default_rng(4)
     found = [mixed(rng, 50) for _ in range(1_500)]
@@ -128,6 +131,7 @@ def test_questions_with_a_single_score_count_as_well_where_others_have_more() ->
         assert (mixed(rng, few).questions, mixed(rng, few).between, mixed(rng, few).within_before) == (100, None, None)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("number", "least"), [(40, 0.89), (200, 0.91)])
 def test_resampled_components_cover_the_truth(number: int, least: float) -> None:
     """Of what a design with 1, 3 or 10 repeats could see: between + 2 within / repeats, from 3 repeats. An interval from
@@ -190,6 +194,7 @@ def test_statsmodels_says_the_same(alpha: float, power: float, questions: int) -
     assert ours == pytest.approx(theirs * spread, rel=1e-3)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("repeats", "share"), [(1, 0.77), (3, 0.8)])
 def test_the_sign_flip_test_finds_what_it_could_see_four_times_in_five(repeats: int, share: float) -> None:
     """Right-or-wrong scores with these very variances: some questions gain, some are chance, the others are sure. With

@@ -86,6 +86,7 @@ def test_an_interval_rests_on_clusters() -> None:
     assert tied.ci95[1] - tied.ci95[0] > 2 * (free.ci95[1] - free.ci95[0])
 
 
+@pytest.mark.deep
 def test_the_interval_of_an_average_over_groups_holds_the_truth_as_often_as_it_says() -> None:
     sizes, chances = (12, 30, 30, 60, 90, 150, 300), (0.9, 0.3, 0.6, 0.5, 0.7, 0.4, 0.55)
     groups_of = [group for group, size in enumerate(sizes) for _ in range(size)]

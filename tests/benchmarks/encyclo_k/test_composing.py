@@ -178,6 +178,7 @@ def test_wording_varies_in_both_languages() -> None:
         assert ("陈述" in question.prompt.splitlines()[0]) == (question.language == "zh")
 
 
+@pytest.mark.deep
 def test_a_seed_gives_the_same_in_whatever_process_and_order(tmp_path: Path) -> None:
     expected = digest(compose(small(), 11, 50))
     assert expected == DIGEST, "another version of Python, or of this code, composes otherwise"

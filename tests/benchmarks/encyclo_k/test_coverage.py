@@ -93,6 +93,7 @@ def test_one_set_is_covered_by_its_own_clusters(sets: list[Question]) -> None:
     assert 0.91 <= held(truth_of(asked), lambda seed: percent(asked, units, seed)) <= 0.99
 
 
+@pytest.mark.deep
 def test_sets_of_several_seeds_are_covered_where_those_that_share_statements_are_joined(sets: list[Question]) -> None:
     arm, truth = knowing(sets, 0), truth_of(sets)
     apart, together = ([unit(each.seen) for each in found.composed] for found in (arm, joined(arm)))
@@ -112,6 +113,7 @@ def _partition(units: Sequence[Unit]) -> list[int]:
     return [units.index(each) for each in units]
 
 
+@pytest.mark.deep
 def test_statements_beside_questions_are_covered(sets: list[Question]) -> None:
     asked = [each for each in sets if each.metadata["seed"] == 0]
 

@@ -32,6 +32,7 @@ def test_the_plan_of_the_guide_is_valid(tmp_path: Path) -> None:
     assert plan.resolved_conditions()
 
 
+@pytest.mark.deep
 def test_statements_become_questions_and_tables_as_the_guide_says(cli: Cli, tmp_path: Path) -> None:
     (written,) = blocks("docs/encyclo_k.md", "json")
     known = set(json.loads(written.splitlines()[1]))

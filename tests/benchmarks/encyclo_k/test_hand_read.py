@@ -107,12 +107,14 @@ def test_the_samples_are_what_the_rule_draws(everything: list[Reply]) -> None:
         assert rows == [(reply.model, reply.question) for reply in drawn]
 
 
+@pytest.mark.deep
 def test_all_extractors_agree_where_replies_are_not_hard(everything: list[Reply]) -> None:
     easy = [reply for reply in everything if not is_hard(reply)]
     assert len(easy) == 2502
     assert all({extract(reply) for extract in EXTRACTORS.values()} == {reply.theirs} for reply in easy)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["encyclo-k", "choice"])
 def test_letters_are_right_and_never_unfounded(everything: list[Reply], name: str) -> None:
     for sample, drawn in draw(everything).items():
@@ -122,6 +124,7 @@ def test_letters_are_right_and_never_unfounded(everything: list[Reply], name: st
         assert tally.missed <= 3, (sample, left)
 
 
+@pytest.mark.deep
 def test_the_others_guess(everything: list[Reply]) -> None:
     """What the aims are measured against, and the table of all."""
     for sample, drawn in draw(everything).items():
@@ -135,6 +138,7 @@ def test_the_others_guess(everything: list[Reply]) -> None:
             assert name in ("encyclo-k", "choice") or tally.right <= 0.6 * tally.given
 
 
+@pytest.mark.deep
 def test_all_real_replies(everything: list[Reply]) -> None:
     """Against the authors' letters, which are guesses where Llama broke off and the first where there are several."""
     letters = [(reply, encyclo_k(reply)) for reply in everything]

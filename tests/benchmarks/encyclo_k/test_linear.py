@@ -57,6 +57,7 @@ UNITS_OF_OFFICIAL = ("the answerx ", "the answer x ", "Answer: ", "(", "\\boxed{
 LONGEST = ("Answer: ", "(A", " ", "(A) the beginning of a ", "I, II, ", "I、", "is (A). (B) x. ")
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     ("unit", "characters"), [(unit, 50_000) for unit in UNITS] + [(unit, 1_000_000) for unit in LONGEST]
@@ -75,6 +76,7 @@ def test_hostile_replies_are_read_as_published(unit: str, opening: str) -> None:
     assert (reading.value is None) == bool(reading.reason)
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("unit", ["long ", "a", "I, ", "long long option "])
 def test_long_options_cost_no_more(unit: str) -> None:

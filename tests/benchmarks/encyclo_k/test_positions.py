@@ -27,6 +27,7 @@ def test_one_stratum_is_pearsons_test() -> None:
     assert chosen.p_value == pytest.approx(chisquare(counted).pvalue)
 
 
+@pytest.mark.deep
 def test_a_model_without_preference_is_seldom_accused_and_one_with_it_is_found() -> None:
     found = [drawn(300, fair, seed) for seed in range(400)]
     for test in (accuracy_test, lambda replies: choice_test([each for each in replies if not each.right])):

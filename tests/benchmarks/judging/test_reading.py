@@ -284,6 +284,7 @@ WORST = ["Score: 1\n", "得分：1\n", ".", "\n> ** ", "answer_score:1,"]
 AROUND = [("", ""), ("It fits.\n" + J1 + ", ", "a"), ("", "\n" + J1)]
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     ("unit", "around", "characters"),

@@ -113,6 +113,7 @@ def _simulated(seed: int, shift: float) -> Trials:
     return trials
 
 
+@pytest.mark.deep
 def test_the_average_finds_nothing_in_nothing_and_its_intervals_hold_the_truth() -> None:
     """5 % of null data are significant, 95 % of intervals hold the truth, with what 120 runs leave to chance."""
     p_values, held, relative = [], [], []

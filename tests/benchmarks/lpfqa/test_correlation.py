@@ -51,6 +51,7 @@ def test_scores_that_differ_in_their_last_bits_are_tied() -> None:
     assert rank_correlation([0.1 + 0.2, 0.3, 0.5], [1, 1, 2]).kendall.value == pytest.approx(1)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("models", "ties"), [(5, False), (7, True), (12, False)])
 def test_unrelated_rankings_are_significant_at_most_one_time_in_twenty(models: int, ties: bool) -> None:
     rng = np.random.default_rng(models)

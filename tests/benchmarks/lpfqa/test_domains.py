@@ -42,6 +42,7 @@ def test_runs_are_shown_by_themselves_with_their_spread() -> None:
     assert row.accuracy.percent == pytest.approx(100 * (2 / 3 + 1 / 3 + 1 / 3) / 4)
 
 
+@pytest.mark.deep
 def test_the_spread_of_runs_is_that_of_the_same_questions_asked_again() -> None:
     """Its square is on average the variance of a run's score with the questions as they are: sum p (1 - p) / n^2."""
     rng = np.random.default_rng(5)

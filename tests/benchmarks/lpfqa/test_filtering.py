@@ -82,6 +82,7 @@ def test_scores_of_what_some_model_got_right_are_too_high_for_the_same_questions
     assert 1 < np.mean(over) < 10
 
 
+@pytest.mark.deep
 def test_intervals_are_those_of_the_whole_procedure() -> None:
     """Of other questions of the kind, chosen in the same way by the same models."""
     big = _chances(np.random.default_rng(7), 3, 200_000)

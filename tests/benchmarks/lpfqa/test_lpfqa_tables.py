@@ -116,6 +116,7 @@ def ran(*arguments: str | Path) -> Result:
     return CliRunner().invoke(group, ["lpfqa", "tables", *map(str, arguments)], env={"COLUMNS": "120"})
 
 
+@pytest.mark.deep
 def test_table_2_is_printed_to_the_digit_where_answers_can_give_it(store: Path) -> None:
     found = columns(read_tables(store).scoreboard)
     apart = {}

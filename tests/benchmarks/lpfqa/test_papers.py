@@ -114,6 +114,7 @@ def test_relative_changes_of_the_second_version_are_those_that_the_audit_recompu
     assert f"{averages['python'].mean_of_relatives:.2f}" == "-28.98"
 
 
+@pytest.mark.deep
 def test_tiers_of_the_second_version() -> None:
     """137 easy, 133 medium, 160 hard questions, of pass rates over eight models that all lie within these tiers."""
     counts = {name: int(text) for name, text in column(V2, "8", "Questions").items()}

@@ -48,6 +48,7 @@ def _drawn(
     return drawn.reshape(len(truth), clusters, held).sum(axis=2)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("truth", "questions", "repeats", "held"),
     [

@@ -51,6 +51,7 @@ def ids(tmp_path: Path) -> list[str]:
     return [question.id for question in load_questions(tmp_path / "out.jsonl")]
 
 
+@pytest.mark.deep
 def test_a_dataset_is_downloaded_once_and_read_again_without_the_hub(
     hub: HubServer, bring: Import, tmp_path: Path
 ) -> None:
@@ -67,6 +68,7 @@ def test_a_dataset_is_downloaded_once_and_read_again_without_the_hub(
     assert (again.returncode, ids(tmp_path)) == (0, ["p1"]), again.stderr
 
 
+@pytest.mark.deep
 def test_a_plan_asks_the_questions_of_a_dataset(hub: HubServer, bring: Import, tmp_path: Path) -> None:
     question = {"id": "q1", "prompt": "Which?", "choices": ["x", "y"], "answer": "B"}
     hub.datasets["o/n"] = {"main": {"train.json": json.dumps([question]).encode()}}
@@ -82,6 +84,7 @@ def test_a_plan_asks_the_questions_of_a_dataset(hub: HubServer, bring: Import, t
         assert [each.id for each in store.questions()] == ["q1"]
 
 
+@pytest.mark.deep
 def test_nothing_but_its_data_is_asked_for(hub: HubServer, bring: Import) -> None:
     hub.datasets["o/n"] = {"main": {**ARRAY, "n.py": b"raise SystemExit(3)", "weights.bin": b"\0"}}
     assert bring("hf:o/n").returncode == 0
@@ -90,6 +93,7 @@ def test_nothing_but_its_data_is_asked_for(hub: HubServer, bring: Import) -> Non
     assert {path.split("/o/n/")[0] for path in hub.asked} == {"/api/datasets", "/datasets"}
 
 
+@pytest.mark.deep
 def test_other_files_that_the_cache_holds_are_not_taken_for_rows(hub: HubServer, bring: Import, tmp_path: Path) -> None:
     hub.datasets["o/n"] = {"main": ARRAY}
     assert bring("hf:o/n").returncode == 0
@@ -99,6 +103,7 @@ def test_other_files_that_the_cache_holds_are_not_taken_for_rows(hub: HubServer,
     assert "hf:o/n: its file x.csv is not of a kind that is read" in bring("hf:o/n").stderr
 
 
+@pytest.mark.deep
 def test_a_split_is_named_where_there_are_several(hub: HubServer, bring: Import, tmp_path: Path) -> None:
     parquet = tmp_path / "one.parquet"
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS[1:]), parquet)
@@ -116,6 +121,7 @@ def test_a_split_is_named_where_there_are_several(hub: HubServer, bring: Import,
     assert 'hf:o/parts, row 2: the prompt_id "p2" is already taken by row 1' in twice.stderr
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("source", "said"),
     [
@@ -150,6 +156,7 @@ def test_what_is_wrong_is_said_without_a_traceback(hub: HubServer, bring: Import
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("place", ["{secret}", "../../../../../secret.json", "file://{secret}", "{hub}/secret.json"])
 def test_a_card_cannot_name_other_files_as_the_dataset(
     hub: HubServer, bring: Import, tmp_path: Path, place: str
@@ -165,6 +172,7 @@ def test_a_card_cannot_name_other_files_as_the_dataset(
     assert "/secret.json" not in hub.asked
 
 
+@pytest.mark.deep
 def test_a_card_tells_the_splits(hub: HubServer, bring: Import, tmp_path: Path) -> None:
     card = b"---\nconfigs:\n- config_name: default\n  data_files:\n  - split: dev\n    path: LPFQA-*.json\n---\n"
     hub.datasets["o/n"] = {"main": {**ARRAY, "README.md": card, "other.json": b"[]"}}
@@ -172,6 +180,7 @@ def test_a_card_tells_the_splits(hub: HubServer, bring: Import, tmp_path: Path) 
     assert ids(tmp_path) == ["p1", "p2"]
 
 
+@pytest.mark.deep
 def test_a_disk_that_takes_nothing_is_said(hub: HubServer, bring: Import, tmp_path: Path) -> None:
     hub.datasets["o/n"] = {"main": ARRAY}
     (tmp_path / "hf").write_text("")
@@ -180,6 +189,7 @@ def test_a_disk_that_takes_nothing_is_said(hub: HubServer, bring: Import, tmp_pa
     assert "hf:o/n: cannot be downloaded: " in refused.stderr
 
 
+@pytest.mark.deep
 def test_a_hub_that_cannot_be_reached_is_said(hub: HubServer, bring: Import) -> None:
     refused = bring("hf:o/n", f"http://127.0.0.1:{closed_port()}")
     assert refused.returncode == 2

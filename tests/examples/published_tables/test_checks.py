@@ -79,6 +79,7 @@ def test_an_average_of_changes_follows_however_their_way_is_written(
     assert {"mean_of_changes", "mean_of_sizes"} & set(average.average_of)
 
 
+@pytest.mark.deep
 def test_an_average_change_is_never_shown_beside_a_figure_that_it_is_not(tmp_path: Path) -> None:
     """200 right tables whose average row prints either: which one is found, and its figure shown."""
     random, keys = Random(3), "columns = ['Base', 'Tool', 'Δ']\nbaseline = 'Base'\naverage = 'mean'"

@@ -91,6 +91,7 @@ def read(store: Path, *options: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.deep
 def test_without_replays_it_reads_what_is_there_and_changes_nothing(ran: Path) -> None:
     before = ran.read_bytes()
     page = " ".join(said("attribute", ran).split())
@@ -148,6 +149,7 @@ def test_what_is_no_number_is_refused(ran: Path, option: str) -> None:
     assert "nan is no number" in told.output
 
 
+@pytest.mark.deep
 def test_without_trials_without_tools_nothing_is_replayed(alone: Path) -> None:
     with pytest.raises(InputError, match="no scored trial without tools") as refused:
         called_through("attribute", alone, *REPLAY)
@@ -155,12 +157,14 @@ def test_without_trials_without_tools_nothing_is_replayed(alone: Path) -> None:
     assert "Run a plan with conditions of both kinds" in " ".join(said("attribute", alone).split())
 
 
+@pytest.mark.deep
 def test_a_mistake_is_a_sentence(cli: Cli, ran: Path) -> None:
     told = cli("attribute", ran, "--model", "nobody")
     assert told.returncode == 2
     assert told.stderr.startswith("toolablate: --model: no trial with tools can be explained of 'nobody'")
 
 
+@pytest.mark.deep
 def test_replays_are_estimated_first_and_resolve_what_was_not_known(
     replayed: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
@@ -213,6 +217,7 @@ def test_trials_are_listed_when_they_are_asked_for(replayed: tuple[Path, subproc
 # `toolablate attribute` on wrong trials that a judge reads, and on those of a scripted model.
 
 
+@pytest.mark.deep
 def test_a_judge_reads_wrong_trials_and_its_labels_are_shown(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(reads)
     store = failing_store(tmp_path, chat_server)
@@ -230,6 +235,7 @@ def test_a_judge_reads_wrong_trials_and_its_labels_are_shown(chat_server: ChatSe
     assert len(chat_server.requests) == asked
 
 
+@pytest.mark.deep
 def test_what_judges_may_cost_is_refused_before_they_are_asked(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(reads)
     store = failing_store(tmp_path, chat_server)
@@ -238,6 +244,7 @@ def test_what_judges_may_cost_is_refused_before_they_are_asked(chat_server: Chat
     assert not chat_server.requests
 
 
+@pytest.mark.deep
 def test_a_scripted_model_is_not_replayed(chat_server: ChatServer, tmp_path: Path) -> None:
     store = failing_store(tmp_path, chat_server)
     with pytest.raises(InputError, match="is scripted, and says what its script says"):

@@ -39,6 +39,7 @@ def values(store: Path, purpose: Purpose) -> list[float | None]:
     return [each.value for each in outcomes_in(store)[purpose]]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("backend", ["forkserver", "bubblewrap"])
 def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_known_again(
     chat_server: ChatServer, tmp_path: Path, backend: str
@@ -75,6 +76,7 @@ def test_a_misled_trial_is_replayed_by_the_whole_program_and_every_replay_is_kno
     assert verify(store).ok
 
 
+@pytest.mark.deep
 def test_the_same_call_asks_nothing_again_and_keeps_the_design_once(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(MISLED)
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['none', 'python']"))
@@ -89,6 +91,7 @@ def test_the_same_call_asks_nothing_again_and_keeps_the_design_once(chat_server:
         assert opened.replay_designs() == (ALL,)
 
 
+@pytest.mark.deep
 def test_what_failed_is_done_by_the_same_call(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(MISLED)
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']", extra="runner = { attempts = 1 }"))
@@ -101,6 +104,7 @@ def test_what_failed_is_done_by_the_same_call(chat_server: ChatServer, tmp_path:
     assert (second.replays, second.missing) == (first.replays, 0)
 
 
+@pytest.mark.deep
 def test_more_samples_go_on_with_those_that_are_there(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(MISLED)
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
@@ -111,6 +115,7 @@ def test_more_samples_go_on_with_those_that_are_there(chat_server: ChatServer, t
     assert before < replays_of(store)
 
 
+@pytest.mark.deep
 def test_a_bisection_goes_on_in_rounds_until_it_has_found_the_fall(chat_server: ChatServer, tmp_path: Path) -> None:
     cells = [f"print({number})" for number in range(100, 112)]
     chat_server.answers(swayed(cells, lambda shown: "104" in shown))
@@ -135,6 +140,7 @@ def test_a_trial_that_called_nothing_is_asked_for_its_answer_alone(chat_server: 
     assert purposes_in(store) == {"probe": 3, "closing": 3}
 
 
+@pytest.mark.deep
 def test_a_trial_that_ran_out_of_budget_goes_on_with_twice_of_it(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(swayed(["print(5)", "print(6)"], lambda shown: "6" not in shown))
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']", extra="budget = { turns = 1 }"))
@@ -145,6 +151,7 @@ def test_a_trial_that_ran_out_of_budget_goes_on_with_twice_of_it(chat_server: Ch
     assert values(store, Purpose("closing")) == [0] * 3
 
 
+@pytest.mark.deep
 def test_a_fault_of_a_tool_is_repaired(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(swayed(["print(5)"], lambda shown: "5" not in shown))
     failing = "['none', { name = 'failing', base = 'python', interventions = ['fail'] }]"
@@ -154,6 +161,7 @@ def test_a_fault_of_a_tool_is_repaired(chat_server: ChatServer, tmp_path: Path) 
     assert values(store, Purpose("repaired")) == values(store, Purpose("rollout")) == [1, 1]
 
 
+@pytest.mark.deep
 def test_answers_that_cannot_be_read_are_asked_for_once_more_in_all_runs_that_are_compared(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
@@ -218,6 +226,7 @@ def test_nothing_is_spent_or_written_where_round_one_is_too_dear(chat_server: Ch
         assert opened.replay_designs() == ()
 
 
+@pytest.mark.deep
 def test_round_two_is_left_out_where_it_would_be_too_dear_and_done_when_there_is_more(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
@@ -241,6 +250,7 @@ def test_round_two_is_left_out_where_it_would_be_too_dear_and_done_when_there_is
     assert {"turning", "worth"} < purposes_in(store).keys()
 
 
+@pytest.mark.deep
 def test_what_round_one_costs_more_than_thought_is_not_spent_again(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(MISLED)
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['python']"))
@@ -351,6 +361,7 @@ name = "steady"
 """
 
 
+@pytest.mark.deep
 def test_a_placebo_of_one_toolset_is_replayed_in_the_world_of_all(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(LADDERS, encoding="utf-8")

@@ -59,6 +59,7 @@ def said_anew(name: str) -> str:
     return found
 
 
+@pytest.mark.deep
 def test_a_store_that_grows_is_told_as_if_all_were_read_again(read: list[str]) -> None:
     asyncio.run(filled(Path("s.sqlite"), 7))
     for more in (

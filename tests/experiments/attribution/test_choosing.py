@@ -82,6 +82,7 @@ def test_a_larger_share_chooses_the_same_and_more(scored: Path) -> None:
                 assert (seen.question in names(scored, some)) == is_chosen(some, seen.trial, seen.value or 0.0)
 
 
+@pytest.mark.deep
 def test_a_larger_design_adds_replays_of_the_new_trials_alone(scored: Path) -> None:
     # The lot goes by trials' ids, and these by the server's port.
     small = next(
@@ -101,6 +102,7 @@ def test_a_larger_design_adds_replays_of_the_new_trials_alone(scored: Path) -> N
     assert done.chosen == 3 > len(trials) > 0
 
 
+@pytest.mark.deep
 def test_answers_of_arms_are_mended_whatever_the_lot(scored: Path) -> None:
     # Its seed leaves the one trial out that is set against an arm without an answer.
     some = next(
@@ -133,6 +135,7 @@ def test_a_store_without_tools_has_nothing_to_choose(write_plan: WritePlan) -> N
         attribute(bare, ReplayDesign())
 
 
+@pytest.mark.deep
 def test_what_it_will_cost_is_told_first(scored: Path) -> None:
     design = ReplayDesign(failures=1, successes=0, samples=2, rollouts=1)
     with Heard() as heard:
@@ -146,6 +149,7 @@ def test_what_it_will_cost_is_told_first(scored: Path) -> None:
     assert done.replays == len(replays_of(scored)) == 20 + 1
 
 
+@pytest.mark.deep
 def test_a_larger_design_is_never_told_to_take_less_than_it_does(scored: Path) -> None:
     attribute(scored, ReplayDesign(failures=1, successes=0, samples=2, rollouts=1))
     for design in (
@@ -162,6 +166,7 @@ def test_a_larger_design_is_never_told_to_take_less_than_it_does(scored: Path) -
     assert heard.told[0] == "6 trials to be replayed: 0 replays for about $0, and nothing after that"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("price", [""])
 def test_what_no_price_is_known_of_is_told_as_not_known(scored: Path) -> None:
     with Heard() as heard:

@@ -42,6 +42,7 @@ def points(gathered: Gathered[Explained]) -> dict[str, float]:
     return {each.name: each.points for each in ledger.mechanisms if each.points}
 
 
+@pytest.mark.deep
 def test_a_misled_trial_is_told_with_all_that_its_replays_say(chat_server: ChatServer, tmp_path: Path) -> None:
     store = store_of(chat_server, tmp_path, MISLED)
     attribute(store, ALL)
@@ -108,6 +109,7 @@ SOUND = swayed(["print(5)"], lambda _: False)
 """Always right."""
 
 
+@pytest.mark.deep
 def test_formats_are_mended_at_every_level_and_lost_once(chat_server: ChatServer, tmp_path: Path) -> None:
     silent = swayed(["print(5)"], lambda _: False, form="I am sure of it.")
 
@@ -129,6 +131,7 @@ def test_formats_are_mended_at_every_level_and_lost_once(chat_server: ChatServer
     assert points(gathered) == {"format_loss": pytest.approx(-100)}
 
 
+@pytest.mark.deep
 def test_formats_that_nobody_asked_for_again_are_no_other_term(chat_server: ChatServer, tmp_path: Path) -> None:
     silent = swayed(["print(5)"], lambda _: False, form="I am sure of it.")
 
@@ -143,6 +146,7 @@ def test_formats_that_nobody_asked_for_again_are_no_other_term(chat_server: Chat
     assert points(gathered) == {"unresolved": pytest.approx(-100)}
 
 
+@pytest.mark.deep
 def test_a_format_that_is_lost_without_tools_too_is_no_loss_by_tools(chat_server: ChatServer, tmp_path: Path) -> None:
     silent = swayed(["print(5)"], lambda _: False, form="I am sure of it.")
 
@@ -158,6 +162,7 @@ def test_a_format_that_is_lost_without_tools_too_is_no_loss_by_tools(chat_server
     assert points(gathered) == {}
 
 
+@pytest.mark.deep
 def test_models_conditions_and_single_trials_can_be_asked_about(chat_server: ChatServer, tmp_path: Path) -> None:
     store = store_of(chat_server, tmp_path, MISLED, "['none', 'python', 'scaffold']")
     assert {each.evidence.condition for each in explained(store).explained} == {"python"}
@@ -171,6 +176,7 @@ def test_models_conditions_and_single_trials_can_be_asked_about(chat_server: Cha
             explained(store, **unknown)  # type: ignore[arg-type]
 
 
+@pytest.mark.deep
 def test_a_condition_is_set_against_one_with_words_where_there_is_no_other(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
@@ -181,6 +187,7 @@ def test_a_condition_is_set_against_one_with_words_where_there_is_no_other(
     assert only(gathered).evidence.chain.arms.scaffold == ()
 
 
+@pytest.mark.deep
 def test_who_has_its_words_and_no_tools_is_the_scaffold_of_a_condition_without_a_ladder(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
@@ -189,6 +196,7 @@ def test_who_has_its_words_and_no_tools_is_the_scaffold_of_a_condition_without_a
     assert (each.evidence.condition, len(each.evidence.chain.arms.scaffold)) == ("short", 1)
 
 
+@pytest.mark.deep
 def test_where_nothing_is_without_tools_nothing_can_be_explained(chat_server: ChatServer, tmp_path: Path) -> None:
     gathered = explained(store_of(chat_server, tmp_path, MISLED, "['python']"))
     assert (gathered.explained, gathered.ledgers) == ((), ())
@@ -224,6 +232,7 @@ def test_a_tool_that_fails_again_is_none_that_works(chat_server: ChatServer, tmp
 # A trial has one label by its trace, whether it is asked about alone or with all others.
 
 
+@pytest.mark.deep
 def test_a_trial_alone_is_held_against_all_questions_of_its_condition(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(MISLED)
     path = run(endpoint_plan(tmp_path, chat_server, conditions="['none', 'python']"))

@@ -25,6 +25,7 @@ def blocks(language: str) -> list[str]:
     return [body for found, body in BLOCK.findall(GUIDE) if found == language]
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(300)
 def test_every_command_of_the_guide_works_on_its_plan(cli: Cli, tmp_path: Path) -> None:
     (plan,), (commands, *_) = blocks("toml"), blocks("sh")

@@ -104,6 +104,7 @@ def found(store: Path, place: Path | None, named: Mapping[str, str]) -> Gathered
         return error.message
 
 
+@pytest.mark.deep
 @settings(max_examples=10, deadline=None)
 @given(grown=st.lists(changes, min_size=1, max_size=3), chunk=st.integers(1, 5), named=asked)
 def test_a_store_that_grows_is_explained_as_if_all_were_read_again(
@@ -123,6 +124,7 @@ def test_a_store_that_grows_is_explained_as_if_all_were_read_again(
                 assert explained(store, trial=alone.evidence.chain.trial, **named).explained == (alone,)
 
 
+@pytest.mark.deep
 def test_replays_are_told_though_the_trace_is_not_read_again(chat_server: ChatServer, tmp_path: Path) -> None:
     store, place = store_of(chat_server, tmp_path, MISLED), tmp_path / "kept"
     assert explained(store, kept=place) == explained(store)
@@ -297,6 +299,7 @@ def without_room(connection: sqlite3.Connection) -> sqlite3.Connection:
     return connection
 
 
+@pytest.mark.deep
 def test_processes_at_one_file_give_the_same_though_some_are_killed(tmp_path: Path) -> None:
     store, place = tmp_path / "s.sqlite", tmp_path / "kept"
     asyncio.run(filled(store))

@@ -31,6 +31,7 @@ def page(store: Path, trial: str) -> str:
     return text
 
 
+@pytest.mark.deep
 def test_a_replayed_trial_is_explained_with_its_beliefs(replayed: Replayed) -> None:
     store, _ = replayed
     wrong = next(each for each in trials(store) if each["attribution"] and each["belief"])
@@ -79,6 +80,7 @@ def test_an_arm_of_a_ladder_is_there_to_be_set_against(ran: Path) -> None:
     assert json.loads(said("explain", ran, sham, "--json"))["reason"] == "arm"
 
 
+@pytest.mark.deep
 def test_a_trial_that_cannot_be_set_against_any_says_so(alone: Path) -> None:
     with Store(alone) as opened:
         (only,) = (seen.trial for seen in opened.observations())
@@ -174,6 +176,7 @@ def labelled(ran: Path, tmp_path: Path) -> tuple[Path, str]:
     return store, wrong["trial"]
 
 
+@pytest.mark.deep
 def test_labels_are_held_against_the_attribution(labelled: tuple[Path, str], tmp_path: Path) -> None:
     store, trial = labelled
     found = json.loads(said("labels", store, "--json", "--csv", tmp_path / "labels.csv"))
@@ -194,6 +197,7 @@ def test_the_page_names_people_and_says_that_they_are_few(labelled: tuple[Path, 
     assert "Grace" not in said("labels", store, "--person", "Ada")
 
 
+@pytest.mark.deep
 def test_a_person_who_said_nothing_is_refused(labelled: tuple[Path, str]) -> None:
     told = toolablate(labelled[0].parent, "labels", labelled[0], "--person", "Eve")
     assert told.returncode == 2

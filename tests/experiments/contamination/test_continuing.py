@@ -33,6 +33,7 @@ from toolablate.traces.errors import InputError
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.deep
 def test_what_was_memorised_is_found_and_benchmarks_are_ordered_by_it(chat_server: ChatServer, tmp_path: Path) -> None:
     drawn = random.Random(1)
     shares = {"fresh": 0, "leaked": 30, "common": 60}
@@ -173,6 +174,7 @@ def test_an_endpoint_that_refuses_one_request_like_the_other_is_given_up(
     assert "failed in a row" in flat(done.stderr)
 
 
+@pytest.mark.deep
 def test_an_endpoint_that_is_down_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolablate.agents.chat.RetryPolicy.delay", lambda *_: 0.0)
     done = ran(write_plan(tmp_path, f"http://127.0.0.1:{closed_port()}", {"B": few(40)}))
@@ -238,6 +240,7 @@ def start(plan: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
 def test_a_test_that_is_stopped_goes_on_where_it_stopped(
     chat_server: ChatServer, tmp_path: Path, sign: signal.Signals
@@ -276,6 +279,7 @@ def complete(chat_server: ChatServer, tmp_path: Path) -> Path:
     return plan
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("left", [1, 15, 25, 100, -1])
 def test_a_line_that_was_cut_off_is_dropped_and_asked_again(chat_server: ChatServer, complete: Path, left: int) -> None:
     """By a byte after its beginning, and so on; -1 leaves all but the line's end, which is whole."""
@@ -324,6 +328,7 @@ def test_a_file_that_another_process_writes_is_left_alone(complete: Path) -> Non
     assert "is being written by another process" in str(done.exception)
 
 
+@pytest.mark.deep
 def test_another_share_limit_or_model_is_asked_and_what_came_before_is_kept(
     chat_server: ChatServer, complete: Path
 ) -> None:

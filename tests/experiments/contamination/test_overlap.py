@@ -62,6 +62,7 @@ def continued(rng: np.random.Generator, memorised: float) -> Continued:
     return Continued("m", "B", QUESTIONS, 0, tuple(found))
 
 
+@pytest.mark.deep
 def test_of_what_was_not_memorised_nothing_is_above_chance() -> None:
     rng, values, covered = np.random.default_rng(3), [], 0
     for run in range(RUNS_OF_CHANCE):
@@ -76,6 +77,7 @@ def test_of_what_was_not_memorised_nothing_is_above_chance() -> None:
     assert 0.91 <= covered / RUNS_OF_CHANCE <= 0.99
 
 
+@pytest.mark.deep
 def test_what_was_memorised_is_above_chance_by_what_it_adds() -> None:
     rng = np.random.default_rng(4)
     found = [exposures([continued(rng, 0.3)], 0.4).exposures[0] for _ in range(40)]
@@ -126,6 +128,7 @@ def _holds(figure: Figure, truth: float) -> bool:
     return figure.ci95 is not None and figure.ci95[0] <= truth <= figure.ci95[1]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("here", "there"), [(150, 150), (300, 80)])
 def test_intervals_of_a_mean_and_of_a_difference_cover_the_truth(here: int, there: int) -> None:
     rng, covered = np.random.default_rng(here), np.zeros(2)
@@ -138,6 +141,7 @@ def test_intervals_of_a_mean_and_of_a_difference_cover_the_truth(here: int, ther
     assert covered / RUNS == pytest.approx([0.95, 0.95], abs=0.015)
 
 
+@pytest.mark.deep
 def test_the_interval_of_what_is_above_chance_covers_it_in_clusters_with_partners_drawn() -> None:
     """Each rest serves twice, for its own question and as another's chance; some rests are easier to hit than others,
     and some continuations likelier to hit any."""

@@ -70,6 +70,7 @@ def test_questions_are_listed_by_how_much_came_back() -> None:
     assert "Questions of which most came back" not in shown(exposures_view(found), 100)
 
 
+@pytest.mark.deep
 def test_models_stand_side_by_side_and_benchmarks_are_compared_under_each() -> None:
     parts = [part(model, name, 45, 5) for model in ("one", "two") for name in ("A", "B", "C")]
     found = exposures(parts, 0.4)

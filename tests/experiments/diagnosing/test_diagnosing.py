@@ -28,6 +28,7 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store, verify
 
 
+@pytest.mark.deep
 def test_the_wrong_trials_with_tools_are_read_once(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(reads)
     store = failing_store(tmp_path, chat_server)
@@ -50,6 +51,7 @@ def test_the_wrong_trials_with_tools_are_read_once(chat_server: ChatServer, tmp_
     assert verify(store).ok
 
 
+@pytest.mark.deep
 def test_no_request_says_what_is_right_or_which_condition_it_was(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(reads)
     store = failing_store(tmp_path, chat_server)
@@ -65,6 +67,7 @@ def test_no_request_says_what_is_right_or_which_condition_it_was(chat_server: Ch
         assert not [each for each in hidden if each and each in str(request["messages"])]
 
 
+@pytest.mark.deep
 def test_a_killed_or_failed_reading_goes_on_where_it_was(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(lambda request: Status(400) if "Sum 1?" in str(request) else reads(request))
     store = failing_store(tmp_path, chat_server)
@@ -81,6 +84,7 @@ def test_a_killed_or_failed_reading_goes_on_where_it_was(chat_server: ChatServer
     assert len(diagnoses(store)) == 3
 
 
+@pytest.mark.deep
 def test_a_judge_that_keeps_no_format_is_given_up_and_asked_again_only_if_it_may_be_asked_more(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
@@ -107,6 +111,7 @@ def test_a_judge_that_keeps_no_format_is_given_up_and_asked_again_only_if_it_may
     assert {each.error_type for each in diagnoses(store)} == {"other"}
 
 
+@pytest.mark.deep
 def test_each_judge_reads_for_itself_and_those_that_are_named_alone(
     chat_servers: ChatServers, chat_server: ChatServer, tmp_path: Path
 ) -> None:
@@ -123,6 +128,7 @@ def test_each_judge_reads_for_itself_and_those_that_are_named_alone(
     assert names == [["j@", "k@"]] * 6
 
 
+@pytest.mark.deep
 def test_only_what_was_asked_for_is_read(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(reads)
     store = failing_store(tmp_path, chat_server)
@@ -135,6 +141,7 @@ def test_only_what_was_asked_for_is_read(chat_server: ChatServer, tmp_path: Path
     assert diagnose(store, models=["m"], conditions=["python"], run="latest").wrong == 3
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("given", "code", "told"),
     [
@@ -153,6 +160,7 @@ def test_what_is_refused_costs_nothing(
     assert chat_server.requests == []
 
 
+@pytest.mark.deep
 def test_what_turns_out_dearer_than_allowed_is_left(chat_server: ChatServer, tmp_path: Path) -> None:
     """The estimate takes one short reply for each failure."""
     chat_server.answers(
@@ -168,6 +176,7 @@ def test_what_turns_out_dearer_than_allowed_is_left(chat_server: ChatServer, tmp
     assert not diagnose(store).missing
 
 
+@pytest.mark.deep
 def test_a_plan_without_judges_or_prices_is_refused(chat_server: ChatServer, tmp_path: Path) -> None:
     store = failing_store(tmp_path, chat_server, judges="")
     with pytest.raises(InputError) as caught:
@@ -182,6 +191,7 @@ def test_a_plan_without_judges_or_prices_is_refused(chat_server: ChatServer, tmp
     assert diagnose(store, plan=plan).missing == 0
 
 
+@pytest.mark.deep
 def test_a_key_reaches_no_record(chat_server: ChatServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = "sk-judge-0123456789"
     monkeypatch.setenv("JUDGE_KEY", key)
@@ -196,6 +206,7 @@ def test_a_key_reaches_no_record(chat_server: ChatServer, tmp_path: Path, monkey
 # `attribute --judge`, as it is called.
 
 
+@pytest.mark.deep
 def test_a_judge_reads_before_the_report(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:
     chat_server.answers(reads)
     store = failing_store(tmp_path, chat_server)
@@ -210,6 +221,7 @@ def test_a_judge_reads_before_the_report(chat_server: ChatServer, tmp_path: Path
     assert len(chat_server.requests) == 3
 
 
+@pytest.mark.deep
 def test_what_is_left_unread_is_told(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:
     chat_server.answers(lambda request: Status(401))
     store = failing_store(tmp_path, chat_server)
@@ -231,6 +243,7 @@ PROGRAM = "import sys\nfrom toolablate.experiments.diagnosing import diagnose, d
 PROGRAM += "print(*diagnoses_told(diagnose(sys.argv[1])), sep='\\n')"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL])
 def test_what_was_read_is_kept(chat_server: ChatServer, tmp_path: Path, sign: signal.Signals) -> None:
     stopped = list[signal.Signals]()

@@ -17,6 +17,7 @@ def test_nothing_answers_at_what_is_no_address(endpoint: str) -> None:
     assert found.detail.startswith("nothing answers: ")
 
 
+@pytest.mark.deep
 def test_doctor_goes_on_where_an_endpoint_is_no_address(tmp_path: Path, cli: Cli) -> None:
     examined = cli("doctor", endpoint_plan(tmp_path, "http://[::1", count=1), "--json")
     assert (examined.returncode, examined.stderr) == (1, "")

@@ -111,6 +111,7 @@ def shown(traces: dict[str, list[Trace]], name: str) -> str:
     return outputs.pop()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("text", [text for text in PLANS if "[donors]" not in text])
 async def test_every_plan_of_the_guide_can_be_run(package: Path, text: str) -> None:
     """All but what is behind an address can be opened, tool by tool and intervention by intervention."""
@@ -122,6 +123,7 @@ async def test_every_plan_of_the_guide_can_be_run(package: Path, text: str) -> N
         await open_executor(plan, reachable, world_of(plan, reachable), stack)
 
 
+@pytest.mark.deep
 def test_the_guides_own_tools_interventions_and_conditions_work(folder: Path) -> None:
     traces = run(written(folder, plan_with('"my_conditions:careful"')))
     assert sorted(traces) == ["careful", "doubtful", "lookup", "none", "thermometer"]
@@ -147,6 +149,7 @@ async def test_the_guides_intervention_draws_again_in_a_replay(folder: Path) -> 
     assert 5 < first.count("Try again later.") < 25
 
 
+@pytest.mark.deep
 def test_the_guides_own_tools_have_ladders_with_the_results_of_an_earlier_run(folder: Path) -> None:
     pilot = written(folder, plan_with('"my_conditions:doubtful"'))
     script = folder / "script.jsonl"
@@ -163,6 +166,7 @@ def test_the_guides_own_tools_have_ladders_with_the_results_of_an_earlier_run(fo
     assert {call.original is None for trace in traces["careful:placebo"] for call in calls_of(trace)} == {False}
 
 
+@pytest.mark.deep
 def test_what_a_package_names_works_without_its_modules_names(package: Path) -> None:
     traces = run(written(package, plan_with('"first-line"')))
     assert sorted(traces) == ["doubtful", "fahrenheit", "lookup", "none"]

@@ -62,6 +62,7 @@ def test_what_is_wrong_with_judges_is_told_by_its_key(tmp_path: Path, judges: st
     assert message in str(refused.value)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("judges", "section", "told"),
     [
@@ -138,6 +139,7 @@ def test_a_judge_that_no_question_needs_is_told_and_not_asked(
     assert chat_server.requests == []
 
 
+@pytest.mark.deep
 def test_what_doctor_says_of_a_judge_is_inert(tmp_path: Path, cli: Cli) -> None:
     judge = judge_at(NOWHERE).replace("'j'", '"j[/red]\\u001b]0;owned\\u0007"')
     looked = cli("doctor", judged_plan(tmp_path, judge, conditions=["none"]))
@@ -156,6 +158,7 @@ def test_models_and_judges_of_one_endpoint_and_key_share_a_pace(tmp_path: Path) 
     assert other.pace is not judge.pace
 
 
+@pytest.mark.deep
 def test_doctor_and_probe_look_at_judges_too(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,6 +121,7 @@ def as_toml(value: Any) -> str:
     return repr(value)
 
 
+@pytest.mark.deep
 @given(table=TABLES, shared=st.sampled_from(["", "[budget]\nturns = 5\nseconds = 30\n"]))
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_condition_built_in_python_is_that_of_the_same_table(
@@ -235,6 +236,7 @@ def test_a_limit_on_the_cost_in_a_condition_of_ones_own_needs_a_price(own_module
         load(tmp_path, paid)
 
 
+@pytest.mark.deep
 def test_a_package_registers_a_server_that_plans_use_without_a_table(package: Path, tmp_path: Path) -> None:
     plan = write_scripted(tmp_path, [("add", {"left": 2, "right": 3})], '[{ name = "mcp:library" }]', "")
     ((called,),) = run(plan).values()

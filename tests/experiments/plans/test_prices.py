@@ -185,6 +185,7 @@ def test_a_limit_on_cost_needs_a_price_and_says_why_there_is_none(tmp_path: Path
         price_of(tmp_path, top=limit + "\nprices = 'none'")
 
 
+@pytest.mark.deep
 def test_a_new_price_leaves_what_earlier_trials_cost(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
 ) -> None:
@@ -239,6 +240,7 @@ def test_all_rates_of_a_price_are_shown() -> None:
     )
 
 
+@pytest.mark.deep
 def test_doctor_tells_each_price_and_who_says_it(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "plan.toml"
     path.write_text(

@@ -48,6 +48,7 @@ def store_of(folder: Path) -> Path:
     return folder / "runs" / "planted-dev.sqlite"
 
 
+@pytest.mark.deep
 def test_by_trace_every_wrong_trial_has_a_verdict(made: Path) -> None:
     score = score_planted(store_of(made), method="trace", samples=2)
     assert score.wrong + score.right == QUESTIONS * 4 * 2
@@ -77,6 +78,7 @@ def test_the_command_shows_the_figures_beside_their_aims(cli: Cli, made: Path) -
         assert words in shown.stdout
 
 
+@pytest.mark.deep
 def test_a_folder_without_what_was_planted_is_refused(made: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read"):
         score_planted(store_of(made), folder=tmp_path)
@@ -99,6 +101,7 @@ def test_a_store_of_other_models_has_no_truth(tmp_path: Path) -> None:
         score_planted(run(plan))
 
 
+@pytest.mark.deep
 def test_a_trial_that_was_replayed_counts_where_nothing_is_said_of_it(
     made: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +117,7 @@ def test_a_trial_that_was_replayed_counts_where_nothing_is_said_of_it(
     assert sum(row.get(None, 0) for row in found.confusion.values()) > 0
 
 
+@pytest.mark.deep
 def test_shares_without_an_interval_are_counted(made: Path) -> None:
     with Store(store_of(made)) as opened:
         truth = {(each.model, each.condition): each.expected for each in truth_of(opened).conditions}
@@ -178,6 +182,7 @@ def planted_counts(store: Path) -> dict[str, Counter[str]]:
     return found
 
 
+@pytest.mark.deep
 def test_a_judge_is_held_against_what_was_planted_and_its_shares_are_corrected(store: Path, tmp_path: Path) -> None:
     path = tmp_path / "judges.json"
     page = said("planted", "score", store, "--method", "trace", "--samples", "1", "--judges", path)

@@ -65,6 +65,7 @@ def levels_of(trial: TrialTruth, acted: Acted) -> dict[str, Seen]:
     return found
 
 
+@pytest.mark.deep
 def test_arms_and_answers_are_right_as_often_as_computed(acted: Acted) -> None:
     seen: dict[str, list[Seen]] = defaultdict(list)
     names = {"none": "none", "scaffold": "scaffold"}
@@ -144,6 +145,7 @@ def test_a_belief_falls_at_the_reply_that_commits_or_at_the_result_that_moves_it
     assert turned == {("short", "model_call"), ("locked", "tool_call"), ("both", "tool_call")}
 
 
+@pytest.mark.deep
 def test_the_truth_is_that_of_the_scenes_that_were_acted_out(acted: Acted, tmp_path: Path) -> None:
     scenes = acted.store.parent.parent / "scenes.jsonl"
     moved, other = tmp_path / "moved.jsonl", tmp_path / "other.jsonl"

@@ -53,6 +53,7 @@ def _wanted(store: Path) -> list[Wanted]:
     ]
 
 
+@pytest.mark.deep
 def test_each_has_its_own_trials_in_the_order_of_what_was_wanted(computed: Path) -> None:
     wanted = _wanted(computed)
     estimate = estimate_many(computed, wanted)
@@ -77,6 +78,7 @@ def test_each_has_its_own_trials_in_the_order_of_what_was_wanted(computed: Path)
     assert verify(computed).ok
 
 
+@pytest.mark.deep
 def test_what_is_there_is_not_run_again_and_opens_nothing(
     computed: Path, chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +98,7 @@ def test_what_is_there_is_not_run_again_and_opens_nothing(
     assert len(chat_server.requests) == asked + 2
 
 
+@pytest.mark.deep
 def test_nothing_that_is_wanted_is_nothing_that_is_done(computed: Path) -> None:
     content = computed.read_bytes()
     batch = replay_many(computed, [])
@@ -123,6 +126,7 @@ def test_trials_of_several_models_go_to_the_model_of_each(chat_server: ChatServe
         replay_many(store, [Wanted(trials["n"], 0)], max_cost=1.0)
 
 
+@pytest.mark.deep
 def test_trials_of_several_plans_of_one_store_are_run_by_their_own(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(by_turn(LAST))
     plan = endpoint_plan(tmp_path, chat_server, conditions="['none']")
@@ -138,6 +142,7 @@ def test_trials_of_several_plans_of_one_store_are_run_by_their_own(chat_server: 
     assert [each.estimated_usd is None for each in batch.replayed] == [True, False, False]
 
 
+@pytest.mark.deep
 def test_a_swap_is_made_with_the_text_that_it_was_made_with_before(computed: Path) -> None:
     trial = trial_of(computed)
     first = replay_many(computed, [Wanted(trial, 3, "placebo")]).replayed[0]
@@ -147,6 +152,7 @@ def test_a_swap_is_made_with_the_text_that_it_was_made_with_before(computed: Pat
     assert second.trials[0] == first.trials[0]
 
 
+@pytest.mark.deep
 def test_what_costs_more_than_was_thought_is_not_gone_on_with(computed: Path, chat_server: ChatServer) -> None:
     bare = trial_of(computed, "none")
     with Store(computed) as opened:
@@ -163,6 +169,7 @@ def test_what_costs_more_than_was_thought_is_not_gone_on_with(computed: Path, ch
     assert replay_many(computed, wanted).launched.missing == 0
 
 
+@pytest.mark.deep
 def test_a_probe_is_estimated_by_the_tokens_that_its_model_counts(chat_server: ChatServer, tmp_path: Path) -> None:
     def counted(request: dict[str, Any]) -> Step:
         # As for Chinese: a token for each character, and a hundred for the tools.
@@ -204,6 +211,7 @@ print(batch.launched.missing)
 """
 
 
+@pytest.mark.deep
 def test_killed_in_the_middle_only_the_rest_is_run(computed: Path, chat_server: ChatServer) -> None:
     calls = iter(range(100))
     chat_server.answers(lambda _: LAST if next(calls) < 2 else Hang())
@@ -230,6 +238,7 @@ def _finished(store: Path) -> frozenset[str]:
 # What is asked behind the last reply of a trial, in requests that endpoints take.
 
 
+@pytest.mark.deep
 def test_calls_of_a_last_reply_have_results_in_what_is_asked_behind_it(chat_server: ChatServer, tmp_path: Path) -> None:
     # Some models call a tool even where they are told that none can be called.
     chat_server.answers(by_turn(code("print(1)"), code("print(2)"), reply("Answer: 4")))

@@ -12,6 +12,7 @@ from toolablate.experiments.replay.batch import replay
 from toolablate.traces.store import Store
 
 
+@pytest.mark.deep
 def test_two_changes_at_one_event_are_two_conditions_and_no_table_counts_either(scripted: Path, cli: Cli) -> None:
     trial = trial_of(scripted)
     commands = (("compare", "--json"), ("status",), ("compare", "--run", "all", "--json"), ("show", "--json"))
@@ -26,6 +27,7 @@ def test_two_changes_at_one_event_are_two_conditions_and_no_table_counts_either(
     assert [cli(name, scripted, *options).stdout for name, *options in commands] == before
 
 
+@pytest.mark.deep
 def test_show_lists_the_replays_of_a_trial_and_says_of_what_one_is(scripted: Path, cli: Cli) -> None:
     trial = trial_of(scripted)
     (swapped,) = replay(scripted, trial, 3, "gold").trials
@@ -44,6 +46,7 @@ def test_show_lists_the_replays_of_a_trial_and_says_of_what_one_is(scripted: Pat
     ]  # fmt: skip
 
 
+@pytest.mark.deep
 def test_what_is_wrong_is_told_before_anything_is_written(scripted: Path, cli: Cli, tmp_path: Path) -> None:
     trial = trial_of(scripted)
     content = scripted.read_bytes()
@@ -67,6 +70,7 @@ def test_what_is_wrong_is_told_before_anything_is_written(scripted: Path, cli: C
     assert scripted.read_bytes() == content
 
 
+@pytest.mark.deep
 def test_what_it_costs_is_told_first_and_refused_where_it_is_too_much(
     chat_server: ChatServer, tmp_path: Path, cli: Cli
 ) -> None:
@@ -88,6 +92,7 @@ def test_what_it_costs_is_told_first_and_refused_where_it_is_too_much(
     assert sum(cost or 0 for cost in costs) == pytest.approx(0.0004)
 
 
+@pytest.mark.deep
 def test_a_plan_that_has_moved_is_named(write_plan: WritePlan, tmp_path: Path, cli: Cli, scripted: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

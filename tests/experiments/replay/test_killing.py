@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.conftest import Cli
 from tests.experiments.plan_files import wait_for
 from tests.experiments.replay.scenes import by_turn, code, endpoint_plan, run, trace_of, trial_of
@@ -19,6 +20,7 @@ def _finished(store: Path, trial: str) -> dict[str, bool]:
         return {each: bool(opened.attempts(each)) for each in opened.resumptions(trial)}
 
 
+@pytest.mark.deep
 def test_killed_in_the_middle_it_goes_on_where_it_was(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:
     chat_server.answers(by_turn(code("x = 5"), code("print(x)"), reply("Answer: 5")))
     store = run(endpoint_plan(tmp_path, chat_server))

@@ -24,6 +24,7 @@ from toolablate.traces.records import Drop, Extend, Rebuilt, Repair, Say, Swap
 from toolablate.traces.store import Store, verify
 
 
+@pytest.mark.deep
 def test_going_on_from_any_event_of_a_deterministic_trial_ends_as_it_did(scripted: Path) -> None:
     trial = trial_of(scripted)
     recorded = trace_of(scripted, trial)
@@ -45,6 +46,7 @@ def test_going_on_from_any_event_of_a_deterministic_trial_ends_as_it_did(scripte
     assert verify(scripted).ok
 
 
+@pytest.mark.deep
 def test_a_swap_changes_what_the_model_sees_from_there_on_and_nothing_before(
     scripted: Path,
 ) -> None:
@@ -62,6 +64,7 @@ def test_a_swap_changes_what_the_model_sees_from_there_on_and_nothing_before(
         assert opened.conversation(swapped)[:3] == recorded.events[:3]
 
 
+@pytest.mark.deep
 def test_gold_adversarial_null_and_placebo_are_shown_in_the_tools_own_form(scripted: Path) -> None:
     trial = trial_of(scripted)
     outputs = {}
@@ -76,6 +79,7 @@ def test_gold_adversarial_null_and_placebo_are_shown_in_the_tools_own_form(scrip
     assert outputs["placebo"] not in ("2", "")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("backend", ["forkserver", "bubblewrap"])
 def test_the_state_of_the_kernel_is_there_for_a_cell_that_was_never_recorded(
     chat_server: ChatServer, tmp_path: Path, backend: str
@@ -91,6 +95,7 @@ def test_the_state_of_the_kernel_is_there_for_a_cell_that_was_never_recorded(
     assert (rebuilt.calls, rebuilt.mismatches) == (1, ())
 
 
+@pytest.mark.deep
 def test_a_cell_that_gives_something_else_each_time_is_reported(
     chat_server: ChatServer, tmp_path: Path, cli: Cli
 ) -> None:
@@ -120,6 +125,7 @@ def test_a_cell_that_gives_something_else_each_time_is_reported(
     assert "event 1 gave something else" in shown.stdout
 
 
+@pytest.mark.deep
 def test_dropping_a_call_leaves_it_out_of_what_the_model_sees_and_of_the_kernel(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
@@ -134,6 +140,7 @@ def test_dropping_a_call_leaves_it_out_of_what_the_model_sees_and_of_the_kernel(
     assert [each.output for each in tool_calls(trace.events)] == ["1"]
 
 
+@pytest.mark.deep
 def test_dropping_one_of_two_calls_keeps_the_other(chat_server: ChatServer, tmp_path: Path) -> None:
     two = reply("", ("python", {"code": "print(1)"}), ("python", {"code": "print(2)"}))
     chat_server.answers(by_turn(two, reply("Answer: 4")))
@@ -146,6 +153,7 @@ def test_dropping_one_of_two_calls_keeps_the_other(chat_server: ChatServer, tmp_
     assert (result.content, result.tool_call_id) == ("2", calling.tool_calls[0].id)
 
 
+@pytest.mark.deep
 def test_probes_ask_once_without_tools_and_start_no_kernel(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:
     chat_server.answers(by_turn(code("print(5)"), reply("Answer: 5")))
     store = run(endpoint_plan(tmp_path, chat_server))
@@ -168,6 +176,7 @@ def test_probes_ask_once_without_tools_and_start_no_kernel(chat_server: ChatServ
     assert len(said) == 2
 
 
+@pytest.mark.deep
 def test_what_is_said_comes_before_the_request(scripted: Path, chat_server: ChatServer, tmp_path: Path) -> None:
     trial = trial_of(scripted)
     (told,) = replay(scripted, trial, 4, Say(text="Check the sign.")).trials
@@ -178,6 +187,7 @@ def test_what_is_said_comes_before_the_request(scripted: Path, chat_server: Chat
     assert caught.value.code == "wrong_event"
 
 
+@pytest.mark.deep
 def test_what_led_there_counts_against_the_budget(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(by_turn(code("print(1)"), code("print(2)"), code("print(3)"), reply("Answer: 4")))
     store = run(endpoint_plan(tmp_path, chat_server, extra="budget = { turns = 3 }"))
@@ -199,6 +209,7 @@ def test_what_led_there_counts_against_the_budget(chat_server: ChatServer, tmp_p
     assert ([each.purpose for each in model_calls(trace.events)], trace.outcome) == (["ask"], "answered")
 
 
+@pytest.mark.deep
 def test_calls_that_the_budget_kept_from_being_made_are_made_with_a_larger_one(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
@@ -218,6 +229,7 @@ def test_calls_that_the_budget_kept_from_being_made_are_made_with_a_larger_one(
     assert ([each.output for each in tool_calls(trace.events)], trace.outcome) == (["2"], "answered")
 
 
+@pytest.mark.deep
 def test_a_call_that_an_intervention_made_fail_is_repaired(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(by_turn(code("print(6 * 7)"), reply("Answer: 4")))
     failing = "[{ name = 'python', tools = ['python'], interventions = ['fail'] }]"
@@ -234,6 +246,7 @@ def test_a_call_that_an_intervention_made_fail_is_repaired(chat_server: ChatServ
     assert tool_calls(trace_of(store, given).events)[0].output == "43"
 
 
+@pytest.mark.deep
 def test_repeats_are_draws_of_their_own_and_those_that_are_there_are_kept(scripted: Path) -> None:
     trial = trial_of(scripted)
     first = replay(scripted, trial, 2, repeats=2)
@@ -243,6 +256,7 @@ def test_repeats_are_draws_of_their_own_and_those_that_are_there_are_kept(script
     assert trace_of(scripted, first.trials[0]).attempt == 1
 
 
+@pytest.mark.deep
 def test_a_replay_can_itself_be_taken_up_again(scripted: Path) -> None:
     trial = trial_of(scripted)
     (swapped,) = replay(scripted, trial, 1, Swap(content="text", text="unset")).trials
@@ -260,6 +274,7 @@ def test_a_replay_can_itself_be_taken_up_again(scripted: Path) -> None:
     assert trace.events[0].mismatches == ()
 
 
+@pytest.mark.deep
 def test_a_turn_of_which_a_call_was_dropped_is_taken_up_behind_it(chat_server: ChatServer, tmp_path: Path) -> None:
     two = reply("", ("python", {"code": "print(1)"}), ("python", {"code": "print(2)"}))
     chat_server.answers(by_turn(two, reply("Answer: 4")))

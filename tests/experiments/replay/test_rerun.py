@@ -51,6 +51,7 @@ def _rebuilt(events: tuple[Event, ...]) -> Rebuilt | None:
     return next((event for event in events if isinstance(event, Rebuilt)), None)
 
 
+@pytest.mark.deep
 def test_with_nothing_changed_it_is_drawn_anew_after_the_same_results(computed: Path) -> None:
     (again,) = replay(computed, trial_of(computed), 1, Rerun()).trials
     trace = trace_of(computed, again)
@@ -58,6 +59,7 @@ def test_with_nothing_changed_it_is_drawn_anew_after_the_same_results(computed: 
     assert trace.answer == "Answer: 6"
 
 
+@pytest.mark.deep
 def test_a_stand_in_speaks_for_its_tools_from_the_event_on(computed: Path) -> None:
     sham = Rerun(stand_in="sham", tools=("python",))
     (behind,) = replay(computed, trial_of(computed), 3, sham).trials
@@ -74,6 +76,7 @@ def test_a_stand_in_speaks_for_its_tools_from_the_event_on(computed: Path) -> No
     assert cell.output == "(no output)"
 
 
+@pytest.mark.deep
 def test_a_placebo_is_made_from_what_the_tool_really_gives(computed: Path) -> None:
     (shown,) = replay(computed, trial_of(computed), 1, Rerun(stand_in="placebo", tools=("python",))).trials
     cells = tool_calls(trace_of(computed, shown).events)
@@ -81,6 +84,7 @@ def test_a_placebo_is_made_from_what_the_tool_really_gives(computed: Path) -> No
     assert all(cell.output not in ("5", "6") for cell in cells)
 
 
+@pytest.mark.deep
 def test_a_stand_in_for_some_tools_leaves_the_others_their_recorded_results(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
@@ -98,6 +102,7 @@ def test_a_stand_in_for_some_tools_leaves_the_others_their_recorded_results(
     assert caught.value.code == "no_donors"
 
 
+@pytest.mark.deep
 def test_results_that_were_seen_are_shown_otherwise_and_the_kernel_keeps_what_they_did(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
@@ -124,6 +129,7 @@ def test_results_that_were_seen_are_shown_otherwise_and_the_kernel_keeps_what_th
         replay(store, trial, 2, Rerun(shown=shown))
 
 
+@pytest.mark.deep
 def test_a_larger_budget_holds_from_an_earlier_event_on(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(by_turn(code("print(1)"), code("print(2)"), code("print(3)"), reply("Answer: 4")))
     store = run(endpoint_plan(tmp_path, chat_server, extra="budget = { turns = 2 }"))
@@ -145,6 +151,7 @@ FAILING = (
 )
 
 
+@pytest.mark.deep
 def test_sound_tools_are_without_what_made_them_fail(chat_server: ChatServer, tmp_path: Path) -> None:
     chat_server.answers(by_turn(code("x = 6"), code("1 / 0"), code("print(7)"), reply("Answer: 4")))
     store = run(endpoint_plan(tmp_path, chat_server, conditions=FAILING))
@@ -159,6 +166,7 @@ def test_sound_tools_are_without_what_made_them_fail(chat_server: ChatServer, tm
     assert _condition(store, sound) == (("remind", None),)
 
 
+@pytest.mark.deep
 def test_draws_of_interventions_are_those_of_the_record_wherever_it_is_taken_up(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
@@ -193,6 +201,7 @@ def _by_reply(events: Sequence[Event]) -> list[list[tuple[str, str]]]:
     return [sorted(turn) for turn in turns if turn]
 
 
+@pytest.mark.deep
 def test_what_does_not_fit_is_refused_with_its_trial_and_event(computed: Path) -> None:
     trial = trial_of(computed)
     content = computed.read_bytes()

@@ -126,6 +126,7 @@ def test_a_corpus_answers_what_was_not_recorded(chat_server: ChatServer, tmp_pat
     assert "No results" not in found.output
 
 
+@pytest.mark.deep
 def test_what_has_moved_with_its_plan_is_looked_for_where_the_plan_lies(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
@@ -171,6 +172,7 @@ def _page_id(opened: ToolCall) -> str:
     return opened.output.partition("[")[2].partition("]")[0]
 
 
+@pytest.mark.deep
 def test_without_leave_a_live_web_is_not_asked(library: Library, chat_server: ChatServer, tmp_path: Path) -> None:
     store, opened = _browsing(library, chat_server, tmp_path, "live")
     trial, asked = trial_of(store, "search"), len(library.requests)
@@ -194,6 +196,7 @@ def test_without_leave_a_live_web_is_not_asked(library: Library, chat_server: Ch
     assert len(library.requests) > asked
 
 
+@pytest.mark.deep
 def test_pages_are_opened_again_from_a_sealed_archive(
     library: Library, chat_server: ChatServer, tmp_path: Path
 ) -> None:
@@ -222,6 +225,7 @@ def test_pages_are_opened_again_from_a_sealed_archive(
     assert tool_calls(trace_of(store, swapped).events)[0].output == "Nothing."
 
 
+@pytest.mark.deep
 def test_the_interventions_of_the_condition_hold_on(chat_server: ChatServer, tmp_path: Path) -> None:
     from tests.experiments.replay.scenes import code
 

@@ -87,6 +87,7 @@ def test_parameters_that_an_endpoint_never_takes_are_not_tried_by_every_trial(
     assert "10 failed in a row" in " ".join(ran.stdout.split())
 
 
+@pytest.mark.deep
 def test_an_endpoint_that_is_not_there_fails_one_trial_and_is_named_first(
     tmp_path: Path, cli: Cli, store: Path
 ) -> None:
@@ -113,6 +114,7 @@ def test_an_endpoint_that_has_moved_is_given_up_with_its_new_address(
     assert "https://api.example.org/v2" in ran.stderr.replace("\n", "")
 
 
+@pytest.mark.deep
 def test_doctor_checks_what_a_plan_needs(chat_server: ChatServer, tmp_path: Path, cli: Cli) -> None:
     plan = endpoint_plan(tmp_path, chat_server.url, count=2)
     good = json.loads(cli("doctor", plan, "--json").stdout)["findings"]
@@ -142,6 +144,7 @@ def test_an_endpoint_that_refuses_the_key_is_not_asked_for_every_trial(
     assert "api_key_env" in ran.stderr
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("key", "state", "code"), [(None, "missing", 2), ("sk-sécret", "missing", 2), ("sk-0123456789abcdef", "ok", 0)]
 )

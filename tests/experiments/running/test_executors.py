@@ -99,6 +99,7 @@ def _tasks(plan: Plan) -> list[TrialTask]:
     return [TrialTask(e.trial, e.question, e.model.name, e.condition.name) for e in design(plan).trials]
 
 
+@pytest.mark.deep
 async def test_a_trial_in_another_process_is_the_same_trial(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[3])
     tasks = _tasks(plan)

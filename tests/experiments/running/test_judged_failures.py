@@ -33,6 +33,7 @@ def runs(tmp_path: Path) -> Iterator[Nursery]:
         yield opened
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_gradings_that_are_stopped_go_on_where_they_stopped(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path, sign: signal.Signals
@@ -99,6 +100,7 @@ def test_the_grades_of_another_judge_are_never_taken_for_those_of_the_first(
     assert (compared["baseline_score"], compared["score"]) == (None, None)
 
 
+@pytest.mark.deep
 def test_two_processes_grade_one_store(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:
     chat_server.answers(lambda request: Status(401))
     plan = judged_plan(tmp_path, judge_at(chat_server.url, more="concurrency = 2"), count=20)
@@ -137,6 +139,7 @@ def test_what_only_grades_needs_neither_the_models_key_nor_an_endpoint(
     assert len(verdicts(store)) == 3
 
 
+@pytest.mark.deep
 def test_status_tells_how_far_the_judges_are(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:
     chat_server.answers(lambda request: Hang() if asked_about(request) == "Riddle 1" else grades(request))
     plan = judged_plan(tmp_path, judge_at(chat_server.url))
@@ -150,6 +153,7 @@ def test_status_tells_how_far_the_judges_are(chat_server: ChatServer, tmp_path: 
         assert len(opened.scorers()) == 1
 
 
+@pytest.mark.deep
 def test_what_another_process_ends_meanwhile_is_graded_too(
     chat_servers: ChatServers, chat_server: ChatServer, tmp_path: Path, store: Path, runs: Nursery
 ) -> None:
@@ -174,7 +178,7 @@ def test_what_another_process_ends_meanwhile_is_graded_too(
     assert len(verdicts(store, "judge[second@")) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(600)
 def test_killed_again_and_again_no_answer_is_graded_twice(
     chat_server: ChatServer, tmp_path: Path, store: Path, runs: Nursery

@@ -11,6 +11,7 @@ from tests.experiments.judged import GRADE, all_scores, asked_about, grades, jud
 from tests.servers.chat_server import ChatServer, Status, reply
 
 
+@pytest.mark.deep
 def test_a_judge_that_is_down_is_given_up_and_scores_nothing(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
 ) -> None:
@@ -77,6 +78,7 @@ def test_what_a_judge_writes_ends_no_run(chat_server: ChatServer, tmp_path: Path
     assert cli("verify", store).returncode == 0
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("said", "code", "each"),
     [(reply("Hm."), "no_grade", 1), (reply(""), "empty_reply", 2)],

@@ -55,6 +55,7 @@ def test_a_judge_grades_what_has_ended(
     assert len(chat_server.requests) == 8
 
 
+@pytest.mark.deep
 def test_a_plan_may_have_answers_for_judges_and_for_others(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
 ) -> None:
@@ -158,6 +159,7 @@ def test_a_scripted_judge_needs_no_endpoint(tmp_path: Path, cli: Cli, store: Pat
     assert told[0]["judgement"]["calls"][0]["reply"]["message"]["content"] == GRADE % 0
 
 
+@pytest.mark.deep
 def test_what_only_grades_starts_no_sandbox(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:
     chat_server.answers(lambda request: Status(401))
     plan = judged_plan(tmp_path, judge_at(chat_server.url), conditions=["python"], extra="sandbox = 'none'")

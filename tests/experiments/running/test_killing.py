@@ -40,7 +40,7 @@ def _has_ended(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.timeout(1200)
 def test_killed_two_hundred_times_a_plan_ends_as_if_it_had_never_been(
     chat_server: ChatServer, tmp_path: Path, runs: Nursery

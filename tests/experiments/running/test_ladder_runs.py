@@ -105,6 +105,7 @@ def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
     return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
 
 
+@pytest.mark.deep
 def test_first_requests_of_neighbouring_arms_differ_in_the_named_factor_alone(tmp_path: Path) -> None:
     traces = run(write_plan(tmp_path, '[{ name = "python", shapley = true }, "search"]'))
     assert len(traces) == 2 + 6 + 6 + 4
@@ -116,6 +117,7 @@ def test_first_requests_of_neighbouring_arms_differ_in_the_named_factor_alone(tm
             assert changed(digests[before], digests[after]) == allowed, (before, after)
 
 
+@pytest.mark.deep
 def test_only_the_placebo_and_the_real_arm_ask_the_tool(tmp_path: Path) -> None:
     must = 'tool_choice = "required"'
     traces = run(write_plan(tmp_path, f'[{{ name = "python", {must} }}, {{ name = "search", {must} }}]'))
@@ -130,6 +132,7 @@ def test_only_the_placebo_and_the_real_arm_ask_the_tool(tmp_path: Path) -> None:
                 assert all((call.original is None) is (arm != "placebo") for call in called)
 
 
+@pytest.mark.deep
 def test_arms_of_a_toolset_whose_first_use_is_forced_begin_with_a_call(tmp_path: Path) -> None:
     table = '{ name = "python", tool_choice = "python", arms = ["offered", "sham", "oracle"] }'
     traces = run(write_plan(tmp_path, f"[{table}]"))
@@ -167,6 +170,7 @@ def endpoint(url: str, api: str) -> str:
     return f"[[models]]\nprovider = 'openai'\nname = 'm'\nendpoint = '{url}'\napi = '{api}'\nconcurrency = 1\n"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("api", "opening"), [("chat", "messages"), ("responses", "input")])
 def test_over_the_wire_arms_differ_in_the_named_factor_alone(
     chat_server: ChatServer, tmp_path: Path, api: str, opening: str

@@ -49,6 +49,7 @@ def failures(store: Path) -> Counter[tuple[str, bool]]:
     return Counter((event.code, event.retried) for event in events)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("limits", [{"in_flight": 6}, {"each_second": 60}])
 def test_an_endpoint_that_limits_fails_no_trial(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path, limits: dict[str, int]
@@ -64,6 +65,7 @@ def test_an_endpoint_that_limits_fails_no_trial(
     assert limited.refused <= 80
 
 
+@pytest.mark.deep
 def test_requests_a_minute_keep_within_a_limit_that_is_never_met(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
 ) -> None:
@@ -75,6 +77,7 @@ def test_requests_a_minute_keep_within_a_limit_that_is_never_met(
     assert limited.refused == 0
 
 
+@pytest.mark.deep
 def test_an_outage_is_waited_out(chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path) -> None:
     """Without pace each trial in flight would be refused four times in 7 s, and fail; this one lasts three seconds."""
     went_down: list[float] = []
@@ -130,6 +133,7 @@ def with_code(request: dict[str, Any]) -> Step:
     return reply("", ("python", {"code": f"print({number})"}))
 
 
+@pytest.mark.deep
 def test_endpoints_that_hang_stall_no_other_though_all_need_kernels(
     chat_servers: ChatServers, tmp_path: Path, cli: Cli, store: Path
 ) -> None:
@@ -149,6 +153,7 @@ def test_endpoints_that_hang_stall_no_other_though_all_need_kernels(
     assert answered(store) == {("well", f"q{n}") for n in range(4)}
 
 
+@pytest.mark.deep
 def test_one_model_of_a_proxy_that_is_refused_holds_up_no_other(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
 ) -> None:
@@ -187,6 +192,7 @@ def test_an_endpoint_that_hangs_is_given_up_though_each_trial_has_a_deadline(
     assert cli("verify", store).returncode == 0
 
 
+@pytest.mark.deep
 def test_an_endpoint_that_is_only_slow_is_not_given_up(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
 ) -> None:
@@ -201,6 +207,7 @@ def test_an_endpoint_that_is_only_slow_is_not_given_up(
     assert failures(store) == {("cut_off", False): 12, ("deadline", False): 12}
 
 
+@pytest.mark.deep
 def test_an_endpoint_whose_line_outlasts_the_deadlines_is_not_taken_for_dead(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
 ) -> None:
@@ -219,6 +226,7 @@ def test_an_endpoint_whose_line_outlasts_the_deadlines_is_not_taken_for_dead(
     assert Counter(outcomes(store).values())[("answered", "correct")] >= 20
 
 
+@pytest.mark.deep
 def test_a_trial_past_its_deadline_is_run_again_and_keeps_what_it_cost(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
 ) -> None:

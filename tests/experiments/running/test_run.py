@@ -11,6 +11,7 @@ from toolablate.sandbox import BACKENDS
 from toolablate.traces.store import Store
 
 
+@pytest.mark.deep
 def test_a_plan_runs_compares_and_runs_nothing_twice(usual_plan: Path, cold_cli: Cli, store: Path) -> None:
     ran = cold_cli("run", usual_plan)
     assert ran.returncode == 0, ran.stderr
@@ -45,6 +46,7 @@ def test_a_plan_runs_compares_and_runs_nothing_twice(usual_plan: Path, cold_cli:
     assert verified.returncode == 0, verified.stdout
 
 
+@pytest.mark.deep
 def test_a_trace_tells_what_was_run_and_how_it_was_held(usual_plan: Path, cold_cli: Cli, store: Path) -> None:
     cold_cli("run", usual_plan)
     listed = json.loads(cold_cli("show", store, "--condition", "python", "--question", "q1", "--json").stdout)["trials"]
@@ -60,6 +62,7 @@ def test_a_trace_tells_what_was_run_and_how_it_was_held(usual_plan: Path, cold_c
     assert kinds == ["model_call", "tool_call", "model_call", "tool_call", "model_call", "answer"]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("code", "expected"),
     [("import os; os._exit(3)", "exit"), ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "signal 9")],
@@ -83,6 +86,7 @@ def test_a_kernel_that_dies_is_told_and_the_trial_goes_on(
     assert (fresh.status, fresh.output.strip()) == ("ok", "2")
 
 
+@pytest.mark.deep
 def test_what_the_model_gets_wrong_comes_back_to_it(write_plan: WritePlan, cold_cli: Cli, store: Path) -> None:
     replies = [
         {"tool_calls": [{"name": "python", "arguments": '{"code": '}]},
@@ -127,6 +131,7 @@ def test_no_reply_can_end_a_run(write_plan: WritePlan, cold_cli: Cli, store: Pat
     assert found["q1", "none"][0] == "answered"
 
 
+@pytest.mark.deep
 def test_an_unprotected_kernel_is_warned_of_and_recorded(usual_plan: Path, cold_cli: Cli, store: Path) -> None:
     text = usual_plan.read_text(encoding="utf-8")
     usual_plan.write_text(text + "[sandbox]\nbackend = 'none'\n", encoding="utf-8")

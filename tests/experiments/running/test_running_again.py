@@ -29,6 +29,7 @@ def test_another_scorer_scores_again_without_running_again(good_plan: Path, cli:
     assert cli("compare", store, "--scorer", "nobody").returncode == 2
 
 
+@pytest.mark.deep
 def test_comparing_keeps_to_the_latest_plan(good_plan: Path, tmp_path: Path, cli: Cli, store: Path) -> None:
     assert cli("run", good_plan).returncode == 0
     questions = tmp_path / "questions.jsonl"
@@ -43,6 +44,7 @@ def test_comparing_keeps_to_the_latest_plan(good_plan: Path, tmp_path: Path, cli
     assert "q1" in unknown.stderr
 
 
+@pytest.mark.deep
 def test_a_mended_answer_key_scores_again_and_runs_nothing(
     good_plan: Path, tmp_path: Path, cli: Cli, store: Path
 ) -> None:
@@ -91,6 +93,7 @@ def test_answers_with_their_scale_are_scored_compared_and_scored_again(
     assert outcomes(store)["q1", "scaled"] == ("answered", "wrong")
 
 
+@pytest.mark.deep
 def test_a_refused_run_leaves_nothing_behind(usual_plan: Path, cli: Cli, store: Path) -> None:
     refused = cli("run", usual_plan, env={"PATH": "/nonexistent"})
     assert refused.returncode == 2
@@ -110,6 +113,7 @@ def test_a_scorer_that_fits_no_question_is_refused(good_plan: Path, cli: Cli, st
     assert not store.exists()
 
 
+@pytest.mark.deep
 def test_answers_that_a_scorer_cannot_score_are_told_and_scored_by_the_next_run(
     good_plan: Path, tmp_path: Path, store: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,6 +142,7 @@ def test_answers_that_a_scorer_cannot_score_are_told_and_scored_by_the_next_run(
     assert {verdict for _, verdict in outcomes(store).values()} <= {"correct", "wrong"}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "change", ["[sandbox]\nbackend = 'none'\n", "[sandbox]\nlimits = { memory_mb = 512 }\n"], ids=["backend", "limits"]
 )
@@ -176,6 +181,7 @@ def test_search_is_never_a_toy_corpus_by_accident(write_plan: WritePlan, cli: Cl
     assert "[search]" in refused.stderr
 
 
+@pytest.mark.deep
 def test_a_baseline_whose_budget_was_changed_is_still_the_baseline(good_plan: Path, cli: Cli, store: Path) -> None:
     assert cli("run", good_plan).returncode == 0
     text = good_plan.read_text(encoding="utf-8")

@@ -28,6 +28,7 @@ from toolablate.traces.records import SimulatedModel, Trace
 BUSY = Pressure("http://e/v1", {"rate_limited": 40, "overloaded": 1}, 62.04, 0.0, None, 3, True)
 
 
+@pytest.mark.deep
 def test_an_endpoint_that_asks_to_be_left_alone_is_told_of_and_ctrl_c_does_not_wait_for_it(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, store: Path
 ) -> None:

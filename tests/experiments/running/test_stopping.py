@@ -59,6 +59,7 @@ def test_a_run_that_is_cancelled_before_anything_ended_says_so(
     assert store.name in output.replace("\n", "")
 
 
+@pytest.mark.deep
 def test_after_ctrl_c_no_trial_begins_that_waited_for_a_kernel(write_plan: WritePlan, cli: Cli, store: Path) -> None:
     asked = [{"id": f"q{n}", "prompt": "?", "target": {"kind": "number", "value": 1}} for n in range(12)]
     replies = [call("import time; time.sleep(2)"), {"content": "Answer: 1"}]
@@ -77,6 +78,7 @@ def test_after_ctrl_c_no_trial_begins_that_waited_for_a_kernel(write_plan: Write
     assert len(outcomes(store)) <= 3
 
 
+@pytest.mark.deep
 def test_a_recording_that_is_stopped_keeps_what_it_has_and_goes_on(tmp_path: Path, cli: Cli) -> None:
     archive = tmp_path / "kept"
     with Library().running() as library:
@@ -99,6 +101,7 @@ def test_a_recording_that_is_stopped_keeps_what_it_has_and_goes_on(tmp_path: Pat
         assert len(library.requests) - len(set(library.requests)) <= 30 - kept
 
 
+@pytest.mark.deep
 def test_a_run_that_is_stopped_before_its_trials_says_so(tmp_path: Path) -> None:
     server = "[[mcp]]\nname = 'slow'\ncommand = ['sh', '-c', 'touch started; exec sleep 60']\n"
     plan = write_scripted(tmp_path, [], '[{ name = "c", tools = ["mcp:slow"] }]', server)

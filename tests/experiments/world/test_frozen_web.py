@@ -109,6 +109,7 @@ def replayed(recorded: tuple[Path, Library]) -> list[Path]:
     return stores
 
 
+@pytest.mark.deep
 def test_replays_without_a_network_are_byte_for_byte_the_recording(
     recorded: tuple[Path, Library], replayed: list[Path]
 ) -> None:

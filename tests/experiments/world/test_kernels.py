@@ -60,6 +60,7 @@ def test_a_wrong_sandbox_is_named(usual_plan: Path, line: str, told: str) -> Non
     assert told in str(caught.value)
 
 
+@pytest.mark.deep
 def test_without_its_backend_a_run_is_refused_and_told_what_would_work(usual_plan: Path, cli: Cli, store: Path) -> None:
     refused = cli("run", usual_plan, env={"PATH": "/nonexistent"})
     assert refused.returncode == 2
@@ -72,6 +73,7 @@ def test_without_its_backend_a_run_is_refused_and_told_what_would_work(usual_pla
     assert cli("run", _with(usual_plan, "sandbox = 'none'"), env={"PATH": "/nonexistent"}).returncode == 0
 
 
+@pytest.mark.deep
 def test_every_trace_tells_what_is_inside(usual_plan: Path, cli: Cli, store: Path) -> None:
     assert cli("run", usual_plan).returncode == 0
     with Store(store) as opened:
@@ -88,6 +90,7 @@ def test_every_trace_tells_what_is_inside(usual_plan: Path, cli: Cli, store: Pat
     assert "packages more (see --json)" in shown
 
 
+@pytest.mark.deep
 def test_another_kernel_is_told_by_run_and_by_compare(usual_plan: Path, cli: Cli, store: Path) -> None:
     first = cli("run", usual_plan, "--limit", "1")
     assert "Warning" not in first.stderr
@@ -144,6 +147,7 @@ def test_doctor_judges_by_the_backend_of_the_plan(
     assert fit_to_run(findings, plan) is fits
 
 
+@pytest.mark.deep
 def test_doctor_looks_at_every_backend_and_at_what_bounds_memory(cli: Cli) -> None:
     looked = json.loads(cli("doctor", "--json", env={"PATH": "/nonexistent"}).stdout)["findings"]
     found = {(finding["topic"], finding["name"]): finding for finding in looked}

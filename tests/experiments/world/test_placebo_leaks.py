@@ -99,6 +99,7 @@ def leaks(question: Question, event: ToolCall, given: Sequence[str]) -> list[str
     return [line for line in found if not any(line.strip(" ()") in text for text in given)]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("script", "tools", "extra", "least"),
     [(searching, '"search"', CORPUS, 60), (computing, '"python"', "", 30)],

@@ -31,6 +31,7 @@ def _question(name: str, value: int, *files: Any) -> dict[str, Any]:
     return {"id": name, "prompt": "What is the sum of the numbers?", "answer": value, "files": list(files)}
 
 
+@pytest.mark.deep
 def test_each_kernel_finds_the_files_of_its_question(plan: Path, cli: Cli, store: Path) -> None:
     ran = cli("run", plan)
     assert ran.returncode == 0, ran.stderr + ran.stdout
@@ -51,6 +52,7 @@ def test_each_kernel_finds_the_files_of_its_question(plan: Path, cli: Cli, store
     assert cli("verify", store).returncode == 0
 
 
+@pytest.mark.deep
 def test_other_content_is_another_question_and_another_place_is_not(
     plan: Path, tmp_path: Path, cli: Cli, store: Path
 ) -> None:

@@ -161,6 +161,7 @@ def calls_of(store: Path, condition: str) -> dict[tuple[str, str, int], list[Mod
         }
 
 
+@pytest.mark.deep
 def test_a_recording_asks_once_what_conditions_ask_alike(recorded: Recorded) -> None:
     calls = {name: calls_of(recorded.store, name) for name in ("none", "patient", "python")}
     assert sum(map(len, calls.values())) == 3 * TRIALS
@@ -175,6 +176,7 @@ def test_a_recording_asks_once_what_conditions_ask_alike(recorded: Recorded) -> 
     assert any(len(call.reply.message.tool_calls) == 2 for call in events)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("seed", "concurrency"), [(0, 8), (7, 3)])
 def test_a_replayed_run_gives_the_same_in_any_order_without_endpoint_and_key(
     recorded: Recorded, seed: int, concurrency: int
@@ -190,6 +192,7 @@ def test_a_replayed_run_gives_the_same_in_any_order_without_endpoint_and_key(
     assert {failure.code for failure in failures} == {"content_filter"}
 
 
+@pytest.mark.deep
 def test_a_reply_that_was_changed_shows_as_a_trial_that_differs(copied: Recorded) -> None:
     ran, before = copied.replay(0)
     asyncio.run(change_one_reply(copied))
@@ -239,6 +242,7 @@ def test_what_was_not_recorded_fails_and_says_what_is_nearest(copied: Recorded) 
     assert sum(missed) == 2 * TRIALS / QUESTIONS
 
 
+@pytest.mark.deep
 def test_recorded_replies_are_told_of_and_checked(copied: Recorded) -> None:
     library = copied.folder / "replies.sqlite"
     told = json.loads(toolablate("replies", "info", library, "--json").stdout)

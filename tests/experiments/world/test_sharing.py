@@ -32,6 +32,7 @@ def _all(count: int) -> set[tuple[str, str]]:
     return {(str(n), condition) for n in range(count) for condition in CONDITIONS} - {("3", "brief")}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("processes", [2, 3])
 def test_processes_share_a_plan_and_no_trial_is_done_twice(
     chat_server: ChatServer, tmp_path: Path, runs: Nursery, processes: int
@@ -55,6 +56,7 @@ def test_processes_share_a_plan_and_no_trial_is_done_twice(
     assert runs.errors == ""
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("processes", [2, 3])
 def test_what_a_killed_process_had_is_done_by_those_who_are_left(
     chat_server: ChatServer, tmp_path: Path, runs: Nursery, processes: int
@@ -118,6 +120,7 @@ def _mount(folder: Path, options: str, *what: str) -> bool:
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.deep
 def test_a_disk_that_fills_up_ends_a_run_with_one_sentence_and_costs_nothing_finished(
     chat_server: ChatServer, tmp_path: Path, cli: Cli, small_disk: Path
 ) -> None:

@@ -71,6 +71,7 @@ def shares(store: Path) -> dict[str, float]:
     return {condition: sum(values) / len(values) for condition, values in scores.items()}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("tools", "web", "limit"), [("python", "", 30), ("search", CORPUS, 30)])
 def test_an_oracle_helps_and_an_adversary_harms(tmp_path: Path, cli: Cli, tools: str, web: str, limit: int) -> None:
     plan = tmp_path / "bounds.toml"
@@ -130,6 +131,7 @@ concurrency = 4
 """
 
 
+@pytest.mark.deep
 def test_placebos_are_recorded_and_replayed_without_a_request(tmp_path: Path) -> None:
     with Library().running() as library:
         plan = RECORDED.format(url=library.url, host=library.host, mode="record")

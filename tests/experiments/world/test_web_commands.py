@@ -266,6 +266,7 @@ def test_doctor_lists_documents_that_cannot_be_read(tmp_path: Path) -> None:
     assert "bad.pdf" in states[1][1]
 
 
+@pytest.mark.deep
 def test_doctor_names_the_client_that_servers_of_tools_need(tmp_path: Path) -> None:
     servers = "[[mcp]]\nname = 'a'\ncommand = ['sh']\n"
     with_servers = write_scripted(tmp_path, [], '[{ name = "c", tools = ["mcp:a"] }]', servers)

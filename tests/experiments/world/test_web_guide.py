@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.experiments.library import Library
 from tests.project.pages import blocks, commands
 
@@ -13,6 +14,7 @@ from toolablate.tools.corpus import open_corpus
 GUIDE = "docs/web.md"
 
 
+@pytest.mark.deep
 def test_the_commands_of_the_guide_work_in_their_order(tmp_path: Path) -> None:
     typed = commands(GUIDE)
     assert len(typed) >= 12

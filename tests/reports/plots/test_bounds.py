@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from tests.reports.plots.samples import Arm, endings, findings, many
 
 from toolablate.analysis.findings import Findings
@@ -28,6 +29,7 @@ def spread(conditions: int) -> Findings:
     return replace(found, comparisons=tuple(comparisons))
 
 
+@pytest.mark.deep
 def test_the_rows_farthest_from_the_baseline_are_drawn_and_the_baseline() -> None:
     found = spread(200)
     few = bounded(found, endings(found))
@@ -42,6 +44,7 @@ def test_the_rows_farthest_from_the_baseline_are_drawn_and_the_baseline() -> Non
     }
 
 
+@pytest.mark.deep
 def test_where_there_is_nothing_to_compare_the_first_rows_are_drawn() -> None:
     found = replace(spread(200), comparisons=())
     few = bounded(found, ())
@@ -56,6 +59,7 @@ def test_nothing_is_left_out_of_few_rows() -> None:
     assert not [plate for plate in plates(found) if plate.left_out]
 
 
+@pytest.mark.deep
 def test_a_figure_says_what_it_leaves_out() -> None:
     found = spread(60)
     drawn = {each.name: each for each in printed(found, endings=endings(found))}
@@ -69,6 +73,7 @@ def test_a_figure_says_what_it_leaves_out() -> None:
     assert not drawn["mechanisms"].left_out
 
 
+@pytest.mark.deep
 def test_domains_are_those_with_most_questions_and_conditions_those_that_differ_most() -> None:
     row = spread(2).by_domain[0]
     table = [

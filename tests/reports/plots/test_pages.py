@@ -43,6 +43,7 @@ def told(root: etree._Element, beginning: str) -> tuple[str, str | None]:
     return found
 
 
+@pytest.mark.deep
 def test_all_figures_of_findings_are_printed_once() -> None:
     found = printed(FOUND, endings=endings(FOUND), link=questions_address)
     assert [each.name for each in found] == NAMES
@@ -88,6 +89,7 @@ def test_a_page_can_tell_a_broad_figure_from_a_slim_one_and_both_say_the_same() 
         assert sorted(marked(broad)) == sorted(marked(slim)), each.name
 
 
+@pytest.mark.deep
 def test_many_conditions_stand_beside_each_other_where_a_figure_has_a_line_of_its_own() -> None:
     drawn = {}
     for count in (4, 10):
@@ -104,6 +106,7 @@ def test_many_conditions_stand_beside_each_other_where_a_figure_has_a_line_of_it
     assert [text.text for text in broad.iter(f"{SVG}text")].count("m") == 3
 
 
+@pytest.mark.deep
 def test_colours_and_letters_are_those_of_the_page() -> None:
     for each in printed(FOUND, endings=endings(FOUND)):
         for text in (*parsed(each.broad).iter(f"{SVG}text"), *parsed(each.slim).iter(f"{SVG}text")):
@@ -123,6 +126,7 @@ def test_a_figure_with_links_is_a_group_and_one_without_is_an_image() -> None:
     assert [text for text, _ in marked(parsed(image))] == [text for text, _ in marked(parsed(linked))]
 
 
+@pytest.mark.deep
 def test_parts_say_what_they_count_and_lead_there() -> None:
     scores = parsed(as_svg(draw_scores(FOUND.arms, baseline="none", link=questions_address)))
     arm = FOUND.arms[1]
@@ -172,6 +176,7 @@ def test_what_is_a_stand_in_is_marked_in_every_figure() -> None:
             assert "simulated" in shown, each.name
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("link", [None, questions_address])
 def test_hostile_names_are_text(link: object) -> None:
     found = findings((HOSTILE, HOSTILE[::-1]), ("none", HOSTILE, f"{HOSTILE}2"))
@@ -185,6 +190,7 @@ def test_hostile_names_are_text(link: object) -> None:
                 assert (part.get("href") or "").startswith("/questions?model=")
 
 
+@pytest.mark.deep
 def test_many_models_and_conditions_have_a_row_each() -> None:
     models, arms = [f"model-{number}" for number in range(8)], [f"a-long-name-of-arm-{number}" for number in range(12)]
     found = many(models, arms)
@@ -197,6 +203,7 @@ def test_many_models_and_conditions_have_a_row_each() -> None:
     assert high == pytest.approx(0.25 * 8 * 13, rel=0.05)
 
 
+@pytest.mark.deep
 def test_threads_that_draw_at_once_draw_what_one_does() -> None:
     def drawn(_: int) -> list[str]:
         return [as_svg(plate.drawing) for plate in plates(FOUND, link=questions_address)][:4]
@@ -225,6 +232,7 @@ def test_what_is_not_scored_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told(root, "m · none")[0] == "m · none: no question is scored"
 
 
+@pytest.mark.deep
 def test_a_printed_figure_says_what_it_is() -> None:
     first = printed(FOUND)[0]
     assert (first.name, first.title) == ("scores", "Scores of models under each condition")

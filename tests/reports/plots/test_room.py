@@ -47,6 +47,7 @@ def texts(drawing: Drawing) -> list[tuple[str, float, float]]:
     return [(text, box.x0, box.x1) for text, box in boxes]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("conditions", [2, 18, 40])
 def test_no_letter_is_less_than_eleven_pixels_high(conditions: int) -> None:
     found = many(["m", "n"], [f"condition-{number}:placebo" for number in range(conditions)])
@@ -69,6 +70,7 @@ def least_width(svg: str) -> float:
     return float(least[1])
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("form", [BROAD, SLIM])
 @pytest.mark.parametrize("conditions", [("none", "x" * 200, "W" * 60), ("none", CHINESE, CHINESE[::-1])])
 def test_long_names_stay_in_the_figure_and_off_its_bars(conditions: tuple[str, ...], form: Form) -> None:
@@ -105,6 +107,7 @@ def test_a_cut_name_keeps_its_ends_and_is_no_longer_than_its_room() -> None:
     assert fitted("a\x00b\nc", 1.0, 9) == plain("a\x00b\nc", 9) == "a\ufffdb c"
 
 
+@pytest.mark.deep
 def test_a_band_of_what_could_be_found_is_as_wide_to_either_side() -> None:
     row = replace(findings().comparisons[0], delta_points=-40.0, ci95=(-50.0, -30.0), detectable_points=12.0)
     low, high = draw_effects([row]).figure.axes[0].get_xlim()
@@ -112,6 +115,7 @@ def test_a_band_of_what_could_be_found_is_as_wide_to_either_side() -> None:
     assert high > 12
 
 
+@pytest.mark.deep
 def test_the_line_at_zero_leaves_headings_free() -> None:
     found = findings()
     assert found.why is not None
@@ -134,6 +138,7 @@ def test_many_probes_have_no_more_ticks_than_there_is_room_for() -> None:
     assert [label.get_text() for label in single.figure.axes[0].get_xticklabels()] == ["0"]
 
 
+@pytest.mark.deep
 def test_names_of_models_and_mechanisms_are_whole() -> None:
     why = findings().why
     assert why is not None
@@ -142,6 +147,7 @@ def test_names_of_models_and_mechanisms_are_whole() -> None:
     assert not [text for text in shown if "…" in text]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("form", [BROAD, SLIM])
 def test_of_a_long_name_all_is_cut_but_that_it_is_no_measurement(form: Form) -> None:
     found = findings(("m", LONG[0]), ("none", LONG[1]))
@@ -152,6 +158,7 @@ def test_of_a_long_name_all_is_cut_but_that_it_is_no_measurement(form: Form) -> 
         assert headings or each.name in ("mechanisms", "domains", "ladders"), each.name
 
 
+@pytest.mark.deep
 def test_a_name_above_its_bar_ends_where_the_number_begins() -> None:
     found = findings(("m",), ("none", "x" * 200, "W" * 60))
     for drawing in (draw_scores(found.arms, baseline="none", form=SLIM), draw_effects(found.comparisons, form=SLIM)):
@@ -163,6 +170,7 @@ def test_a_name_above_its_bar_ends_where_the_number_begins() -> None:
         assert [pair for pair in pairs if pair[0][1] > pair[1][0]] == []
 
 
+@pytest.mark.deep
 def test_letters_that_no_font_has_are_told(tmp_path: Path) -> None:
     drawing = draw_scores(findings(("m\U000f0000\U000f0001",)).arms, baseline="none")
     drawing.figure.text(0, 0, "\U000f0000\U000f0001")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from tests.reports.plots.samples import HOSTILE, findings, many
 from tests.reports.report.samples import report
 
@@ -73,12 +74,14 @@ def test_mechanisms_that_are_sure_are_named() -> None:
     assert not [each for each in found if "against no tools" in each]
 
 
+@pytest.mark.deep
 def test_of_many_models_some_are_counted() -> None:
     said = list(in_short(replace(many([f"m{number}" for number in range(20)], ["none", "a"]), why=None)))
     assert len(said) == 9
     assert said[-1] == "12 more models: see the effects below."
 
 
+@pytest.mark.deep
 def test_pages_and_markdown_begin_with_it() -> None:
     mine = report((HOSTILE, "n"))
     page, text = as_html(mine), as_markdown(mine)

@@ -49,6 +49,7 @@ def test_nothing_known_is_no_table() -> None:
     assert list(tables(nothing)) == []
 
 
+@pytest.mark.deep
 def test_without_replays_it_is_counted_what_traces_tell() -> None:
     guessed = (
         PutDown("m", "search", "lock_in", "trace", 2),
@@ -90,6 +91,7 @@ def test_without_replays_it_is_counted_what_traces_tell() -> None:
     assert "cannot be asked again" in table.notes[-1]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("conditions", [3, 25])
 def test_where_a_figure_leaves_rows_out_there_is_a_link_to_all(conditions: int) -> None:
     named = ["none", *(f"search-{number}" for number in range(conditions))]
@@ -102,6 +104,7 @@ def test_where_a_figure_leaves_rows_out_there_is_a_link_to_all(conditions: int) 
     assert ("rows-why-1" in links) is (conditions == 25)
 
 
+@pytest.mark.deep
 def test_markdown_has_every_table_and_its_figures() -> None:
     text = as_markdown(report(), {"scores": "r_files/scores.svg", "mechanisms": "r_files/mechanisms.svg"})
     lines = text.splitlines()
@@ -118,6 +121,7 @@ def test_markdown_has_every_table_and_its_figures() -> None:
     assert "What to know first." in text
 
 
+@pytest.mark.deep
 def test_names_in_markdown_are_text() -> None:
     text = as_markdown(report((HOSTILE, "b|*x*[y](http://z) @me :smile: www.z"), ("none", "`|`\n# x")))
     assert not re.search(r"(?<!\\)<script", text)
@@ -130,6 +134,7 @@ def test_names_in_markdown_are_text() -> None:
     assert in_markdown("`|`\n# x") == r"\`\|\` \# x"
 
 
+@pytest.mark.deep
 def test_names_in_latex_are_text() -> None:
     assert in_latex(LATEX) == r"a\_b\%\$\#\&\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
     assert in_latex("[2cm]") == "{[}2cm{]}"
@@ -208,6 +213,7 @@ def test_names_in_other_scripts_are_whole_where_the_engine_reads_them(tmp_path: 
     assert (b"mark" if engine == "pdflatex" else b"name") in told.stdout
 
 
+@pytest.mark.deep
 def test_models_are_headings_of_blocks_and_come_in_one_order() -> None:
     found = report(("z", "a"), ("none", "zoom", "search"))
     columns, several = blocks(next(tables(found.findings)))
@@ -223,6 +229,7 @@ def test_models_are_headings_of_blocks_and_come_in_one_order() -> None:
     assert blocks(whys[0])[1][0].heading == ""
 
 
+@pytest.mark.deep
 def test_an_address_of_a_figure_is_one_for_markdown() -> None:
     text = as_markdown(report(("m",), ("none", "search")), {"scores": "a (b) #1 ]_files/scores.svg"})
     assert "![Scores](a%20%28b%29%20%231%20%5D_files/scores.svg)" in text

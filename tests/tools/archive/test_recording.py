@@ -99,6 +99,7 @@ def test_of_many_threads_one_wins_each_key(tmp_path: Path) -> None:
     assert verify(tmp_path / "web").problems == ()
 
 
+@pytest.mark.deep
 def test_killed_again_and_again_it_goes_on_and_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "web"
     command = [sys.executable, "-m", "tests.tools.archive.killing", str(path)]

@@ -165,6 +165,7 @@ asyncio.run(all_found())
 """
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("shared", [True, False])
 def test_processes_that_build_at_once_rank_identically(source: Path, tmp_path: Path, shared: bool) -> None:
     caches = [tmp_path / "shared" if shared else tmp_path / f"cache{n}" for n in range(3)]

@@ -43,6 +43,7 @@ def test_each_kind_reaches_the_floor(kind: str) -> None:
     assert total([counted(page, read(page).text) for page in PAGES if page.kind == kind]).f1 >= 0.98
 
 
+@pytest.mark.deep
 def test_chinese_pages_reach_the_floor() -> None:
     assert total([counted(page, read(page).text) for page in PAGES if page.language == "zh"]).f1 >= 0.97
 

@@ -65,11 +65,13 @@ def test_flattening_keeps_the_text_and_closes_what_it_leaves_open(depth: int) ->
         assert flat.replace(" ", "") == html.replace(" ", "") or "'</div>'" in flat
 
 
+@pytest.mark.deep
 def test_one_line_of_five_megabytes() -> None:
     text = read(f"<html><body><p>{'word ' * 1_000_000}</p></body></html>")
     assert len(text.text) == 2_000_000 or len(text.text) == 1_999_999
 
 
+@pytest.mark.deep
 def test_a_hundred_thousand_links() -> None:
     text = read("<html><body>" + "".join(f"<p>{n} <a href='/x{n}'>link {n}</a></p>" for n in range(100_000)))
     assert len(text.links) == 20_000

@@ -43,12 +43,14 @@ def children() -> set[int]:
     return found
 
 
+@pytest.mark.deep
 async def test_it_gives_what_the_function_gives(worker: ExtractionWorker) -> None:
     read = [(page.file.read_bytes(), ExtractionOptions(url=page.url)) for page in PAGES]
     texts = await asyncio.gather(*(worker.extract(body, options) for body, options in read))
     assert list(texts) == [extract(body, options) for body, options in read]
 
 
+@pytest.mark.deep
 async def test_one_process_reads_many_documents_and_knows_no_secrets(
     worker: ExtractionWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -61,6 +63,7 @@ async def test_one_process_reads_many_documents_and_knows_no_secrets(
     assert b"very-secret-value" not in await asyncio.to_thread(environment.read_bytes)
 
 
+@pytest.mark.deep
 async def test_no_more_processes_than_allowed() -> None:
     worker = ExtractionWorker(processes=2)
     await asyncio.gather(*(worker.extract(PAGE, OPTIONS) for _ in range(20)))
@@ -69,6 +72,7 @@ async def test_no_more_processes_than_allowed() -> None:
     assert children() == set()
 
 
+@pytest.mark.deep
 async def test_what_takes_too_long_is_given_up_and_the_next_one_is_read() -> None:
     worker = ExtractionWorker(processes=1, seconds=2.0)
     text = await worker.extract(SLOW, OPTIONS)
@@ -78,6 +82,7 @@ async def test_what_takes_too_long_is_given_up_and_the_next_one_is_read() -> Non
     await worker.close()
 
 
+@pytest.mark.deep
 async def test_a_process_that_stands_still_is_given_up_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     worker = ExtractionWorker(processes=1, seconds=20)
     await worker.extract(PAGE, OPTIONS)
@@ -89,6 +94,7 @@ async def test_a_process_that_stands_still_is_given_up_by_the_clock(monkeypatch:
     await worker.close()
 
 
+@pytest.mark.deep
 async def test_a_process_that_is_killed_at_work_has_crashed() -> None:
     worker = ExtractionWorker(processes=1, seconds=20)
     await worker.extract(PAGE, OPTIONS)
@@ -103,6 +109,7 @@ async def test_a_process_that_is_killed_at_work_has_crashed() -> None:
     await worker.close()
 
 
+@pytest.mark.deep
 async def test_a_process_that_died_between_documents_is_replaced(worker: ExtractionWorker) -> None:
     await worker.extract(PAGE, OPTIONS)
     (child,) = children()
@@ -117,6 +124,7 @@ async def test_ctrl_c_in_a_terminal_does_not_reach_it(worker: ExtractionWorker) 
     assert os.getpgid(child) == child
 
 
+@pytest.mark.deep
 async def test_memory_is_bounded() -> None:
     worker = ExtractionWorker(processes=1, memory=200 << 20, seconds=20)
     text = await worker.extract(b"<html><body>" + b"word " * 5_000_000, OPTIONS)
@@ -125,6 +133,7 @@ async def test_memory_is_bounded() -> None:
     await worker.close()
 
 
+@pytest.mark.deep
 async def test_a_task_that_is_cancelled_leaves_no_process_at_work() -> None:
     worker = ExtractionWorker(processes=1, seconds=20)
     await worker.extract(PAGE, OPTIONS)
@@ -139,6 +148,7 @@ async def test_a_task_that_is_cancelled_leaves_no_process_at_work() -> None:
     await worker.close()
 
 
+@pytest.mark.deep
 async def test_closing_ends_what_is_at_work_and_may_be_done_twice() -> None:
     worker = ExtractionWorker(processes=1, seconds=20)
     await worker.extract(PAGE, OPTIONS)
@@ -164,6 +174,7 @@ async def test_where_no_process_starts_that_is_an_error_of_the_tool(
         await worker.extract(PAGE, OPTIONS)
 
 
+@pytest.mark.deep
 def test_the_process_ends_with_the_one_that_started_it() -> None:
     program = """
 import asyncio, os
@@ -189,6 +200,7 @@ def test_the_identity_names_all_that_decides_the_text() -> None:
     assert ExtractionWorker().identity == extractor_identity()
 
 
+@pytest.mark.deep
 def test_the_order_of_sets_does_not_decide_the_text() -> None:
     program = (
         "import hashlib, sys, pathlib\n"

@@ -54,6 +54,7 @@ def page_with(question: str, answer: str) -> str:
     return f"{FILLER[:3_000]}\n**Q:** {question}\nExplanation: see above.\n_Answer_: {answer}\n{FILLER[3_000:6_000]}"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("share", "recall"), [(0.0, 1.0), (0.05, 0.97), (0.1, 0.93), (0.15, 0.8)])
 def test_copies_are_found_the_more_the_less_they_are_altered(share: float, recall: float) -> None:
     chance = random.Random(7)
@@ -66,6 +67,7 @@ def test_copies_are_found_the_more_the_less_they_are_altered(share: float, recal
     assert sum(found) / len(found) >= recall
 
 
+@pytest.mark.deep
 def test_what_is_about_the_same_topic_is_no_leak() -> None:
     """Of 3,320 documents and 1,560 other questions with their answers, one: the paragraph of a law that a question
     quotes, and that answers it."""
@@ -218,6 +220,7 @@ def test_no_spelling_hides_a_question(question: str, answer: str, spelling: str)
     assert not leaks(question, answer, SPELLINGS[spelling](f"Q: {question} A: nobody knows."))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("copies", [101, 3_000])
 def test_copies_without_the_answer_do_not_hide_the_one_with_it(copies: int) -> None:
     empty = f"{QUESTION} Nobody knows. " + "filler " * 250
@@ -289,6 +292,7 @@ def test_a_page_without_the_question_is_turned_away_in_a_millisecond(kind: str) 
     assert min(seconds) < 0.002
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "text",
     [

@@ -70,6 +70,7 @@ def calls_of(trace: Trace) -> list[Any]:
     return [event for event in trace.events if event.kind == "tool_call"]
 
 
+@pytest.mark.deep
 def test_a_trace_keeps_what_was_changed_and_what_the_tool_gave(tmp_path: Path) -> None:
     own = "'own_things:rounded'"
     plan = write_plan(
@@ -92,6 +93,7 @@ def test_a_trace_keeps_what_was_changed_and_what_the_tool_gave(tmp_path: Path) -
     assert {trace.outcome for trace in done.values()} == {"answered"}
 
 
+@pytest.mark.deep
 def test_another_text_of_an_intervention_of_ones_own_is_another_world(tmp_path: Path) -> None:
     plan = write_plan(tmp_path, "interventions = ['own_things:rounded']")
     assert run(plan).returncode == 0
@@ -108,6 +110,7 @@ def test_another_text_of_an_intervention_of_ones_own_is_another_world(tmp_path: 
     assert (renamed.returncode, "Traceback" in renamed.stderr) == (0, False), renamed.stderr
 
 
+@pytest.mark.deep
 def test_a_bug_in_an_intervention_fails_its_trial(tmp_path: Path) -> None:
     ran = run(write_plan(tmp_path, "interventions = ['own_things:broken']", "tool_choice = 'auto'"))
     assert "Traceback" not in ran.stderr
@@ -118,6 +121,7 @@ def test_a_bug_in_an_intervention_fails_its_trial(tmp_path: Path) -> None:
     assert "the intervention 'own_things:broken' failed: KeyError" in failure.message  # type: ignore[union-attr]
 
 
+@pytest.mark.deep
 def test_a_delay_counts_against_a_trials_seconds_and_ends_with_them(tmp_path: Path) -> None:
     delay = "interventions = [{ name = 'delay', options = { seconds = 10000, calls = [2] } }]"
     ran = run(write_plan(tmp_path, f"budget = {{ seconds = 1.0 }}, {delay}"))

@@ -157,6 +157,7 @@ async def test_draws_stay_from_one_version_to_the_next() -> None:
         assert bool(result.error) is (Random(f"{number} fail 0 1").random() < 0.5)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("rate", [0.05, 0.5, 0.9])
 async def test_calls_fail_at_the_rate_that_a_plan_says(rate: float) -> None:
     count = 2_000

@@ -15,6 +15,7 @@ from toolablate.traces.errors import InputError, ToolError
 Address = StdioAddress | HttpAddress
 
 
+@pytest.mark.deep
 async def test_its_tools_are_listed_and_called(address: Address) -> None:
     server = await listed(address)
     specs = {spec.name: spec for spec in server.specs}
@@ -36,6 +37,7 @@ async def test_its_tools_are_listed_and_called(address: Address) -> None:
         assert "\x1b" not in long.output
 
 
+@pytest.mark.deep
 async def test_arguments_that_do_not_fit_are_the_models_own_mistake(address: Address) -> None:
     server = await listed(address)
     async with Toolset(server.open(["add"])) as tools:
@@ -44,6 +46,7 @@ async def test_arguments_that_do_not_fit_are_the_models_own_mistake(address: Add
     assert "left" in result.output
 
 
+@pytest.mark.deep
 async def test_images_of_one_result_have_one_limit(stdio_address: StdioAddress) -> None:
     server = await listed(stdio_address)
     async with Toolset(server.open(["album"])) as tools:
@@ -52,6 +55,7 @@ async def test_images_of_one_result_have_one_limit(stdio_address: StdioAddress) 
     assert len(result.artifacts) == 2
 
 
+@pytest.mark.deep
 async def test_a_servers_own_schema_is_not_run_on_its_results(stdio_address: StdioAddress) -> None:
     server = await listed(stdio_address)
     async with Toolset(server.open(["slow"])) as tools:
@@ -69,6 +73,7 @@ async def test_a_proxy_of_the_environment_does_not_see_the_headers(
     assert (await listed(http_address)).specs
 
 
+@pytest.mark.deep
 async def test_a_name_that_chat_apis_refuse_is_changed_and_its_own_still_works(stdio_address: StdioAddress) -> None:
     server = await listed(stdio_address)
     (spec,) = [spec for spec in server.specs if spec.name.startswith("odd")]
@@ -77,6 +82,7 @@ async def test_a_name_that_chat_apis_refuse_is_changed_and_its_own_still_works(s
         assert (await call(tools, spec.name)).output == "odd"
 
 
+@pytest.mark.deep
 async def test_no_trial_sees_what_another_left_behind(stdio_address: StdioAddress) -> None:
     server = await listed(stdio_address)
     for _ in range(2):
@@ -85,6 +91,7 @@ async def test_no_trial_sees_what_another_left_behind(stdio_address: StdioAddres
             assert (await call(tools, "remember", text="b")).output == "a, b"
 
 
+@pytest.mark.deep
 async def test_it_gets_no_variable_but_those_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LIBRARY_TOKEN", "t0ken")
     monkeypatch.setenv("OTHER_SECRET", "s3cret")
@@ -102,6 +109,7 @@ async def test_an_unknown_tool_is_refused_when_the_tools_are_opened(stdio_addres
         server.open(["subtract"])
 
 
+@pytest.mark.deep
 async def test_a_server_that_dies_is_a_failure_and_the_next_call_gets_a_new_one(stdio_address: StdioAddress) -> None:
     server = await listed(stdio_address, seconds=20)
     async with Toolset(server.open(["dies", "add"])) as tools:
@@ -111,6 +119,7 @@ async def test_a_server_that_dies_is_a_failure_and_the_next_call_gets_a_new_one(
         assert (await call(tools, "add", left=1, right=1)).output == "2"
 
 
+@pytest.mark.deep
 async def test_a_call_that_hangs_ends_in_time(address: Address) -> None:
     server = await listed(address)
     impatient = McpServer("library", address, RecordedCalls(None, "live"), seconds=5.0)
@@ -122,6 +131,7 @@ async def test_a_call_that_hangs_ends_in_time(address: Address) -> None:
     assert server.specs == impatient.specs
 
 
+@pytest.mark.deep
 async def test_the_server_ends_with_a_trial_that_is_cancelled(stdio_address: StdioAddress, tmp_path: Path) -> None:
     server = await listed(stdio_address)
 
@@ -146,12 +156,14 @@ def _runs(pid: str) -> bool:
     return status.exists() and "State:\tZ" not in status.read_text()
 
 
+@pytest.mark.deep
 async def test_noise_on_its_outputs_does_no_harm() -> None:
     server = await listed(StdioAddress((*COMMAND, "--noisy")))
     async with Toolset(server.open(["add"])) as tools:
         assert (await call(tools, "add", left=1, right=2)).output == "3"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("address", "told"),
     [

@@ -112,6 +112,7 @@ def ended(process: "subprocess.Popen[str]") -> Answers:
     return Answers(**json.loads(output))
 
 
+@pytest.mark.deep
 async def test_ten_thousand_calls_in_any_order_from_many_workers_and_two_processes_are_identical(frozen: Path) -> None:
     processes = [
         begin(frozen, order(calls=10_000, workers=8, seed=1)),
@@ -155,6 +156,7 @@ class Crossing(WebServer):
         )
 
 
+@pytest.mark.deep
 async def test_two_processes_that_record_the_same_at_the_same_time_see_the_same(tmp_path: Path) -> None:
     folder = tmp_path / "archive"
     async with Crossing().running() as server:
@@ -170,6 +172,7 @@ async def test_two_processes_that_record_the_same_at_the_same_time_see_the_same(
     assert ended(begin(folder, replace(what, mode="replay", seed=1))).digests == first.digests
 
 
+@pytest.mark.deep
 async def test_a_replay_needs_no_network_and_builds_no_client(frozen: Path) -> None:
     answers = ended(begin(frozen, order(), wrapper()))
     assert answers.clients == []

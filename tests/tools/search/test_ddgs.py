@@ -220,6 +220,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.deep
 def test_a_bomb_costs_at_most_30_mb() -> None:
     done = subprocess.run([sys.executable, "-c", BOMB], check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

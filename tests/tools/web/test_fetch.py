@@ -217,6 +217,7 @@ async def test_redirects_share_one_time_limit(web: WebServer, get: Get, failure:
     assert 1 <= len(web.requests) <= 3
 
 
+@pytest.mark.deep
 async def test_waiting_for_a_hosts_turn_is_not_counted(web: WebServer, get: Get) -> None:
     web.pages["/"] = redirect("/b")
     web.pages["/b"] = reply("b")

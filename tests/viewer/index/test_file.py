@@ -117,6 +117,7 @@ async def test_another_store_takes_nothing_over(tmp_path: Path, made: Made) -> N
     assert (index.findings(), dict(index.facets().mechanisms)) == (None, {})
 
 
+@pytest.mark.deep
 def test_a_writer_that_is_killed_leaves_what_was_there(tmp_path: Path, made: Made) -> None:
     index = refreshed(Index.open(tmp_path / "i.db"), made.path)
     whole = _pages(index)

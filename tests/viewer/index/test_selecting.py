@@ -69,6 +69,7 @@ _SELECTIONS = st.builds(
 )
 
 
+@pytest.mark.deep
 @given(selection=_SELECTIONS, baseline=st.just("none"))
 @settings(max_examples=300, deadline=None)
 def test_a_selection_means_what_it_says(made: Made, index: Index, selection: Selection, baseline: str) -> None:
@@ -94,6 +95,7 @@ def test_a_question_is_found_by_its_id_and_by_that_of_a_trial(made: Made, index:
     assert index.questions(Selection(text=some.trial[:7])).total == 0, "too short for an id"
 
 
+@pytest.mark.deep
 @given(selection=_SELECTIONS)
 @settings(max_examples=60, deadline=None)
 def test_a_filter_counts_the_questions_that_each_value_would_show(index: Index, selection: Selection) -> None:
@@ -232,6 +234,7 @@ def test_names_sort_as_people_count() -> None:
     assert sorted(levels, key=level) == ["Easy", "medium", "hard", "expert", "level 9", "Level 10", "odd", ""]
 
 
+@pytest.mark.deep
 def test_facets_count_what_can_be_selected(made: Made, index: Index) -> None:
     facets = index.facets()
     for field, counted in (
@@ -250,6 +253,7 @@ def test_facets_count_what_can_be_selected(made: Made, index: Index) -> None:
     assert (facets.baseline, facets.simulated) == ("none", {"sim"})
 
 
+@pytest.mark.deep
 def test_a_row_says_what_the_store_says(made: Made, index: Index) -> None:
     seen = {each.trial: each for each in observations(made.path)}
     with Store(made.path) as store:

@@ -21,6 +21,7 @@ from toolablate.viewer.keeping.trials import attributions_of
 NEVER = Condition(name="never", prompt="Think.")
 
 
+@pytest.mark.deep
 def test_findings_are_those_of_the_commands(ran: Path) -> None:
     found, paired = read_findings(ran), read_paired(ran)
     assert (found.baseline, found.models, found.simulated) == ("none", ("trusting",), {"trusting"})

@@ -241,6 +241,7 @@ def test_work_rests_by_its_share() -> None:
     assert pace.rested(16.0)
 
 
+@pytest.mark.deep
 def test_a_living_run_leaves_three_quarters_of_a_core(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However much each round takes, and though the store changes all the time."""
     clock, worked = Clock(), [0.0]

@@ -30,6 +30,7 @@ QUESTIONS = {question.id: question for question in builtin_questions()}
 SERIES = QUESTIONS["math-log-series"]
 
 
+@pytest.mark.deep
 @in_one_loop
 async def test_a_sham_starts_no_kernel_and_asks_nobody(
     sandbox: Sandbox, library: Resources, standing: Standing, call: Caller

@@ -35,6 +35,7 @@ def swapped(question: Question, output: str, error: str = "", seed: str = "s", *
     return stand_in.output, stand_in.source
 
 
+@pytest.mark.deep
 @in_one_loop
 async def test_the_cell_runs_and_something_of_its_kind_is_shown(
     sandbox: Sandbox, standing: Standing, call: Caller
@@ -89,6 +90,7 @@ def test_each_kind_is_met_by_its_own() -> None:
     assert "Error" in swapped(NUMBER, "Traceback ...", "SomeStrangeError")[0]
 
 
+@pytest.mark.deep
 def test_lengths_are_matched_from_one_character_to_thousands() -> None:
     rng = random.Random(4)
     ratios = []
@@ -109,6 +111,7 @@ def test_lengths_are_matched_from_one_character_to_thousands() -> None:
     assert 0.8 < sorted(ratios)[len(ratios) // 2] < 1.25
 
 
+@pytest.mark.deep
 def test_the_choice_is_random_by_call_and_stays_when_donors_are_added() -> None:
     first = [swapped(NUMBER, "1234", seed=str(n))[1] for n in range(60)]
     assert first == [swapped(NUMBER, "1234", seed=str(n))[1] for n in range(60)]
@@ -163,6 +166,7 @@ def test_no_placebo_ever_says_the_answer_or_a_choice(target: object, real: objec
     assert shown.strip()
 
 
+@pytest.mark.deep
 @given(st.lists(st.sampled_from([example.output[:12].strip() or "x" for example in EXAMPLES]), min_size=2, max_size=6))
 def test_no_placebo_ever_says_a_choice(choices: list[str]) -> None:
     question = replace_choices(*choices)

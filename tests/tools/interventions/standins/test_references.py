@@ -38,6 +38,7 @@ def wrong(question: Question, *others: Question) -> str:
     return wrong_answer(question, Setting(question=question, donors=donors))
 
 
+@pytest.mark.deep
 @in_one_loop
 async def test_an_oracle_says_all_of_a_reference(sandbox: Sandbox, standing: Standing, call: Caller) -> None:
     async with standing("oracle", "python", Resources(sandbox), asked("q", LONG)) as tools:

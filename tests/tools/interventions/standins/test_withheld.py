@@ -91,6 +91,7 @@ def test_spans_and_choices_that_are_numbers_count_by_value() -> None:
     assert (stated("$1,000"), stated("1.234"), stated("about 5")) == ((1.0, 1000.0), (1.234, 1234.0), ())
 
 
+@pytest.mark.deep
 def test_a_long_row_of_numbers_is_read_in_its_length() -> None:
     row = "123 " * 50_000
     assert not withheld(target=NumberTarget(value=124)).holds(row)
