@@ -2,13 +2,12 @@
 
 from toolablate.agents.replies.library import ReplyLibrary, read_root
 from toolablate.agents.replies.source import RecordedSource, ReplayedSource
-from toolablate.agents.replies.verification import RepliesInfo, RepliesProblem, RepliesReport, info, verify
+from toolablate.agents.replies.verification import RepliesInfo, RepliesReport, info, verify
 
 __all__ = [
     "RecordedSource",
     "ReplayedSource",
     "RepliesInfo",
-    "RepliesProblem",
     "RepliesReport",
     "ReplyLibrary",
     "info",

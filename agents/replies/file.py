@@ -4,20 +4,27 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import cache
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from toolablate.agents.replies.recorded import TextDamaged
-from toolablate.traces.database import Layout, connect, layout, patiently
+from toolablate.traces.database import (
+    ContentDamaged,
+    FileSchema,
+    beside,
+    connect,
+    has_wal,
+    known_failure,
+    layout,
+    patiently,
+)
 from toolablate.traces.errors import InputError, StoreError
 
 APPLICATION_ID = 0x746C7270
 """`tlrp`: in the file's header, so that no other SQLite database is taken for a library."""
 SCHEMA_VERSION = 1
 
-SCHEMA = f"""
+_TABLES = """
 CREATE TABLE texts (
     id INTEGER PRIMARY KEY,
     digest BLOB NOT NULL UNIQUE,
@@ -40,79 +47,36 @@ CREATE TABLE replies (
 ) WITHOUT ROWID;
 CREATE INDEX replies_digest ON replies (digest);
 CREATE INDEX replies_messages ON replies (model, messages);
-PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {SCHEMA_VERSION};
 """
 
-
-def create_schema(connection: sqlite3.Connection) -> None:
-    """Makes an empty file a library, once, whoever else tries at the same time. Raises sqlite3.Error."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        if is_empty(connection):
-            _put_schema(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-
-
-def is_empty(connection: sqlite3.Connection) -> bool:
-    return _numbers(connection) == (0, 0) and not layout(connection)
-
-
-def is_library(connection: sqlite3.Connection) -> bool:
-    """Whether it is laid out just as ours, with nothing in it that could act. Raises sqlite3.Error for no database."""
-    return _numbers(connection) == (APPLICATION_ID, SCHEMA_VERSION) and layout(connection) == _expected_layout()
+SCHEMA = FileSchema(APPLICATION_ID, SCHEMA_VERSION, _TABLES)
 
 
 def is_ours(connection: sqlite3.Connection) -> bool:
     """Whether it is a library, or was one before it was damaged: by its number, or by a table of ours."""
-    statements = {statement for *_, statement in _expected_layout() if statement is not None}
-    return _numbers(connection)[0] == APPLICATION_ID or any(row[-1] in statements for row in layout(connection))
+    statements = {statement for *_, statement in SCHEMA.layout if statement is not None}
+    return SCHEMA.numbers(connection)[0] == APPLICATION_ID or any(row[-1] in statements for row in layout(connection))
 
 
 def is_newer(connection: sqlite3.Connection) -> bool:
-    application, version = _numbers(connection)
+    application, version = SCHEMA.numbers(connection)
     return application == APPLICATION_ID and version > SCHEMA_VERSION
-
-
-def _numbers(connection: sqlite3.Connection) -> tuple[int, int]:
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    return application, version
-
-
-def _put_schema(connection: sqlite3.Connection) -> None:
-    for statement in SCHEMA.split(";\n"):
-        connection.execute(statement)
-
-
-@cache
-def _expected_layout() -> Layout:
-    connection = sqlite3.connect(":memory:")
-    try:
-        _put_schema(connection)
-        return layout(connection)
-    finally:
-        connection.close()
 
 
 # What SQLite, the disk and damage say, as one error that says what to do.
 
 
-_KNOWN = {
-    "SQLITE_FULL": ("disk_full", "the disk is full", "Free some space and run again: what was kept is kept."),
-    "SQLITE_READONLY": ("read_only", "it is read-only", "Make the file and its folder writable, or copy it."),
-    "SQLITE_BUSY": ("locked", "another program holds it", "Wait until it is done, or stop it."),
-    "SQLITE_LOCKED": ("locked", "another program holds it", "Wait until it is done, or stop it."),
-    "SQLITE_CANTOPEN": ("cannot_open", "it cannot be opened", "Check the path and its permissions."),
-    "SQLITE_IOERR": ("io_error", "the disk failed to read or write", "Check the disk and its free space."),
-    "SQLITE_TOOBIG": ("too_big", "a text is larger than SQLite can hold (1 GB)", ""),
-}
-
 # What reading a row runs into that holds something else than was kept.
-DAMAGE = (TextDamaged, ValidationError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+DAMAGE = (
+    ContentDamaged,
+    ValidationError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
 
 
 @contextmanager
@@ -134,10 +98,11 @@ def using(path: Path, doing: str) -> Iterator[None]:
 
 
 def failed(path: Path, doing: str, error: sqlite3.Error) -> StoreError:
-    name = getattr(error, "sqlite_errorname", "") or ""
-    for prefix, (code, what, hint) in _KNOWN.items():
-        if name.startswith(prefix):
-            return StoreError(f"Cannot {doing} the recorded replies {path}: {what}", hint=hint, code=code)
+    known = known_failure(error)
+    if known is not None:
+        return StoreError(
+            f"Cannot {doing} the recorded replies {path}: {known.reason}", hint=known.hint, code=known.code
+        )
     hint = f"toolablate replies verify {path} says whether it is damaged"
     return StoreError(f"Cannot {doing} the recorded replies {path}: {error}", hint=hint, code="replies_damaged")
 
@@ -176,9 +141,9 @@ def open_recording(path: Path) -> sqlite3.Connection:
         raise cannot_open(path, error) from error
     connection = _connect(path, "mode=rwc")
     try:
-        if patiently(lambda: is_empty(connection)):
+        if patiently(lambda: SCHEMA.is_empty(connection)):
             patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
-            patiently(lambda: create_schema(connection))
+            patiently(lambda: SCHEMA.create(connection))
         _require_library(path, connection, new=True)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -207,7 +172,7 @@ def open_reading(path: Path, *, damaged: bool = False) -> sqlite3.Connection:
         # On a read-only disk the files beside it cannot be made; nobody writes there, so none are needed.
         if os.access(path.parent, os.W_OK):
             raise cannot_open(path, error) from error
-        if _unwritten(path):
+        if has_wal(path):
             raise _not_closed(path) from error
     except sqlite3.Error as error:
         raise cannot_open(path, error) from error
@@ -220,7 +185,7 @@ def open_reading(path: Path, *, damaged: bool = False) -> sqlite3.Connection:
 def close_reading(path: Path, connection: sqlite3.Connection) -> None:
     """Takes away what SQLite put beside the file for reading, unless somebody else uses that."""
     connection.close()
-    if _wal(path).exists() and not _unwritten(path):
+    if beside(path, "-wal").exists() and not has_wal(path):
         # SQLite does so when the last who may write leaves; one who only reads leaves it behind.
         with suppress(sqlite3.Error, InputError), closing(_connect(path, "mode=rw")) as last:
             last.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -236,22 +201,10 @@ def reading_of(path: Path, *, damaged: bool = False) -> Iterator[sqlite3.Connect
         close_reading(path, connection)
 
 
-def _wal(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
-
-
-def _unwritten(path: Path) -> bool:
-    """Whether replies wait beside the file, of one who records just now or was killed."""
-    try:
-        return _wal(path).stat().st_size > 0
-    except OSError:
-        return False
-
-
 def _opened(path: Path, options: str, *, damaged: bool) -> sqlite3.Connection:
     connection = _connect(path, options)
     try:
-        if is_empty(connection):
+        if SCHEMA.is_empty(connection):
             # Whoever was to record into it was killed before it could.
             raise _none_there(path)
         _require_library(path, connection, damaged=damaged)
@@ -267,7 +220,7 @@ def _not_closed(path: Path) -> InputError:
     return InputError(
         f"Cannot read the recorded replies {path} here: the last recording did not close them, and the folder is"
         " read-only",
-        hint=f"Copy {path.name} and {_wal(path).name} to a folder that you can write to, and name that file.",
+        hint=f"Copy {path.name} and {beside(path, '-wal').name} to a folder that you can write to, and name that file.",
         code="read_only",
     )
 
@@ -287,7 +240,7 @@ def _require_library(path: Path, connection: sqlite3.Connection, *, damaged: boo
             hint="Upgrade toolablate (pip install -U toolablate); the file was left as it was.",
             code="newer_version",
         )
-    if not (is_ours(connection) if damaged else is_library(connection)):
+    if not (is_ours(connection) if damaged else SCHEMA.fits(connection)):
         raise not_a_library(path, new=new)
 
 

@@ -51,7 +51,7 @@ def nearest_difference(connection: sqlite3.Connection, asked: AskedRequest) -> D
 
     Nearest is one to the same model (else to one of its name and API at another endpoint), then one with the most
     messages in common from the first on, then one whose next message is most alike, then one of the same length,
-    parameters and tools. Raises TextDamaged, sqlite3.Error.
+    parameters and tools. Raises ContentDamaged, sqlite3.Error.
     """
     row = _other_repeat(connection, asked) or _nearest(connection, asked)
     if row is None:

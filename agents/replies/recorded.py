@@ -9,13 +9,10 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import zstandard
-
 from toolablate.agents.chat import NoReplyError
+from toolablate.traces.database import ContentDamaged, decoded, digest_bytes, encoded
 from toolablate.traces.errors import ModelError
 from toolablate.traces.records import ModelReply, ModelRequest, OpenAIModel, Record, canonical_json, clean_text
-
-DIGEST_BYTES = 16
 
 
 class TextPart(NamedTuple):
@@ -23,10 +20,6 @@ class TextPart(NamedTuple):
 
     digest: bytes
     text: str
-
-
-def digest_bytes(content: bytes) -> bytes:
-    return hashlib.sha256(content).digest()[:DIGEST_BYTES]
 
 
 def part(value: Any) -> TextPart:
@@ -163,26 +156,12 @@ def row_digest(key: bytes, repeat: int, content: dict[str, Any]) -> bytes:
 # Texts, each kept once under its digest, compressed where that makes it smaller.
 
 
-COMPRESS_BYTES = 128
-MAX_BYTES = 1_000_000_000
-PLAIN, ZSTD = 0, 1
-
-
-class TextDamaged(Exception):
-    """A text that is not what was kept. Never leaves the library as it is."""
-
-
 def put_text(connection: sqlite3.Connection, part: TextPart) -> int:
     """The id of a text, written if it is new. Raises sqlite3.Error."""
     known = find_text(connection, part.digest)
     if known is not None:
         return known
-    raw = part.text.encode()
-    encoding, body = PLAIN, raw
-    if len(raw) >= COMPRESS_BYTES:
-        packed = zstandard.ZstdCompressor(level=3, write_checksum=False).compress(raw)
-        if len(packed) < len(raw):
-            encoding, body = ZSTD, packed
+    encoding, body = encoded(part.text.encode())
     values = (part.digest, encoding, body)
     return int(connection.execute("INSERT INTO texts (digest, encoding, body) VALUES (?, ?, ?)", values).lastrowid or 0)
 
@@ -193,26 +172,22 @@ def find_text(connection: sqlite3.Connection, digest: bytes) -> int | None:
 
 
 def read_text(connection: sqlite3.Connection, identity: int) -> TextPart:
-    """Raises TextDamaged where it is missing or not what its digest says; sqlite3.Error."""
+    """Raises ContentDamaged where it is missing or not what its digest says; sqlite3.Error."""
     row = connection.execute("SELECT digest, encoding, body FROM texts WHERE id = ?", (identity,)).fetchone()
     if row is None:
-        raise TextDamaged(f"text {identity} is missing")
+        raise ContentDamaged(f"text {identity} is missing")
     return decode_text(identity, *row)
 
 
 def decode_text(identity: int, digest: bytes, encoding: int, body: bytes) -> TextPart:
-    """The text in a row, held to its digest. Raises TextDamaged."""
+    """The text in a row, held to its digest. Raises ContentDamaged."""
+    content = decoded(f"text {identity}", encoding, body)
+    if digest_bytes(content) != digest:
+        raise ContentDamaged(f"text {identity} does not match its digest")
     try:
-        if encoding == ZSTD:
-            size = zstandard.frame_content_size(body)
-            if not 0 <= size <= MAX_BYTES:
-                raise TextDamaged(f"text {identity} claims {size} bytes")
-            body = zstandard.ZstdDecompressor().decompress(body)
-        if digest_bytes(body) != digest:
-            raise TextDamaged(f"text {identity} does not match its digest")
-        return TextPart(digest, body.decode())
-    except (zstandard.ZstdError, AttributeError, TypeError, ValueError) as error:
-        raise TextDamaged(f"text {identity} cannot be decoded ({error})") from None
+        return TextPart(digest, content.decode())
+    except UnicodeDecodeError as error:
+        raise ContentDamaged(f"text {identity} cannot be decoded ({error})") from None
 
 
 # Replies in their rows, and back.
@@ -225,7 +200,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 
 
 def read_kept(connection: sqlite3.Connection, key: bytes, repeat: int) -> KeptReply | None:
-    """Raises TextDamaged, ValidationError and others where the row is not what was kept; sqlite3.Error."""
+    """Raises ContentDamaged, ValidationError and others where the row is not what was kept; sqlite3.Error."""
     row = connection.execute(
         "SELECT said, rest, digest FROM replies WHERE key = ? AND repeat = ?", (key, repeat)
     ).fetchone()
@@ -238,7 +213,7 @@ def kept_of(connection: sqlite3.Connection, key: bytes, repeat: int, said: int, 
     if "reply" in content:
         content["reply"]["message"] = json.loads(read_text(connection, said).text)
     if row_digest(key, repeat, content) != digest:
-        raise TextDamaged(f"reply {key.hex()} {repeat} does not match its digest")
+        raise ContentDamaged(f"reply {key.hex()} {repeat} does not match its digest")
     return KeptReply.model_validate(content)
 
 

@@ -8,10 +8,9 @@ from datetime import datetime
 from os import PathLike
 from pathlib import Path
 
-from toolablate.agents.replies.file import DAMAGE, is_library, reading_of, using
+from toolablate.agents.replies.file import DAMAGE, SCHEMA, reading_of, using
 from toolablate.agents.replies.library import root_digest
 from toolablate.agents.replies.recorded import (
-    TextDamaged,
     decode_text,
     kept_of,
     key_of,
@@ -19,18 +18,10 @@ from toolablate.agents.replies.recorded import (
     read_text,
     recorded_when,
 )
+from toolablate.traces.database import MAX_PROBLEMS, ContentDamaged, Problem, structure_problems
 from toolablate.traces.errors import InputError
 
-MAX_PROBLEMS = 1_000
 ROWS = "SELECT key, repeat, model, parameters, tools, messages, said, rest, none, recorded_at, digest FROM replies"
-
-
-@dataclass(frozen=True, slots=True)
-class RepliesProblem:
-    """Something that is not as it was kept. `where` names the row, `what` the damage."""
-
-    where: str
-    what: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +32,7 @@ class RepliesReport:
     root: str
     texts: int
     replies: int
-    problems: tuple[RepliesProblem, ...]
+    problems: tuple[Problem, ...]
 
 
 def verify(path: str | PathLike[str]) -> RepliesReport:
@@ -53,11 +44,11 @@ def verify(path: str | PathLike[str]) -> RepliesReport:
     except InputError as error:
         if error.code != "replies_damaged":
             raise
-        return RepliesReport(str(file), "", 0, 0, (RepliesProblem("database", error.message),))
+        return RepliesReport(str(file), "", 0, 0, (Problem("database", error.message),))
 
 
 def _checked(file: Path, connection: sqlite3.Connection) -> RepliesReport:
-    problems: list[RepliesProblem] = []
+    problems: list[Problem] = []
     counts = {"texts": 0, "replies": 0}
     for name, check in (("structure", _structure), ("texts", _texts), ("replies", _replies)):
         try:
@@ -67,32 +58,28 @@ def _checked(file: Path, connection: sqlite3.Connection) -> RepliesReport:
                 elif len(problems) < MAX_PROBLEMS:
                     problems.append(found)
         except Exception as error:  # noqa: BLE001 - a damaged file holds anything anywhere, and this finds it
-            problems.append(RepliesProblem(name, f"cannot be read to the end: {error}"))
+            problems.append(Problem(name, f"cannot be read to the end: {error}"))
     root = "" if problems else root_digest(connection)
     return RepliesReport(str(file), root, counts["texts"], counts["replies"], tuple(problems))
 
 
-def _structure(connection: sqlite3.Connection) -> Iterator[RepliesProblem]:
-    if not is_library(connection):
-        yield RepliesProblem("database", "its tables are not those of recorded replies")
-    for (line,) in connection.execute("PRAGMA integrity_check"):
-        if line != "ok":
-            yield RepliesProblem("database", str(line))
-    for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
-        yield RepliesProblem(f"{table} row {row}", f"refers to a row of {parent} that is not there")
+def _structure(connection: sqlite3.Connection) -> Iterator[Problem | None]:
+    if not SCHEMA.fits(connection):
+        yield Problem("database", "its tables are not those of recorded replies")
+    yield from (Problem(*found) for found in structure_problems(connection, "database") if found)
 
 
-def _texts(connection: sqlite3.Connection) -> Iterator[RepliesProblem | None]:
+def _texts(connection: sqlite3.Connection) -> Iterator[Problem | None]:
     for identity, digest, encoding, body in connection.execute("SELECT id, digest, encoding, body FROM texts"):
         try:
             decode_text(identity, digest, encoding, body)
-        except TextDamaged as damage:
-            yield RepliesProblem(f"text {identity}", str(damage))
+        except ContentDamaged as damage:
+            yield Problem(f"text {identity}", str(damage))
         else:
             yield None
 
 
-def _replies(connection: sqlite3.Connection) -> Iterator[RepliesProblem | None]:
+def _replies(connection: sqlite3.Connection) -> Iterator[Problem | None]:
     for key, repeat, model, parameters, tools, messages, said, rest, none, recorded_at, digest in connection.execute(
         ROWS
     ):
@@ -103,12 +90,12 @@ def _replies(connection: sqlite3.Connection) -> Iterator[RepliesProblem | None]:
             kept = kept_of(connection, key, repeat, said, rest, digest)
             recorded_when(recorded_at)
         except DAMAGE as damage:
-            yield RepliesProblem(where, str(damage).splitlines()[0])
+            yield Problem(where, str(damage).splitlines()[0])
             continue
         if key_of(parts[0], parts[1], parts[2], parts[3:]) != key:
-            yield RepliesProblem(where, "its key does not follow from what was asked")
+            yield Problem(where, "its key does not follow from what was asked")
         elif none != bool(kept.code):
-            yield RepliesProblem(where, "a column does not match its content")
+            yield Problem(where, "a column does not match its content")
         else:
             yield None
 

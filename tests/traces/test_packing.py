@@ -13,7 +13,7 @@ from tests.traces.samples import as_rows, attempt, begun, conversation, filled, 
 
 from toolablate.traces.errors import StoreError
 from toolablate.traces.store import Recorder, Store, verify
-from toolablate.traces.store.file import create_schema
+from toolablate.traces.store.file import schema
 from toolablate.traces.store.texts import (
     MAX_BASE_BYTES,
     SHARED_CHARS,
@@ -39,7 +39,7 @@ VALUES = st.recursive(
 @pytest.fixture(scope="module")
 def connection() -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as opened:
-        create_schema(opened)
+        schema().create(opened)
         yield opened
 
 

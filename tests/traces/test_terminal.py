@@ -22,6 +22,7 @@ from tests.traces.samples import (
 from toolablate.reports.terminal.problems import verify_view
 from toolablate.reports.terminal.status import counts_table
 from toolablate.reports.terminal.trace import trace_view, trials_table
+from toolablate.traces.database import Problem
 from toolablate.traces.plain import plain_text
 from toolablate.traces.records import (
     Answer,
@@ -40,7 +41,7 @@ from toolablate.traces.records import (
     Trace,
     Usage,
 )
-from toolablate.traces.store import Problem, Store, VerifyReport, verify
+from toolablate.traces.store import Store, VerifyReport, verify
 
 
 def a_trace(*events: Event, **changes: object) -> Trace:

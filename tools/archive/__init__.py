@@ -4,12 +4,11 @@ from toolablate.tools.archive.archive import Archive, check_growing, create_over
 from toolablate.tools.archive.captures import ArchiveEntry, EntryKind, Missing, StoredExchange
 from toolablate.tools.archive.manifest import Base, Seal
 from toolablate.tools.archive.sealing import seal, unmade_if_unused
-from toolablate.tools.archive.verification import ArchiveProblem, Info, Verification, info, verify
+from toolablate.tools.archive.verification import Info, Verification, info, verify
 
 __all__ = [
     "Archive",
     "ArchiveEntry",
-    "ArchiveProblem",
     "Base",
     "EntryKind",
     "Info",

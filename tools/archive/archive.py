@@ -34,7 +34,7 @@ from toolablate.tools.archive.captures import (
     shortened,
     to_micros,
 )
-from toolablate.tools.archive.index import digest_bytes, entry_digest, exchange_row_digest, put_blob
+from toolablate.tools.archive.index import entry_digest, exchange_row_digest, put_blob
 from toolablate.tools.archive.manifest import (
     MANIFEST,
     WARC_FOLDER,
@@ -46,6 +46,7 @@ from toolablate.tools.archive.manifest import (
 )
 from toolablate.tools.archive.warc import WarcWriter, exchange_digest, exchange_members
 from toolablate.tools.web.exchange import Exchange
+from toolablate.traces.database import digest_bytes
 from toolablate.traces.errors import InputError, InternalError
 from toolablate.traces.records import clean_text
 

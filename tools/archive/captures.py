@@ -14,7 +14,7 @@ from math import log
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from toolablate.tools.archive.index import BlobDamaged, decode_blob, entry_digest, exchange_row_digest
+from toolablate.tools.archive.index import decode_blob, entry_digest, exchange_row_digest
 from toolablate.tools.archive.manifest import WARC_FOLDER, broken, failed
 from toolablate.tools.archive.warc import (
     MAX_RECORD_BYTES,
@@ -25,6 +25,7 @@ from toolablate.tools.archive.warc import (
     parse_member,
 )
 from toolablate.tools.web.exchange import Exchange
+from toolablate.traces.database import ContentDamaged
 from toolablate.traces.records import MissKind
 
 EntryKind = Literal["search", "extraction", "mcp", "mcp_tools", "raw", "failure"]
@@ -224,7 +225,7 @@ def _undamaged(path: Path, what: str) -> Iterator[None]:
     """In a damaged index a number may be a text, and a time beyond all times."""
     try:
         yield
-    except (BlobDamaged, RecordDamaged, AttributeError, TypeError, ValueError, OverflowError) as damage:
+    except (ContentDamaged, RecordDamaged, AttributeError, TypeError, ValueError, OverflowError) as damage:
         raise broken(path, f"{what}: {damage}") from None
 
 

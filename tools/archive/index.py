@@ -4,14 +4,10 @@ import fcntl
 import hashlib
 import os
 import sqlite3
-import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
-
-import zstandard
 
 from toolablate.tools.archive.manifest import (
     ASIDE,
@@ -24,7 +20,18 @@ from toolablate.tools.archive.manifest import (
     create_manifest,
     damaged,
 )
-from toolablate.traces.database import BUSY_SECONDS, Layout, connect, layout, patiently
+from toolablate.traces.database import (
+    BUSY_SECONDS,
+    DIGEST_BYTES,
+    ContentDamaged,
+    FileSchema,
+    connect,
+    decoded,
+    digest_bytes,
+    encoded,
+    is_damage,
+    patiently,
+)
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import canonical_json
 
@@ -32,7 +39,7 @@ APPLICATION_ID = 0x746C7765
 """`tlwe`: in the file's header, so that no other SQLite database is taken for an index."""
 SCHEMA_VERSION = 1
 
-SCHEMA = f"""
+_TABLES = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE blobs (
     id INTEGER PRIMARY KEY,
@@ -72,74 +79,18 @@ CREATE TABLE exchanges (
     UNIQUE (key, failed, captured_at)
 );
 CREATE INDEX exchanges_near ON exchanges (near);
-PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {SCHEMA_VERSION};
 """
+
+SCHEMA = FileSchema(APPLICATION_ID, SCHEMA_VERSION, _TABLES)
 
 
 def create_schema(connection: sqlite3.Connection) -> None:
     """Makes an empty file an index, once, whoever else tries at the same time. Raises sqlite3.Error."""
     connection.execute("PRAGMA journal_mode = WAL").fetchone()
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
-            _put_schema(connection)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-
-
-def _put_schema(connection: sqlite3.Connection) -> None:
-    for statement in SCHEMA.split(";\n"):
-        connection.execute(statement)
-
-
-def is_index(connection: sqlite3.Connection) -> bool:
-    """Whether it is laid out just as ours, with nothing in it that could act. Raises sqlite3.Error for no database."""
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    return (application, version) == (APPLICATION_ID, SCHEMA_VERSION) and layout(connection) == _expected_layout()
-
-
-@cache
-def _expected_layout() -> Layout:
-    connection = sqlite3.connect(":memory:")
-    try:
-        _put_schema(connection)
-        return layout(connection)
-    finally:
-        connection.close()
+    SCHEMA.create(connection)
 
 
 # Contents, each kept once under its digest.
-
-
-COMPRESS_BYTES = 128
-MAX_BYTES = 1_000_000_000
-PLAIN, ZSTD = 0, 1
-
-
-class _Decompressing(threading.local):
-    """To make a decompressor takes longer than most contents do; one must not be used by two threads at once."""
-
-    def __init__(self) -> None:
-        self.decompressor = zstandard.ZstdDecompressor()
-
-
-_decompressing = _Decompressing()
-
-
-class BlobDamaged(Exception):
-    """A content that is not what was kept. Never leaves the archive as it is."""
-
-
-DIGEST_BYTES = 16
-
-
-def digest_bytes(content: bytes) -> bytes:
-    """The first 128 bits of the SHA-256."""
-    return hashlib.sha256(content).digest()[:DIGEST_BYTES]
 
 
 def put_blob(connection: sqlite3.Connection, content: bytes) -> int:
@@ -148,29 +99,18 @@ def put_blob(connection: sqlite3.Connection, content: bytes) -> int:
     row = connection.execute("SELECT id FROM blobs WHERE digest = ?", (digest,)).fetchone()
     if row is not None:
         return int(row[0])
-    encoding, body = PLAIN, content
-    if len(content) >= COMPRESS_BYTES:
-        packed = zstandard.ZstdCompressor(level=3, write_checksum=False).compress(content)
-        if len(packed) < len(content):
-            encoding, body = ZSTD, packed
+    encoding, body = encoded(content)
     cursor = connection.execute("INSERT INTO blobs (digest, encoding, body) VALUES (?, ?, ?)", (digest, encoding, body))
     return int(cursor.lastrowid or 0)
 
 
 def decode_blob(digest: bytes, encoding: int, body: bytes) -> tuple[bytes, str]:
-    """The content in a row, and its whole SHA-256. Raises BlobDamaged where it is not what its digest says."""
-    try:
-        content = body
-        if encoding == ZSTD:
-            size = zstandard.frame_content_size(body)
-            if not 0 <= size <= MAX_BYTES:
-                raise BlobDamaged(f"content {digest.hex()} claims {size} bytes")
-            content = _decompressing.decompressor.decompress(body)
-        whole = hashlib.sha256(content)
-        if whole.digest()[:DIGEST_BYTES] != digest:
-            raise BlobDamaged(f"content {digest.hex()} does not match its digest")
-    except (zstandard.ZstdError, AttributeError, TypeError, ValueError) as error:
-        raise BlobDamaged(f"a content cannot be decoded ({error})") from None
+    """The content in a row, and its whole SHA-256. Raises ContentDamaged where it is not what its digest says."""
+    what = f"content {digest.hex()}" if isinstance(digest, bytes) else "a content"
+    content = decoded(what, encoding, body)
+    whole = hashlib.sha256(content)
+    if whole.digest()[:DIGEST_BYTES] != digest:
+        raise ContentDamaged(f"{what} does not match its digest")
     return content, whole.hexdigest()
 
 
@@ -322,10 +262,10 @@ def _connect(path: Path, options: str) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise cannot_open(path, error) from error
     try:
-        known = is_index(connection)
+        known = SCHEMA.fits(connection)
     except sqlite3.Error as error:
         connection.close()
-        if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+        if is_damage(error):
             raise damaged(path, f"its {INDEX} is no index of ours ({error})") from error
         raise _unusable(path, error) from error
     if not known:

@@ -9,18 +9,11 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
+from toolablate.traces.database import known_failure
 from toolablate.traces.errors import InputError, ToolError
 from toolablate.traces.records import Record, TaggedRecord
 
-_KNOWN = {
-    "SQLITE_FULL": ("disk_full", "the disk is full", "Free some space and run again: what was kept is kept."),
-    "SQLITE_READONLY": ("read_only", "it is read-only", "Make its folder writable, or extend it by an overlay."),
-    "SQLITE_BUSY": ("locked", "another program holds it", "Wait until it is done, or stop it."),
-    "SQLITE_LOCKED": ("locked", "another program holds it", "Wait until it is done, or stop it."),
-    "SQLITE_CANTOPEN": ("cannot_open", "it cannot be opened", "Check the path and its permissions."),
-    "SQLITE_IOERR": ("io_error", "the disk failed to read or write", "Check the disk and its free space."),
-    "SQLITE_TOOBIG": ("too_big", "a content is larger than SQLite can hold (1 GB)", ""),
-}
+_HINTS = {"read_only": "Make its folder writable, or extend it by an overlay."}
 _VERIFY = "`toolablate web verify` lists all damage."
 
 
@@ -30,10 +23,9 @@ def failed(path: Path, doing: str, error: Exception) -> ToolError:
         return ToolError(
             f"The archive {path} cannot be {doing}: {error.strerror or error}", hint=_VERIFY, code="archive_failed"
         )
-    name = getattr(error, "sqlite_errorname", "") or ""
-    for prefix, (code, what, hint) in _KNOWN.items():
-        if name.startswith(prefix):
-            return ToolError(f"The archive {path} cannot be {doing}: {what}", hint=hint, code=code)
+    known = known_failure(error, _HINTS)
+    if known is not None:
+        return ToolError(f"The archive {path} cannot be {doing}: {known.reason}", hint=known.hint, code=known.code)
     return ToolError(f"The archive {path} cannot be {doing}: {error}", hint=_VERIFY, code="archive_damaged")
 
 

@@ -13,9 +13,7 @@ from toolablate.tools.archive import index
 from toolablate.tools.archive.archive import MAX_LAYERS, base_folder, base_manifest
 from toolablate.tools.archive.captures import ExchangeRow, Layer, from_micros, near_form, read_exchange, to_micros
 from toolablate.tools.archive.index import (
-    BlobDamaged,
     decode_blob,
-    digest_bytes,
     entry_digest,
     exchange_row_digest,
     opened_for_checks,
@@ -23,6 +21,7 @@ from toolablate.tools.archive.index import (
 )
 from toolablate.tools.archive.manifest import INDEX, MANIFEST, WARC_FOLDER, ArchiveManifest, Base, Seal, read_manifest
 from toolablate.tools.archive.warc import OUR_NAME, RecordDamaged, decompress_member, exchange_digest, parse_record
+from toolablate.traces.database import MAX_PROBLEMS, ContentDamaged, Problem, digest_bytes, structure_problems
 from toolablate.traces.errors import InputError
 
 Finding = tuple[str, str] | None
@@ -44,20 +43,12 @@ FROM exchanges JOIN files ON files.id = file GROUP BY file
 ORPHANS = "SELECT id, digest, encoding, body FROM blobs WHERE id NOT IN (SELECT blob FROM entries)"
 
 
-def structure(connection: sqlite3.Connection) -> Iterator[Finding]:
-    """SQLite's own view: pages, indexes, foreign keys."""
-    for (line,) in connection.execute("PRAGMA integrity_check"):
-        yield None if line == "ok" else ("index", str(line))
-    for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
-        yield f"{table} row {row}", f"refers to a row of {parent} that is not there"
-
-
 def entries(connection: sqlite3.Connection) -> Iterator[Finding]:
     for kind, key, failed, micros, request, digest, *blob in connection.execute(ENTRIES):
         where = f"{kind} {key}"
         try:
             _, content = decode_blob(*blob)
-        except BlobDamaged as damage:
+        except ContentDamaged as damage:
             yield where, str(damage)
             continue
         sound = entry_digest(kind, key, failed, micros, request, content) == digest
@@ -69,7 +60,7 @@ def unused(connection: sqlite3.Connection) -> Iterator[Finding]:
     for row, *blob in connection.execute(ORPHANS):
         try:
             yield f"content {decode_blob(*blob)[1]}", "no entry refers to it"
-        except BlobDamaged as damage:
+        except ContentDamaged as damage:
             yield f"content {row}", str(damage)
 
 
@@ -142,24 +133,12 @@ def leftovers(connection: sqlite3.Connection, path: Path) -> Iterator[tuple[str,
 
 def all_checks(connection: sqlite3.Connection, path: Path) -> tuple[tuple[str, Iterator[Finding]], ...]:
     return (
-        ("structure", structure(connection)),
+        ("structure", structure_problems(connection, "index")),
         ("entries", entries(connection)),
         ("contents", unused(connection)),
         ("exchanges", exchanges(connection, path)),
         ("files", files(connection, path)),
     )
-
-
-MAX_PROBLEMS = 1_000
-"""Beyond this many an archive is a ruin, and the list is cut with a note that says so."""
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveProblem:
-    """Something that is not as it was written. `where` names the entry, record or file, `what` the damage."""
-
-    where: str
-    what: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +152,8 @@ class Verification:
     path: str
     root: str
     checked: dict[str, int]
-    problems: tuple[ArchiveProblem, ...]
-    notes: tuple[ArchiveProblem, ...] = ()
+    problems: tuple[Problem, ...]
+    notes: tuple[Problem, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -186,17 +165,15 @@ class ArchiveFindings:
     """What is being found. `prefix` names the archive among those that lie over each other."""
 
     checked: dict[str, int] = field(default_factory=dict)
-    problems: list[ArchiveProblem] = field(default_factory=list)
-    notes: list[ArchiveProblem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
     prefix: str = ""
 
     def problem(self, where: str, what: str) -> None:
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(ArchiveProblem(self.prefix + where, what))
+            self.problems.append(Problem(self.prefix + where, what))
         elif len(self.problems) == MAX_PROBLEMS:
-            self.problems.append(
-                ArchiveProblem("archive", f"and more: only the first {MAX_PROBLEMS} problems are listed")
-            )
+            self.problems.append(Problem("archive", f"and more: only the first {MAX_PROBLEMS} problems are listed"))
 
 
 def verify(path: str | PathLike[str]) -> Verification:
@@ -282,7 +259,7 @@ def _check_leftovers(
         if manifest.sealed or size < 0:
             findings.problem(where, what)
         else:
-            findings.notes.append(ArchiveProblem(findings.prefix + where, what))
+            findings.notes.append(Problem(findings.prefix + where, what))
 
 
 def _check_seal(connection: sqlite3.Connection, manifest: ArchiveManifest, findings: ArchiveFindings) -> None:

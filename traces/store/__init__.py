@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from toolablate.traces.store.recorder import Recorder, TrialRecorder
     from toolablate.traces.store.status import LivingRecorder, Standing, TrialCounts, standing
     from toolablate.traces.store.store import Outline, Outlines, Store
-    from toolablate.traces.store.verification import Problem, VerifyReport, verify
+    from toolablate.traces.store.verification import VerifyReport, verify
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -24,7 +24,6 @@ __all__ = [
     "Observation",
     "Outline",
     "Outlines",
-    "Problem",
     "Recorder",
     "Standing",
     "Store",
@@ -45,6 +44,6 @@ __getattr__ = importing(
         "recorder": ("Recorder", "TrialRecorder"),
         "status": ("LivingRecorder", "Standing", "TrialCounts", "standing"),
         "store": ("Outline", "Outlines", "Store"),
-        "verification": ("Problem", "VerifyReport", "verify"),
+        "verification": ("VerifyReport", "verify"),
     },
 )

@@ -16,31 +16,36 @@ from types import TracebackType
 from typing import Self
 from weakref import WeakSet
 
-from toolablate.traces.database import Layout, connect, layout
+from toolablate.traces.database import (
+    FileSchema,
+    KnownFailure,
+    beside,
+    connect,
+    has_wal,
+    is_damage,
+    known_failure,
+    layout,
+)
 from toolablate.traces.errors import StoreError
 
 # What SQLite and the file system say, as one StoreError that says what to do.
 
 
-_MANY_FILES = "EMFILE"
 NAME_A_STORE = "Name the store that `toolablate run` wrote."
 _OUT_OF_FILES = (errno.EMFILE, errno.ENFILE)
 
-_KNOWN: dict[str, tuple[str, str, str]] = {
-    "SQLITE_FULL": ("disk_full", "the disk is full", "Free some space and run again: what was finished is kept."),
-    "SQLITE_READONLY": ("read_only", "it is read-only", "Make the file and its folder writable, or copy the store."),
-    "SQLITE_BUSY": ("locked", "another program holds it", "Wait until it is done, or stop it, and run again."),
-    "SQLITE_LOCKED": ("locked", "another program holds it", "Wait until it is done, or stop it, and run again."),
-    "SQLITE_NOTADB": ("not_a_store", "it is not a toolablate store", NAME_A_STORE),
-    "SQLITE_CORRUPT": ("corrupt", "the file is damaged", "Run `toolablate verify` on it to see what is lost."),
-    _MANY_FILES: (
+_KNOWN = {
+    "not_a_store": KnownFailure("not_a_store", "it is not a toolablate store", NAME_A_STORE),
+    "corrupt": KnownFailure("corrupt", "the file is damaged", "Run `toolablate verify` on it to see what is lost."),
+    "too_many_files": KnownFailure(
         "too_many_files",
         "this process has too many files open",
         "Raise its limit (ulimit -n), or run less at once.",
     ),
-    "SQLITE_CANTOPEN": ("cannot_open", "it cannot be opened", "Check the path and its permissions."),
-    "SQLITE_IOERR": ("io_error", "the disk failed to read or write", "Check the disk and its free space."),
-    "SQLITE_TOOBIG": ("too_big", "a text is larger than SQLite can hold (1 GB)", "Limit what a tool may return."),
+}
+_HINTS = {
+    "disk_full": "Free some space and run again: what was finished is kept.",
+    "read_only": "Make the file and its folder writable, or copy the store.",
 }
 
 
@@ -53,17 +58,19 @@ def reading(path: Path) -> Iterator[None]:
         raise explain(error, path, "read") from error
     except (UnicodeDecodeError, LookupError, TypeError) as error:
         # In a damaged file a name may be no text any more, a key lead nowhere, and a number be nothing.
-        raise _of("SQLITE_CORRUPT", path, "read") from error
+        raise _of(_KNOWN["corrupt"], path, "read") from error
 
 
 def explain(error: sqlite3.Error, path: Path, doing: str) -> StoreError:
     """An error of SQLite as a StoreError; `doing` is `read` or `write`."""
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith("SQLITE_CANTOPEN") and _no_file_can_be_opened():
-        return _of(_MANY_FILES, path, doing)
-    for prefix in _KNOWN:
-        if name.startswith(prefix):
-            return _of(prefix, path, doing)
+        return _of(_KNOWN["too_many_files"], path, doing)
+    if is_damage(error):
+        return _of(_KNOWN["not_a_store" if name.startswith("SQLITE_NOTADB") else "corrupt"], path, doing)
+    known = known_failure(error, _HINTS)
+    if known is not None:
+        return _of(known, path, doing)
     return StoreError(
         f"Cannot {doing} the store {path}: {error}",
         hint="Run `toolablate verify` on it to see whether it is damaged.",
@@ -82,7 +89,7 @@ def _no_file_can_be_opened() -> bool:
 
 def unwritable(store: Path, error: OSError | RuntimeError | ValueError) -> StoreError:
     if getattr(error, "errno", None) in _OUT_OF_FILES:
-        return _of(_MANY_FILES, store, "write")
+        return _of(_KNOWN["too_many_files"], store, "write")
     reason = getattr(error, "strerror", None) or str(error)
     return StoreError(
         f"Cannot write the store {store}: {reason}",
@@ -91,9 +98,8 @@ def unwritable(store: Path, error: OSError | RuntimeError | ValueError) -> Store
     )
 
 
-def _of(name: str, path: Path, doing: str) -> StoreError:
-    code, what, hint = _KNOWN[name]
-    return StoreError(f"Cannot {doing} the store {path}: {what}", hint=hint, code=code)
+def _of(known: KnownFailure, path: Path, doing: str) -> StoreError:
+    return StoreError(f"Cannot {doing} the store {path}: {known.reason}", hint=known.hint, code=known.code)
 
 
 # Locks on files beside a store: who may open or leave it just now, and which recorders still live.
@@ -101,10 +107,6 @@ def _of(name: str, path: Path, doing: str) -> StoreError:
 
 GATE_SECONDS = 30.0
 GATE_POLL_SECONDS = 0.01
-
-
-def beside(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name + suffix)
 
 
 class Gate:
@@ -243,18 +245,15 @@ UNRELEASED_ID = 0x746C6162
 SCHEMA_VERSION = 1
 
 
-def create_schema(connection: sqlite3.Connection) -> None:
-    """Makes an empty database a store, in one transaction. Raises sqlite3.Error."""
-    schema = (files("toolablate.traces.store") / "schema.sql").read_text(encoding="utf-8")
-    connection.executescript(
-        f"BEGIN IMMEDIATE;\n{schema}\n"
-        f"PRAGMA application_id = {APPLICATION_ID};\nPRAGMA user_version = {SCHEMA_VERSION};\nCOMMIT;"
-    )
+@cache
+def schema() -> FileSchema:
+    tables = (files("toolablate.traces.store") / "schema.sql").read_text(encoding="utf-8")
+    return FileSchema(APPLICATION_ID, SCHEMA_VERSION, tables)
 
 
 def check_version(connection: sqlite3.Connection, path: object) -> None:
     """Raises StoreError where what is open is no store, or of another version."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    application, version = schema().numbers(connection)
     if application == UNRELEASED_ID:
         raise StoreError(
             f"{path} was written by a development version of toolablate, from before the first release",
@@ -267,7 +266,6 @@ def check_version(connection: sqlite3.Connection, path: object) -> None:
             hint=NAME_A_STORE,
             code="not_a_store",
         )
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version != SCHEMA_VERSION:
         raise StoreError(
             f"{path} was written by a newer toolablate: its version is {version}, this one reads {SCHEMA_VERSION}",
@@ -280,25 +278,15 @@ def check_layout(connection: sqlite3.Connection, path: object) -> None:
     """Raises StoreError where tables are missing or changed, or something was added: a view in the place of a table
     can keep every reader busy for ever, and a trigger can change what is written."""
     found = layout(connection)
-    if found == _expected_layout():
+    if found == schema().layout:
         return
-    changed = sorted({f"{kind} {name}" for kind, name, *_ in set(found) ^ set(_expected_layout())})
+    changed = sorted({f"{kind} {name}" for kind, name, *_ in set(found) ^ set(schema().layout)})
     named = ", ".join(changed[:3]) + (" ..." if changed[3:] else "")
     raise StoreError(
         f"{path} is not laid out as a store; added, changed or missing: {named}",
         hint="Somebody changed its tables. Read a copy that nobody has changed.",
         code="changed_layout",
     )
-
-
-@cache
-def _expected_layout() -> Layout:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    try:
-        create_schema(connection)
-        return layout(connection)
-    finally:
-        connection.close()
 
 
 # Opens stores: for reading without leaving a trace, for writing beside other writers.
@@ -334,7 +322,7 @@ def _check_readable(connection: sqlite3.Connection, path: Path) -> None:
 
 def _open_unshared(path: Path) -> sqlite3.Connection:
     """Where the index beside a WAL cannot be made (a read-only disk): nobody writes there, so none is needed."""
-    if _has_wal(path):
+    if has_wal(path.resolve()):
         raise StoreError(
             f"Cannot read {path} here: its last writer did not close it, and the folder is read-only",
             hint=f"Copy {path.name} and {path.resolve().name}-wal to a folder you can write to and read them there.",
@@ -415,15 +403,10 @@ def close_elsewhere(connection: sqlite3.Connection, path: Path) -> None:
     with contextlib.suppress(sqlite3.Error):
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     connection.close()
-    if not path.exists() and not _has_wal(path):
+    if not path.exists() and not has_wal(path.resolve()):
         for suffix in ("-wal", "-shm"):
             with contextlib.suppress(OSError):
                 beside(path.resolve(), suffix).unlink()
-
-
-def _has_wal(path: Path) -> bool:
-    wal = beside(path.resolve(), "-wal")
-    return wal.exists() and wal.stat().st_size > 0
 
 
 def is_there(path: Path) -> bool:
@@ -459,7 +442,7 @@ def make_folder(store: Path) -> list[Path]:
 def _create(path: Path) -> None:
     # Built aside and renamed, so that a crash never leaves half a store under the store's name.
     # The name needs no number: the lock is held, and what an earlier crash left there is worth nothing.
-    if _has_wal(path):
+    if has_wal(path.resolve()):
         raise StoreError(
             f"There is no store at {path}, but {path.name}-wal of one that was moved or deleted while it was written",
             hint=f"Put the store back, or delete {path.name}-wal: the trials in it are of no use without it.",
@@ -472,7 +455,7 @@ def _create(path: Path) -> None:
         try:
             # Rows of events go when their trial has ended; the last writer gives their pages back.
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            create_schema(connection)
+            schema().create(connection)
         finally:
             connection.close()
         building.rename(path)

@@ -1,5 +1,5 @@
 -- A record's `body` is its JSON, in which a long string or a repeated object is a reference into `texts`
--- (see content/texts.py). `digest` is the first 16 bytes of a SHA-256, `id` the same as hexadecimal digits where users
+-- (see texts.py). `digest` is the first 16 bytes of a SHA-256, `id` the same as hexadecimal digits where users
 -- meet it.
 
 CREATE TABLE texts (

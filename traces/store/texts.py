@@ -9,6 +9,7 @@ from typing import Any
 
 import zstandard
 
+from toolablate.traces.database import MAX_CONTENT_BYTES, ContentDamaged, decoded, encoded
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import digest_text
 
@@ -18,10 +19,7 @@ from toolablate.traces.records import digest_text
 MARK = "~"
 INLINE_CHARS = 64
 INLINE_OBJECT_CHARS = 24
-COMPRESS_BYTES = 128
-MAX_TEXT_BYTES = 1_000_000_000
 REMEMBERED = 50_000
-PLAIN, ZSTD = 0, 1
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
@@ -35,7 +33,6 @@ class TextWriter:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._compress = zstandard.ZstdCompressor(level=3, write_checksum=False).compress
         self._known: OrderedDict[bytes, int] = OrderedDict()
         self._met: OrderedDict[bytes, None] = OrderedDict()
 
@@ -82,11 +79,7 @@ class TextWriter:
         key = self._find(digest)
         if key is not None:
             return key
-        encoding, body = PLAIN, raw
-        if len(raw) >= COMPRESS_BYTES:
-            packed = self._compress(raw)
-            if len(packed) < len(raw):
-                encoding, body = ZSTD, packed
+        encoding, body = encoded(raw)
         cursor = self._connection.execute(
             "INSERT INTO texts (digest, encoding, body) VALUES (?, ?, ?)", (digest, encoding, body)
         )
@@ -172,13 +165,10 @@ class TextReader:
 def decode(key: int, encoding: int, body: bytes) -> str:
     """The text in a row. Raises StoreError where it is damaged."""
     try:
-        if encoding == ZSTD:
-            size = zstandard.frame_content_size(body)
-            if not 0 <= size <= MAX_TEXT_BYTES:
-                raise damaged(f"text {key} claims {size} bytes")
-            body = zstandard.ZstdDecompressor().decompress(body)
-        return body.decode()
-    except (zstandard.ZstdError, UnicodeDecodeError, AttributeError, TypeError) as error:
+        return decoded(f"text {key}", encoding, body).decode()
+    except ContentDamaged as error:
+        raise damaged(str(error)) from None
+    except UnicodeDecodeError as error:
         raise damaged(f"text {key} cannot be decoded ({error})") from None
 
 
@@ -332,7 +322,7 @@ def _compress(plain: bytes, base: _Base | None) -> bytes:
 def _decompress(what: str, body: bytes, size: int | None, dictionary: bytes) -> bytes:
     try:
         claimed = zstandard.frame_content_size(body)
-        if not 0 <= claimed <= MAX_TEXT_BYTES or (size is not None and claimed != size):
+        if not 0 <= claimed <= MAX_CONTENT_BYTES or (size is not None and claimed != size):
             raise damaged(f"{what} claims {claimed} bytes")
         return zstandard.ZstdDecompressor(dict_data=_dictionary(dictionary) if dictionary else None).decompress(body)
     except (zstandard.ZstdError, TypeError) as error:

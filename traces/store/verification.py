@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from toolablate.traces.database import MAX_PROBLEMS, Problem, structure_problems
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import (
     Condition,
@@ -223,11 +224,7 @@ def _targets(connection: sqlite3.Connection) -> dict[int, str]:
 
 
 def check_structure(connection: sqlite3.Connection) -> Iterator[Finding]:
-    """SQLite's own view: pages, indexes, foreign keys."""
-    for (line,) in connection.execute("PRAGMA integrity_check"):
-        yield None if line == "ok" else ("database", str(line))
-    for table, row, parent, _ in connection.execute("PRAGMA foreign_key_check"):
-        yield f"{table} row {row}", f"refers to a row of {parent} that is not there"
+    return structure_problems(connection, "database")
 
 
 def check_texts(connection: sqlite3.Connection) -> Iterator[Finding]:
@@ -355,14 +352,6 @@ CHECKS: tuple[tuple[str, Check], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that is not as it was written. `where` names the row (`trial 3f2a...`), `what` the damage."""
-
-    where: str
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
 class VerifyReport:
     """What was found. `checked` counts what was looked at, by its kind.
 
@@ -400,9 +389,6 @@ FROM trials LEFT JOIN traces ON traces.key = trials.current GROUP BY 1
 
 _UNREADABLE = {"corrupt": "is damaged so far that it cannot be opened as a store", "changed_layout": ""}
 """What keeps a store from being read at all, and is told as a problem of it."""
-
-MAX_PROBLEMS = 1_000
-"""Beyond this many a store is a ruin, and the list is cut with a note that says so."""
 
 
 def verify(path: str | PathLike[str]) -> VerifyReport:
