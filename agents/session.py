@@ -71,6 +71,11 @@ NOT_ALLOWED = "This call was not executed: tools cannot be called for this quest
 INTERRUPTED = "This call was interrupted: the time for this question is up."
 
 
+def is_of_tool(event: ToolCall) -> bool:
+    """Whether it says what the tool gave; some were refused, or the time of their trial ran out under them."""
+    return event.error != OUT_OF_TIME and event.output != NOT_ALLOWED
+
+
 class Tools(Protocol):
     """The tools of one trial. `call` answers a request that names no tool or does not fit with a result of status
     `invalid`, and raises ToolError or SandboxError only where infrastructure failed."""

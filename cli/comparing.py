@@ -133,8 +133,7 @@ def ladder_command(
     """
     from rich.console import Console
 
-    from toolablate.analysis.from_store import read_ladders
-    from toolablate.analysis.ladder import waterfalls_csv, waterfalls_json
+    from toolablate.analysis.ladder import read_ladders, waterfalls_csv, waterfalls_json
     from toolablate.analysis.misses import refused_calls
     from toolablate.reports.terminal.problems import refused_view
     from toolablate.reports.terminal.waterfall import waterfalls_view

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from toolablate.analysis.attribution.evidence import Outlined
-from toolablate.experiments.attribution.choosing import scorers_of
+from toolablate.experiments.attribution.cases import scorers_of
 from toolablate.experiments.attribution.explained import outlined
 from toolablate.experiments.attribution.readings_cache import readings_of
 from toolablate.traces.errors import InputError

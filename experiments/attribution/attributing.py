@@ -14,14 +14,8 @@ from rich.console import Console
 from toolablate.analysis.arms import ladders
 from toolablate.analysis.from_store import observe
 from toolablate.analysis.pairing import RIGHT, counts, mean
-from toolablate.experiments.attribution.choosing import (
-    Case,
-    ChosenTrial,
-    candidates,
-    choose,
-    refuse_other_scorers,
-    scorers_of,
-)
+from toolablate.experiments.attribution.cases import Case, scorers_of
+from toolablate.experiments.attribution.choosing import ChosenTrial, candidates, choose, refuse_other_scorers
 from toolablate.experiments.attribution.replay_program import (
     Asked,
     Outcomes,

@@ -15,7 +15,7 @@ from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.analysis.attribution.trace_rules import layer_one
 from toolablate.analysis.from_store import chosen_run, observe
 from toolablate.analysis.pairing import counts, unit
-from toolablate.experiments.attribution.choosing import scorers_of
+from toolablate.experiments.attribution.cases import scorers_of
 from toolablate.experiments.attribution.readings_cache import KeptReadings, Known
 from toolablate.experiments.attribution.replay_evidence import Ladders, Mending, Replays, replays_of
 from toolablate.traces.records import Condition, Diagnosis, ReplayDesign

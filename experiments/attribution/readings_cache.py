@@ -24,7 +24,7 @@ import toolablate
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.analysis.attribution.trace_rules import Bare
-from toolablate.experiments.attribution.choosing import Case, case_of
+from toolablate.experiments.attribution.cases import Case, case_of
 from toolablate.traces.records import Score
 from toolablate.traces.store import Store
 

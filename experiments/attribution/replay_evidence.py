@@ -13,7 +13,7 @@ from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.analysis.attribution.trace_rules import fail_by_themselves
 from toolablate.analysis.pairing import counts, mean
 from toolablate.analysis.shapley import Worth, design, shapley_values
-from toolablate.experiments.attribution.choosing import Case
+from toolablate.experiments.attribution.cases import Case
 from toolablate.experiments.attribution.replay_program import (
     Outcomes,
     Purpose,

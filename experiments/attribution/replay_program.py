@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, combinations
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from toolablate.analysis.arms import ladders
 from toolablate.analysis.attribution.belief import Flip, Probe, Trajectory, flip_step, trajectory
@@ -14,8 +14,7 @@ from toolablate.analysis.attribution.decomposition import ToolKind
 from toolablate.analysis.pairing import RIGHT
 from toolablate.analysis.shapley import ALL_ORDERS
 from toolablate.analysis.shapley import design as orders
-from toolablate.experiments.attribution.choosing import Case, ending_of
-from toolablate.experiments.replay.requests import Content
+from toolablate.experiments.attribution.cases import Case, ending_of
 from toolablate.traces.records import (
     Again,
     AnswerNow,
@@ -29,6 +28,10 @@ from toolablate.traces.records import (
     Swap,
 )
 from toolablate.traces.store import Counterfactual, Observation, Store
+
+if TYPE_CHECKING:
+    # Reading what replays came to needs nothing of what runs them.
+    from toolablate.experiments.replay.requests import Content
 
 PurposeKind = Literal["probe", "closing", "set_aside", "extended", "repaired", "rollout", "turning", "worth"]
 
@@ -60,7 +63,7 @@ class Asked:
 
     purpose: Purpose
     event: int
-    change: ReplayChange | Content
+    change: "ReplayChange | Content"
     repeats: int
 
 

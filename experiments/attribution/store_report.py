@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import ValidationError
 
@@ -19,7 +19,6 @@ from toolablate.analysis.flips import Floor, floors
 from toolablate.analysis.from_store import chosen_run, observe, paired
 from toolablate.analysis.labelling import AttributedCause, LabelReport, held, label_report
 from toolablate.analysis.pairing import counts
-from toolablate.experiments.attribution.attributing import Attributed
 from toolablate.experiments.attribution.explained import explained, outlined
 from toolablate.experiments.attribution.replay_evidence import arms_below
 from toolablate.reports.numbers import counted, dollars
@@ -31,6 +30,9 @@ from toolablate.traces.records import Condition, Diagnosis, JudgeMatrix, Resumpt
 from toolablate.traces.store import Store
 from toolablate.traces.store.observations import Observation
 from toolablate.traces.validation import explain
+
+if TYPE_CHECKING:
+    from toolablate.experiments.attribution.attributing import Attributed
 
 _HINT = "it is the file that `toolablate planted score STORE --judges FILE` writes"
 
@@ -296,7 +298,7 @@ def why_not(of: Unexplained, store: Path) -> Iterator[str]:
             yield "Run the plan with a condition without tools as well, such as 'none': toolablate run PLAN"
 
 
-def replays_told(done: Attributed) -> Iterator[str]:
+def replays_told(done: "Attributed") -> Iterator[str]:
     """What an attribution by replay has run, what it could not, and what is left."""
     spent = "at a cost that is not known" if done.estimated_usd is None else f"for {dollars(done.spent_usd)}"
     made = counted(done.replays - done.missing, "replay")

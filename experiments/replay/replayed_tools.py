@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from toolablate.agents.resuming import answered
-from toolablate.agents.session import NOT_ALLOWED, OUT_OF_TIME
+from toolablate.agents.session import NOT_ALLOWED, is_of_tool
 from toolablate.tools import Found, Page, PageUnreadableError, SearchQuery, Tool, ToolResult, Toolset
 from toolablate.tools.text import MISS_MESSAGES, told
 from toolablate.tools.tool import PLAIN, Likeness
@@ -105,11 +105,6 @@ def begun(events: Sequence[Event], waiting: Sequence[ToolRequest] = ()) -> Itera
                 yield places[id(made[place])], call
             elif any(call is each for each in waiting):
                 yield None, call
-
-
-def is_of_tool(event: ToolCall) -> bool:
-    """Whether it says what the tool gave; some were refused, or the time of their trial ran out under them."""
-    return event.error != OUT_OF_TIME and event.output != NOT_ALLOWED
 
 
 def result_of(event: ToolCall) -> ToolResult:

@@ -10,7 +10,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from toolablate.analysis.from_store import read_paired, waterfalls_of
+from toolablate.analysis.from_store import read_paired
+from toolablate.analysis.ladder import waterfalls_of
 from toolablate.experiments.running.grading import JudgeWork, Ungraded
 from toolablate.experiments.running.launch import Launched
 from toolablate.experiments.running.progress import told_of_given_up

@@ -13,7 +13,8 @@ from tests.experiments.rerun import again
 from tests.servers.chat_server import ChatServer, Json, reply
 from tests.viewer.keeping.reading import read_findings
 
-from toolablate.analysis.from_store import read_ladders, read_paired, scorer_meant, waterfalls_of
+from toolablate.analysis.from_store import read_paired, scorer_meant
+from toolablate.analysis.ladder import read_ladders, waterfalls_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.store import Store
 

@@ -9,7 +9,8 @@ from rich.console import Console
 from tests.experiments.replay.scenes import code
 from tests.servers.chat_server import Step, reply
 
-from toolablate.experiments.attribution.choosing import Case, ChosenTrial, choose
+from toolablate.experiments.attribution.cases import Case
+from toolablate.experiments.attribution.choosing import ChosenTrial, choose
 from toolablate.experiments.attribution.replay_program import Outcomes, outcomes_of
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.traces.records import ReplayDesign

@@ -14,7 +14,7 @@ from tests.servers.chat_server import ChatServer, Json, Status, Step, reply
 
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments.attribution.attributing import Chance, Rounds, attribute, chances, nothing_found
-from toolablate.experiments.attribution.choosing import case_of, ending_of
+from toolablate.experiments.attribution.cases import case_of, ending_of
 from toolablate.experiments.attribution.replay_program import Purpose, belief_of, first_round, flip_of, probes
 from toolablate.experiments.replay.batch import replay
 from toolablate.traces.errors import InputError

@@ -8,7 +8,7 @@ from tests.analysis.attribution.stories import CONDITION, QUESTION, ended, ran, 
 
 from toolablate.analysis.attribution.bisection import search_cost
 from toolablate.analysis.attribution.signals.of_trace import signals_of
-from toolablate.experiments.attribution.choosing import Case, case_of
+from toolablate.experiments.attribution.cases import Case, case_of
 from toolablate.experiments.attribution.replay_program import (
     Outcomes,
     Purpose,

@@ -19,7 +19,7 @@ from tests.analysis.attribution.stories import (
 
 from toolablate.analysis.attribution.belief import Flip
 from toolablate.analysis.attribution.signals.of_trace import signals_of
-from toolablate.experiments.attribution.choosing import Case, case_of
+from toolablate.experiments.attribution.cases import Case, case_of
 from toolablate.experiments.attribution.replay_program import (
     Asked,
     Purpose,

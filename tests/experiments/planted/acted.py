@@ -11,7 +11,7 @@ from tests.experiments.replay.scenes import run
 
 from toolablate.agents.simulated.planted.wording import answer_of
 from toolablate.analysis.attribution.signals.of_trace import signals_of
-from toolablate.experiments.attribution.choosing import Case, case_of
+from toolablate.experiments.attribution.cases import Case, case_of
 from toolablate.experiments.attribution.replay_program import Asked, Purpose, first_round, outcomes_of, probe
 from toolablate.experiments.planted.truth import Truth, truth_of
 from toolablate.experiments.replay.batch import replay_many

@@ -11,7 +11,8 @@ from tests.traces.samples import CODE, MODEL, NONE, QUESTIONS, attempt, filled, 
 from tests.viewer.keeping.reading import read_findings
 
 from toolablate.analysis.findings import Findings
-from toolablate.analysis.from_store import read_ladders, read_paired
+from toolablate.analysis.from_store import read_paired
+from toolablate.analysis.ladder import read_ladders
 from toolablate.experiments.attribution.store_report import read_report
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Condition
