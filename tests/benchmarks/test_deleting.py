@@ -72,7 +72,7 @@ def ran(copy: Path, *arguments: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_the_rest_works_without_it(copy: Path) -> None:
     where = ran(copy, "-c", "import toolablate.benchmarks as found; print(found.__file__)")
     assert where.startswith(str(copy))
