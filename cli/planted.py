@@ -8,7 +8,7 @@ import click
 from toolablate.traces import options
 
 if TYPE_CHECKING:
-    from toolablate.benchmarks.planted import Half
+    from toolablate.benchmarks.planted.cases import Half
     from toolablate.experiments.planted.scoring import PlantedScore
     from toolablate.traces.records import Method
 

@@ -4,23 +4,3 @@ Everything is made up. A question asks which of several options is best for ever
 so code that looks at finitely many n really finds another one, and pages may speak for any. A scene says what a
 simulated model believes, what it calls and what of it moves the model. Every template can have every cause.
 """
-
-from toolablate.benchmarks.planted.composing import NATURES, STORIES, Nature, Planted, compose
-from toolablate.benchmarks.planted.pages import Document
-from toolablate.benchmarks.planted.stories import TURNS, Story
-from toolablate.benchmarks.planted.templates import HALVES, Half, Template, templates
-
-__all__ = [
-    "HALVES",
-    "NATURES",
-    "STORIES",
-    "TURNS",
-    "Document",
-    "Half",
-    "Nature",
-    "Planted",
-    "Story",
-    "Template",
-    "compose",
-    "templates",
-]

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from toolablate.benchmarks.planted import TURNS, Document, Half, Planted, compose
+from toolablate.benchmarks.planted.cases import Half
+from toolablate.benchmarks.planted.composing import TURNS, Planted, compose
+from toolablate.benchmarks.planted.results import Document
 from toolablate.traces.output import export
 
 PLAN, QUESTIONS, SCENES, LABELS = "plan.toml", "questions.jsonl", "scenes.jsonl", "planted.jsonl"

@@ -10,9 +10,9 @@ import pytest
 
 from toolablate.agents.simulated.planted.mind import believed
 from toolablate.agents.simulated.planted.scene import Scene
-from toolablate.benchmarks.planted import HALVES, TURNS, Half, Planted, Story, compose, templates
-from toolablate.benchmarks.planted.case import make_case
-from toolablate.benchmarks.planted.cells import broken, general, harmless, stand_in
+from toolablate.benchmarks.planted.cases import HALVES, Half, make_case, templates
+from toolablate.benchmarks.planted.composing import TURNS, Planted, Story, compose
+from toolablate.benchmarks.planted.results import broken, general, harmless, stand_in
 
 
 def printed(code: str) -> str:

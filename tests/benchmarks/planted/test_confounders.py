@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolablate.benchmarks.planted import HALVES, TURNS, Half, Planted, compose
+from toolablate.benchmarks.planted.cases import HALVES, Half
+from toolablate.benchmarks.planted.composing import TURNS, Planted, compose
 
 MARKS = ("wins[", "tally[", "np.linspace", "leads[", "average.get", "worst.get")
 """Of programs that look at finitely many cases."""

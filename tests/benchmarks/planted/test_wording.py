@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from toolablate.benchmarks.planted import TURNS, Half, Planted, compose, templates
+from toolablate.benchmarks.planted.cases import Half, templates
+from toolablate.benchmarks.planted.composing import TURNS, Planted, compose
 
 WORD = re.compile(r"[\u4e00-\u9fff]|[a-z]+|\d+")
 QUESTIONS = 1_500
