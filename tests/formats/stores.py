@@ -16,7 +16,7 @@ from tests.traces.samples import (
     score,
     trials,
 )
-from tests.traces.test_resumptions import resumed, trial_under
+from tests.traces.test_counterfactuals import resumed, trial_under
 
 from toolablate.traces.records import (
     Answer,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.formats.stores import BARE, BUDGET, FAILED, TOOLS
 from tests.traces.samples import attempt, plan
-from tests.traces.test_resumptions import resumed, trial_under
+from tests.traces.test_counterfactuals import resumed, trial_under
 
 from toolablate.formats.exporting import ExportChoice, chosen
 from toolablate.traces.errors import InputError

@@ -1,3 +1,5 @@
+"""tests.traces.test_records"""
+
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +13,7 @@ from toolablate.traces import records
 from toolablate.traces.errors import ModelError, StoreError, ToolablateError
 from toolablate.traces.records import (
     Answer,
+    Attribution,
     ChoiceTarget,
     Condition,
     Event,
@@ -174,3 +177,27 @@ def test_all_is_what_can_be_imported() -> None:
 
 def test_questions_with_the_same_content_are_the_same_question() -> None:
     assert question(1).identity() == question(1).identity() != question(2).identity()
+
+
+# tests.traces.test_records
+
+
+def test_an_attribution_survives_json_and_says_its_version() -> None:
+    one = Attribution(trial="t", mechanism="lock_in", method="trace", confidence=0.5, evidence=(1, 4), note="why")
+    assert Attribution.from_json(one.to_json()) == one
+    assert '"version":1' in one.to_json()
+    with pytest.raises(ValidationError, match="frozen"):
+        one.note = "other"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("evidence", [(2, 1), (1, 1), (-1,)])
+def test_evidence_is_events_in_order_each_once(evidence: tuple[int, ...]) -> None:
+    with pytest.raises(ValidationError, match="in order"):
+        Attribution(trial="t", mechanism="luck", method="replay", confidence=1, evidence=evidence)
+
+
+@pytest.mark.parametrize("content", [{"mechanism": "magic"}, {"method": "guess"}, {"confidence": 1.5}])
+def test_what_is_not_known_is_refused(content: dict[str, object]) -> None:
+    fields = {"trial": "t", "mechanism": "luck", "method": "trace", "confidence": 0.5} | content
+    with pytest.raises(ValidationError):
+        Attribution.model_validate(fields)

@@ -1,3 +1,5 @@
+"""tests.reports.test_terminal"""
+
 import re
 from pathlib import Path
 
