@@ -240,7 +240,7 @@ def test_a_ladder_is_read_from_a_store_in_every_form(cli: Cli, tmp_path: Path) -
         assert [line["kind"] for line in csv.DictReader(lines)] == ["rung"] * 5 + ["total", "bound", "bound"]
     assert figure.read_bytes().startswith(b"<?xml")
     observations = read_paired(store).observations
-    assert [each.toolset for each in waterfalls_of(store, observations)] == ["python"]
+    assert [each.ladder for each in waterfalls_of(store, observations)] == ["python"]
     # Labels lead to the conditions that they stand for, also where a name is shared.
     with Store(store) as opened:
         found = opened.conditions_of(observations)
