@@ -5,9 +5,10 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from toolablate.agents.spending import Spending
+from toolablate.tools.own import load_own, registered
 from toolablate.traces.errors import InputError, ModelError, ToolablateError
 from toolablate.traces.records import (
     Budget,
@@ -16,10 +17,9 @@ from toolablate.traces.records import (
     Model,
     ModelReply,
     ModelRequest,
-    OpenAIModel,
     Price,
     Question,
-    ScriptedModel,
+    SimulatedModel,
 )
 
 
@@ -141,27 +141,31 @@ class Tries:
 def connect(model: Model, *, playbook: Path | None = None) -> ModelSource:
     """Opens a model for all its trials, inside a running event loop.
 
+    What opens it is named by its provider in the entry-point group `toolablate.providers`: it is called with the
+    model's record and returns a `ModelSource`. Ours stand in the same group.
+
     `playbook` is the file that a simulated model reads where its record names none, or "builtin". Raises InputError
     where a key, script or playbook is missing or cannot be used, or the model is asked for what its endpoint cannot
     take; it makes no request.
     """
-    if isinstance(model, OpenAIModel):
-        from toolablate.agents.endpoint.source import Endpoint
-
-        return Endpoint(model)
-    if isinstance(model, ScriptedModel):
-        from toolablate.agents.scripted import Script
-
-        return Script(model)
     if isinstance(model, ImportedModel):
         raise InputError(
             f"model {model.name!r} was imported from a log and cannot be asked",
             hint="Allowed are openai, scripted and simulated.",
             code="imported",
         )
-    from toolablate.agents.simulated import SimulatedSource
-
-    return SimulatedSource(model, builtin=playbook)
+    if model.provider not in registered("providers"):
+        there_are = ", ".join(registered("providers"))
+        raise InputError(
+            f"model {model.name!r}: there is no provider {model.provider!r}",
+            hint=f"there are {there_are}",
+            code="unknown_provider",
+        )
+    opening: Any = load_own(model.provider, "providers")
+    if not callable(opening):
+        raise InputError(f"providers: {model.provider!r} cannot be called with a model", code="bad_provider")
+    source: ModelSource = opening(model, builtin=playbook) if isinstance(model, SimulatedModel) else opening(model)
+    return source
 
 
 # One request outside of any trial, tried again where that may help.

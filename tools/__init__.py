@@ -39,7 +39,6 @@ if TYPE_CHECKING:
         tool_sources,
     )
     from toolablate.tools.search import (
-        PROVIDERS,
         DdgsSearch,
         Found,
         LiveSearch,
@@ -55,7 +54,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INTERVENTIONS",
-    "PROVIDERS",
     "TOOLSETS",
     "Archive",
     "Call",
@@ -191,7 +189,6 @@ __getattr__ = importing(
             "tool_sources",
         ),
         "search": (
-            "PROVIDERS",
             "DdgsSearch",
             "Found",
             "LiveSearch",

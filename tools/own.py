@@ -19,16 +19,44 @@ from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ToolUse
 
-Key = Literal["tools", "interventions", "conditions", "mcp"]
-"""Where they stand in a plan. The entry point group in which a package names its own is `toolablate.` and this."""
+Key = Literal["tools", "interventions", "conditions", "mcp", "search_providers", "providers"]
+"""The entry-point group in which a package names them is `toolablate.` and this. Our own stand in the same groups."""
+
+_NOUNS: dict[Key, str] = {
+    "tools": "tool",
+    "interventions": "intervention",
+    "conditions": "condition",
+    "mcp": "server",
+    "search_providers": "provider",
+    "providers": "provider",
+}
 
 Own = TypeVar("Own")
 
 
 @lru_cache
-def registered(key: Key = "tools") -> dict[str, EntryPoint]:
-    """What installed packages name."""
-    return {point.name: point for point in entry_points(group=f"toolablate.{key}")}
+def registered(key: Key = "tools") -> dict[str, tuple[EntryPoint, ...]]:
+    """What installed packages name, ours first; more than one entry point where several packages claim a name, which
+    `load_own` refuses."""
+    points: dict[str, tuple[EntryPoint, ...]] = {}
+    for point in sorted(entry_points(group=f"toolablate.{key}"), key=lambda point: _package(point) != "toolablate"):
+        points[point.name] = (*points.get(point.name, ()), point)
+    return points
+
+
+def _package(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else ""
+
+
+def package_of(name: str, key: Key) -> str:
+    """The package that registers the name, with its version; "" where none does, or it tells none."""
+    point = next(iter(registered(key).get(name, ())), None)
+    return f"{point.dist.name} {point.dist.version}" if point and point.dist else ""
+
+
+def is_ours(name: str, key: Key) -> bool:
+    """Whether it is registered by this package itself."""
+    return any(_package(point) == "toolablate" for point in registered(key).get(name, ()))
 
 
 def is_own(name: str, key: Key) -> bool:
@@ -142,10 +170,20 @@ def _literal(value: object) -> str:
 
 
 def load_own(name: str, key: Key) -> object:
-    """By the name that a package registered, or `package.module:attribute`. Raises InputError."""
-    point = registered(key).get(name)
-    module, _, attribute = (point.value if point else name).partition(":")
+    """By the name that a package registered, or `package.module:attribute`. Raises InputError, which names the package
+    whose entry point cannot be loaded, or all packages that claim the name."""
+    points = registered(key).get(name, ())
     said = f"{key}: {one_line(name, 80)!r}"
+    if len(points) > 1:
+        packages = " and ".join(sorted(map(_package, points)))
+        raise InputError(
+            f"{said} is claimed by several packages: {packages}",
+            hint="uninstall all but one of them, or have one rename its entry point",
+            code="claimed_twice",
+        )
+    module, _, attribute = (points[0].value if points else name).partition(":")
+    if points and (package := _package(points[0])):
+        said += f" of the package {package}"
     found: object = _import(module, said, _unknown(key))
     for part in attribute.split("."):
         found = _attribute(found, part, f"{said}: there is no {one_line(part, 80)!r} in {module!r}", _unknown(key))
@@ -171,7 +209,7 @@ def is_importable(module: str) -> bool:
 
 
 def _unknown(key: Key) -> str:
-    return "unknown_server" if key == "mcp" else f"unknown_{key.removesuffix('s')}"
+    return f"unknown_{_NOUNS[key]}"
 
 
 def _import(module: str, said: str, code: str) -> object:

@@ -1,7 +1,9 @@
 """From the tools that a condition names to tools that are open for one trial.
 
-A plan can name a built-in tool, a toolset that stands for several, `mcp:SERVER` for all tools of an MCP server or
-`mcp:SERVER/TOOL` for one, a tool that a package registers, and a function of one's own as `package.module:function`.
+A plan can name a tool that a package registers (ours are registered in the same way), a toolset that stands for
+several, `mcp:SERVER` for all tools of an MCP server or `mcp:SERVER/TOOL` for one, and a function of one's own as
+`package.module:function`. A package names its tools in the entry-point group `toolablate.tools`: each is a function
+decorated with `@tool`, or a `ToolKind` for a tool made of what a run shares.
 
 `browser.search`, `browser.open` and `browser.find` (together: `gpt-oss`) are `web_search`, `browser_open` and
 `browser_find` under the names that the gpt-oss models were trained with, those of arguments too. They are for servers
@@ -16,8 +18,8 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 from toolablate.sandbox.kernel import Sandbox
 from toolablate.tools.guards.guard import Guard, GuardedTool, NoGuard
 from toolablate.tools.interventions import Setting, open_interventions
-from toolablate.tools.own import function_tool, options_of, registered, source_digest
-from toolablate.tools.python import FileSource, no_files, python_tool
+from toolablate.tools.own import function_tool, is_ours, load_own, module_digest, options_of, registered, source_digest
+from toolablate.tools.python import FileSource, no_files
 from toolablate.tools.text import one_line
 from toolablate.tools.tool import Tool
 from toolablate.tools.toolset import Toolset, refuse_duplicates
@@ -54,7 +56,7 @@ class Resources:
     mcp: "Mapping[str, McpServer]" = field(default_factory=dict)
 
 
-class _Opening:
+class Opening:
     """One toolset while it is opened; its browser tools share their pages, and a server's tools their connection."""
 
     def __init__(self, uses: Sequence[ToolUse], resources: Resources, files: FileSource, guard: Guard) -> None:
@@ -106,39 +108,13 @@ class _Opening:
         return [tool for name, tool in named if name == server and tool is not None]
 
 
-def _searching(opening: _Opening) -> Tool:
-    from toolablate.tools.search import search_tool
+@dataclass(frozen=True, slots=True)
+class ToolKind:
+    """A tool that is made of what all trials share. A run without that `resource` is refused before it begins."""
 
-    return search_tool(opening.search, opening.guard)
-
-
-def _gpt_oss_searching(opening: _Opening) -> Tool:
-    from toolablate.tools.search import gpt_oss_search_tool
-
-    return gpt_oss_search_tool(opening.search, opening.guard)
-
-
-def _gpt_oss_opening(opening: _Opening) -> Tool:
-    from toolablate.tools.browser.gpt_oss import gpt_oss_open_tool
-
-    return gpt_oss_open_tool(opening.browser)
-
-
-def _gpt_oss_finding(opening: _Opening) -> Tool:
-    from toolablate.tools.browser.gpt_oss import gpt_oss_find_tool
-
-    return gpt_oss_find_tool(opening.browser)
-
-
-_BUILT_IN: Mapping[str, tuple[Resource, Callable[[_Opening], Tool]]] = {
-    "python": ("sandbox", lambda opening: python_tool(opening.sandbox, opening.files)),
-    "web_search": ("search", _searching),
-    "browser_open": ("pages", lambda opening: opening.browser.open_tool()),
-    "browser_find": ("pages", lambda opening: opening.browser.find_tool()),
-    "browser.search": ("search", _gpt_oss_searching),
-    "browser.open": ("pages", _gpt_oss_opening),
-    "browser.find": ("pages", _gpt_oss_finding),
-}
+    resource: Resource
+    open: Callable[[Opening], Tool]
+    """Makes the tool of one trial; it must start nothing."""
 
 
 def open_toolset(
@@ -181,7 +157,7 @@ class OpenedTool:
 def open_tools(uses: Sequence[ToolUse], resources: Resources, files: FileSource, guard: Guard) -> list[OpenedTool]:
     """The tools of one trial as they are, in their order. Raises InputError as `open_toolset` does."""
     expanded = list(_expanded(uses))
-    opening = _Opening(expanded, resources, files, guard)
+    opening = Opening(expanded, resources, files, guard)
     return [OpenedTool(tool, resource_of(use)) for use in expanded for tool in _open(use, opening)]
 
 
@@ -202,23 +178,41 @@ def mcp_servers_needed(uses: Sequence[ToolUse]) -> tuple[str, ...]:
 
 
 def tool_sources(uses: Sequence[ToolUse]) -> dict[str, str]:
-    """Digests of the modules of those tools that are functions of the user's own, by the names in the plan.
+    """Digests of the modules of those tools that are neither ours nor a server's, by the names in the plan.
 
     What such a module imports is not looked at. Raises InputError where a tool has no source text.
     """
-    return {use.name: source_digest(use.name) for use in _checked(uses) if resource_of(use) is None}
+    digests = {}
+    for use in _checked(uses):
+        kind = _kind(use.name)
+        if resource_of(use) is None:
+            digests[use.name] = source_digest(use.name)
+        elif kind and not is_ours(use.name, "tools"):
+            digests[use.name] = module_digest(kind.open, use.name, "tools")
+    return digests
 
 
 def tool_names() -> tuple[str, ...]:
     """Every name that a plan can use, apart from `mcp:SERVER` and `package.module:function`."""
-    return (*_BUILT_IN, *TOOLSETS, *sorted(registered().keys() - _BUILT_IN.keys() - TOOLSETS.keys()))
+    ours = [name for name in registered() if is_ours(name, "tools")]
+    return (*ours, *TOOLSETS, *sorted(registered().keys() - {*ours, *TOOLSETS}))
 
 
 def resource_of(use: ToolUse) -> Resource | None:
-    """The part of `Resources` that the tool is made of; None for functions of the user's own."""
-    if use.name in _BUILT_IN:
-        return _BUILT_IN[use.name][0]
-    return "mcp" if use.name.startswith(_MCP) else None
+    """The part of `Resources` that the tool is made of; None for functions of the user's own. Raises InputError for
+    what a package registers and cannot be loaded."""
+    if use.name.startswith(_MCP):
+        return "mcp"
+    kind = _kind(use.name)
+    return kind.resource if kind else None
+
+
+def _kind(name: str) -> ToolKind | None:
+    """What a package registers by that name, unless it is a function. Raises InputError."""
+    if name not in registered():
+        return None
+    found = load_own(name, "tools")
+    return found if isinstance(found, ToolKind) else None
 
 
 def _checked(uses: Sequence[ToolUse]) -> list[ToolUse]:
@@ -252,12 +246,12 @@ def _expanded(uses: Sequence[ToolUse]) -> Iterator[ToolUse]:
             yield from (ToolUse(name=name) for name in names)
 
 
-def _open(use: ToolUse, opening: _Opening) -> Sequence[Tool]:
+def _open(use: ToolUse, opening: Opening) -> Sequence[Tool]:
     _checked_name(use)
-    if use.name in _BUILT_IN:
-        return [_BUILT_IN[use.name][1](opening)]
     if use.name.startswith(_MCP):
         return opening.of_server(use)
+    if kind := _kind(use.name):
+        return [kind.open(opening)]
     function = function_tool(use.name)
     return [function.open(options_of(use, function))]
 
@@ -283,10 +277,12 @@ def _refuse_unknown(name: str) -> None:
 
 
 def _unknown(name: str) -> NoReturn:
+    missing = "" if is_ours("python", "tools") else "the entry points of toolablate are missing: install it anew; "
+    missing = "" if is_ours("python", "tools") else "the entry points of toolablate are missing: install it anew; "
     raise InputError(
         f"tools: there is no tool {one_line(name, 80)!r}",
-        hint=f"there are {', '.join(tool_names())}; a function of your own is named as package.module:function,"
-        " tools of an MCP server as mcp:SERVER or mcp:SERVER/TOOL",
+        hint=f"{missing}there are {', '.join(tool_names())}; a function of your own is named as"
+        " package.module:function, tools of an MCP server as mcp:SERVER or mcp:SERVER/TOOL",
         code="unknown_tool",
     )
 

@@ -86,7 +86,7 @@ def _fields(model: Any) -> dict[str, Any]:
 
 def _tags(model: Any) -> set[str]:
     field = model.model_fields.get("provider") if issubclass(model, BaseModel) else None
-    return {field.default} if field else set()
+    return {field.default if isinstance(field.default, str) else "registered"} if field else set()
 
 
 def _models_in(annotation: Any) -> Iterator[Any]:

@@ -28,6 +28,8 @@ from toolablate.experiments.plans.sections import (
     with_registered,
 )
 from toolablate.sandbox import BACKENDS, Limits
+from toolablate.tools.own import package_of, registered
+from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import (
     Budget,
@@ -35,6 +37,7 @@ from toolablate.traces.records import (
     Model,
     Price,
     Question,
+    RegisteredModel,
     ScriptedModel,
     SimulatedModel,
     Trial,
@@ -104,6 +107,14 @@ class RunnerSection(Section):
     trial_seconds: float | None = Field(default=None, gt=0)
 
 
+def _of_known_provider(model: object) -> object:
+    provider = model.get("provider") if isinstance(model, dict) else None
+    if isinstance(provider, str) and provider not in ("imported", *registered("providers")):
+        there_are = ", ".join(registered("providers"))
+        raise ValueError(f"models: there is no provider {one_line(provider, 80)!r}; there are {there_are}")
+    return model
+
+
 class Plan(Section):
     """A validated plan. Paths in it are absolute, or "builtin".
 
@@ -118,7 +129,7 @@ class Plan(Section):
     repeats: int = Field(default=1, gt=0)
     baseline: str = ""
     questions: QuestionsSection
-    models: tuple[Model, ...] = Field(min_length=1)
+    models: tuple[Annotated[Model, BeforeValidator(_of_known_provider)], ...] = Field(min_length=1)
     judges: tuple[JudgeModel, ...] = ()
     judging: JudgingSection = JudgingSection()
     conditions: tuple[Annotated[ConditionEntry, BeforeValidator(named)], ...] = ()
@@ -256,8 +267,11 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
 
 
 def _with_source(model: Model, folder: Path, section: str) -> Model:
-    """Fills in the digest of the file that a scripted or simulated model reads: its replies are part of what it is."""
+    """Fills in the digest of the file that a scripted or simulated model reads: its replies are part of what it is; and
+    the package that another provider's model comes from."""
     key = f"{section}: {model.name}"
+    if isinstance(model, RegisteredModel):
+        return model.model_copy(update={"package": package_of(model.provider, "providers")})
     if isinstance(model, ScriptedModel):
         script = folder / model.script
         return model.model_copy(update={"script": str(script), "script_digest": file_digest(script, key)})

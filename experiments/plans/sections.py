@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, model_validator
 
 from toolablate.tools.own import load_own, registered
+from toolablate.tools.text import one_line
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, OpenAIModel, ScriptedModel
 from toolablate.traces.validation import explain
@@ -102,7 +103,7 @@ class SearchSection(Section):
     `options` are the service's own.
     """
 
-    provider: Literal["corpus", "ddgs", "searxng", "brave", "serper", "tavily", "exa"]
+    provider: str
     corpus: str = ""
     backend: str = ""
     endpoint: str = ""
@@ -112,6 +113,10 @@ class SearchSection(Section):
 
     @model_validator(mode="after")
     def _what_it_needs_is_named(self) -> Self:
+        if self.provider != "corpus" and self.provider not in registered("search_providers"):
+            there_are = ", ".join(("corpus", *registered("search_providers")))
+            wrong = f"there is no provider {one_line(self.provider, 80)!r}"
+            raise ValueError(f"search.provider: {wrong}; there are {there_are}")
         if self.provider == "corpus" and not self.corpus:
             raise ValueError(
                 "search.corpus: missing; name a JSONL of documents or a folder of them,"

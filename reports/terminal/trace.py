@@ -24,6 +24,7 @@ from toolablate.traces.records import (
     JudgeCall,
     Judgement,
     Model,
+    OpenAIModel,
     Question,
     Repair,
     Rerun,
@@ -68,7 +69,7 @@ def _reply(call: JudgeCall) -> Iterator[RenderableType]:
 
 
 def _named(model: Model) -> str:
-    if model.provider != "openai":
+    if not isinstance(model, OpenAIModel):
         return f"{one_line(model.name)} ({model.provider})"
     return f"{one_line(model.name)} ({one_line(model.wire_name)} at {one_line(model.endpoint)})"
 

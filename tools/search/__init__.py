@@ -4,30 +4,34 @@ from toolablate.tools.search.ddgs import DdgsSearch, ddgs_backends
 from toolablate.tools.search.provider import (
     Found,
     LiveSearch,
+    ProviderKind,
     Searched,
     SearchProvider,
     SearchQuery,
     SearchSource,
+    Settings,
     search_key,
 )
-from toolablate.tools.search.providers import PROVIDERS, open_provider, provider_identity
+from toolablate.tools.search.providers import open_provider, provider_identity, provider_names
 from toolablate.tools.search.rest import RestSearch
 from toolablate.tools.search.tool import gpt_oss_search_tool, search_tool
 
 __all__ = [
-    "PROVIDERS",
     "DdgsSearch",
     "Found",
     "LiveSearch",
+    "ProviderKind",
     "RestSearch",
     "SearchProvider",
     "SearchQuery",
     "SearchSource",
     "Searched",
+    "Settings",
     "ddgs_backends",
     "gpt_oss_search_tool",
     "open_provider",
     "provider_identity",
+    "provider_names",
     "search_key",
     "search_tool",
 ]

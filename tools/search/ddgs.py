@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from toolablate.tools.search.envelope import Finding, Ranking, is_robot_check, leads_to_robot_check, ranked, raw_digest
-from toolablate.tools.search.provider import Searched, SearchQuery, normal_query, without_commands
+from toolablate.tools.search.provider import ProviderKind, Searched, SearchQuery, normal_query, without_commands
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import SearchReply, SearchStatus, clean_text
 
@@ -216,3 +216,16 @@ class DdgsSearch:
 
 def _finding(result: Any) -> Finding:
     return Finding(str(result.href or ""), str(result.title or ""), str(result.body or ""))
+
+
+_BACKEND, _REGION = "duckduckgo", "us-en"
+
+DDGS = ProviderKind(
+    open=lambda settings, _: DdgsSearch(
+        settings.backend or _BACKEND, region=settings.region or _REGION, endpoint=settings.endpoint or None
+    ),
+    identity=lambda settings: ddgs_identity(
+        settings.backend or _BACKEND, settings.region or _REGION, settings.endpoint
+    ),
+    takes_backend=True,
+)

@@ -2,8 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
 from typing import Protocol
@@ -46,6 +46,57 @@ class SearchProvider(Protocol):
     async def search(self, asked: SearchQuery) -> Searched:
         """Replies in every case; a search that failed is an envelope with a status, never an empty one."""
         ...
+
+
+# ddgs calls the United Kingdom `uk`, and `wt` what is no country.
+_COUNTRIES = {"uk": "gb", "wt": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a plan says of a service. `region` is country and language (`us-en`); where it is set, its language wins.
+
+    `endpoint` is put in place of the service's own address. `options` are the service's own words.
+    """
+
+    endpoint: str = ""
+    backend: str = ""
+    region: str = ""
+    language: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def country(self) -> str:
+        """Two letters in lower case, or nothing."""
+        country = self.region.partition("-")[0]
+        return _COUNTRIES.get(country, country)
+
+    @property
+    def spoken(self) -> str:
+        """The language, as two letters or nothing."""
+        language = self.region.partition("-")[2] or self.language
+        return "" if language == "wt" else language.partition("-")[0].lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderKind:
+    """A search provider as a plan names it; packages name theirs in the entry-point group
+    `toolablate.search_providers`.
+
+    open            makes it, of a plan's settings and the API key ("" where it takes none); it must ask nothing
+    identity        its name and parameters, as `open` would give them, without a key
+    key_variable    the environment variable with the API key; "" where it takes none
+    takes_region, takes_backend, needs_endpoint     whether a plan may, or must, set these
+    options         the service's own parameters that a plan may set, each with its values
+    """
+
+    open: Callable[[Settings, str], SearchProvider]
+    identity: Callable[[Settings], tuple[str, Mapping[str, JsonValue]]]
+    key_variable: str = ""
+    takes_region: bool = True
+    takes_backend: bool = False
+    needs_endpoint: bool = False
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 # How the search tool asks: a provider as it is, or a recording of one, under one and the same key.

@@ -2,16 +2,13 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import JsonValue
 
-from toolablate.tools.search.ddgs import DdgsSearch, ddgs_identity
-from toolablate.tools.search.provider import SearchProvider
-from toolablate.tools.search.rest import RestSearch, Service, Settings
-from toolablate.tools.search.services import Brave, Exa, Searxng, Serper, Tavily
+from toolablate.tools.own import load_own, registered
+from toolablate.tools.search.provider import ProviderKind, SearchProvider, Settings
 from toolablate.traces.errors import InputError
 
 _ENGINES = re.compile(r"[\w.-][\w. -]*(,[\w.-][\w. -]*)*", re.ASCII)
@@ -21,36 +18,10 @@ _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _KEY = re.compile(r"[!#-\[\]-~]+")
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """`options` are the service's own parameters that a plan may set, each with its values."""
-
-    make: Callable[[Settings], Service]
-    key_variable: str = ""
-    takes_region: bool = True
-    takes_backend: bool = False
-    options: Mapping[str, tuple[str, ...]] | None = None
-
-
-_SAFESEARCH = ("off", "moderate", "strict")
-_KINDS: Mapping[str, _Kind] = {
-    "searxng": _Kind(Searxng, takes_backend=True, options={"safesearch": ("0", "1", "2")}),
-    "brave": _Kind(Brave, "BRAVE_API_KEY", options={"safesearch": _SAFESEARCH}),
-    "serper": _Kind(Serper, "SERPER_API_KEY"),
-    "tavily": _Kind(
-        Tavily,
-        "TAVILY_API_KEY",
-        takes_region=False,
-        options={
-            "search_depth": ("basic", "advanced", "fast", "ultra-fast"),
-            "topic": ("general", "news", "finance"),
-        },
-    ),
-    "exa": _Kind(Exa, "EXA_API_KEY", options={"type": ("auto", "neural", "fast", "instant", "deep")}),
-}
-
-PROVIDERS: tuple[str, ...] = ("ddgs", *_KINDS)
-"""The names of the providers that ask a service."""
+def provider_names() -> tuple[str, ...]:
+    """Of the providers that ask a service, ours first: what packages name in the entry-point group
+    `toolablate.search_providers`."""
+    return tuple(registered("search_providers"))
 
 
 def open_provider(
@@ -71,12 +42,8 @@ def open_provider(
     one. Raises InputError, which names the key of the plan that is wrong.
     """
     settings = Settings(endpoint, backend, region, language, options or {})
-    _check(name, settings)
-    if name == "ddgs":
-        _refuse_key(name, api_key_env)
-        return DdgsSearch(backend or "duckduckgo", region=region or "us-en", endpoint=endpoint or None)
-    kind = _KINDS[name]
-    return RestSearch(kind.make(settings), _read_key(name, kind, api_key_env))
+    kind = _checked(name, settings)
+    return kind.open(settings, _read_key(name, kind, api_key_env))
 
 
 def provider_identity(
@@ -93,22 +60,22 @@ def provider_identity(
     Raises InputError as it does, but for keys, and for engines that ddgs does not have.
     """
     settings = Settings(endpoint, backend, region, language, options or {})
-    _check(name, settings)
-    if name == "ddgs":
-        return ddgs_identity(backend or "duckduckgo", region or "us-en", endpoint)
-    service = _KINDS[name].make(settings)
-    return service.traits.name, service.parameters
+    return _checked(name, settings).identity(settings)
 
 
-def _check(name: str, settings: Settings) -> None:
-    if name not in PROVIDERS:
+def _checked(name: str, settings: Settings) -> ProviderKind:
+    """The provider that a package registers by that name. Raises InputError."""
+    if name not in registered("search_providers"):
         raise InputError(
             f"search.provider: there is no provider {name!r}",
-            hint=f"there are {', '.join(PROVIDERS)}, and corpus",
+            hint=f"there are {', '.join(provider_names())}, and corpus",
             code="unknown_provider",
         )
-    kind = _KINDS.get(name, _Kind(Searxng, takes_backend=True))
-    _check_endpoint(name, settings.endpoint)
+    kind = load_own(name, "search_providers")
+    if not isinstance(kind, ProviderKind):
+        wrong = f"is no ProviderKind but a {type(kind).__name__}"
+        raise InputError(f"search_providers: {name!r} {wrong}", code="bad_provider")
+    _check_endpoint(name, kind, settings.endpoint)
     if settings.region and not (kind.takes_region and _REGION.fullmatch(settings.region)):
         hint = "country and language: us-en" if kind.takes_region else f"{name} takes none"
         raise InputError(f"search.region: {settings.region!r} is no region", hint=hint, code="bad_region")
@@ -118,15 +85,15 @@ def _check(name: str, settings: Settings) -> None:
         raise InputError(f"search.backend: {name} has no engines to choose from", code="unknown_backend")
     if settings.backend and not _ENGINES.fullmatch(settings.backend):
         raise InputError(f"search.backend: {settings.backend!r} names no engines", code="unknown_backend")
-    _check_options(name, settings.options, kind.options or {})
+    _check_options(name, settings.options, kind.options)
+    return kind
 
 
-def _check_endpoint(name: str, endpoint: str) -> None:
+def _check_endpoint(name: str, kind: ProviderKind, endpoint: str) -> None:
     if not endpoint:
-        if name == "searxng":
-            raise InputError(
-                "search.endpoint: missing", hint='the address of a SearXNG: "http://localhost:8888"', code="no_endpoint"
-            )
+        if kind.needs_endpoint:
+            hint = f'where {name} listens, as in "http://localhost:8888"'
+            raise InputError("search.endpoint: missing", hint=hint, code="no_endpoint")
         return
     if not _is_plain_address(endpoint):
         raise InputError(
@@ -164,7 +131,7 @@ def _refuse_key(name: str, variable: str) -> None:
         raise InputError(f"search.api_key_env: {name} takes no key", code="unknown_option")
 
 
-def _read_key(name: str, kind: _Kind, variable: str) -> str:
+def _read_key(name: str, kind: ProviderKind, variable: str) -> str:
     if not kind.key_variable:
         _refuse_key(name, variable)
         return ""

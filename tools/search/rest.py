@@ -5,8 +5,8 @@ import base64
 import json
 import math
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -18,7 +18,7 @@ from pydantic import JsonValue
 
 from toolablate import __version__
 from toolablate.tools.search.envelope import Finding, is_robot_check, ranked, raw_digest
-from toolablate.tools.search.provider import Searched, SearchQuery, normal_query
+from toolablate.tools.search.provider import ProviderKind, Searched, SearchQuery, Settings, normal_query
 from toolablate.tools.text import one_line
 from toolablate.traces.records import SearchReply, SearchResult, SearchStatus, clean_text
 
@@ -302,36 +302,6 @@ def _until(written: str, now: datetime) -> float | None:
 # What tells one search service from another: where and how it is asked, and how its replies are read.
 
 
-# ddgs calls the United Kingdom `uk`, and `wt` what is no country.
-_COUNTRIES = {"uk": "gb", "wt": ""}
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What a plan says of a service. `region` is country and language (`us-en`); where it is set, its language wins.
-
-    `endpoint` is put in place of the service's own address. `options` are the service's own words.
-    """
-
-    endpoint: str = ""
-    backend: str = ""
-    region: str = ""
-    language: str = ""
-    options: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def country(self) -> str:
-        """Two letters in lower case, or nothing."""
-        country = self.region.partition("-")[0]
-        return _COUNTRIES.get(country, country)
-
-    @property
-    def spoken(self) -> str:
-        """The language, as two letters or nothing."""
-        language = self.region.partition("-")[2] or self.language
-        return "" if language == "wt" else language.partition("-")[0].lower()
-
-
 @dataclass(frozen=True, slots=True)
 class Listing:
     """What a reply with status 200 holds. `refusal` is set where it says that the search has failed after all."""
@@ -378,6 +348,32 @@ class Service(Protocol):
     def listing(self, reply: JsonValue) -> Listing:
         """Raises UnexpectedReplyError."""
         ...
+
+
+def rest_provider(
+    service: Callable[[Settings], Service],
+    *,
+    key_variable: str = "",
+    takes_region: bool = True,
+    takes_backend: bool = False,
+    needs_endpoint: bool = False,
+    options: Mapping[str, tuple[str, ...]] | None = None,
+) -> ProviderKind:
+    """A provider that asks a REST service; `ProviderKind` says what the arguments are."""
+
+    def identity(settings: Settings) -> tuple[str, Mapping[str, JsonValue]]:
+        made = service(settings)
+        return made.traits.name, made.parameters
+
+    return ProviderKind(
+        open=lambda settings, key: RestSearch(service(settings), key),
+        identity=identity,
+        key_variable=key_variable,
+        takes_region=takes_region,
+        takes_backend=takes_backend,
+        needs_endpoint=needs_endpoint,
+        options=options or {},
+    )
 
 
 def told(**values: str) -> dict[str, JsonValue]:

@@ -9,18 +9,18 @@ from datetime import date
 from pydantic import JsonValue
 
 from toolablate.tools.search.envelope import Finding
-from toolablate.tools.search.provider import SearchQuery, without_commands
+from toolablate.tools.search.provider import SearchQuery, Settings, without_commands
 from toolablate.tools.search.rest import (
     ApiRequest,
     Listing,
     Quirk,
     Refusal,
-    Settings,
     Traits,
     UnexpectedReplyError,
     entries,
     first_text,
     last_day,
+    rest_provider,
     table,
     text,
     told,
@@ -306,3 +306,17 @@ class Tavily:
 def _tavily_finding(entry: dict[str, JsonValue]) -> Finding:
     published, source = first_text(entry, "published_date")
     return Finding(text(entry.get("url")), text(entry.get("title")), text(entry.get("content")), published, source)
+
+
+_SAFESEARCH = ("off", "moderate", "strict")
+
+SEARXNG = rest_provider(Searxng, takes_backend=True, needs_endpoint=True, options={"safesearch": ("0", "1", "2")})
+BRAVE = rest_provider(Brave, key_variable="BRAVE_API_KEY", options={"safesearch": _SAFESEARCH})
+SERPER = rest_provider(Serper, key_variable="SERPER_API_KEY")
+TAVILY = rest_provider(
+    Tavily,
+    key_variable="TAVILY_API_KEY",
+    takes_region=False,
+    options={"search_depth": ("basic", "advanced", "fast", "ultra-fast"), "topic": ("general", "news", "finance")},
+)
+EXA = rest_provider(Exa, key_variable="EXA_API_KEY", options={"type": ("auto", "neural", "fast", "instant", "deep")})

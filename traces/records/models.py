@@ -4,7 +4,7 @@ import re
 from typing import Annotated, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic import ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
 
 from toolablate.traces.records._base import Record, TaggedRecord
 
@@ -221,4 +221,41 @@ class ImportedModel(_Model):
     name: str = Field(min_length=1)
 
 
-Model = Annotated[OpenAIModel | ScriptedModel | SimulatedModel | ImportedModel, Field(discriminator="provider")]
+class RegisteredModel(_Model):
+    """A model of a provider that an installed package registers in the entry-point group `toolablate.providers`.
+
+    `options` are the provider's own; `package` is the package with its version, which is filled in when a plan is read.
+    """
+
+    not_identity: ClassVar[frozenset[str]] = frozenset({"concurrency"})
+
+    version: Literal[1] = 1
+    provider: str = Field(min_length=1)
+    name: str = Field(min_length=1)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    package: str = ""
+    concurrency: int = Field(default=8, gt=0)
+
+
+_OURS = frozenset({"openai", "scripted", "simulated", "imported"})
+
+
+def _kind_of(model: object) -> str | None:
+    provider = model.get("provider") if isinstance(model, dict) else getattr(model, "provider", None)
+    if not isinstance(provider, str):
+        return None
+    return provider if provider in _OURS else "registered"
+
+
+Model = Annotated[
+    Annotated[OpenAIModel, Tag("openai")]
+    | Annotated[ScriptedModel, Tag("scripted")]
+    | Annotated[SimulatedModel, Tag("simulated")]
+    | Annotated[ImportedModel, Tag("imported")]
+    | Annotated[RegisteredModel, Tag("registered")],
+    Discriminator(
+        _kind_of,
+        custom_error_type="union_tag_not_found",
+        custom_error_context={"discriminator": "'provider'"},
+    ),
+]

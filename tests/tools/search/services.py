@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolablate.tools.search.rest import Limits, RestSearch, Service, Settings
+from toolablate.tools.search.provider import Settings
+from toolablate.tools.search.rest import Limits, RestSearch, Service
 from toolablate.tools.search.services import Brave, Exa, Searxng, Serper, Tavily
 
 KEY = "sk-0123456789abcdef"

@@ -5,7 +5,7 @@ import pytest
 from tests.tools.search.api_server import ApiServer, json_reply
 from tests.tools.search.services import KEY, SERVICES
 
-from toolablate.tools.search import PROVIDERS, SearchQuery, open_provider, provider_identity
+from toolablate.tools.search import SearchQuery, open_provider, provider_identity, provider_names
 from toolablate.traces.errors import InputError
 
 NAMES = [service.name for service in SERVICES]
@@ -20,10 +20,10 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_provider_is_known() -> None:
-    assert set(PROVIDERS) == {"ddgs", *NAMES}
+    assert set(provider_names()) == {"ddgs", *NAMES}
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
+@pytest.mark.parametrize("name", provider_names())
 def test_a_provider_is_known_by_name_and_parameters_without_its_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     endpoint = HERE if name == "searxng" else ""
     region = "" if name == "tavily" else "de-de"
@@ -92,7 +92,7 @@ def test_a_key_is_refused_where_none_is_taken(name: str) -> None:
         open_provider(name, endpoint=HERE, api_key_env="PATH")
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
+@pytest.mark.parametrize("name", provider_names())
 @pytest.mark.parametrize(
     "endpoint",
     [
@@ -108,8 +108,8 @@ def test_an_endpoint_that_is_no_plain_address_is_refused_and_not_shown(name: str
 
 def test_naming_a_provider_loads_nothing_that_could_ask() -> None:
     code = (
-        "import sys; from toolablate.tools.search import PROVIDERS, provider_identity\n"
-        "for name in PROVIDERS: provider_identity(name, endpoint='http://localhost:8888')\n"
+        "import sys; from toolablate.tools.search import provider_identity, provider_names\n"
+        "for name in provider_names(): provider_identity(name, endpoint='http://localhost:8888')\n"
         "print(sorted({'httpx2', 'ddgs', 'primp', 'httpx', 'lxml'} & set(sys.modules)))"
     )
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -16,7 +16,8 @@ from tests.tools.search.services import KEY, SERVICES, Described
 from tests.tools.web_server import Drip, WebServer, reply, zipped
 
 from toolablate.tools.search import Searched, SearchQuery
-from toolablate.tools.search.rest import Limits, RestSearch, Settings
+from toolablate.tools.search.provider import Settings
+from toolablate.tools.search.rest import Limits, RestSearch
 from toolablate.traces.records import SearchReply
 
 PATIENT = Limits(seconds=20.0, reply_bytes=100_000)
