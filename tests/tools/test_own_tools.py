@@ -75,9 +75,7 @@ async def test_a_package_can_register_a_tool(own_module: str, tmp_path: Path) ->
     about = tmp_path / "loud_package-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: loud-package\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(
-        f"[toolablate.tools]\nloud = {own_module}:shout\npython = {own_module}:shout\n"
-    )
+    (about / "entry_points.txt").write_text(f"[toolablate.tools]\nloud = {own_module}:shout\n")
     own.registered.cache_clear()
     try:
         assert tool_names().count("loud") == tool_names().count("python") == 1
