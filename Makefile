@@ -52,10 +52,10 @@ clean:
 
 .venv/demo.installed: pyproject.toml | .venv/bin/pip
 	@echo "Installing toolablate and the kernel's packages into .venv (a minute or two) ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[kernel]'
+	@$(BIN)/pip install -qq --disable-pip-version-check -e '.[kernel]'
 	@touch $@
 
 .venv/dev.installed: pyproject.toml | .venv/bin/pip
 	@echo "Installing toolablate and the development tools into .venv (a minute or two) ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[kernel,dev]'
+	@$(BIN)/pip install -qq --disable-pip-version-check -e '.[kernel,dev]'
 	@touch $@ .venv/demo.installed

@@ -20,7 +20,8 @@ from tests.servers.chat_server import ChatServer, ChatServers, closed_port
 
 KEY = "sk-proxy-key-of-the-tests"
 _ERRORS = ("RateLimitError", "InternalServerError", "ContextWindowExceededError")
-_START_SECONDS = 60
+_START_SECONDS = 300
+"""It imports for a minute and more where nothing of it is in the page cache."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from tests.servers.responses import calls, insisting_on, response, says, thinks
 from toolablate.agents import connect
 from toolablate.traces.records import OpenAIModel
 
-pytestmark = pytest.mark.compatible
+pytestmark = [pytest.mark.compatible, pytest.mark.timeout(400)]
 
 CALL = ("double", {"x": 21})
 

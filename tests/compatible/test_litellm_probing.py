@@ -11,7 +11,7 @@ from tests.servers.chat_server import Json, Step, reply
 from toolablate.agents.probing import Probed, probe
 from toolablate.traces.records import Capabilities, OpenAIModel
 
-pytestmark = pytest.mark.compatible
+pytestmark = [pytest.mark.compatible, pytest.mark.timeout(400)]
 
 ALL = Capabilities(
     max_tokens_key="max_tokens",

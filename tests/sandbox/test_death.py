@@ -13,7 +13,7 @@ from tests.sandbox.conftest import unhurried
 from toolablate.sandbox import Kernel, KernelUnavailable
 from toolablate.sandbox.process import is_running, kill
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.deep, pytest.mark.asyncio(loop_scope="module")]
 
 OpenKernel = Callable[..., Awaitable[Kernel]]
 

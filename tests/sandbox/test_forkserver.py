@@ -18,6 +18,8 @@ from toolablate.sandbox import Kernel, KernelUnavailable, Sandbox, WorkFile, ope
 from toolablate.sandbox.backends import forkserver
 from toolablate.sandbox.kernel import Limits
 
+pytestmark = pytest.mark.deep
+
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
 
 

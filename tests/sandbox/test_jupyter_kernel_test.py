@@ -12,6 +12,8 @@ import pytest
 from toolablate.sandbox.kernelspecs import ISOLATING, install, name_of
 from toolablate.sandbox.provisioning import ProvisioningError
 
+pytestmark = pytest.mark.deep
+
 
 class InOwnJupyter(jupyter_kernel_test.KernelTests):
     """With kernelspecs, history and connection files in a folder of its own."""

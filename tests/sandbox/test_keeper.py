@@ -14,6 +14,8 @@ import pytest
 from toolablate.sandbox.cgroups import find_cgroups
 from toolablate.sandbox.premises import Keeper
 
+pytestmark = pytest.mark.deep
+
 HOST = """
 import os, sys, time, asyncio, subprocess
 from pathlib import Path

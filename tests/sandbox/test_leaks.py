@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.deep
+
 IN_A_ROW = {"forkserver": 2_000, "bubblewrap": 30, "docker": 5}
 AT_ONCE = 50
 

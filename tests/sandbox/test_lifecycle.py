@@ -14,6 +14,8 @@ import pytest
 from toolablate.sandbox import Kernel, KernelUnavailable, Sandbox, open_sandbox
 from toolablate.sandbox.python import Python, find_python
 
+pytestmark = pytest.mark.deep
+
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
 Start = Callable[[Sandbox], Awaitable[Kernel]]
 

@@ -17,7 +17,7 @@ from toolablate.sandbox import Kernel, KernelUnavailable
 from toolablate.sandbox import jupyter as execution
 from toolablate.sandbox.inside import processes, watch
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.deep, pytest.mark.asyncio(loop_scope="module")]
 
 OpenKernel = Callable[..., Awaitable[Kernel]]
 

@@ -10,7 +10,7 @@ from tests.sandbox.conftest import unhurried
 
 from toolablate.sandbox import Kernel, Sandbox
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.deep, pytest.mark.asyncio(loop_scope="module")]
 
 OpenKernel = Callable[..., Awaitable[Kernel]]
 Start = Callable[[Sandbox], Awaitable[Kernel]]

@@ -7,7 +7,7 @@ from tests.sandbox.conftest import unhurried
 
 from toolablate.sandbox import Kernel
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.deep, pytest.mark.asyncio(loop_scope="module")]
 
 OpenKernel = Callable[..., Awaitable[Kernel]]
 

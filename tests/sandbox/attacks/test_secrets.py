@@ -11,7 +11,7 @@ import pytest
 from toolablate.sandbox import Kernel, Sandbox
 from toolablate.sandbox.process import ENVIRONMENT
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.deep, pytest.mark.asyncio(loop_scope="module")]
 
 Start = Callable[[Sandbox], Awaitable[Kernel]]
 

@@ -37,6 +37,8 @@ from toolablate.sandbox.provisioning import (
     SandboxProvisioner,
 )
 
+pytestmark = pytest.mark.deep
+
 
 @any_isolating
 def test_limits_of_the_kernelspec_hold(backend: str, caplog: pytest.LogCaptureFixture) -> None:

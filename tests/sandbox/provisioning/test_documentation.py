@@ -10,6 +10,8 @@ from tests.sandbox.provisioning.clients import installed
 
 from toolablate.sandbox.provisioning import SandboxProvisioner
 
+pytestmark = pytest.mark.deep
+
 PAGE = (Path(__file__).parents[3] / "docs" / "sandbox.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 

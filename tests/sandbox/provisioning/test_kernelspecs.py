@@ -9,6 +9,8 @@ import pytest
 
 from toolablate.sandbox.kernelspecs import ISOLATING, main, name_of
 
+pytestmark = pytest.mark.deep
+
 BIN = Path(sys.executable).parent
 
 

@@ -27,6 +27,8 @@ from traitlets.config import Config
 
 from toolablate.sandbox.kernelspecs import name_of
 
+pytestmark = pytest.mark.deep
+
 
 @any_isolating
 def test_blocking_manager(backend: str, home: Path) -> None:

@@ -28,6 +28,8 @@ from tests.sandbox.provisioning.clients import (
 from toolablate.sandbox.kernelspecs import name_of
 from toolablate.sandbox.provisioning import ProvisioningError
 
+pytestmark = pytest.mark.deep
+
 BIN = Path(sys.executable).parent
 
 
