@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticKnownError
 
 from toolablate.benchmarks.builtin import BUILTIN_PLAYBOOK
 from toolablate.benchmarks.questions import questions_of
@@ -110,8 +111,9 @@ class RunnerSection(Section):
 def _of_known_provider(model: object) -> object:
     provider = model.get("provider") if isinstance(model, dict) else None
     if isinstance(provider, str) and provider not in ("imported", *registered("providers")):
-        there_are = ", ".join(registered("providers"))
-        raise ValueError(f"models: there is no provider {one_line(provider, 80)!r}; there are {there_are}")
+        expected = ", ".join(map(repr, registered("providers")))
+        about = {"discriminator": "'provider'", "tag": one_line(provider, 80), "expected_tags": expected}
+        raise PydanticKnownError("union_tag_invalid", about)
     return model
 
 
