@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from toolablate.traces.records import JudgeMatrix, ReplayDesign
 
 
-@click.command("attribute")
+@click.command(
+    "attribute",
+    epilog=options.example(
+        "toolablate attribute STORE --condition search --list",
+        "toolablate attribute STORE --replay --failures 0.5 --max-cost 20",
+        "toolablate attribute STORE --judge gpt-5 --plan plan.toml",
+    ),
+)
 @click.argument("store", type=options.FilePath())
 @options.run("latest")
 @options.models
@@ -90,11 +97,6 @@ def attribute_command(context: click.Context, /, store: Path, **given: Any) -> N
     Reads what is there and asks nobody. With --replay, trials that are chosen by lot are replayed with one thing
     changed at a time; what that will cost is told first. With --judge, a judge reads the wrong trials. Exits with 1 if
     replays or judgements are left undone.
-
-    \b
-      toolablate attribute STORE --condition search --list
-      toolablate attribute STORE --replay --failures 0.5 --max-cost 20
-      toolablate attribute STORE --judge gpt-5 --plan plan.toml
     """
     from rich.console import Console
 
@@ -257,7 +259,14 @@ if TYPE_CHECKING:
     Wanted = ReplayChange | Content
 
 
-@click.command("replay")
+@click.command(
+    "replay",
+    epilog=options.example(
+        "toolablate replay STORE 3f2a91 --from 6 --swap null --repeats 8",
+        "toolablate replay STORE 3f2a91 --from 4 --answer-now",
+        'toolablate replay STORE 3f2a91 --from 4 --say "Check the units."',
+    ),
+)
 @click.argument("store", type=options.FilePath())
 @click.argument("trial")
 @click.option(
@@ -316,11 +325,6 @@ def replay_command(
     the recorded results. The new trials are stored beside the old one, and no table counts them. The plan is run that
     the store has kept: take up only what you would run the plan of. Exits with 1 if trials are left undone or failed,
     with 2 if nothing could be run.
-
-    \b
-      toolablate replay STORE 3f2a91 --from 6 --swap null --repeats 8
-      toolablate replay STORE 3f2a91 --from 4 --answer-now
-      toolablate replay STORE 3f2a91 --from 4 --say "Check the units."
     """
     from rich.console import Console
 

@@ -11,7 +11,14 @@ if TYPE_CHECKING:
     from toolablate.analysis.comparison import GroupBy
 
 
-@click.command("compare")
+@click.command(
+    "compare",
+    epilog=options.example(
+        "toolablate compare STORE --by domain --csv effects.csv",
+        "toolablate compare STORE --flips",
+        "toolablate compare STORE --ladder --plot ladder.svg",
+    ),
+)
 @click.argument("store", type=options.FilePath())
 @options.baseline
 @click.option(
@@ -26,23 +33,47 @@ if TYPE_CHECKING:
     is_flag=True,
     help="List the questions that flipped, with their trials, instead; without --by, --harm and --csv.",
 )
+@click.option("--ladder", "as_ladder", is_flag=True, help="Show the waterfall from no tools to real ones instead.")
 @options.run("latest")
 @options.scorer
 @click.option("--harm", is_flag=True, help="Also show whom conditions harm and help, as far as repeats tell.")
 @options.seed("the bootstrap and permutations")
-@options.as_json("the comparisons, or the flips,")
-@options.csv("the comparisons")
+@click.option(
+    "--model",
+    "models",
+    metavar="NAME",
+    multiple=True,
+    help="With --ladder: only this model. May be given several times.",
+)
+@click.option(
+    "--toolset",
+    "toolsets",
+    metavar="NAME",
+    multiple=True,
+    help="With --ladder: only the ladder of this condition. May be given several times.",
+)
+@options.as_json("the comparisons, the flips or the waterfalls")
+@options.csv("the comparisons, or the steps of the waterfalls,")
+@click.option(
+    "--plot",
+    type=options.FilePath(dir_okay=False),
+    help="With --ladder: also draw the waterfalls into a file: .svg, .png or .pdf.",
+)
 def compare_command(
     store: Path,
     baseline: str | None,
     by: "tuple[GroupBy, ...]",
     as_flips: bool,
+    as_ladder: bool,
     run: str,
     scorer: str | None,
     harm: bool,
     seed: int,
+    models: tuple[str, ...],
+    toolsets: tuple[str, ...],
     as_json: bool,
     csv: Path | None,
+    plot: Path | None,
 ) -> None:
     """Compare the conditions in STORE with a baseline, paired over questions.
 
@@ -54,10 +85,17 @@ def compare_command(
     Where a replayed web had gaps, or gave answers away, also how often, and whether the conditions differ in that.
     Where a model called tools that it was not offered, a warning says in how many trials.
 
-    \b
-      toolablate compare STORE --by domain --csv effects.csv
-      toolablate compare STORE --flips
+    With --ladder, what each factor from no tools to real ones is worth instead. A ladder is a condition with tools and
+    the arms that lead to it: none, scaffold (its prompt), offered (tools that cannot be called), sham (calls that
+    return nothing), placebo (results of another question) and the real tools. Adjacent arms are contrasted over the
+    questions that are scored in all arms, so that the contrasts sum to the total. Where the arms without prompt were
+    run, Shapley values show how much the order of factors matters.
     """
+    if as_ladder:
+        options.refuse_given(("baseline", "by", "as_flips", "harm"), "goes without --ladder")
+        _compare_ladders(store, run, models, toolsets, scorer, seed, as_json=as_json, csv=csv, plot=plot)
+        return
+    options.refuse_given(("models", "toolsets", "plot"), "is for --ladder")
     from rich.console import Console
 
     from toolablate.analysis.comparison import comparisons_csv, comparisons_json
@@ -97,40 +135,18 @@ def compare_command(
     tell_left_out(console, paired.left_out)
 
 
-@click.command("ladder")
-@click.argument("store", type=options.FilePath())
-@options.run("latest")
-@options.models
-@click.option(
-    "--toolset",
-    "toolsets",
-    metavar="NAME",
-    multiple=True,
-    help="Only the ladder of this condition. May be given several times.",
-)
-@options.scorer
-@options.seed("the bootstrap and permutations")
-@options.as_json("the waterfalls")
-@options.csv("the steps")
-@options.plot("the waterfalls")
-def ladder_command(
+def _compare_ladders(
     store: Path,
     run: str,
     models: tuple[str, ...],
     toolsets: tuple[str, ...],
     scorer: str | None,
     seed: int,
+    *,
     as_json: bool,
     csv: Path | None,
     plot: Path | None,
 ) -> None:
-    """Say what each factor of the ladders in STORE is worth: a waterfall from no tools to real ones.
-
-    A ladder is a condition with tools and the arms that lead to it: none, scaffold (its prompt), offered (tools that
-    cannot be called), sham (calls that return nothing), placebo (results of another question) and the real tools. Each
-    rung is the difference of two neighbours, over the questions that are scored in all arms, so that rungs sum to the
-    total. Where the arms without prompt were run, Shapley values say how much that depends on the order of rungs.
-    """
     from rich.console import Console
 
     from toolablate.analysis.ladder import read_ladders, waterfalls_csv, waterfalls_json
@@ -166,22 +182,51 @@ def ladder_command(
     tell_left_out(console, climbed.left_out)
 
 
-@click.command("agreement")
+@click.command(
+    "agreement",
+    epilog=options.example("toolablate agreement STORE --disagreements", "toolablate agreement STORE --labels"),
+)
 @click.argument("store", type=options.FilePath())
 @options.run("latest")
 @click.option(
     "--scorer", "scorers", metavar="NAME", multiple=True, help="Only this scorer; given twice or more. By default all."
 )
 @click.option("--disagreements", "as_list", is_flag=True, help="List the trials that two scorers differ on, instead.")
-@options.as_json("the figures, or the trials,")
-def agreement_command(store: Path, run: str, scorers: tuple[str, ...], as_list: bool, as_json: bool) -> None:
+@click.option("--labels", "as_labels", is_flag=True, help="Show people's labels of the causes of failures, instead.")
+@click.option(
+    "--person", "people", metavar="NAME", multiple=True, help="With --labels: only theirs. May be given several times."
+)
+@options.as_json("the figures, the trials or the labels")
+@click.option("--csv", type=options.FilePath(dir_okay=False), help="With --labels: also write them to a CSV file.")
+def agreement_command(
+    store: Path,
+    run: str,
+    scorers: tuple[str, ...],
+    as_list: bool,
+    as_labels: bool,
+    people: tuple[str, ...],
+    as_json: bool,
+    csv: Path | None,
+) -> None:
     """Say how far the scorers of STORE agree on the same trials, and how sure a judge is of its grades.
 
     Per pair of scorers, and for each model and condition: how often they say the same, Cohen's kappa, what each says of
     accuracy, and whether a condition's effect depends on whom one asks, with 95 % intervals from a bootstrap over
     questions. Per judge: how often it gives the same answer another grade, where it grades again (`again` under
     [judging]) or where trials of one question end with the same text, and what that alone does to a comparison.
+
+    With --labels, the causes of failures that people gave on the pages of trials in `toolablate view`. Each person's
+    last label of a trial counts. It is compared with the trial's attribution by each method and with other people's
+    labels: Cohen's kappa over mechanisms, with a 95 % interval from a bootstrap over questions. Labels given blind,
+    while the attribution was hidden, are counted apart, since who sees it first tends to agree with it.
     """
+    if as_labels:
+        options.refuse_given(("run", "as_list"), "goes without --labels")
+        if len(scorers) > 1:
+            raise click.UsageError("--labels takes one --scorer")
+        _show_labels(store, people, scorers[0] if scorers else None, as_json=as_json, csv=csv)
+        return
+    options.refuse_given(("people", "csv"), "is for --labels")
     from rich.console import Console
     from rich.text import Text
 
@@ -207,20 +252,7 @@ def agreement_command(store: Path, run: str, scorers: tuple[str, ...], as_list: 
     tell_left_out(console, graded.left_out)
 
 
-@click.command("labels")
-@click.argument("store", type=options.FilePath())
-@click.option("--person", "people", metavar="NAME", multiple=True, help="Only theirs. May be given several times.")
-@options.scorer
-@options.as_json("labels and agreement")
-@options.csv("the labels")
-def labels_command(store: Path, people: tuple[str, ...], scorer: str | None, as_json: bool, csv: Path | None) -> None:
-    """Say what people hold for the causes of STORE's failures, and how far they agree.
-
-    Labels are given on the page of a trial in `toolablate view`. Each person's last word on a trial counts, and is held
-    against what is attributed to the trial now, by each method, and against the words of others: Cohen's kappa over
-    mechanisms, with a 95 % interval from a bootstrap over questions. Labels given blind, while the attribution was
-    hidden, stand apart, since who sees it first tends to agree with it. Nobody is asked anything.
-    """
+def _show_labels(store: Path, people: tuple[str, ...], scorer: str | None, *, as_json: bool, csv: Path | None) -> None:
     from rich.console import Console
 
     from toolablate.analysis.labelling import labels_csv, labels_json

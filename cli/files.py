@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolablate.traces import options
+from toolablate.traces.commands import SuggestingGroup
 from toolablate.traces.plain import plain_text
 
 if TYPE_CHECKING:
@@ -15,18 +16,23 @@ if TYPE_CHECKING:
     from toolablate.tools.archive import Info, Seal, Verification
 
 
-@click.command("status")
-@click.argument("store", type=options.FilePath())
+@click.command("status", epilog=options.example("toolablate status runs/tools.sqlite", "toolablate status web-archive"))
+@click.argument("file", type=options.FilePath())
 @options.as_json("it")
-def status_command(store: Path, as_json: bool) -> None:
-    """Say how far the trials in STORE are, and who runs them.
+def status_command(file: Path, as_json: bool) -> None:
+    """Show what FILE holds: a store, an archive of the web or recorded replies of models.
 
-    Works beside a run. The rate is that of the processes that run now, each since it began; failed trials are run again
-    by the next run of their plan, and are not counted in the time that is left.
+    Of a store, how far its trials are, and who runs them, also beside a run. The rate is that of the processes that run
+    now, each since it began; failed trials are run again by the next run of their plan, and are not counted in the time
+    that is left. Of an archive, how many pages and searches, from which hosts, when they were captured, and whether it
+    is sealed. Of recorded replies, how many of which models, when, and the digest of them all.
     """
+    if (kind := _kind(file)) != "store":
+        (_show_archive if kind == "archive" else _show_replies)(file, as_json)
+        return
     from toolablate.traces.store import standing
 
-    found = standing(store)
+    found = standing(file)
     if as_json:
         import json
         from dataclasses import asdict
@@ -41,8 +47,14 @@ def status_command(store: Path, as_json: bool) -> None:
     Console().print(status_view(found))
 
 
-@click.command("verify")
-@click.argument("store", type=options.FilePath())
+@click.command(
+    "verify",
+    epilog=options.example(
+        "toolablate verify runs/replayed.sqlite --same-as runs/recorded.sqlite",
+        "toolablate verify web-archive",
+    ),
+)
+@click.argument("file", type=options.FilePath())
 @click.option(
     "--same-as",
     "other",
@@ -54,18 +66,18 @@ def status_command(store: Path, as_json: bool) -> None:
     "--partial", is_flag=True, help="With --same-as: a trial that has ended in one store alone is no difference."
 )
 @options.as_json("the report")
-def verify_command(store: Path, other: Path | None, partial: bool, as_json: bool) -> None:
-    """Check the digests, references and completeness of STORE.
+def verify_command(file: Path, other: Path | None, partial: bool, as_json: bool) -> None:
+    """Check FILE: a store, an archive of the web or recorded replies of models.
 
-    Exits with 1 where something is damaged. Trials that are planned and not finished are information, not damage; so
-    are calls of tools that a model was not offered, of which it warns, since the model's turns went to them.
+    Every record is checked against its digest, and references, indexes and a seal against what they name. Exits with 1
+    where something is damaged, with 2 where FILE is none of these.
+
+    In a store, trials that are planned and not finished are information, not damage; so are calls of tools that a model
+    was not offered, of which it warns, since the model's turns went to them.
 
     With --same-as, the trials that have ended in both stores are compared as well, in all but times, software and
     failures that were retried; one that differs is listed with its first difference, and the command exits with 1.
     It does so as well where a trial has ended in one store alone, and where no trial is the same.
-
-    \b
-      toolablate verify runs/replayed.sqlite --same-as runs/recorded.sqlite
     """
     import json
     from dataclasses import asdict
@@ -75,14 +87,17 @@ def verify_command(store: Path, other: Path | None, partial: bool, as_json: bool
 
     if partial and other is None:
         raise click.UsageError("--partial is for --same-as STORE")
-    report = verify(store)
+    if (kind := _kind(file)) != "store":
+        options.refuse_given(("other",), "is for stores")
+        (_verify_archive if kind == "archive" else _verify_replies)(file, as_json)
+    report = verify(file)
     # A damaged store may have lost what this is counted in.
-    refused = read_refused_calls(store) if report.ok else []
+    refused = read_refused_calls(file) if report.ok else []
     same = None
     if other is not None:
         from toolablate.traces.store.same_as import same_as
 
-        same = same_as(store, other, partial=partial)
+        same = same_as(file, other, partial=partial)
     if as_json:
         found = asdict(report) | {"refused_calls": [asdict(row) for row in refused]}
         click.echo(json.dumps(found | ({"same_as": asdict(same) | {"ok": same.ok}} if same else {}), indent=2))
@@ -102,12 +117,19 @@ def verify_command(store: Path, other: Path | None, partial: bool, as_json: bool
     raise SystemExit(0 if report.ok and (same is None or same.ok) else 1)
 
 
-@click.group(name="web")
+@click.group(name="web", cls=SuggestingGroup)
 def web_group() -> None:
     """Archives of the web: recorded once, replayed for every condition."""
 
 
-@web_group.command("record")
+@web_group.command(
+    "record",
+    epilog=options.example(
+        "toolablate web record plan.toml https://example.org/a https://example.org/b",
+        "toolablate web record plan.toml --queries queries.txt --open 5",
+        "toolablate web record plan.toml --over sealed-archive",
+    ),
+)
 @click.argument("plan", type=options.FilePath())
 @click.argument("urls", metavar="[URL]...", nargs=-1)
 @click.option("--urls", "urls_file", type=options.FilePath(), help="Record also these pages, one URL a line.")
@@ -128,6 +150,9 @@ def web_group() -> None:
     default=0,
     help="Record the first N results' pages too.",
 )
+@click.option(
+    "--over", "base", type=options.FilePath(), metavar="BASE", help="First begin PLAN's archive over this one."
+)
 @click.option("--refresh", is_flag=True, help="Capture again what is there; the newest then counts.")
 @options.as_json("what came of each")
 def record_command(
@@ -137,6 +162,7 @@ def record_command(
     queries: Path | None,
     max_results: int,
     opened: int,
+    base: Path | None,
     refresh: bool,
     as_json: bool,
 ) -> None:
@@ -145,9 +171,9 @@ def record_command(
     What the archive holds already is not asked for again, so that after Ctrl-C the same command goes on. Exits with 1
     if some could not be had, and says why.
 
-    \b
-      toolablate web record plan.toml https://example.org/a https://example.org/b
-      toolablate web record plan.toml --queries queries.txt --open 5
+    With --over, PLAN's archive is begun as an overlay: it holds what is in BASE, a sealed archive, and whatever is
+    recorded into it besides. BASE is left as it is and has to stay where it is. Seal the overlay in its turn to replay
+    it.
     """
     import json
     from dataclasses import asdict
@@ -159,6 +185,11 @@ def record_command(
     from toolablate.traces.commands import STOPPED
 
     loaded, _ = load_plan(plan)
+    if base is not None:
+        _begin_over(Path(loaded.web.archive), base)
+        if not (urls or urls_file or queries):
+            _show_archive(Path(loaded.web.archive), as_json)
+            return
     wanted = Wanted(
         urls=[*urls, *(read_list(urls_file, "--urls") if urls_file else ())],
         queries=read_list(queries, "--queries") if queries else (),
@@ -184,13 +215,28 @@ def record_command(
     raise SystemExit(1 if failed or recorded.stopped else 0)
 
 
-@web_group.command("seal")
+def _begin_over(archive: Path, base: Path) -> None:
+    """Nothing where it is begun already, so that the command can be repeated after Ctrl-C."""
+    from toolablate.tools.archive import create_overlay, info
+    from toolablate.traces.errors import InputError
+
+    try:
+        create_overlay(archive, base)
+    except InputError as error:
+        if error.code != "exists":
+            raise
+        lies_over, sealed = info(archive).base, info(base).sealed
+        if lies_over is None or sealed is None or lies_over.root != sealed.root:
+            raise
+
+
+@web_group.command("seal", epilog=options.example("toolablate web seal web-archive"))
 @click.argument("archive", type=options.FilePath())
 @options.as_json("the seal")
 def seal_command(archive: Path, as_json: bool) -> None:
     """Close ARCHIVE for good, and print the root digest by which every run that uses it names it.
 
-    A sealed archive can be replayed, copied and shared. It can only be extended by another one: see overlay.
+    A sealed archive can be replayed, copied and shared. It can only be extended by another one: `web record --over`.
     """
     from datetime import UTC, datetime
 
@@ -205,57 +251,6 @@ def seal_command(archive: Path, as_json: bool) -> None:
         print_json(sealed)
     else:
         print_seal(str(archive), sealed, already=sealed.sealed_at < began)
-
-
-@web_group.command("overlay")
-@click.argument("archive", type=options.FilePath())
-@click.argument("base", type=options.FilePath())
-@options.as_json("what was made")
-def overlay_command(archive: Path, base: Path, as_json: bool) -> None:
-    """Begin ARCHIVE, a new one that holds what is in BASE, a sealed one, and whatever is recorded into it besides.
-
-    BASE is left as it is and has to stay where it is. Seal ARCHIVE in its turn to replay it.
-    """
-    from toolablate.tools.archive import create_overlay, info
-
-    create_overlay(archive, base)
-    made = info(archive)
-    if as_json:
-        print_json(made)
-    else:
-        print_info(made)
-
-
-@web_group.command("info")
-@click.argument("archive", type=options.FilePath())
-@options.as_json("what is in it")
-def archive_info_command(archive: Path, as_json: bool) -> None:
-    """Say what is in ARCHIVE: how many of what, from which hosts, captured when, and whether it is sealed."""
-    from toolablate.tools.archive import info
-
-    found = info(archive)
-    if as_json:
-        print_json(found)
-    else:
-        print_info(found)
-
-
-@web_group.command("verify")
-@click.argument("archive", type=options.FilePath())
-@options.as_json("the report")
-def archive_verify_command(archive: Path, as_json: bool) -> None:
-    """Check every record of ARCHIVE, its index and, if it is sealed, its root against their digests.
-
-    Exits with 1 where something is damaged, with 2 where there is no archive, or not the one that it lies over.
-    """
-    from toolablate.tools.archive import verify
-
-    report = verify(archive)
-    if as_json:
-        print_json(report)
-    else:
-        print_verification(report)
-    raise SystemExit(1 if report.problems else 0)
 
 
 # What is told of an archive: for people in words, for scripts as JSON.
@@ -350,16 +345,41 @@ def _counted(counts: Mapping[str, int], words: Mapping[str, str]) -> list[str]:
     return [f"  {words.get(kind, kind)}: {count:,}" for kind, count in counts.items() if count]
 
 
-@click.group(name="replies")
-def replies_group() -> None:
-    """Replies of models: recorded once, given again to all who ask the same."""
+def _replies_lines(found: "RepliesInfo") -> Iterator[str]:
+    yield f"recorded replies: {found.path}, {found.size:,} bytes"
+    yield f"root digest: {found.root}"
+    for model in found.models:
+        yield f"{model.name} at {model.endpoint} ({model.api})"
+        yield f"  {model.replies:,} replies to {model.requests:,} requests" + (
+            f", {model.none:,} of them stopped by a filter or the like" if model.none else ""
+        )
+        yield f"  recorded {model.first:%Y-%m-%d %H:%M:%S} to {model.last:%Y-%m-%d %H:%M:%S} UTC"
+    if not found.models:
+        yield "holds nothing yet"
 
 
-@replies_group.command("info")
-@click.argument("file", type=options.FilePath())
-@options.as_json("what is in it")
-def replies_info_command(file: Path, as_json: bool) -> None:
-    """Say what is recorded in FILE: how many replies of which models, when, and the digest of them all."""
+def _show_archive(file: Path, as_json: bool) -> None:
+    from toolablate.tools.archive import info
+
+    found = info(file)
+    if as_json:
+        print_json(found)
+    else:
+        print_info(found)
+
+
+def _verify_archive(file: Path, as_json: bool) -> None:
+    from toolablate.tools.archive import verify
+
+    report = verify(file)
+    if as_json:
+        print_json(report)
+    else:
+        print_verification(report)
+    raise SystemExit(1 if report.problems else 0)
+
+
+def _show_replies(file: Path, as_json: bool) -> None:
     import json
 
     from pydantic import TypeAdapter
@@ -376,27 +396,7 @@ def replies_info_command(file: Path, as_json: bool) -> None:
             click.echo(plain_text(line))
 
 
-def _replies_lines(found: "RepliesInfo") -> Iterator[str]:
-    yield f"recorded replies: {found.path}, {found.size:,} bytes"
-    yield f"root digest: {found.root}"
-    for model in found.models:
-        yield f"{model.name} at {model.endpoint} ({model.api})"
-        yield f"  {model.replies:,} replies to {model.requests:,} requests" + (
-            f", {model.none:,} of them stopped by a filter or the like" if model.none else ""
-        )
-        yield f"  recorded {model.first:%Y-%m-%d %H:%M:%S} to {model.last:%Y-%m-%d %H:%M:%S} UTC"
-    if not found.models:
-        yield "holds nothing yet"
-
-
-@replies_group.command("verify")
-@click.argument("file", type=options.FilePath())
-@options.as_json("the report")
-def replies_verify_command(file: Path, as_json: bool) -> None:
-    """Check every text and every reply in FILE against its digest, and each key against what was asked.
-
-    Exits with 1 where something is damaged, with 2 where there are no recorded replies.
-    """
+def _verify_replies(file: Path, as_json: bool) -> None:
     import json
     from dataclasses import asdict
 
@@ -412,3 +412,22 @@ def replies_verify_command(file: Path, as_json: bool) -> None:
             click.echo(plain_text(f"  damaged  {problem.where}: {problem.what}"))
         click.echo("This file is damaged." if report.problems else f"Nothing is damaged. root digest: {report.root}")
     raise SystemExit(1 if report.problems else 0)
+
+
+def _kind(file: Path) -> str:
+    """By what the file says of itself, "store" where that is nothing: opening it then says what is wrong with it."""
+    if file.is_dir():
+        return "archive"
+    try:
+        with file.open("rb") as opened:
+            # SQLite keeps an application's own number here: https://www.sqlite.org/fileformat.html
+            found = int.from_bytes(opened.read(72)[68:72], "big")
+    except OSError:
+        return "store"
+    from toolablate.traces.store import APPLICATION_ID
+
+    if found == APPLICATION_ID:
+        return "store"
+    from toolablate.agents.replies.file import APPLICATION_ID as REPLIES
+
+    return "replies" if found == REPLIES else "store"

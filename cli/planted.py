@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolablate.traces import options
+from toolablate.traces.commands import SuggestingGroup
 
 if TYPE_CHECKING:
     from toolablate.benchmarks.planted.cases import Half
@@ -13,12 +14,12 @@ if TYPE_CHECKING:
     from toolablate.traces.records import Method
 
 
-@click.group(name="planted")
+@click.group(name="planted", cls=SuggestingGroup)
 def planted_group() -> None:
     """The planted benchmark: simulated models of which it is known why they go wrong."""
 
 
-@planted_group.command("make")
+@planted_group.command("make", epilog=options.example("toolablate planted make planted --questions 50"))
 @click.argument("folder", type=options.FilePath(file_okay=False))
 @click.option(
     "--questions", type=click.IntRange(min=1), metavar="N", default=50, show_default=True, help="How many questions."
@@ -60,7 +61,7 @@ def make_command(folder: Path, questions: int, half: "Half", seed: int, repeats:
         click.echo(f"{number:>{width}} {cause.replace('_', ' ')}")
 
 
-@planted_group.command("score")
+@planted_group.command("score", epilog=options.example("toolablate planted score planted/runs/planted.sqlite"))
 @click.argument("store", type=options.FilePath())
 @click.option(
     "--method",

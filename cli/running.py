@@ -1,7 +1,7 @@
 """Commands that run a plan, and those that look at it before: run, power, doctor."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from toolablate.traces.records import OpenAIModel
 
 
-@click.command("run")
+@click.command("run", epilog=options.example("toolablate run plan.toml --limit 20"))
 @click.argument("plan", type=options.FilePath())
 @click.option("--store", type=options.FilePath(), help="Write to this store instead of the plan's.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N questions.")
@@ -47,7 +47,7 @@ def run_command(plan: Path, store: Path | None, limit: int | None, as_json: bool
     raise SystemExit(1 if launched.missing or launched.unscored or launched.ungraded else 0)
 
 
-@click.command("power")
+@click.command("power", epilog=options.example("toolablate power plan.toml --effect 5"))
 @click.argument("plan", type=options.FilePath())
 @click.option("--effect", type=float, metavar="POINTS", help="Also say what it takes to see an effect of this size.")
 @click.option("--power", type=float, default=0.8, show_default=True, help="The chance to find an effect that is there.")
@@ -88,14 +88,28 @@ def power_command(
     Console().print(power_view(table))
 
 
-@click.command("doctor")
+@click.command(
+    "doctor", epilog=options.example("toolablate doctor plan.toml", "toolablate doctor plan.toml --probe --model gpt-5")
+)
 @click.argument("plan", required=False, type=options.FilePath())
+@click.option("--probe", is_flag=True, help="Ask the endpoints of PLAN what they can do, instead.")
+@click.option("--model", "name", help="With --probe: ask only the model or judge of this name.")
 @options.as_json("the findings")
-def doctor_command(plan: Path | None, as_json: bool) -> None:
+def doctor_command(plan: Path | None, probe: bool, name: str | None, as_json: bool) -> None:
     """Say what works on this machine, and how to get the rest; with PLAN, what that plan needs.
 
     Each sandbox backend is tried by starting a kernel in it. Exits with 1 if something needed is missing.
+
+    With --probe, each model and judge of PLAN is asked what it can do, by a handful of small requests. Prints the
+    capabilities that were found, with their evidence, and the line to put into the model's entry. What a rate limit or
+    an outage hides is not found. Progress is printed on stderr; Ctrl-C ends the requests, and what was found by then is
+    printed. Exits with 1 if the plan needs what an endpoint lacks, with 130 if it was stopped.
     """
+    if probe:
+        if plan is None:
+            raise click.UsageError("--probe needs a PLAN")
+        _probe(plan, name, as_json=as_json)
+    options.refuse_given(("name",), "is for --probe")
     import json
     from dataclasses import asdict
 
@@ -129,17 +143,7 @@ def doctor_command(plan: Path | None, as_json: bool) -> None:
     raise SystemExit(0 if fit_to_run(findings, loaded) else 1)
 
 
-@click.command("probe")
-@click.argument("plan", type=options.FilePath())
-@click.option("--model", "name", help="Ask only the model or judge of this name.")
-@options.as_json("what was found out")
-def probe_command(plan: Path, name: str | None, as_json: bool) -> None:
-    """Ask the endpoints of PLAN what they can do, with a handful of small requests to each model and judge.
-
-    Prints what was found out, with its evidence, and the line to put into the model's entry. What a rate limit or an
-    outage hides is not found out. Each thing is told on stderr when it is known; Ctrl-C ends the asking, and what was
-    found out by then is printed. Exits with 1 if the plan wants what an endpoint lacks, with 130 if it was stopped.
-    """
+def _probe(plan: Path, name: str | None, *, as_json: bool) -> NoReturn:
     from toolablate.experiments import probing
     from toolablate.experiments.plans.plan import find_modules_beside, load_plan
     from toolablate.traces.plain import plain_text

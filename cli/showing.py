@@ -16,10 +16,18 @@ if TYPE_CHECKING:
 
 SHOWN_RESUMPTIONS = 20
 OF_TRACES = ("attempt", "full", "whole")
+OF_WHY = ("run", "scorer")
 OF_LISTS = ("question", "model", "condition", "verdict", "limit")
 
 
-@click.command("show")
+@click.command(
+    "show",
+    epilog=options.example(
+        "toolablate show STORE --condition search --verdict wrong",
+        "toolablate show STORE 3f2a91 --full",
+        "toolablate show STORE 3f2a91 --why",
+    ),
+)
 @click.argument("store", type=options.FilePath())
 @click.argument("trial", required=False)
 @click.option(
@@ -29,6 +37,15 @@ OF_LISTS = ("question", "model", "condition", "verdict", "limit")
     help="An earlier attempt at TRIAL instead of its current trace.",
 )
 @click.option("--full", is_flag=True, help="Show long texts of TRIAL whole.")
+@click.option("--why", is_flag=True, help="Explain TRIAL instead: its mechanism, and the evidence for it.")
+@click.option(
+    "--run",
+    metavar="ID",
+    default="latest",
+    show_default=True,
+    help='With --why: the trials that one run called for: its id, "latest", or "all" that the store holds.',
+)
+@click.option("--scorer", metavar="NAME", help="With --why: use the scores of this scorer; by default the run's.")
 @click.option("--whole", is_flag=True, help="Of a replay, show what came before it was taken up as well.")
 @click.option("--question", metavar="ID", help="List only trials of this question.")
 @click.option("--model", metavar="NAME", help="List only trials of this model.")
@@ -41,7 +58,7 @@ OF_LISTS = ("question", "model", "condition", "verdict", "limit")
 @click.option(
     "--limit", type=click.IntRange(min=1), metavar="N", default=50, show_default=True, help="List at most so many."
 )
-@options.as_json("the list, or the trace with its scores,")
+@options.as_json("the list, the trace with its scores, or all evidence")
 @click.pass_context
 def show_command(
     context: click.Context,
@@ -50,6 +67,9 @@ def show_command(
     trial: str | None,
     attempt: int | None,
     full: bool,
+    why: bool,
+    run: str,
+    scorer: str | None,
     whole: bool,
     question: str | None,
     model: str | None,
@@ -62,13 +82,21 @@ def show_command(
 
     Text of models and pages is shown as inert text: control characters and terminal escapes are made visible.
 
-    \b
-      toolablate show STORE --condition search --verdict wrong
-      toolablate show STORE 3f2a91 --full
+    With --why, one page on why TRIAL went as it did, with tools: what the model answered without tools, what it did
+    step by step and what it believed after each step, where that turned and what turned it, what happens otherwise,
+    the mechanism with the method by which it is known, and what is not known. Beliefs and what happens otherwise are
+    there for trials that were replayed: `attribute --replay`. No model is asked. With the same --run and --scorer,
+    `attribute` and `view` say the same; a trial that the run did not call for is compared with all that the store
+    holds.
     """
     from toolablate.traces.store import Store
 
     _refuse_unused(context, named=trial is not None)
+    if why and trial is not None:
+        options.refuse_given(OF_TRACES, "goes without --why")
+        _explain(store, trial, run, scorer, as_json=as_json)
+        return
+    options.refuse_given(OF_WHY, "is for --why")
     with Store(store) as opened:
         wanted = {"question": question, "model": model, "condition": condition}
         if trial is not None:
@@ -77,11 +105,37 @@ def show_command(
         _list_trials(opened, {key: value for key, value in wanted.items() if value}, verdict, limit, as_json)
 
 
+def _explain(store: Path, trial: str, run: str, scorer: str | None, *, as_json: bool) -> None:
+    from rich.console import Console
+
+    from toolablate.analysis.attribution.report import explained_json
+    from toolablate.experiments.attribution.store_report import (
+        Unexplained,
+        read_explanation,
+        unexplained_json,
+        why_not,
+    )
+    from toolablate.reports.terminal.explanation import explanation_view
+
+    found = read_explanation(store, trial, run=run, scorer=scorer)
+    if isinstance(found, Unexplained):
+        if as_json:
+            click.echo(unexplained_json(found))
+        else:
+            for line in why_not(found, store):
+                Console().print(line, markup=False, highlight=False, soft_wrap=True)
+        return
+    if as_json:
+        click.echo(explained_json(found.explained))
+        return
+    Console().print(explanation_view(found))
+
+
 def _refuse_unused(context: click.Context, *, named: bool) -> None:
     """An option that is passed over would be taken for done."""
     from toolablate.traces.errors import InputError
 
-    option = options.first_given(context, OF_LISTS if named else OF_TRACES)
+    option = options.first_given(context, OF_LISTS if named else (*OF_TRACES, "why", *OF_WHY))
     if option is not None:
         raise InputError(
             f"{option} chooses what is listed, and a TRIAL was named" if named else f"{option} needs a TRIAL",
@@ -182,47 +236,7 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
         console.print(Text(f"Read one: toolablate show {store.path} TRIAL"), soft_wrap=True)
 
 
-@click.command("explain")
-@click.argument("store", type=options.FilePath())
-@click.argument("trial")
-@options.run("latest")
-@options.scorer
-@options.as_json("all evidence")
-def explain_command(store: Path, trial: str, run: str, scorer: str | None, as_json: bool) -> None:
-    """Say on one page why TRIAL of STORE went as it did, with tools.
-
-    What the model said without tools, what it did step by step and what it believed after each step, where that
-    turned and what turned it, what happens otherwise, the mechanism with the method by which it is known, and what is
-    not known. Beliefs and what happens otherwise are there for trials that were replayed: `attribute --replay`. Nothing
-    is asked of anyone. With the same --run and --scorer, `attribute` and `view` say the same; a trial that the run did
-    not call for is set against all that the store holds.
-    """
-    from rich.console import Console
-
-    from toolablate.analysis.attribution.report import explained_json
-    from toolablate.experiments.attribution.store_report import (
-        Unexplained,
-        read_explanation,
-        unexplained_json,
-        why_not,
-    )
-    from toolablate.reports.terminal.explanation import explanation_view
-
-    found = read_explanation(store, trial, run=run, scorer=scorer)
-    if isinstance(found, Unexplained):
-        if as_json:
-            click.echo(unexplained_json(found))
-        else:
-            for line in why_not(found, store):
-                Console().print(line, markup=False, highlight=False, soft_wrap=True)
-        return
-    if as_json:
-        click.echo(explained_json(found.explained))
-        return
-    Console().print(explanation_view(found))
-
-
-@click.command("view")
+@click.command("view", epilog=options.example("toolablate view STORE", "toolablate view STORE --blind --person Ada"))
 @click.argument("store", type=options.FilePath())
 @options.run("latest")
 @options.scorer
@@ -279,7 +293,14 @@ def view_command(
 TELLING = 4
 
 
-@click.command("report")
+@click.command(
+    "report",
+    epilog=options.example(
+        "toolablate report STORE -o report.html",
+        "toolablate report STORE -o report.html --trial 3f2a91 --diff 3f2a91,77c0de",
+        "toolablate report STORE -o report.md --figures figures",
+    ),
+)
 @click.argument("store", type=options.FilePath())
 @click.option(
     "-o",
@@ -329,11 +350,6 @@ def report_command(
     traces, and pairs of them side by side: by default questions that tools turned from right to wrong, of each
     mechanism those that are surest. An HTML report needs no other file and runs nothing. The same store gives the same
     bytes.
-
-    \b
-      toolablate report STORE -o report.html
-      toolablate report STORE -o report.html --trial 3f2a91 --diff 3f2a91,77c0de
-      toolablate report STORE -o report.md --figures figures
     """
     from toolablate.reports.plots.drawing import boxes_note, require_matplotlib
     from toolablate.traces.commands import warn

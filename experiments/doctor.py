@@ -161,7 +161,7 @@ def _look_at_archive(plan: Plan) -> str:
     if problems:
         raise InputError(
             f"{folder} is damaged: {problems[0].where}: {problems[0].what}",
-            hint=f"all that is wrong: toolablate web verify {folder}",
+            hint=f"all that is wrong: toolablate verify {folder}",
             code="damaged_archive",
         )
     return f"{folder} is whole" + ("" if recording else " and sealed")

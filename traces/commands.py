@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-class _SuggestingGroup(click.Group):
+class SuggestingGroup(click.Group):
     """Names the nearest command where there is none of a name."""
 
     def resolve_command(
@@ -30,40 +30,32 @@ class _SuggestingGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class LazyGroup(_SuggestingGroup):
-    """`lazy` has what each command does by its name; each is the `command` of the module of its name in `package`, or
-    what `elsewhere` names as `module:attribute`."""
+class LazyGroup(SuggestingGroup):
+    """`sections` has, by heading and name, where each command is (`module:attribute`) and what it does. A command is
+    imported when it is called, so that help is instant."""
 
-    def __init__(
-        self,
-        *args: Any,
-        lazy: Mapping[str, str],
-        package: str = "",
-        elsewhere: Mapping[str, str] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, tuple[str, str]]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._lazy = lazy
-        self._package = package
-        self._elsewhere = elsewhere or {}
+        self._sections = sections
+        self.lazy = {name: where for section in sections.values() for name, (where, _) in section.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self._lazy)
+        return list(self.lazy)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self._lazy:
+        if cmd_name not in self.lazy:
             return None
-        by_name = f"{self._package}.{cmd_name.replace('-', '_')}:command"
-        module, _, attribute = self._elsewhere.get(cmd_name, by_name).partition(":")
+        module, _, attribute = self.lazy[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self._lazy.items()))
+        for heading, section in self._sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, told) for name, (_, told) in section.items()])
 
 
-class PluginGroup(_SuggestingGroup):
+class PluginGroup(SuggestingGroup):
     """Its commands come from installed packages: entry points of the group `entry_points` that are named
     `PREFIX.COMMAND`, each a click command. They are imported when they are listed or called."""
 

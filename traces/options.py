@@ -122,3 +122,19 @@ def csv(what: str) -> Option:
 def plot(what: str) -> Option:
     told = f"Also draw {what} into a file: .svg, .png or .pdf."
     return click.option("--plot", type=FilePath(dir_okay=False), help=told)
+
+
+def example(*lines: str) -> str:
+    """The end of a command's help: lines that run, as they are typed."""
+    return "\n".join(("\b", "Example:", *(f"  {line}" for line in lines)))
+
+
+def refuse_given(names: Iterable[str], told: str) -> None:
+    """An option that is ignored would be taken for done: the first of these on the command line raises InputError."""
+    from toolablate.traces.errors import InputError
+
+    context = click.get_current_context()
+    options = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    for name in names:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise InputError(f"{options[name]} {told}", hint=f"leave out {options[name]}", code="usage")

@@ -92,7 +92,7 @@ def using(path: Path, doing: str) -> Iterator[None]:
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise StoreError(
             f"The recorded replies in {path} are damaged: {said}",
-            hint=f"toolablate replies verify {path} lists all damage",
+            hint=f"toolablate verify {path} lists all damage",
             code="replies_damaged",
         ) from None
 
@@ -103,7 +103,7 @@ def failed(path: Path, doing: str, error: sqlite3.Error) -> StoreError:
         return StoreError(
             f"Cannot {doing} the recorded replies {path}: {known.reason}", hint=known.hint, code=known.code
         )
-    hint = f"toolablate replies verify {path} says whether it is damaged"
+    hint = f"toolablate verify {path} says whether it is damaged"
     return StoreError(f"Cannot {doing} the recorded replies {path}: {error}", hint=hint, code="replies_damaged")
 
 

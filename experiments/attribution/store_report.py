@@ -280,7 +280,7 @@ def why_not(of: Unexplained, store: Path) -> Iterator[str]:
         case "counterfactual":
             parent = of.parent[:ID_CHARS]
             yield f"Trial {trial} is a replay of trial {parent}, from its event {of.event} on with a change."
-            yield f"What it was made for is explained there: toolablate explain {at} {parent}"
+            yield f"What it was made for is explained there: toolablate show {at} {parent} --why"
         case "failed":
             yield f"Trial {trial} failed by its infrastructure, so that it says nothing of the model or its tools."
             yield "The same run does it again: toolablate run PLAN"

@@ -290,7 +290,7 @@ class LadderEntry(ConditionEntry):
     """A toolset whose ladder is run: its name, or the table of a condition with tools.
 
     `arms` names those that are wanted; `none`, `scaffold` and the real tools are always there. `shapley` adds the arms
-    without the prompt, from which `toolablate ladder` tells what the order of the rungs does.
+    without the prompt, from which `toolablate compare --ladder` tells what the order of the rungs does.
     """
 
     arms: tuple[Arm, ...] = ARMS

@@ -195,7 +195,7 @@ def test_a_name_that_stands_for_several_is_refused() -> None:
     )
 
 
-# `toolablate ladder` on stores that real runs filled.
+# `toolablate compare --ladder` on stores that real runs filled.
 
 
 PLAN = """
@@ -224,13 +224,13 @@ def ran(cli: Cli, folder: Path, conditions: str) -> Path:
 def test_a_ladder_is_read_from_a_store_in_every_form(cli: Cli, tmp_path: Path) -> None:
     store = ran(cli, tmp_path, WHOLE)
     table, figure = tmp_path / "tables" / "l.csv", tmp_path / "figures" / "new" / "l.svg"
-    told = cli("ladder", store, "--csv", table, "--plot", figure)
+    told = cli("compare", "--ladder", store, "--csv", table, "--plot", figure)
     assert told.returncode == 0, told.stderr
     page = " ".join(told.stdout.split())
     assert "trusting ladder of python over 4 questions" in page
     assert "SIMULATED" in page
     assert "Shapley values over 4 questions" in page
-    (waterfall,) = json.loads(cli("ladder", store, "--json").stdout)["waterfalls"]
+    (waterfall,) = json.loads(cli("compare", "--ladder", store, "--json").stdout)["waterfalls"]
     assert len(waterfall["arms"]) == 6
     assert [each["name"] for each in waterfall["bounds"]] == ["oracle", "adversarial"]
     assert sum(rung["points"] for rung in waterfall["rungs"]) == pytest.approx(waterfall["total"]["points"], abs=1e-9)
@@ -260,9 +260,9 @@ def test_run_and_ladder_show_the_same_ladders(cli: Cli, tmp_path: Path) -> None:
     """A condition with tools of which no arm was run has none, and is in no correction."""
     shouting = 'conditions = [{ name = "shouting", base = "python", prompt = "ANSWER!" }]'
     store = ran(cli, tmp_path, f'ladder = ["python"]\n{shouting}')
-    found = json.loads(cli("ladder", store, "--json").stdout)["waterfalls"]
+    found = json.loads(cli("compare", "--ladder", store, "--json").stdout)["waterfalls"]
     assert [(each["ladder"], each["comparisons"]) for each in found] == [("python", 8)]
-    told = cli("ladder", store).stdout
+    told = cli("compare", "--ladder", store).stdout
     ended = cli("run", tmp_path / "plan.toml", "--store", store).stdout
     assert "corrected for the 8 comparisons" in " ".join(told.split())
     assert "corrected for the 8 comparisons" in " ".join(ended.split())
@@ -271,13 +271,13 @@ def test_run_and_ladder_show_the_same_ladders(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.deep
 def test_ladders_can_be_picked(cli: Cli, tmp_path: Path) -> None:
     store = ran(cli, tmp_path, 'ladder = ["python", "search"]\nsearch = { provider = "corpus", corpus = "builtin" }')
-    shown = [json.loads(cli("ladder", store, "--json", *picked).stdout)["waterfalls"]
+    shown = [json.loads(cli("compare", "--ladder", store, "--json", *picked).stdout)["waterfalls"]
              for picked in ([], ["--toolset", "search"], ["--model", "trusting", "--toolset", "python"])]  # fmt: skip
     assert [[each["ladder"] for each in found] for found in shown] == [["python", "search"], ["search"], ["python"]]
     # Two share the prompt; what is not shown is not corrected for.
     assert [found[0]["comparisons"] for found in shown] == [15, 8, 8]
     for option, there in (("--toolset", "Those that are there: python, search."), ("--model", "trusting")):
-        refused = cli("ladder", store, option, "gpt-9")
+        refused = cli("compare", "--ladder", store, option, "gpt-9")
         assert (refused.returncode, refused.stdout) == (2, "")
         assert f"{option}: there is no ladder of 'gpt-9'" in refused.stderr
         assert there in refused.stderr
@@ -288,15 +288,15 @@ def test_a_store_is_never_written_over(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "s.svg").symlink_to(store)
     before = store.read_bytes()
     for option, path in (("--csv", store), ("--csv", tmp_path / "s.svg"), ("--plot", tmp_path / "s.svg")):
-        refused = cli("ladder", store, option, path)
+        refused = cli("compare", "--ladder", store, option, path)
         assert (refused.returncode, refused.stdout) == (2, "")
         assert "is a store and would be overwritten" in " ".join(refused.stderr.split())
     for option in ("--csv", "--plot"):
-        refused = cli("ladder", store, option, store / "folder" / "f.svg")
+        refused = cli("compare", "--ladder", store, option, store / "folder" / "f.svg")
         assert (refused.returncode, refused.stdout) == (2, "")
         assert f"{option}: cannot make the folder" in " ".join(refused.stderr.split())
     assert store.read_bytes() == before
-    seeded = cli("ladder", store, "--seed", "-1")
+    seeded = cli("compare", "--ladder", store, "--seed", "-1")
     assert (seeded.returncode, seeded.stdout) == (2, "")
     assert "Traceback" not in seeded.stderr
 
@@ -304,9 +304,9 @@ def test_a_store_is_never_written_over(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.deep
 def test_it_is_said_that_trials_ran_on_other_kernels(cli: Cli, tmp_path: Path) -> None:
     store = ran(cli, tmp_path, 'ladder = ["python"]')
-    assert "Warning" not in cli("ladder", store).stderr
+    assert "Warning" not in cli("compare", "--ladder", store).stderr
     asyncio.run(again(store, numpy="1.0"))
-    told = cli("ladder", store)
+    told = cli("compare", "--ladder", store)
     assert told.returncode == 0, told.stderr
     assert "Warning: the trials' code did not all run on the same kernel" in " ".join(told.stderr.split())
 
@@ -332,7 +332,7 @@ def test_a_store_without_a_ladder_says_what_to_write_into_the_plan(
         read_ladders(store)
     assert told in str(refused.value)
     assert "ladder = [" in refused.value.hint
-    found = cli("ladder", store)
+    found = cli("compare", "--ladder", store)
     assert (found.returncode, found.stdout) == (2, "")
     assert "Traceback" not in found.stderr
 
@@ -345,11 +345,11 @@ def test_a_name_that_is_none_is_told_where_there_is_no_ladder(cli: Cli, tmp_path
         ("--toolset", "gpt-9", "condition", "there are none, python"),
         ("--model", "trustign", "model", "did you mean 'trusting'?"),
     ):
-        refused = cli("ladder", store, option, typed)
+        refused = cli("compare", "--ladder", store, option, typed)
         assert (refused.returncode, refused.stdout) == (2, "")
         assert f"{option}: no ended trial has the {what} {typed!r}" in refused.stderr
         assert known in refused.stderr
-    assert "There is no ladder of python" in cli("ladder", store, "--toolset", "python").stderr
+    assert "There is no ladder of python" in cli("compare", "--ladder", store, "--toolset", "python").stderr
 
 
 @pytest.mark.deep
@@ -365,6 +365,6 @@ def test_ends_of_a_ladder_that_no_model_has_both_of_are_named(cli: Cli, tmp_path
 
 
 def test_what_cannot_be_drawn_is_refused_before_anything_is_read(cli: Cli, tmp_path: Path) -> None:
-    found = cli("ladder", tmp_path / "nothing.sqlite", "--plot", "figure.bmp")
+    found = cli("compare", "--ladder", tmp_path / "nothing.sqlite", "--plot", "figure.bmp")
     assert found.returncode == 2
     assert "Allowed: .svg, .png, .pdf." in found.stderr

@@ -127,8 +127,8 @@ def test_an_empty_name_of_a_file_to_write_is_refused(cli: Cli, good_plan: Path, 
 def test_the_command_that_was_meant_is_named(cli: Cli) -> None:
     assert "No such command 'comapre'. Did you mean 'compare'?" in cli("comapre", "s.sqlite").stderr
     assert "No such command 'jsnol'. Did you mean 'jsonl'?" in cli("export", "jsnol").stderr
-    unlike = cli("replies", "frobnicate")
-    assert "No such command 'frobnicate'. There are info, verify." in unlike.stderr
+    unlike = cli("planted", "frobnicate")
+    assert "No such command 'frobnicate'. There are make, score." in unlike.stderr
     assert unlike.returncode == 2
 
 
@@ -157,7 +157,7 @@ def test_options_that_say_nothing_are_refused(cli: Cli, good_plan: Path, store: 
 
 def test_a_scorer_that_is_not_there_is_refused_without_labels(cli: Cli, good_plan: Path, store: Path) -> None:
     cli("run", good_plan)
-    done = cli("labels", store, "--scorer", "exakt")
+    done = cli("agreement", "--labels", store, "--scorer", "exakt")
     assert done.returncode == 2
     assert "There are no scores by a scorer 'exakt'" in done.stderr
 

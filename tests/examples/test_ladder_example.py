@@ -37,7 +37,7 @@ def test_the_example_of_a_ladder_runs_under_all_its_arms(tmp_path: Path) -> None
             if isinstance(event, ToolCall)
         }
     assert shown == {(name, name.partition(":")[2]) for name in ARMS[2:] if not name.endswith(":offered")}
-    parted = run("ladder", store, "--json", folder=tmp_path)["waterfalls"]
+    parted = run("compare", "--ladder", store, "--json", folder=tmp_path)["waterfalls"]
     assert [(each["ladder"], each["missing"], each["excluded_questions"]) for each in parted] == [
         ("python", [], 0),
         ("search", [], 0),

@@ -15,7 +15,7 @@ from tests.experiments.plan_files import KERNELS
 from tests.project.pages import ROOT, blocks, commands
 
 HERE = "http://localhost:8000/v1"
-ELSEWHERE = ("toolablate view", "ssh", "toolablate exposure")
+ELSEWHERE = ("toolablate view", "ssh", "toolablate contamination")
 """Of these pages, what tests/browser and tests/experiments/exposure run, and what leads to another machine."""
 
 pytestmark = pytest.mark.timeout(600)
@@ -46,7 +46,7 @@ def test_replies_are_recorded_and_replayed_as_the_guide_says(tmp_path: Path) -> 
     assert len(others) == 3
     for line in others:
         type_in(tmp_path, line)
-    for span in ("toolablate replies info replies.sqlite", "toolablate replies verify replies.sqlite"):
+    for span in ("toolablate status replies.sqlite", "toolablate verify replies.sqlite"):
         assert f"`{span}`" in (ROOT / "docs/replies.md").read_text(encoding="utf-8")
         type_in(tmp_path, span)
 

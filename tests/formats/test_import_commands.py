@@ -104,7 +104,7 @@ def test_labels_of_an_export_are_told(store: Path, tmp_path: Path) -> None:
     first, again = called(*arguments), called(*arguments)
     assert "12 samples, 12 new; 1 label new" in first.stdout
     assert "label new" not in again.stdout
-    (label,) = printed("labels", tmp_path / "back.sqlite")["labels"]
+    (label,) = printed("agreement", "--labels", tmp_path / "back.sqlite")["labels"]
     assert (label["person"], label["mechanism"], label["note"]) == ("Ada", "luck", "Hm.")
 
 

@@ -369,7 +369,7 @@ def _refuse_sealed(folder: Path, manifest: ArchiveManifest) -> None:
     if manifest.sealed:
         raise InputError(
             f"The archive {folder} is sealed, so nothing can be added to it",
-            hint=f"Extend it by an overlay: toolablate web overlay NEW {folder}",
+            hint=f"Name a new archive in the plan and extend this one: toolablate web record PLAN --over {folder}",
             code="sealed",
         )
 

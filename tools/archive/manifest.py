@@ -14,7 +14,7 @@ from toolablate.traces.errors import InputError, ToolError
 from toolablate.traces.records import Record, TaggedRecord
 
 _HINTS = {"read_only": "Make its folder writable, or extend it by an overlay."}
-_VERIFY = "`toolablate web verify` lists all damage."
+_VERIFY = "`toolablate verify` lists all damage."
 
 
 def failed(path: Path, doing: str, error: Exception) -> ToolError:

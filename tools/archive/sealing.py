@@ -58,7 +58,7 @@ def _seal(folder: Path, manifest: ArchiveManifest) -> Seal:
             first = findings.problems[0]
             raise InputError(
                 f"The archive {folder} cannot be sealed, because it is damaged: {first.where}: {first.what}",
-                hint="`toolablate web verify` lists all damage.",
+                hint="`toolablate verify` lists all damage.",
                 code="damaged",
             )
         root = root_digest(index.row_digests(connection), manifest)

@@ -25,7 +25,7 @@ def record_of(record: type[RecordT], entry: ArchiveEntry, archive: Archive) -> R
     except ValidationError:
         raise ToolError(
             f"{archive.path}: the {entry.kind} {entry.key} cannot be read",
-            hint=f"toolablate web verify {archive.path} tells whether it is damaged; else a newer version wrote it",
+            hint=f"toolablate verify {archive.path} tells whether it is damaged; else a newer version wrote it",
             code="bad_archive",
         ) from None
 

@@ -9,7 +9,7 @@ from toolablate.traces._lazy import importing
 
 if TYPE_CHECKING:
     from toolablate.traces.store.digests import trace_digest
-    from toolablate.traces.store.file import SCHEMA_VERSION
+    from toolablate.traces.store.file import APPLICATION_ID, SCHEMA_VERSION
     from toolablate.traces.store.observations import Counterfactual, FailureCount, Observation
     from toolablate.traces.store.recorder import Recorder, TrialRecorder
     from toolablate.traces.store.status import LivingRecorder, Standing, TrialCounts, standing
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from toolablate.traces.store.verification import VerifyReport, verify
 
 __all__ = [
+    "APPLICATION_ID",
     "SCHEMA_VERSION",
     "Counterfactual",
     "FailureCount",
@@ -39,7 +40,7 @@ __getattr__ = importing(
     __name__,
     {
         "digests": ("trace_digest",),
-        "file": ("SCHEMA_VERSION",),
+        "file": ("APPLICATION_ID", "SCHEMA_VERSION"),
         "observations": ("Counterfactual", "FailureCount", "Observation"),
         "recorder": ("Recorder", "TrialRecorder"),
         "status": ("LivingRecorder", "Standing", "TrialCounts", "standing"),

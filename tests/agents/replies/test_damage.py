@@ -72,7 +72,7 @@ async def test_what_was_changed_is_not_given(path: Path, statement: str) -> None
         connection.execute(statement.format(key=question(1).key.hex()))
     async with ReplyLibrary(path) as library:
         assert library.get(question(2)) == kept("reply 2")
-        with pytest.raises(StoreError, match=r"(?s)are damaged.*toolablate replies verify"):
+        with pytest.raises(StoreError, match=r"(?s)are damaged.*toolablate verify"):
             library.get(question(1))
 
 

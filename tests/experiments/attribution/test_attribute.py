@@ -229,7 +229,7 @@ def test_a_judge_reads_wrong_trials_and_its_labels_are_shown(chat_server: ChatSe
     assert not any("calls" in read for each in found for read in each["diagnoses"])
     assert labels == {"q0": ["reasoning"], "q1": ["calculation"], "q2": ["reasoning"], "q3": []}
     wrong = next(each["trial"] for each in found if each["question"] == "q0")
-    assert "reads reasoning (event 1), a hypothesis" in " ".join(said("explain", store, wrong).split())
+    assert "reads reasoning (event 1), a hypothesis" in " ".join(said("show", "--why", store, wrong).split())
     asked = len(chat_server.requests)
     assert called("attribute", store, "--judge", "j").exit_code == 0
     assert len(chat_server.requests) == asked
@@ -250,6 +250,6 @@ def test_a_scripted_model_is_not_replayed(chat_server: ChatServer, tmp_path: Pat
     with pytest.raises(InputError, match="is scripted, and says what its script says"):
         called_through("attribute", store, "--replay")
     page = " ".join(
-        said("explain", store, json.loads(said("attribute", store, "--json"))["trials"][0]["trial"]).split()
+        said("show", "--why", store, json.loads(said("attribute", store, "--json"))["trials"][0]["trial"]).split()
     )
     assert "says what its script says whatever is changed" in page

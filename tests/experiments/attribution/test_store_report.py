@@ -1,4 +1,4 @@
-"""`toolablate explain` on stores that real runs filled."""
+"""`toolablate show --why` on stores that real runs filled."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ def trials(store: Path) -> list[dict[str, Any]]:
 
 
 def page(store: Path, trial: str) -> str:
-    text = said("explain", store, trial)
+    text = said("show", "--why", store, trial)
     assert max(map(len, text.splitlines())) <= 80
     return text
 
@@ -47,7 +47,7 @@ def test_a_replayed_trial_is_explained_with_its_beliefs(replayed: Replayed) -> N
 def test_all_evidence_is_there_as_json(replayed: Replayed) -> None:
     store, _ = replayed
     wrong = next(each for each in trials(store) if each["attribution"] and each["belief"])
-    found = json.loads(said("explain", store, wrong["trial"], "--json"))
+    found = json.loads(said("show", "--why", store, wrong["trial"], "--json"))
     assert found["attribution"]["mechanism"] == wrong["attribution"]["mechanism"]
     assert found["evidence"]["chain"]["replay"]["rollouts"]
     assert found["evidence"]["signals"]["trial"] == wrong["trial"]
@@ -69,25 +69,25 @@ def test_a_right_trial_is_blamed_for_nothing(ran: Path) -> None:
 def test_a_trial_without_tools_has_nothing_to_explain(ran: Path) -> None:
     with Store(ran) as opened:
         bare = next(seen.trial for seen in opened.observations() if seen.condition == "none")
-    assert "had no tools" in said("explain", ran, bare)
-    assert json.loads(said("explain", ran, bare, "--json"))["reason"] == "no_tools"
+    assert "had no tools" in said("show", "--why", ran, bare)
+    assert json.loads(said("show", "--why", ran, bare, "--json"))["reason"] == "no_tools"
 
 
 def test_an_arm_of_a_ladder_is_there_to_be_set_against(ran: Path) -> None:
     with Store(ran) as opened:
         sham = next(seen.trial for seen in opened.observations() if seen.condition == "python:sham")
-    assert "whose tools were only offered" in said("explain", ran, sham)
-    assert json.loads(said("explain", ran, sham, "--json"))["reason"] == "arm"
+    assert "whose tools were only offered" in said("show", "--why", ran, sham)
+    assert json.loads(said("show", "--why", ran, sham, "--json"))["reason"] == "arm"
 
 
 @pytest.mark.deep
 def test_a_trial_that_cannot_be_set_against_any_says_so(alone: Path) -> None:
     with Store(alone) as opened:
         (only,) = (seen.trial for seen in opened.observations())
-    told = said("explain", alone, only)
+    told = said("show", "--why", alone, only)
     assert "has no scored trial of its question without tools" in told
     assert "such as 'none'" in told
-    assert json.loads(said("explain", alone, only, "--json"))["reason"] == "no_bare"
+    assert json.loads(said("show", "--why", alone, only, "--json"))["reason"] == "no_bare"
 
 
 def test_a_counterfactual_points_to_the_trial_that_it_goes_on_from(replayed: Replayed) -> None:
@@ -95,13 +95,13 @@ def test_a_counterfactual_points_to_the_trial_that_it_goes_on_from(replayed: Rep
     parent = next(each["trial"] for each in trials(store) if each["replayed"])
     with Store(store) as opened:
         child = next(iter(opened.resumptions(parent)))
-    assert f"toolablate explain {store} {parent[:10]}" in said("explain", store, child)
+    assert f"toolablate show {store} {parent[:10]} --why" in said("show", "--why", store, child)
 
 
 @pytest.mark.parametrize("trial", ["ffffffffff", "", "../x"])
 def test_a_trial_that_is_not_there_is_refused(ran: Path, trial: str) -> None:
     with pytest.raises(InputError):
-        called_through("explain", ran, trial)
+        called_through("show", "--why", ran, trial)
 
 
 EVERY, LATEST = planned(repeats=2), planned()
@@ -138,30 +138,35 @@ def test_it_says_what_attribute_says_of_the_same_run_and_scorer(ran_twice: Path,
     of_list = json.loads(said("attribute", ran_twice, "--json", *chosen))["trials"]
     assert any(each["attribution"] for each in of_list)
     for each in of_list:
-        found = json.loads(said("explain", ran_twice, each["trial"], "--json", *chosen))
+        found = json.loads(said("show", "--why", ran_twice, each["trial"], "--json", *chosen))
         assert known(found["attribution"]) == known(each["attribution"])
         assert found["evidence"]["score"]["value"] == each["value"]
 
 
 def test_a_trial_that_the_run_did_not_call_for_is_set_against_all(ran_twice: Path) -> None:
     second = next(each.id for each in EVERY if each.repeat == 1 and each.condition == EVERY[-1].condition)
-    latest, of_all = (said("explain", ran_twice, second, "--scorer", "other", *run) for run in ((), ("--run", "all")))
+    latest, of_all = (
+        said("show", "--why", ran_twice, second, "--scorer", "other", *run) for run in ((), ("--run", "all"))
+    )
     assert latest == of_all
 
 
 def test_a_trial_that_the_scorer_has_not_looked_at_has_no_score(ran_twice: Path) -> None:
-    assert json.loads(said("explain", ran_twice, EVERY[-1].id, "--scorer", "other", "--json"))["reason"] == "unscored"
+    assert (
+        json.loads(said("show", "--why", ran_twice, EVERY[-1].id, "--scorer", "other", "--json"))["reason"]
+        == "unscored"
+    )
 
 
 @pytest.mark.parametrize("which", [0, -1])
 @pytest.mark.parametrize(("option", "code"), [("--run", "unknown_run"), ("--scorer", "unknown_scorer")])
 def test_what_is_not_there_is_refused_of_every_trial(ran_twice: Path, which: int, option: str, code: str) -> None:
     with pytest.raises(InputError) as caught:
-        called_through("explain", ran_twice, EVERY[which].id, option, "nix")
+        called_through("show", "--why", ran_twice, EVERY[which].id, option, "nix")
     assert caught.value.code == code
 
 
-# `toolablate labels` on a store that a real run filled.
+# `toolablate agreement --labels` on a store that a real run filled.
 
 
 @pytest.fixture
@@ -179,7 +184,7 @@ def labelled(ran: Path, tmp_path: Path) -> tuple[Path, str]:
 @pytest.mark.deep
 def test_labels_are_held_against_the_attribution(labelled: tuple[Path, str], tmp_path: Path) -> None:
     store, trial = labelled
-    found = json.loads(said("labels", store, "--json", "--csv", tmp_path / "labels.csv"))
+    found = json.loads(said("agreement", "--labels", store, "--json", "--csv", tmp_path / "labels.csv"))
     assert [(each["trial"], each["person"], each["agrees"]) for each in found["labels"]] == [
         (trial, "Ada", True),
         (trial, "Grace", False),
@@ -191,19 +196,19 @@ def test_labels_are_held_against_the_attribution(labelled: tuple[Path, str], tmp
 
 def test_the_page_names_people_and_says_that_they_are_few(labelled: tuple[Path, str]) -> None:
     store, trial = labelled
-    text = said("labels", store)
+    text = said("agreement", "--labels", store)
     assert trial[:10] in text
     assert "too few to say" in " ".join(text.split())
-    assert "Grace" not in said("labels", store, "--person", "Ada")
+    assert "Grace" not in said("agreement", "--labels", store, "--person", "Ada")
 
 
 @pytest.mark.deep
 def test_a_person_who_said_nothing_is_refused(labelled: tuple[Path, str]) -> None:
-    told = toolablate(labelled[0].parent, "labels", labelled[0], "--person", "Eve")
+    told = toolablate(labelled[0].parent, "agreement", "--labels", labelled[0], "--person", "Eve")
     assert told.returncode == 2
     assert "no label by 'Eve'" in told.stderr
     assert "'Ada', 'Grace'" in told.stderr
 
 
 def test_a_store_without_labels_says_so(ran: Path) -> None:
-    assert "Nobody has given a label yet" in said("labels", ran)
+    assert "Nobody has given a label yet" in said("agreement", "--labels", ran)

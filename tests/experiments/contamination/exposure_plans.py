@@ -59,7 +59,7 @@ def remembering(known: Mapping[str, str]) -> Callable[[dict[str, Any]], Json]:
 
 
 def ran(plan: Path, *options: str) -> Result:
-    return CliRunner().invoke(group, ["exposure", str(plan), *options])
+    return CliRunner().invoke(group, ["contamination", str(plan), *options])
 
 
 def kept(plan: Path) -> list[Continuation]:

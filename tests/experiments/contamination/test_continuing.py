@@ -1,4 +1,4 @@
-"""`toolablate exposure`, by the real command line and over real HTTP."""
+"""`toolablate contamination`, by the real command line and over real HTTP."""
 
 import fcntl
 import json
@@ -232,7 +232,7 @@ def test_the_plan_of_the_guide_is_valid(tmp_path: Path) -> None:
     assert plan.share == 0.4
 
 
-# What `toolablate exposure` keeps: stopped, killed, damaged, written by two, asked otherwise.
+# What `toolablate contamination` keeps: stopped, killed, damaged, written by two, asked otherwise.
 
 
 def start(plan: Path) -> "subprocess.Popen[str]":

@@ -174,7 +174,7 @@ def test_doctor_and_probe_look_at_judges_too(
     assert ("plan", chat_server.url) in by_name
     text = plan.read_text(encoding="utf-8")
     plan.write_text(text.replace('["none"]', '[{ name = "t", tools = ["web_search"] }]'), encoding="utf-8")
-    probed = cli("probe", plan, "--json")
+    probed = cli("doctor", "--probe", plan, "--json")
     assert probed.returncode == 0, probed.stderr + probed.stdout
     (row,) = json.loads(probed.stdout)["models"]
     assert (row["model"], row["problems"]) == ("j", [])

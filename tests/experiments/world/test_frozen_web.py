@@ -135,7 +135,7 @@ def test_one_page_is_the_same_for_all_trials_although_the_web_drifts(recorded: t
 
 def test_what_was_replayed_is_named_in_every_trace(recorded: tuple[Path, Library], replayed: list[Path]) -> None:
     folder, _ = recorded
-    root = json.loads(toolablate(folder, "web", "info", "web-archive", "--json").stdout)["sealed"]["root"]
+    root = json.loads(toolablate(folder, "status", "web-archive", "--json").stdout)["sealed"]["root"]
     with Store(replayed[0]) as opened:
         (run,) = opened.runs()
         assert root in run.world["web"]

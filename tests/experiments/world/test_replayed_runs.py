@@ -245,19 +245,19 @@ def test_what_was_not_recorded_fails_and_says_what_is_nearest(copied: Recorded) 
 @pytest.mark.deep
 def test_recorded_replies_are_told_of_and_checked(copied: Recorded) -> None:
     library = copied.folder / "replies.sqlite"
-    told = json.loads(toolablate("replies", "info", library, "--json").stdout)
+    told = json.loads(toolablate("status", library, "--json").stdout)
     assert [(model["name"], model["api"]) for model in told["models"]] == [
         ("responds", "responses"),
         ("thinks", "chat"),
     ]
-    assert "replies to" in toolablate("replies", "info", library).stdout
-    checked = toolablate("replies", "verify", library)
+    assert "replies to" in toolablate("status", library).stdout
+    checked = toolablate("verify", library)
     assert checked.returncode == 0
     assert told["root"] in checked.stdout
     assert KEY.encode() not in library.read_bytes()
     with closing(sqlite3.connect(library)) as opened, opened:
         opened.execute("UPDATE replies SET digest = x'00'")
-    damaged = toolablate("replies", "verify", library, "--json")
+    damaged = toolablate("verify", library, "--json")
     assert damaged.returncode == 1
     assert json.loads(damaged.stdout)["problems"]
     ran, _ = copied.replay(3)

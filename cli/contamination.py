@@ -5,7 +5,7 @@ import click
 from toolablate.traces import options
 
 
-@click.command("exposure")
+@click.command("contamination", epilog=options.example("toolablate contamination contamination.toml --questions 10"))
 @click.argument("plan", type=options.FilePath())
 @click.option(
     "--questions",
