@@ -23,7 +23,7 @@ LAID_OUT = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AlignedStep:
     """`first` is the index of the first of its `events` in the conversation. The reply is the first of them that is a
     ModelCall; only a conversation without any reply has a step without one.
 
@@ -60,7 +60,7 @@ def is_image(artifact: Artifact) -> bool:
     return kind.startswith("image/") and not kind.startswith("image/svg")
 
 
-def steps_of(conversation: Sequence[Event]) -> tuple[Step, ...]:
+def steps_of(conversation: Sequence[Event]) -> tuple[AlignedStep, ...]:
     """Every event is in one step, in order. A step begins with each reply of the model and goes on to the next one: so
     it has the results of the calls that the reply made, and failures before the next reply. What came before the first
     reply belongs to the first step."""
@@ -70,15 +70,15 @@ def steps_of(conversation: Sequence[Event]) -> tuple[Step, ...]:
     return tuple(_step(first, tuple(conversation[first:end])) for first, end in zip(begins, ends, strict=True))
 
 
-def _step(first: int, events: tuple[Event, ...]) -> Step:
+def _step(first: int, events: tuple[Event, ...]) -> AlignedStep:
     asked = next((event for event in events if isinstance(event, ModelCall)), None)
     if asked is None:
-        return Step(first, events, ())
+        return AlignedStep(first, events, ())
     message = asked.reply.message
     calls = message.tool_calls
     plain = (part for call in calls[:LAID_OUT] for part in (call.name, _plain_arguments(call.arguments)))
     as_written = (part for call in calls[LAID_OUT:] for part in (call.name, call.arguments))
-    return Step(first, events, (message.reasoning.strip(), message.content.strip(), *plain, *as_written))
+    return AlignedStep(first, events, (message.reasoning.strip(), message.content.strip(), *plain, *as_written))
 
 
 def _plain_arguments(text: str) -> str:
@@ -99,7 +99,7 @@ _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]|[^\W\u2e80-\u9fff
 _NEARLY = 0.99
 
 
-def likeness(left: Sequence[Step], right: Sequence[Step]) -> NDArray[np.float32]:
+def likeness(left: Sequence[AlignedStep], right: Sequence[AlignedStep]) -> NDArray[np.float32]:
     """One row for each left step, one column for each right one; in [0, 1], and 1 only where the model said and did the
     same.
 
@@ -115,14 +115,14 @@ def likeness(left: Sequence[Step], right: Sequence[Step]) -> NDArray[np.float32]
     return found
 
 
-def _same_tools(left: Sequence[Step], right: Sequence[Step]) -> NDArray[np.float32]:
+def _same_tools(left: Sequence[AlignedStep], right: Sequence[AlignedStep]) -> NDArray[np.float32]:
     sets: dict[frozenset[str], int] = {}
     ours, theirs = ([sets.setdefault(each.tools, len(sets)) for each in side] for side in (left, right))
     shares = [[len(one & other) / len(one | other) if one | other else 1.0 for other in sets] for one in sets]
     return np.array(shares, dtype=np.float32)[np.ix_(ours, theirs)]
 
 
-def _vectors(steps: Sequence[Step]) -> NDArray[np.float32]:
+def _vectors(steps: Sequence[AlignedStep]) -> NDArray[np.float32]:
     found = np.zeros((len(steps), _BUCKETS), dtype=np.float32)
     for row, step in zip(found, steps, strict=True):
         text = "\n".join(part if len(part) <= 2 * READ else part[:READ] + part[-READ:] for part in step.said)
@@ -197,8 +197,8 @@ class Alignment:
     condition itself differs in, its prompt and the tools that it offers, is no divergence.
     """
 
-    left: tuple[Step, ...]
-    right: tuple[Step, ...]
+    left: tuple[AlignedStep, ...]
+    right: tuple[AlignedStep, ...]
     rows: tuple[AlignedRow, ...]
 
     @property
@@ -221,7 +221,7 @@ def align(left: Sequence[Event], right: Sequence[Event]) -> Alignment:
     return Alignment(ours, theirs, tuple(_rows(ours, theirs)))
 
 
-def _rows(left: Sequence[Step], right: Sequence[Step]) -> Iterator[AlignedRow]:
+def _rows(left: Sequence[AlignedStep], right: Sequence[AlignedStep]) -> Iterator[AlignedRow]:
     ends = (len(left), len(right))
     for (row, column), (next_row, next_column) in pairwise([(-1, -1), *_pairs(left, right), ends]):
         if row >= 0:
@@ -230,7 +230,7 @@ def _rows(left: Sequence[Step], right: Sequence[Step]) -> Iterator[AlignedRow]:
         yield from (AlignedRow(None, each, "right") for each in range(column + 1, next_column))
 
 
-def _pairs(left: Sequence[Step], right: Sequence[Step]) -> Iterator[tuple[int, int]]:
+def _pairs(left: Sequence[AlignedStep], right: Sequence[AlignedStep]) -> Iterator[tuple[int, int]]:
     start = 0
     while start < min(len(left), len(right)) and left[start].said == right[start].said:
         yield start, start
@@ -240,14 +240,14 @@ def _pairs(left: Sequence[Step], right: Sequence[Step]) -> Iterator[tuple[int, i
         yield from ((begin + row, begin + column) for row, column in found)
 
 
-def _matched(left: Sequence[Step], right: Sequence[Step]) -> list[tuple[int, int]]:
+def _matched(left: Sequence[AlignedStep], right: Sequence[AlignedStep]) -> list[tuple[int, int]]:
     """Of several ways that are as good it chooses the same whichever side is which."""
     if [step.said for step in left] > [step.said for step in right]:
         return [(row, column) for column, row in _matched(right, left)]
     return best_matches(likeness(left, right) - _WORTH)
 
 
-def _kind(left: Step, right: Step) -> Kind:
+def _kind(left: AlignedStep, right: AlignedStep) -> Kind:
     if left.said != right.said:
         return "reply"
     return "same" if left.shown == right.shown else "results"
@@ -260,7 +260,7 @@ READ_OF_A_STEP = 2_000
 """Characters of the end of a reply that is not the last one: many replies are read for one page."""
 
 
-def stated_answers(steps: Sequence[Step], question: Question) -> tuple[Answered, ...]:
+def stated_answers(steps: Sequence[AlignedStep], question: Question) -> tuple[Answered, ...]:
     """What the reply of each step speaks for at its end, () where it speaks for nothing; that of the last step as a
     final reply, which may be the answer and nothing else."""
     form = AnswerForm.of(question)
@@ -288,7 +288,7 @@ def parting(alignment: Alignment, left: Sequence[Answered], right: Sequence[Answ
     return found
 
 
-def _words(step: Step) -> str:
+def _words(step: AlignedStep) -> str:
     if step.asked is None:
         return ""
     message = step.asked.reply.message

@@ -199,7 +199,7 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownMean:
     """A mean in points, its 95 % interval, and whether that rests on too few questions to cover what it says."""
 
     points: float
@@ -254,7 +254,7 @@ class Trials:
         )
         return found, chance(*(right([side[question] for question in questions]) for side in sides))
 
-    def means_known(self, questions: Sequence[str], columns: Sequence[Sequence[float]]) -> list[Known]:
+    def means_known(self, questions: Sequence[str], columns: Sequence[Sequence[float]]) -> list[KnownMean]:
         """Of columns of values in [-1, 1], one for each question: what is known of their means, all from the same
         resamples."""
         sizes, *sums = by_unit(self._units_of(questions), [1.0] * len(questions), *columns)
@@ -262,7 +262,7 @@ class Trials:
             [(each, sizes) for each in sums], seed=self._drawing.seed, resamples=self._drawing.resamples
         )
         return [
-            Known(
+            KnownMean(
                 points=100 * mean(values),
                 ci95=None if interval is None else (100 * interval[0], 100 * interval[1]),
                 small=too_few(each, sizes),

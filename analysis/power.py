@@ -163,18 +163,20 @@ WITHIN = 0.075
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class VarianceEstimate:
     """Variances, and what they would have been had other questions been asked; None where they are assumed."""
 
     variances: Variances
     resampled: Resampled | None
 
 
-def assumed_variances(design: PairedDesign, between: float = BETWEEN, within: float = WITHIN) -> Estimate:
+def assumed_variances(design: PairedDesign, between: float = BETWEEN, within: float = WITHIN) -> VarianceEstimate:
     """`between` is of questions that stand alone; where they share clusters, the worst is assumed: that all questions
     of one cluster have the same true difference."""
     clustered = between * design.design_effect
-    return Estimate(Variances("", "", "", "", None, False, clustered, within, clustered, within, None, None), None)
+    return VarianceEstimate(
+        Variances("", "", "", "", None, False, clustered, within, clustered, within, None, None), None
+    )
 
 
 def measured_variances(
@@ -184,12 +186,12 @@ def measured_variances(
     *,
     rungs: Sequence[Rung] = (),
     seed: int = 0,
-) -> tuple[list[Estimate], list[str]]:
+) -> tuple[list[VarianceEstimate], list[str]]:
     """Of each model and condition of an earlier run, in the order of `compare`, then of each model and rung; and the
     names of those that have fewer than two independent questions. Raises InputError where no trial of the baseline
     ended."""
     seen = list(observations)
-    found: list[Estimate] = []
+    found: list[VarianceEstimate] = []
     left_out: list[str] = []
     compared = [(pair, "") for pair in pairs(seen, baseline, order)]
     for rung in rungs:
@@ -204,7 +206,7 @@ def measured_variances(
     return found, left_out
 
 
-def _measured(pair: Pair, rung: str, seed: int) -> Estimate | None:
+def _measured(pair: Pair, rung: str, seed: int) -> VarianceEstimate | None:
     shared = scored_in_both(pair.scored_before, pair.scored_after)
     before, after = ([arm[question] for question in shared] for arm in (pair.scored_before, pair.scored_after))
     units = [unit(pair.after[question][0]) for question in shared]
@@ -229,7 +231,7 @@ def _measured(pair: Pair, rung: str, seed: int) -> Estimate | None:
         between_ci95=_interval(resampled.clustered),
         within_ci95=_interval(resampled.within),
     )
-    return Estimate(variances, resampled)
+    return VarianceEstimate(variances, resampled)
 
 
 def _simulated(arm: Arm) -> bool:
@@ -255,14 +257,14 @@ def paired_design(clusters: Sequence[str], repeats: int, comparisons: int) -> Pa
 
 
 def power_table(
-    design: PairedDesign, aim: Aim, estimates: Sequence[Estimate], left_out: Sequence[str] = ()
+    design: PairedDesign, aim: Aim, estimates: Sequence[VarianceEstimate], left_out: Sequence[str] = ()
 ) -> PowerTable:
     """For each comparison: what 1, 2, 3, 5, 8 and 10 repeats and the design's own can show."""
     sights = tuple(_sight(design, aim, each) for each in estimates)
     return PowerTable(design, aim, sights, smallest_p(design.clusters), tuple(left_out))
 
 
-def _sight(design: PairedDesign, aim: Aim, estimate: Estimate) -> Sight:
+def _sight(design: PairedDesign, aim: Aim, estimate: VarianceEstimate) -> Sight:
     levels = aim.alpha, aim.alpha / design.comparisons
     rows = tuple(
         AtRepeats(count, *(_smallest(design, aim, estimate, count, alpha) for alpha in levels))
@@ -271,7 +273,7 @@ def _sight(design: PairedDesign, aim: Aim, estimate: Estimate) -> Sight:
     return Sight(estimate.variances, rows, *(_needed(design, aim, estimate, alpha) for alpha in levels))
 
 
-def _smallest(design: PairedDesign, aim: Aim, estimate: Estimate, repeats: int, alpha: float) -> Smallest:
+def _smallest(design: PairedDesign, aim: Aim, estimate: VarianceEstimate, repeats: int, alpha: float) -> Smallest:
     variances = estimate.variances
 
     def points(between: float, within: float = 0.0) -> float:
@@ -289,7 +291,7 @@ def _smallest(design: PairedDesign, aim: Aim, estimate: Estimate, repeats: int, 
     return Smallest(most, least, None if ends is None else (points(ends[0]), points(ends[1])), "", needed)
 
 
-def _resampled(estimate: Estimate) -> list[tuple[Floats, Floats]]:
+def _resampled(estimate: VarianceEstimate) -> list[tuple[Floats, Floats]]:
     """Variances between and within, of each resample: first if all that nothing parts is within, then if it is all
     between. The same one where they are parted; nothing where they are assumed."""
     found = estimate.resampled
@@ -311,7 +313,7 @@ def _questions(design: PairedDesign, aim: Aim, variances: Variances, repeats: in
     return max(needed, math.ceil(fewest * design.questions / design.clusters))
 
 
-def _needed(design: PairedDesign, aim: Aim, estimate: Estimate, alpha: float) -> Needed | None:
+def _needed(design: PairedDesign, aim: Aim, estimate: VarianceEstimate, alpha: float) -> Needed | None:
     if aim.effect_points is None or not _varies(estimate.variances) or smallest_p(design.clusters) >= alpha:
         return None
     effect = aim.effect_points / 100

@@ -34,7 +34,7 @@ from toolablate.traces.store import Recorder, Store
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FailureReading:
     """What one judge is to make of one trial, with the question and the condition of that."""
 
     judge: FailureJudge
@@ -69,7 +69,7 @@ class Readings:
         self._stop = stop
         self._costs = costs
         self._max_cost = math.inf if max_cost is None else max_cost
-        self._queues = {name: JudgeQueue[Reading](name, spent) for name, spent in costs.items()}
+        self._queues = {name: JudgeQueue[FailureReading](name, spent) for name, spent in costs.items()}
 
     @property
     def work(self) -> tuple[JudgeWork, ...]:
@@ -90,7 +90,7 @@ class Readings:
             if queue.total
         )
 
-    async def run(self, wanted: Sequence[Reading]) -> None:
+    async def run(self, wanted: Sequence[FailureReading]) -> None:
         """Each judge reads as many at once as its model allows, until a stop is asked for or too much is spent. What
         infrastructure keeps from being read gets no diagnosis. Raises StoreError."""
         # In an order of its own, so that two processes that read one store do not go hand in hand.
@@ -98,7 +98,7 @@ class Readings:
             self._queues[reading.judge.model.name].add(reading)
         self._watcher.grading(len(wanted), "read")
         with Store(self._recorder.path) as opened:
-            workers: JudgeWorkers[Reading] = JudgeWorkers(
+            workers: JudgeWorkers[FailureReading] = JudgeWorkers(
                 lambda each: self._outcome(each, opened), lambda: self._is_over, self._watcher
             )
             await workers.run(self._queues.values(), lambda each: each.judge.model.concurrency)
@@ -107,11 +107,11 @@ class Readings:
     def _is_over(self) -> bool:
         return self._stop.stopped or self.is_spent
 
-    async def _outcome(self, reading: Reading, store: Store) -> tuple[str | None, bool]:
+    async def _outcome(self, reading: FailureReading, store: Store) -> tuple[str | None, bool]:
         diagnosis, asked = await self._read(reading, store)
         return diagnosis.reason if diagnosis.error_type is None else None, asked
 
-    async def _read(self, reading: Reading, store: Store) -> tuple[Diagnosis, bool]:
+    async def _read(self, reading: FailureReading, store: Store) -> tuple[Diagnosis, bool]:
         """The diagnosis, and whether the judge was asked for it: what another process has made meanwhile is left as it
         is."""
         made = standing(store, reading.trial, reading.judge)
@@ -122,7 +122,7 @@ class Readings:
         await self._recorder.diagnose([diagnosis])
         return diagnosis, True
 
-    def _calls(self, reading: Reading) -> JudgeCalls:
+    def _calls(self, reading: FailureReading) -> JudgeCalls:
         model = reading.judge.model
         chat = self._sources[model.name].session(reading.question, reading.condition, 0)
         return JudgeCalls(chat, model, self._retry, seed=f"{reading.trial} {reading.judge.name}")
@@ -135,7 +135,7 @@ REPLY_TOKENS = 400
 """What a reply is taken to have, thoughts included. Those of a judge that thinks at length have more."""
 
 
-def estimated_cost(plan: Plan, wanted: Sequence[Reading], store: Store) -> float | None:
+def estimated_cost(plan: Plan, wanted: Sequence[FailureReading], store: Store) -> float | None:
     """US dollars, each judge asked once about each failure; None where the price of one is not known. What a library of
     recorded replies gives, and a scripted judge, cost nothing."""
     total = 0.0
@@ -151,7 +151,7 @@ def estimated_cost(plan: Plan, wanted: Sequence[Reading], store: Store) -> float
     return total
 
 
-def told(wanted: Sequence[Reading], cost: float | None) -> str:
+def told(wanted: Sequence[FailureReading], cost: float | None) -> str:
     failures = f"{counted(len({reading.trial for reading in wanted}), 'failure')} to be read"
     judges = counted(len({reading.judge.name for reading in wanted}), "judge")
     if cost is None:
@@ -286,20 +286,22 @@ def _plan_of(store: Store, trial: str, path: Path | None, judges: Sequence[str])
     return plan.model_copy(update={"judges": chosen})
 
 
-def _lacking(store: Store, judges: Sequence[FailureJudge], wrong: Sequence[str]) -> list[Reading]:
+def _lacking(store: Store, judges: Sequence[FailureJudge], wrong: Sequence[str]) -> list[FailureReading]:
     """The readings that the store lacks."""
     kept = {(each.trial, judge.name) for each in store.all_diagnoses() for judge in judges if judge.keeps(each)}
     question, condition = cache(store.question), cache(store.condition)
-    found: list[Reading] = []
+    found: list[FailureReading] = []
     for trial in wrong:
         lacking = [judge for judge in judges if (trial, judge.name) not in kept]
         if lacking:
             of = store.trace(trial).trial
-            found += [Reading(judge, trial, question(of.question), condition(of.condition)) for judge in lacking]
+            found += [FailureReading(judge, trial, question(of.question), condition(of.condition)) for judge in lacking]
     return found
 
 
-async def _read(store: Path, plan: Plan, wanted: Sequence[Reading], max_cost: float | None, watcher: Watcher) -> _Work:
+async def _read(
+    store: Path, plan: Plan, wanted: Sequence[FailureReading], max_cost: float | None, watcher: Watcher
+) -> _Work:
     stop, lines = StopSwitch(), asked_lines(plan)
     costs = {model.name: JudgeCosts() for model in plan.judges}
     async with AsyncExitStack() as stack:

@@ -174,7 +174,7 @@ TOLERANCE = 10.0**-9
 
 
 @dataclass(frozen=True, slots=True)
-class Flip:
+class BeliefFlip:
     """Where the belief turned.
 
     step        the first probed step after the fall, and `after` the last before it: where steps between them were not
@@ -191,7 +191,7 @@ class Flip:
     confidence: float
 
 
-def flip_step(found: Trajectory, tau: float, *, seed: int = 0, resamples: int = RESAMPLES) -> Flip | None:
+def flip_step(found: Trajectory, tau: float, *, seed: int = 0, resamples: int = RESAMPLES) -> BeliefFlip | None:
     """The first fall of at least `tau` that never recovers; None where there is none.
 
     Single shares of few samples fall and rise by chance: of a belief that stays what it is, the shares of four samples
@@ -221,7 +221,7 @@ def flip_step(found: Trajectory, tau: float, *, seed: int = 0, resamples: int = 
     drawn = np.random.default_rng(seed).binomial(samples, shares, size=(resamples, len(samples)))
     again = [_fall(row, samples, each, tau) for row, each in zip(drawn, cuts(drawn, samples), strict=True)]
     heights = dict(zip(levels, _heights(right, samples, levels), strict=False))
-    return Flip(
+    return BeliefFlip(
         after=found.beliefs[place - 1].step,
         step=found.beliefs[place].step,
         before=heights[levels[levels.index(place) - 1]],

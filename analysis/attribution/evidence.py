@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from toolablate.analysis.attribution.belief import Flip, Trajectory, cuts
+from toolablate.analysis.attribution.belief import BeliefFlip, Trajectory, cuts
 from toolablate.analysis.attribution.decomposition import Chain, Scores, Signal, ToolKind
 from toolablate.analysis.attribution.signals.signal_types import CallSeen, Form, Signals
 from toolablate.analysis.attribution.trace_rules import Bare
@@ -46,7 +46,7 @@ class Outline:
     chain: Chain
     steps: tuple[int, ...] = field(default=(), kw_only=True)
     trajectory: Trajectory | None = field(default=None, kw_only=True)
-    flip: Flip | None = field(default=None, kw_only=True)
+    flip: BeliefFlip | None = field(default=None, kw_only=True)
     diagnoses: tuple[Diagnosis, ...] = field(default=(), kw_only=True)
 
 
@@ -145,7 +145,7 @@ class Fall:
     kinds: frozenset[ToolKind]
 
 
-def fall_at(flip: Flip, steps: Sequence[int], calls: Sequence[CallSeen]) -> Fall:
+def fall_at(flip: BeliefFlip, steps: Sequence[int], calls: Sequence[CallSeen]) -> Fall:
     """Of a flip between steps that stand before the events `steps`; `calls` are those of the trial."""
     begin, end = steps[flip.after], steps[flip.step]
     following = steps[flip.step + 1] if flip.step + 1 < len(steps) else None
@@ -171,7 +171,7 @@ def computes_an_answer(signals: Signals) -> bool:
     return bool(signals.reformulation.checks) or (adopted is not None and adopted.form == "code")
 
 
-def is_locked_in(flip: Flip | None, steps: Sequence[int], signals: Signals, set_aside: Scores) -> bool:
+def is_locked_in(flip: BeliefFlip | None, steps: Sequence[int], signals: Signals, set_aside: Scores) -> bool:
     """Whether the belief falls for good at code or what it gave, which speaks for the answer, and is nearer to what it
     was before once the computation is set aside."""
     if flip is None or not set_aside or not computes_an_answer(signals):
@@ -181,7 +181,7 @@ def is_locked_in(flip: Flip | None, steps: Sequence[int], signals: Signals, set_
 
 
 def ledger_signals(
-    signals: Signals, steps: Sequence[int], trajectory: Trajectory | None, flip: Flip | None, set_aside: Scores
+    signals: Signals, steps: Sequence[int], trajectory: Trajectory | None, flip: BeliefFlip | None, set_aside: Scores
 ) -> frozenset[Signal]:
     found: set[Signal] = {FOUND[kind] for kind in _rises(trajectory, steps, signals) if kind in FOUND}
     if signals.reading.leaks:

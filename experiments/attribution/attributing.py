@@ -291,7 +291,7 @@ class Foreseen:
 
 
 @dataclass(frozen=True, slots=True)
-class Chance:
+class AnswerChance:
     """Of a trial: that a belief in the right answer falls in it, and that a reply to its replays cannot be read."""
 
     falls: float
@@ -300,7 +300,7 @@ class Chance:
 
 def chances(
     chosen: Iterable[Observation], seen: Iterable[Observation], conditions: Mapping[str, Condition]
-) -> dict[str, Chance]:
+) -> dict[str, AnswerChance]:
     """By the trials' ids. A belief can fall where it is right before any result is shown, as it is said to be by the
     arms without results: the share of right trials of the same question under that of them which has fewest. What
     cannot be read is the share under the trial's own condition. `conditions` has those of all trials by the names that
@@ -317,15 +317,15 @@ def chances(
         for ladder in ladders(conditions)
     }
 
-    def chance(of: Observation) -> Chance:
+    def chance(of: Observation) -> AnswerChance:
         arms = (right.get((of.model, of.question, arm)) for arm in before.get(of.condition, bare))
         falls = min((mean(scores) for scores in arms if scores), default=1.0)
-        return Chance(falls, mean(unread[of.model, of.condition]))
+        return AnswerChance(falls, mean(unread[of.model, of.condition]))
 
     return {each.trial: chance(each) for each in chosen}
 
 
-def foresee(rounds: Rounds, chosen: Chosen, likely: Mapping[str, Chance], missing: AbstractSet[str]) -> Foreseen:
+def foresee(rounds: Rounds, chosen: Chosen, likely: Mapping[str, AnswerChance], missing: AbstractSet[str]) -> Foreseen:
     """Of trials all of whose first round is there by what it has shown, and of others, those that are `missing` some,
     by chance. Raises ToolablateError."""
     with Store(rounds.store) as store:
@@ -360,7 +360,7 @@ def _with(known: Estimate, shares: Sequence[tuple[Amount, float]]) -> Amount:
     return Amount(known.missing + more, total_cost([known.usd, *costs]))
 
 
-def _possible(trial: ChosenTrial, chance: Chance, design: ReplayDesign) -> Iterator[_Possible]:
+def _possible(trial: ChosenTrial, chance: AnswerChance, design: ReplayDesign) -> Iterator[_Possible]:
     """What may be wanted of a trial besides round one, as long as what that finds is not known: never less than will
     be, from where it costs most."""
     case = trial.case
@@ -442,7 +442,7 @@ def attribute(
     )
 
 
-def _run(rounds: Rounds, chosen: Chosen, likely: Mapping[str, Chance]) -> None:
+def _run(rounds: Rounds, chosen: Chosen, likely: Mapping[str, AnswerChance]) -> None:
     jobs = first_jobs(chosen)
     estimate = rounds.estimate(jobs)
     missing = {jobs[place][0] for place, each in estimate.by_place.items() if each.missing}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from toolablate.agents.session import is_of_tool
-from toolablate.analysis.attribution.belief import Flip, belief_steps
+from toolablate.analysis.attribution.belief import BeliefFlip, belief_steps
 from toolablate.analysis.attribution.decomposition import ToolKind
 from toolablate.analysis.attribution.signals.signal_types import Signals
 from toolablate.analysis.attribution.trace_rules import faults
@@ -75,7 +75,7 @@ class Case:
         """The results that the last request has seen, by their events."""
         return tuple(result.event for result in self.results if self.last is not None and result.event < self.last)
 
-    def turned_by(self, flip: Flip) -> int | None:
+    def turned_by(self, flip: BeliefFlip) -> int | None:
         """The last result between the two steps of a fall; None where the reply did it, or they are no neighbours."""
         if flip.step - flip.after != 1:
             return None

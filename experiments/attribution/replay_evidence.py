@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from toolablate.analysis.arms import UNPROMPTED, ArmKind, has_ladder, ladders
-from toolablate.analysis.attribution.belief import Flip, Trajectory
+from toolablate.analysis.attribution.belief import BeliefFlip, Trajectory
 from toolablate.analysis.attribution.decomposition import Arms, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import Turning
 from toolablate.analysis.attribution.signals.of_trace import troubles_of
@@ -89,7 +89,7 @@ class Replays:
     drawn again."""
 
     trajectory: Trajectory | None = None
-    flip: Flip | None = None
+    flip: BeliefFlip | None = None
     closing: Scores = ()
     set_aside: Scores = ()
     turning: Turning | None = None
@@ -156,7 +156,7 @@ def _rollouts(outcomes: Outcomes, mending: Mending) -> dict[frozenset[ToolKind],
     return {swapped: scores for swapped, scores in scored.items() if scores}
 
 
-def _turning(case: Case, flip: Flip | None, outcomes: Outcomes, mending: Mending) -> Turning | None:
+def _turning(case: Case, flip: BeliefFlip | None, outcomes: Outcomes, mending: Mending) -> Turning | None:
     event = case.turned_by(flip) if flip else None
     kept, without = (
         mending.of_replays(outcomes.get(Purpose("turning", event=event, kept=each), ())) for each in (True, False)

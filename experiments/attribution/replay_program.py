@@ -8,7 +8,7 @@ from itertools import chain, combinations
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from toolablate.analysis.arms import ladders
-from toolablate.analysis.attribution.belief import Flip, Probe, Trajectory, flip_step, trajectory
+from toolablate.analysis.attribution.belief import BeliefFlip, Probe, Trajectory, flip_step, trajectory
 from toolablate.analysis.attribution.bisection import Ask, Cost, Search, search, search_cost
 from toolablate.analysis.attribution.decomposition import ToolKind
 from toolablate.analysis.pairing import RIGHT
@@ -82,7 +82,9 @@ def first_round(case: Case, design: ReplayDesign) -> tuple[Asked, ...]:
     return tuple(_first_round(case, design))
 
 
-def second_round(case: Case, flip: Flip | None, nothing: Mapping[int, str], design: ReplayDesign) -> tuple[Asked, ...]:
+def second_round(
+    case: Case, flip: BeliefFlip | None, nothing: Mapping[int, str], design: ReplayDesign
+) -> tuple[Asked, ...]:
     """Of a trial that is wrong. `nothing` is what each result of `Case.shown` is where its tool finds nothing."""
     return tuple(_second_round(case, flip, nothing, design)) if flip else ()
 
@@ -141,7 +143,7 @@ def _first_round(case: Case, design: ReplayDesign) -> Iterator[Asked]:
         yield Asked(Purpose("rollout", swapped=subset), case.results[0].event, change, design.rollouts)
 
 
-def _second_round(case: Case, flip: Flip, nothing: Mapping[int, str], design: ReplayDesign) -> Iterator[Asked]:
+def _second_round(case: Case, flip: BeliefFlip, nothing: Mapping[int, str], design: ReplayDesign) -> Iterator[Asked]:
     turned_by = case.turned_by(flip)
     if turned_by is not None:
         kept, without = Purpose("turning", event=turned_by), Purpose("turning", event=turned_by, kept=False)
@@ -226,7 +228,7 @@ def belief_of(outcomes: Outcomes) -> Trajectory | None:
     return trajectory(probes) if probes else None
 
 
-def flip_of(outcomes: Outcomes) -> Flip | None:
+def flip_of(outcomes: Outcomes) -> BeliefFlip | None:
     """Where the belief falls by TAU for good."""
     found = belief_of(outcomes)
     return flip_step(found, TAU) if found else None

@@ -22,7 +22,7 @@ COVERED = (0.85, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class AimedFigure:
     """A figure beside its aim (`at_least`, `at_most`, or both), and beside what needs no method: the best that can be
     known, the commonest cause, a guess. None where there is none."""
 
@@ -43,10 +43,10 @@ class Figure:
         return enough and (self.at_most is None or self.found <= self.at_most)
 
 
-def figures_of(score: PlantedScore) -> Iterator[Figure]:
+def figures_of(score: PlantedScore) -> Iterator[AimedFigure]:
     """Aims of replay are shown of other methods, too, where the figure has a meaning there."""
     replay = score.method == "replay"
-    yield Figure(
+    yield AimedFigure(
         what="macro-F1 over causes",
         found=score.macro_f1,
         at_least=LEAST_F1[score.method],
@@ -55,36 +55,36 @@ def figures_of(score: PlantedScore) -> Iterator[Figure]:
         guessed=score.guessed,
         percent=False,
     )
-    yield Figure(
+    yield AimedFigure(
         what="step exact",
         found=score.steps.exact,
         at_least=LEAST_EXACT if replay else None,
         majority=score.constant_step,
         guessed=score.guessed_step,
     )
-    yield Figure("step within 1", score.steps.near, LEAST_NEAR if replay else None)
-    yield Figure("a step where none is", score.steps.false)
-    yield Figure("cause and step", score.steps.joint, LEAST_JOINT if replay else None)
-    yield Figure(
+    yield AimedFigure("step within 1", score.steps.near, LEAST_NEAR if replay else None)
+    yield AimedFigure("a step where none is", score.steps.false)
+    yield AimedFigure("cause and step", score.steps.joint, LEAST_JOINT if replay else None)
+    yield AimedFigure(
         "calibration error (ECE)",
         score.calibration_error,
         at_most=MOST_CALIBRATION_ERROR if replay else None,
         at_best=score.error_of_calibrated,
         percent=False,
     )
-    yield Figure("pure churn blamed on tools", score.blamed, at_most=MOST_BLAMED if replay else None)
+    yield AimedFigure("pure churn blamed on tools", score.blamed, at_most=MOST_BLAMED if replay else None)
     if score.shares:
         weights = [each.mechanisms for each in score.shares]
         realised, arms, expected = (
             sum(weight * value for weight, value in zip(weights, values, strict=True)) / sum(weights)
             for values in zip(*((each.realised, each.arms, each.expected) for each in score.shares), strict=True)
         )
-        yield Figure("share error, points", realised, at_most=MOST_POINTS, at_best=arms, percent=False)
-        yield Figure("the same, of what repeats tend to", expected, percent=False)
-    yield Figure("coverage of 90 % intervals", score.whole.share, *COVERED)
-    yield Figure("the same, without marked ones", score.whole.share_unmarked)
-    yield Figure("the same, over samples of questions", score.sampled.share, *COVERED)
-    yield Figure("those, without marked ones", score.sampled.share_unmarked)
+        yield AimedFigure("share error, points", realised, at_most=MOST_POINTS, at_best=arms, percent=False)
+        yield AimedFigure("the same, of what repeats tend to", expected, percent=False)
+    yield AimedFigure("coverage of 90 % intervals", score.whole.share, *COVERED)
+    yield AimedFigure("the same, without marked ones", score.whole.share_unmarked)
+    yield AimedFigure("the same, over samples of questions", score.sampled.share, *COVERED)
+    yield AimedFigure("those, without marked ones", score.sampled.share_unmarked)
 
 
 _SHORT = {
@@ -129,7 +129,7 @@ def _title(text: str) -> Text:
     return Text(f" {text}", style="bold", overflow="fold")
 
 
-def _figures(shown: list[Figure]) -> Fitted:
+def _figures(shown: list[AimedFigure]) -> Fitted:
     return Fitted(
         (
             names("", [Text(each.what) for each in shown]),
@@ -143,17 +143,17 @@ def _figures(shown: list[Figure]) -> Fitted:
     )
 
 
-def _written(figure: Figure, value: float | None) -> str:
+def _written(figure: AimedFigure, value: float | None) -> str:
     if value is None:
         return numbers.UNKNOWN
     return f"{100 * value:.1f} %" if figure.percent else f"{value:.3f}"
 
 
-def _or_blank(figure: Figure, value: float | None) -> str:
+def _or_blank(figure: AimedFigure, value: float | None) -> str:
     return "" if value is None else _written(figure, value)
 
 
-def _aim(figure: Figure) -> str:
+def _aim(figure: AimedFigure) -> str:
     low, high = figure.at_least, figure.at_most
     if low is not None and high is not None:
         return f"{_written(figure, low)} .. {_written(figure, high)}"

@@ -10,10 +10,10 @@ from markupsafe import Markup
 
 from toolablate.analysis.alignment import (
     AlignedRow,
+    AlignedStep,
     Alignment,
     Kind,
     Piece,
-    Step,
     is_image,
     parting,
     pieces,
@@ -45,7 +45,7 @@ class Told(NamedTuple):
     image: Artifact | None = None
 
 
-def parts_of(step: Step) -> Iterator[tuple[Place, Told]]:
+def parts_of(step: AlignedStep) -> Iterator[tuple[Place, Told]]:
     """What a step thinks and says where it does, its calls, and what each gave."""
     if step.asked is not None:
         message = step.asked.reply.message
@@ -65,7 +65,7 @@ def parts_of(step: Step) -> Iterator[tuple[Place, Told]]:
             yield (2 + place, 2 + number, result.call.name), told
 
 
-def parts_in(step: Step) -> int:
+def parts_in(step: AlignedStep) -> int:
     """How many there are, however many of them are shown."""
     given = len(step.results) + sum(min(len(_images(each)), MOST_IMAGES) for each in step.results)
     if step.asked is None:
@@ -91,7 +91,7 @@ def _arguments(text: str) -> tuple[Form, str]:
         return "json", text
 
 
-def remarks(step: Step) -> Iterator[str]:
+def remarks(step: AlignedStep) -> Iterator[str]:
     for event in step.events:
         if event.kind == "failure":
             yield f"{event.boundary} failed ({event.code})" + (", tried again" if event.retried else "")
@@ -240,14 +240,14 @@ class _Page:
             marks=tuple(name for name, at in self.marked.items() if at == number),  # type: ignore[misc]
         )
 
-    def _heading(self, side: int, number: int | None, step: Step | None) -> Heading | None:
+    def _heading(self, side: int, number: int | None, step: AlignedStep | None) -> Heading | None:
         if number is None or step is None:
             return None
         fell = self.fell[side]
         falls = fell is not None and step.first <= fell < step.first + len(step.events)
         return Heading(number + 1, step.first, ", ".join(self.answers[side][number]), falls, tuple(remarks(step)))
 
-    def _texts(self, left: Step | None, right: Step | None) -> Iterator[Beside]:
+    def _texts(self, left: AlignedStep | None, right: AlignedStep | None) -> Iterator[Beside]:
         room = self.told < MOST_TEXTS
         ours, theirs = (dict(parts_of(step)) if step is not None and room else {} for step in (left, right))
         places = sorted({*ours, *theirs})

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from toolablate.analysis.attribution.belief import Flip, Trajectory
+from toolablate.analysis.attribution.belief import BeliefFlip, Trajectory
 from toolablate.reports.plots.drawing import as_text
 from toolablate.reports.plots.panels import GREY, INK, LINE, LOSS, SLIM, SMALL, Drawing, Mark, Sheet, blank
 
@@ -18,7 +18,7 @@ MOST_TICKS = 9
 
 def draw_belief(
     found: Trajectory,
-    flip: Flip | None = None,
+    flip: BeliefFlip | None = None,
     *,
     events: Sequence[int] = (),
     address: Callable[[int], str] | None = None,
@@ -51,14 +51,14 @@ def draw_belief(
         return replace(on.drawing(_title(flip, events), ABOUT), form="")
 
 
-def _title(flip: Flip | None, events: Sequence[int]) -> str:
+def _title(flip: BeliefFlip | None, events: Sequence[int]) -> str:
     if flip is None:
         return "Belief in the right answer, by step"
     where = f"before event {events[flip.step]}" if flip.step < len(events) else f"at step {flip.step}"
     return f"Belief in the right answer, by step: it falls from {flip.before:.0%} to {flip.level:.0%} {where}"
 
 
-def _fallen(step: int, flip: Flip | None) -> bool:
+def _fallen(step: int, flip: BeliefFlip | None) -> bool:
     return flip is not None and step >= flip.step
 
 

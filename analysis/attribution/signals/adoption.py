@@ -23,9 +23,9 @@ from toolablate.analysis.attribution.signals.signal_types import (
     Backing,
     Call,
     Echo,
+    EchoRun,
     Leaning,
     NormHint,
-    Run,
     Steps,
 )
 
@@ -307,14 +307,14 @@ def _covered(spans: Spans, begun: AbstractSet[Gram], text: str) -> set[int]:
     return {place for gram in both for start, stop in spans[gram] for place in range(start, stop)}
 
 
-def _runs(event: int | None, covered: set[int], words: Sequence[str]) -> Iterator[Run]:
+def _runs(event: int | None, covered: set[int], words: Sequence[str]) -> Iterator[EchoRun]:
     """What lies together."""
     for start in sorted(place for place in covered if place - 1 not in covered):
         stop = start
         while stop in covered:
             stop += 1
-        yield Run(event, start, stop - start, " ".join(words[start : min(stop, start + _EXCERPT)]))
+        yield EchoRun(event, start, stop - start, " ".join(words[start : min(stop, start + _EXCERPT)]))
 
 
-def _longest(runs: list[Run]) -> tuple[Run, ...]:
+def _longest(runs: list[EchoRun]) -> tuple[EchoRun, ...]:
     return tuple(sorted(runs, key=lambda run: (-run.words, run.start))[:_RUNS])

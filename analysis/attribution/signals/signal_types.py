@@ -213,7 +213,7 @@ class AnswerChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EchoRun:
     """A run of words that the final reply has in common with a result (event `event`) or, where that is None, with the
     question: from word `start` of the reply, `words` long; `text` is how it begins."""
 
@@ -233,7 +233,7 @@ class Echo:
     from_question: float
     from_tools_alone: float
     by_event: dict[int, float]
-    runs: tuple[Run, ...]
+    runs: tuple[EchoRun, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from tests.experiments.replay.scenes import by_turn, endpoint_plan, run, trial_o
 from tests.servers.chat_server import ChatServer, Json, Status, Step, reply
 
 from toolablate.analysis.attribution.signals.of_trace import signals_of
-from toolablate.experiments.attribution.attributing import Chance, Rounds, attribute, chances, nothing_found
+from toolablate.experiments.attribution.attributing import AnswerChance, Rounds, attribute, chances, nothing_found
 from toolablate.experiments.attribution.cases import case_of, ending_of
 from toolablate.experiments.attribution.replay_program import Purpose, belief_of, first_round, flip_of, probes
 from toolablate.experiments.replay.batch import replay
@@ -294,7 +294,7 @@ def observed(values: Mapping[str, Sequence[float | None]], *, unparsed: int = 0)
     ]
 
 
-def chance_of(seen: list[Observation], trial: str = "python-0") -> Chance:
+def chance_of(seen: list[Observation], trial: str = "python-0") -> AnswerChance:
     return chances([each for each in seen if each.trial == trial], seen, ladder_conditions())[trial]
 
 

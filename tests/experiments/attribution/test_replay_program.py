@@ -17,7 +17,7 @@ from tests.analysis.attribution.stories import (
     trace,
 )
 
-from toolablate.analysis.attribution.belief import Flip
+from toolablate.analysis.attribution.belief import BeliefFlip
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.experiments.attribution.cases import Case, case_of
 from toolablate.experiments.attribution.replay_program import (
@@ -63,8 +63,8 @@ def kinds(wanted: tuple[Asked, ...]) -> list[str]:
     return [each.purpose.kind for each in wanted]
 
 
-def flip(after: int, step: int) -> Flip:
-    return Flip(after=after, step=step, before=1.0, level=0.0, confidence=1.0)
+def flip(after: int, step: int) -> BeliefFlip:
+    return BeliefFlip(after=after, step=step, before=1.0, level=0.0, confidence=1.0)
 
 
 USED = case(*ran("1", "1"), *searched("gas", "nitrogen"), *opened("u", "nitrogen is"), *ended("Answer: B"))
