@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from toolablate.formats.exporting import Exported
 
 
-@click.command("datasets", short_help="The same tables as a Hugging Face dataset.")
+@click.command(
+    "datasets",
+    epilog=options.example("toolablate export datasets STORE -o dataset"),
+    short_help="The same tables as a Hugging Face dataset.",
+)
 @click.argument("store", type=options.FilePath())
 @output_folder
 @choosing

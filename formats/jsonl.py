@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from toolablate.formats.exporting import Exported
 
 
-@click.command("jsonl", short_help="One trace a line, with everything that is known of it.")
+@click.command(
+    "jsonl",
+    epilog=options.example("toolablate export jsonl STORE -o trials.jsonl"),
+    short_help="One trace a line, with everything that is known of it.",
+)
 @click.argument("store", type=options.FilePath())
 @click.option(
     "-o",

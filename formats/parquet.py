@@ -20,7 +20,11 @@ if TYPE_CHECKING:
     from toolablate.formats.tables import ExportTable, Kind, Row
 
 
-@click.command("parquet", short_help="Tables of trials, events, scores, attributions, labels and what they are about.")
+@click.command(
+    "parquet",
+    epilog=options.example("toolablate export parquet STORE -o tables"),
+    short_help="Tables of trials, events, scores, attributions, labels and what they are about.",
+)
 @click.argument("store", type=options.FilePath())
 @output_folder
 @choosing

@@ -17,7 +17,11 @@ def command() -> None:
     """Encyclo-K: compose questions of statements, bring in published ones, and analyse what models made of them."""
 
 
-@command.command("compose", short_help="Compose questions of statements, from a seed.")
+@command.command(
+    "compose",
+    epilog=options.example("toolablate encyclo-k compose statements.jsonl -o questions.jsonl"),
+    short_help="Compose questions of statements, from a seed.",
+)
 @click.argument("statements", type=options.FilePath())
 @options.question_file
 @options.seed("all choices")
@@ -70,7 +74,11 @@ def compose(
         click.echo(f"{single}: {counted(len(judged), 'question')}, one for each statement of these")
 
 
-@command.command("import", short_help="Bring in published questions.")
+@command.command(
+    "import",
+    epilog=options.example("toolablate encyclo-k import published.jsonl -o questions.jsonl"),
+    short_help="Bring in published questions.",
+)
 @click.argument("published", type=options.FilePath())
 @options.question_file
 def import_published(published: Path, output: Path) -> None:
@@ -88,7 +96,9 @@ def import_published(published: Path, output: Path) -> None:
     click.echo(f"{output}: {counted(len(questions), 'question')}")
 
 
-@command.command("tables", short_help="Analyse the trials of a store.")
+@command.command(
+    "tables", epilog=options.example("toolablate encyclo-k tables STORE"), short_help="Analyse the trials of a store."
+)
 @click.argument("store", type=options.FilePath())
 @options.run("all")
 @options.scorer

@@ -15,7 +15,11 @@ def command() -> None:
     """LPFQA: bring in published questions, and analyse what models made of them."""
 
 
-@command.command("import", short_help="Bring in published questions.")
+@command.command(
+    "import",
+    epilog=options.example("toolablate lpfqa import lpfqa.jsonl -o questions.jsonl"),
+    short_help="Bring in published questions.",
+)
 @click.argument("source", type=options.FilePath())
 @options.question_file
 @click.option("--list", "as_list", is_flag=True, help="Also say of each question what it was taken for.")
@@ -69,7 +73,11 @@ def _told(output: Path, questions: Sequence["Question"]) -> list[str]:
     return [f"{output}: {counted(len(questions), 'question')}", *(said if inside else said[:-1])]
 
 
-@command.command("tables", short_help="Make the tables of LPFQA's papers of a store.")
+@command.command(
+    "tables",
+    epilog=options.example("toolablate lpfqa tables STORE --csv domains.csv"),
+    short_help="Make the tables of LPFQA's papers of a store.",
+)
 @click.argument("store", type=options.FilePath())
 @click.option("--baseline", metavar="NAME", help="The condition without tools; by default the run's.")
 @options.run("all")

@@ -5,7 +5,7 @@ import click
 from toolablate.traces import options
 
 
-@click.command("who-and-when")
+@click.command("who-and-when", epilog=options.example("toolablate who-and-when DATA predictions.jsonl"))
 @click.argument("data", type=options.FilePath())
 @click.argument("predictions", type=options.FilePath(), required=False)
 @options.seed("the bootstrap")

@@ -9,7 +9,11 @@ from toolablate.formats.commands import choosing_planned, output_folder
 from toolablate.traces import options
 
 
-@click.command("inspect", short_help="One log of Inspect for each model and condition, for its viewer.")
+@click.command(
+    "inspect",
+    epilog=options.example("toolablate export inspect STORE -o logs"),
+    short_help="One log of Inspect for each model and condition, for its viewer.",
+)
 @click.argument("store", type=options.FilePath())
 @output_folder
 @choosing_planned
@@ -43,7 +47,11 @@ def export_command(store: Path, output: Path, **given: Any) -> None:
     click.echo(f"{told}; open them with: inspect view --log-dir {click.format_filename(output)}", err=True)
 
 
-@click.command("inspect", short_help="Bring in logs of Inspect.")
+@click.command(
+    "inspect",
+    epilog=options.example("toolablate import inspect logs/a.eval --store imports.sqlite"),
+    short_help="Bring in logs of Inspect.",
+)
 @options.imported
 @click.option("--scorer", metavar="NAME", help="Show this scorer's scores in tables; by default the log's first.")
 @options.as_json("what was imported")

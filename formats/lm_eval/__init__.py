@@ -8,7 +8,11 @@ import click
 from toolablate.traces import options
 
 
-@click.command("lm-eval", short_help="Bring in samples that lm-evaluation-harness logged.")
+@click.command(
+    "lm-eval",
+    epilog=options.example("toolablate import lm-eval samples_task_time.jsonl --store imports.sqlite"),
+    short_help="Bring in samples that lm-evaluation-harness logged.",
+)
 @options.imported
 @click.option("--model", metavar="NAME", help="What to call the model; by default what the results beside a file say.")
 @click.option(

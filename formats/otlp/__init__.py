@@ -9,7 +9,11 @@ from toolablate.formats.commands import choosing
 from toolablate.traces import options
 
 
-@click.command("otlp", short_help="Spans of OpenInference, sent to a collector.")
+@click.command(
+    "otlp",
+    epilog=options.example("toolablate export otlp STORE --endpoint http://127.0.0.1:6006/v1/traces"),
+    short_help="Spans of OpenInference, sent to a collector.",
+)
 @click.argument("store", type=options.FilePath())
 @click.option("--endpoint", metavar="URL", required=True, help="Where the collector takes spans over HTTP.")
 @click.option("--header", "headers", metavar="NAME=VALUE", multiple=True, help="Send this header, such as a key.")
@@ -20,9 +24,6 @@ def export_command(store: Path, endpoint: str, headers: tuple[str, ...], **given
     Each trial is a trace of its own: an agent, and its calls of the model and of tools in their real times, with scores
     and attributions as annotations. Sent twice, a trial gives the same spans. Long texts are cut.
     Headers may stand in the variable OTEL_EXPORTER_OTLP_HEADERS as well, where no list of processes shows them.
-
-    \b
-      toolablate export otlp STORE --endpoint http://127.0.0.1:6006/v1/traces
     """
     import os
     from importlib.metadata import version
