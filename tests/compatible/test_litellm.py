@@ -49,7 +49,7 @@ async def test_calls_of_a_tool(proxy: Proxy) -> None:
         ("RateLimitError", "rate_limited", 4),
         ("InternalServerError", "server_error", 4),
         ("ContextWindowExceededError", "context_length", 1),
-        ("no-such-model", "bad_request", 1),
+        ("no-such-model", "unknown_model", 1),
     ],
 )
 async def test_failures_are_told_apart(proxy: Proxy, model: str, code: str, attempts: int) -> None:
