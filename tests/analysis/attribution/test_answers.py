@@ -351,6 +351,7 @@ PIECES = (
 )
 
 
+@pytest.mark.deep
 @settings(max_examples=200, deadline=None)
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=30))
 def test_what_is_read_around_letters_and_numbers_alone_is_what_all_would_be(pieces: list[str]) -> None:

@@ -315,6 +315,7 @@ def judged() -> list[tuple[World, Mechanism, Attribution]]:
     return found
 
 
+@pytest.mark.deep
 def test_the_right_mechanism_is_named_in_most_trials_of_each_kind(
     judged: list[tuple[World, Mechanism, Attribution]],
 ) -> None:

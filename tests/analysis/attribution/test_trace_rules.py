@@ -391,6 +391,7 @@ BY_HAND = {
 }
 
 
+@pytest.mark.deep
 def test_flips_that_were_read_by_hand_have_the_label_that_they_should(store: Path) -> None:
     found = {baseline: labels(store, baseline) for baseline in FLIPS}
     for question, mechanism in BY_HAND.items():

@@ -32,6 +32,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
+@pytest.mark.deep
 @pytest.mark.timeout(90)
 def test_kernel_does_not_outlive_a_host_that_has_forked(isolating_backend: str) -> None:
     mark = f"7{os.getpid()}"
