@@ -1,7 +1,7 @@
 """toolablate.traces.records.models"""
 
 import re
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Discriminator, Field, JsonValue, Tag, model_validator
@@ -247,6 +247,13 @@ def _kind_of(model: object) -> str | None:
     return provider if provider in _OURS else "registered"
 
 
+class _Context(dict[str, Any]):
+    """Hashable, as an annotation has to be where `Model | None` is written."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(sorted(self.items())))
+
+
 Model = Annotated[
     Annotated[OpenAIModel, Tag("openai")]
     | Annotated[ScriptedModel, Tag("scripted")]
@@ -256,6 +263,6 @@ Model = Annotated[
     Discriminator(
         _kind_of,
         custom_error_type="union_tag_not_found",
-        custom_error_context={"discriminator": "'provider'"},
+        custom_error_context=_Context(discriminator="'provider'"),
     ),
 ]
