@@ -89,7 +89,7 @@ def trace_view(
     trace: Trace,
     *,
     question: Question | None = None,
-    model: Model | None = None,
+    model: "Model | None" = None,  # `Model` has a discriminator that cannot be hashed, as a union of types must
     condition: Condition | None = None,
     scores: Sequence[Score] = (),
     before: Sequence[Event] = (),
@@ -117,7 +117,7 @@ def trace_view(
 
 
 def _heading(
-    trace: Trace, question: Question | None, model: Model | None, condition: Condition | None
+    trace: Trace, question: Question | None, model: "Model | None", condition: Condition | None
 ) -> RenderableType:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="dim", no_wrap=True)
@@ -132,7 +132,7 @@ def _heading(
 
 
 def _facts(
-    trace: Trace, question: Question | None, model: Model | None, condition: Condition | None
+    trace: Trace, question: Question | None, model: "Model | None", condition: Condition | None
 ) -> Iterator[tuple[str, str]]:
     trial = trace.trial
     yield "question", question.id if question else trial.question
