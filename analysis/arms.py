@@ -100,7 +100,7 @@ class Ladder:
 
 
 def ladders(conditions: Mapping[str, Condition]) -> list[Ladder]:
-    """The ladders among conditions, in their order; `conditions` has them by the labels that observations bear.
+    """The ladders among conditions, in their order; `conditions` has them by the labels that summaries bear.
 
     Each condition with tools that a model may call, and no stand-in among its interventions, has a ladder where the
     baseline is there: the same budget, without prompt and tools. Its other arms differ from it in the named factor

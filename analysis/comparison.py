@@ -13,7 +13,7 @@ from toolablate.analysis.spreadsheets import csv_text, ends
 from toolablate.analysis.statistics.harm import Harm, SelectedEffects
 from toolablate.analysis.statistics.p_values import benjamini_hochberg, holm
 from toolablate.traces.errors import InputError
-from toolablate.traces.store import Observation
+from toolablate.traces.store import TrialSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ GroupBy = Literal["domain", "difficulty", "language", "kind"]
 
 
 def compare(
-    observations: Iterable[Observation],
+    summaries: Iterable[TrialSummary],
     baseline: str,
     *,
     by: GroupBy | Sequence[GroupBy] = (),
@@ -204,10 +204,10 @@ def compare(
     it: each domain, difficulty, language or kind of answer. Of several, one grouping follows the other.
 
     Rows come by model name, then by condition: those named in `order` first, the others by name. P-values are corrected
-    over all rows. The result depends on the observations and the seed alone, not on their order. Raises InputError
+    over all rows. The result depends on the summaries and the seed alone, not on their order. Raises InputError
     where no trial of the baseline ended. Without `harm` whom a condition harms is left unknown, which is quicker.
     """
-    groupings, found = _groupings(by), pairs(observations, baseline, order)
+    groupings, found = _groupings(by), pairs(summaries, baseline, order)
     return _corrected([row for pair in found for row in _rows(pair, groupings, seed, harm=harm)])
 
 
@@ -237,7 +237,7 @@ def _rows(pair: Pair, groupings: Sequence[GroupBy], seed: int, *, harm: bool) ->
     return rows
 
 
-def _label(trials: list[Observation], by: GroupBy) -> str:
+def _label(trials: list[TrialSummary], by: GroupBy) -> str:
     label: str = getattr(trials[0], by)
     return label
 

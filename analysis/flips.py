@@ -28,7 +28,7 @@ from toolablate.analysis.statistics.harm import (
     question_effects,
     selected_effects,
 )
-from toolablate.traces.store import Observation
+from toolablate.traces.store import TrialSummary
 
 HARM_RESAMPLES = 2_000
 """Bounds are wide, with several ways to take each: more resamples would be most of what a comparison waits for."""
@@ -77,12 +77,12 @@ class Harmed:
     harm_questions: int
 
 
-def floors(observations: Iterable[Observation], baseline: str, *, order: Sequence[str] = ()) -> list[Floor]:
+def floors(summaries: Iterable[TrialSummary], baseline: str, *, order: Sequence[str] = ()) -> list[Floor]:
     """One per model and condition other than the baseline, in the order of `compare`. Raises InputError where no trial
     of the baseline ended."""
     return [
         Floor(pair.model, pair.baseline, pair.condition, len(found), chance(*sides))
-        for pair in pairs(observations, baseline, order)
+        for pair in pairs(summaries, baseline, order)
         for found in [scored_in_both(pair.scored_before, pair.scored_after)]
         for sides in [[right([arm[name] for name in found]) for arm in (pair.scored_before, pair.scored_after)]]
     ]
@@ -157,13 +157,13 @@ class Flip:
     trials: tuple[str, ...]
 
 
-def flips(observations: Iterable[Observation], baseline: str, *, order: Sequence[str] = ()) -> list[Flip]:
+def flips(summaries: Iterable[TrialSummary], baseline: str, *, order: Sequence[str] = ()) -> list[Flip]:
     """The questions that `compare` counts as right to wrong and wrong to right, one by one.
 
     They come by model and condition as the rows of `compare` do, right to wrong first, then by question; the order of
-    the observations changes nothing. Raises InputError where no trial of the baseline ended.
+    the summaries changes nothing. Raises InputError where no trial of the baseline ended.
     """
-    return [flip for pair in pairs(observations, baseline, order) for flip in _flipped(pair)]
+    return [flip for pair in pairs(summaries, baseline, order) for flip in _flipped(pair)]
 
 
 def flips_json(found: Iterable[Flip], floors: Iterable[Floor] = ()) -> str:

@@ -1,4 +1,4 @@
-"""Reads a store for the comparisons: observations, the run, scorer and names that a user means."""
+"""Reads a store for the comparisons: summaries, the run, scorer and names that a user means."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -20,7 +20,7 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.plain import one_line
 from toolablate.traces.records import Environment, Run
 from toolablate.traces.store import Store
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 SHOWN_CHANGES = 6
 
@@ -94,29 +94,29 @@ class Paired:
     trials less alike than a comparison wants them, "" where nothing does.
     """
 
-    observations: tuple[Observation, ...]
+    summaries: tuple[TrialSummary, ...]
     baseline: str
     order: tuple[str, ...]
     left_out: int
     warning: str
 
     def compare(self, *, by: Sequence[GroupBy] = (), seed: int = 0, harm: bool = True) -> list[Comparison]:
-        return compare(self.observations, self.baseline, by=by, seed=seed, order=self.order, harm=harm)
+        return compare(self.summaries, self.baseline, by=by, seed=seed, order=self.order, harm=harm)
 
     def flips(self) -> list[Flip]:
-        return flips(self.observations, self.baseline, order=self.order)
+        return flips(self.summaries, self.baseline, order=self.order)
 
     def floors(self) -> list[Floor]:
-        return floors(self.observations, self.baseline, order=self.order)
+        return floors(self.summaries, self.baseline, order=self.order)
 
     def miss_rates(self) -> list[MissRate]:
-        return miss_rates(self.observations, self.order)
+        return miss_rates(self.summaries, self.order)
 
     def miss_differences(self, *, seed: int = 0) -> list[MissDifference]:
-        return miss_differences(self.observations, self.order, seed=seed)
+        return miss_differences(self.summaries, self.order, seed=seed)
 
     def refused_calls(self) -> list[RefusedCalls]:
-        return refused_calls(self.observations, self.order)
+        return refused_calls(self.summaries, self.order)
 
 
 def read_paired(path: Path, *, baseline: str | None = None, run: str = "latest", scorer: str | None = None) -> Paired:
@@ -130,20 +130,20 @@ def read_paired(path: Path, *, baseline: str | None = None, run: str = "latest",
 
 def paired(store: Store, *, baseline: str | None = None, run: str = "latest", scorer: str | None = None) -> Paired:
     """The same of a store that is open."""
-    observations = observe(store, run=run, scorer=scorer)
+    summaries = observe(store, run=run, scorer=scorer)
     chosen = chosen_run(store, run)
     return Paired(
-        observations=tuple(observations),
+        summaries=tuple(summaries),
         baseline=baseline or chosen.baseline,
         order=tuple(condition.name for condition in store.conditions()),
-        left_out=store.ended_trials() - len(observations),
+        left_out=store.ended_trials() - len(summaries),
         warning=changed_kernels(store.environments(run=None if run == "all" else chosen.id)),
     )
 
 
 def observe(
     store: Store, *, run: str = "all", scorer: str | None = None, beside: str | None = None
-) -> list[Observation]:
+) -> list[TrialSummary]:
     """The ended trials that `run` stands for as in `read_paired`, with the scores of one scorer; by default with those
     of that run's scorers. `beside` keeps to those of a trial's question and model, by its whole id. Raises InputError
     for a run or scorer that is not there."""
@@ -151,10 +151,10 @@ def observe(
     known, trials = store.scorers(), None if run == "all" else chosen.id
     scorers = [scorer_meant(known, scorer)] if scorer else [name for name in chosen.scorers if name in known]
     if scorers or not chosen.scorers:
-        return store.observations(run=trials, scorers=scorers, beside=beside)
+        return store.summaries(run=trials, scorers=scorers, beside=beside)
     # What others made of the trials must not be taken for the scores of those that have not scored yet.
-    observations = store.observations(run=trials, scorers=known[:1], beside=beside)
-    return [replace(seen, value=None, verdict=None) for seen in observations]
+    summaries = store.summaries(run=trials, scorers=known[:1], beside=beside)
+    return [replace(seen, value=None, verdict=None) for seen in summaries]
 
 
 def read_refused_calls(path: Path) -> list[RefusedCalls]:
@@ -162,7 +162,7 @@ def read_refused_calls(path: Path) -> list[RefusedCalls]:
     with Store(path) as store, store.at_one_moment():
         # Any scorer will do, and where there are several one has to be named.
         return refused_calls(
-            store.observations(scorers=store.scorers()[:1]), [condition.name for condition in store.conditions()]
+            store.summaries(scorers=store.scorers()[:1]), [condition.name for condition in store.conditions()]
         )
 
 

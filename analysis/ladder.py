@@ -22,7 +22,7 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.plain import one_line
 from toolablate.traces.records import Condition
 from toolablate.traces.store import Store
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +210,12 @@ class KnownMean:
 class Trials:
     """All ended trials of one model, by the labels of conditions."""
 
-    def __init__(self, observations: Iterable[Observation], drawing: Drawing) -> None:
+    def __init__(self, summaries: Iterable[TrialSummary], drawing: Drawing) -> None:
         arms: dict[str, Arm] = defaultdict(lambda: defaultdict(list))
         self._units: dict[str, Unit] = {}
         self._drawing = drawing
         self.simulated = False
-        for seen in observations:
+        for seen in summaries:
             arms[seen.condition][seen.question].append(seen)
             self._units[seen.question] = unit(seen)
             self.simulated = self.simulated or seen.simulated
@@ -337,16 +337,16 @@ it is shown."""
 
 
 def waterfalls(
-    observations: Iterable[Observation], ladders: Sequence[Ladder], *, seed: int = 0, resamples: int = RESAMPLES
+    summaries: Iterable[TrialSummary], ladders: Sequence[Ladder], *, seed: int = 0, resamples: int = RESAMPLES
 ) -> list[Waterfall]:
     """One for each model and ladder, by model name, then in the order of the ladders.
 
     A model that did not run a ladder's first or last arm, or none between, has none; of the others those that it did
     not run are merged as if the store lacked them. P-values are corrected (Holm) over all steps returned: rungs, totals
-    and bounds. The result depends on the observations and the seed alone, not on their order.
+    and bounds. The result depends on the summaries and the seed alone, not on their order.
     """
-    by_model: dict[str, list[Observation]] = defaultdict(list)
-    for seen in observations:
+    by_model: dict[str, list[TrialSummary]] = defaultdict(list)
+    for seen in summaries:
         by_model[seen.model].append(seen)
     found = []
     for model in sorted(by_model):
@@ -437,13 +437,13 @@ class Climbed:
     run did not call for; `warning` says what makes the trials less alike than a comparison wants them, "" where nothing
     does."""
 
-    observations: tuple[Observation, ...]
+    summaries: tuple[TrialSummary, ...]
     ladders: tuple[Ladder, ...]
     left_out: int
     warning: str
 
     def waterfalls(self, *, seed: int = 0) -> list[Waterfall]:
-        return waterfalls(self.observations, self.ladders, seed=seed)
+        return waterfalls(self.summaries, self.ladders, seed=seed)
 
 
 def read_ladders(
@@ -459,14 +459,14 @@ def read_ladders(
     a ladder wants; StoreError."""
     with Store(path) as store, store.at_one_moment():
         trials = paired(store, run=run, scorer=scorer)
-        conditions = store.conditions_of(trials.observations)
+        conditions = store.conditions_of(trials.summaries)
     found = ladders(conditions)
-    climbed = _climbed(trials.observations, found)
+    climbed = _climbed(trials.summaries, found)
     if not climbed:
-        _refuse_mistyped(trials.observations, models, toolsets)
+        _refuse_mistyped(trials.summaries, models, toolsets)
         raise _without_ladder(path, found, conditions)
     _require_named("--model", models, climbed)
-    kept = [seen for seen in trials.observations if not models or seen.model in models]
+    kept = [seen for seen in trials.summaries if not models or seen.model in models]
     chosen = {name for model in models or climbed for name in climbed[model]}
     _require_named("--toolset", toolsets, chosen)
     chosen &= set(toolsets or chosen)
@@ -478,17 +478,17 @@ def read_ladders(
     )
 
 
-def waterfalls_of(path: Path, observations: Iterable[Observation]) -> list[Waterfall]:
-    """The waterfalls of observations of a store, the same that `ladder` shows."""
-    seen = list(observations)
+def waterfalls_of(path: Path, summaries: Iterable[TrialSummary]) -> list[Waterfall]:
+    """The waterfalls of summaries of a store, the same that `ladder` shows."""
+    seen = list(summaries)
     with Store(path) as store:
         return waterfalls(seen, ladders(store.conditions_of(seen)))
 
 
-def _climbed(observations: Iterable[Observation], found: Sequence[Ladder]) -> dict[str, list[str]]:
+def _climbed(summaries: Iterable[TrialSummary], found: Sequence[Ladder]) -> dict[str, list[str]]:
     """The toolsets of each model that has a ladder."""
     run: dict[str, set[str]] = defaultdict(set)
-    for seen in observations:
+    for seen in summaries:
         run[seen.model].add(seen.condition)
     climbed = {
         model: [ladder.toolset for ladder in found if ladder.among(labels) is not None]
@@ -507,7 +507,7 @@ def _require_named(option: str, names: Sequence[str], there: Iterable[str]) -> N
         )
 
 
-def _refuse_mistyped(seen: Sequence[Observation], models: Sequence[str], toolsets: Sequence[str]) -> None:
+def _refuse_mistyped(seen: Sequence[TrialSummary], models: Sequence[str], toolsets: Sequence[str]) -> None:
     """A name that is none is no ladder that is missing, unless no trial has ended at all."""
     if seen:
         for name in models:

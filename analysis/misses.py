@@ -10,7 +10,7 @@ from toolablate.analysis.pairing import Unit, unit
 from toolablate.analysis.statistics.intervals import RESAMPLES
 from toolablate.analysis.statistics.p_values import holm, sign_flip_p
 from toolablate.traces.records import Refusal
-from toolablate.traces.store import Observation
+from toolablate.traces.store import TrialSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +43,13 @@ class MissDifference:
     p_value: float
 
 
-def miss_rates(observations: Iterable[Observation], order: Sequence[str] = ()) -> list[MissRate]:
+def miss_rates(summaries: Iterable[TrialSummary], order: Sequence[str] = ()) -> list[MissRate]:
     """One row per model and condition that looked anything up, by model, then in the given order of conditions."""
-    return [_rate(model, condition, trials) for (model, condition), trials in _arms(observations, order).items()]
+    return [_rate(model, condition, trials) for (model, condition), trials in _arms(summaries, order).items()]
 
 
 def miss_differences(
-    observations: Iterable[Observation], order: Sequence[str] = (), *, seed: int = 0, resamples: int = RESAMPLES
+    summaries: Iterable[TrialSummary], order: Sequence[str] = (), *, seed: int = 0, resamples: int = RESAMPLES
 ) -> list[MissDifference]:
     """Every two conditions of one model with lookups, and how sure it is that their rates differ.
 
@@ -57,7 +57,7 @@ def miss_differences(
     beyond what the pooled rate would give, per lookup, on one side less those on the other. Signs of contributions are
     flipped at random (`sign_flip_p`); p-values are Holm's over all pairs.
     """
-    arms = _arms(observations, order)
+    arms = _arms(summaries, order)
     found = [
         _difference(model, (one, two), arms[model, one], arms[model, two], seed, resamples)
         for model in dict.fromkeys(model for model, _ in arms)
@@ -67,9 +67,9 @@ def miss_differences(
     return [replace(pair, p_value=p_value) for pair, p_value in zip(found, corrected, strict=True)]
 
 
-def _arms(observations: Iterable[Observation], order: Sequence[str]) -> dict[tuple[str, str], list[Observation]]:
-    arms: dict[tuple[str, str], list[Observation]] = defaultdict(list)
-    for seen in observations:
+def _arms(summaries: Iterable[TrialSummary], order: Sequence[str]) -> dict[tuple[str, str], list[TrialSummary]]:
+    arms: dict[tuple[str, str], list[TrialSummary]] = defaultdict(list)
+    for seen in summaries:
         if seen.outcome != "failed":
             arms[seen.model, seen.condition].append(seen)
     places = {name: place for place, name in reversed(list(enumerate(order)))}
@@ -77,7 +77,7 @@ def _arms(observations: Iterable[Observation], order: Sequence[str]) -> dict[tup
     return {key: arms[key] for key in keys if any(seen.lookups for seen in arms[key])}
 
 
-def _rate(model: str, condition: str, trials: list[Observation]) -> MissRate:
+def _rate(model: str, condition: str, trials: list[TrialSummary]) -> MissRate:
     lookups = sum(seen.lookups for seen in trials)
     misses: Counter[str] = Counter()
     for seen in trials:
@@ -96,7 +96,7 @@ def _rate(model: str, condition: str, trials: list[Observation]) -> MissRate:
 
 
 def _difference(
-    model: str, names: tuple[str, str], one: list[Observation], two: list[Observation], seed: int, resamples: int
+    model: str, names: tuple[str, str], one: list[TrialSummary], two: list[TrialSummary], seed: int, resamples: int
 ) -> MissDifference:
     first, second = _by_unit(one), _by_unit(two)
     totals = [
@@ -113,7 +113,7 @@ def _difference(
     return MissDifference(model, names, 100 * math.fsum(contributions), p_value)
 
 
-def _by_unit(trials: list[Observation]) -> dict[Unit, tuple[int, int]]:
+def _by_unit(trials: list[TrialSummary]) -> dict[Unit, tuple[int, int]]:
     """Lookups and misses by cluster, or by question where it stands alone."""
     sums: dict[Unit, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for seen in trials:
@@ -147,10 +147,10 @@ class RefusedCalls:
     tools: dict[str, int]
 
 
-def refused_calls(observations: Iterable[Observation], order: Sequence[str] = ()) -> list[RefusedCalls]:
+def refused_calls(summaries: Iterable[TrialSummary], order: Sequence[str] = ()) -> list[RefusedCalls]:
     """One row per model, condition and reason with such calls, by model, then in the given order of conditions."""
-    arms: dict[tuple[str, str], list[Observation]] = defaultdict(list)
-    for seen in observations:
+    arms: dict[tuple[str, str], list[TrialSummary]] = defaultdict(list)
+    for seen in summaries:
         if seen.outcome != "failed":
             arms[seen.model, seen.condition].append(seen)
     places = {name: place for place, name in reversed(list(enumerate(order)))}
@@ -162,7 +162,7 @@ def refused_calls(observations: Iterable[Observation], order: Sequence[str] = ()
     ]
 
 
-def _refused(model: str, condition: str, why: Refusal, trials: Sequence[Observation]) -> RefusedCalls:
+def _refused(model: str, condition: str, why: Refusal, trials: Sequence[TrialSummary]) -> RefusedCalls:
     tools: Counter[str] = Counter()
     for seen in trials:
         for reason, tool, count in seen.refused:

@@ -8,11 +8,11 @@ from typing import Literal, Protocol
 
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Outcome
-from toolablate.traces.store import Observation
+from toolablate.traces.store import TrialSummary
 
 RIGHT = 0.5
 
-Arm = dict[str, list[Observation]]
+Arm = dict[str, list[TrialSummary]]
 """The trials of one model under one condition, by question."""
 
 Scored = Mapping[str, Sequence[float]]
@@ -38,11 +38,11 @@ class Pair:
     scored_after: Scored
 
 
-def pairs(observations: Iterable[Observation], baseline: str, order: Sequence[str] = ()) -> list[Pair]:
+def pairs(summaries: Iterable[TrialSummary], baseline: str, order: Sequence[str] = ()) -> list[Pair]:
     """Each model and condition other than the baseline, by model name, then by condition: those named in `order`
     first, the others by name. Raises InputError where no trial of the baseline ended."""
     arms: dict[str, dict[str, Arm]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-    for seen in observations:
+    for seen in summaries:
         arms[seen.model][seen.condition][seen.question].append(seen)
     places = {name: place for place, name in reversed(list(enumerate(order)))}
     names = {name for conditions in arms.values() for name in conditions}
@@ -108,12 +108,12 @@ def mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def _values(trials: Sequence[Observation]) -> list[float]:
+def _values(trials: Sequence[TrialSummary]) -> list[float]:
     counted = [(trial.repeat, trial.trial, trial.value or 0.0) for trial in trials if counts(trial)]
     return [value for _, _, value in sorted(counted)]
 
 
-def unit(trial: Observation) -> Unit:
+def unit(trial: TrialSummary) -> Unit:
     return ("cluster", trial.cluster) if trial.cluster else ("question", trial.question)
 
 

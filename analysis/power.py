@@ -24,7 +24,7 @@ from toolablate.analysis.statistics.variance import (
     smallest_p,
     variance_components,
 )
-from toolablate.traces.store import Observation
+from toolablate.traces.store import TrialSummary
 
 Interval = tuple[float, float]
 
@@ -180,7 +180,7 @@ def assumed_variances(design: PairedDesign, between: float = BETWEEN, within: fl
 
 
 def measured_variances(
-    observations: Iterable[Observation],
+    summaries: Iterable[TrialSummary],
     baseline: str,
     order: Sequence[str] = (),
     *,
@@ -190,7 +190,7 @@ def measured_variances(
     """Of each model and condition of an earlier run, in the order of `compare`, then of each model and rung; and the
     names of those that have fewer than two independent questions. Raises InputError where no trial of the baseline
     ended."""
-    seen = list(observations)
+    seen = list(summaries)
     found: list[VarianceEstimate] = []
     left_out: list[str] = []
     compared = [(pair, "") for pair in pairs(seen, baseline, order)]

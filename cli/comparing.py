@@ -177,7 +177,7 @@ def _compare_ladders(
         return
     console = Console()
     console.print(waterfalls_view(found))
-    if (warning := refused_view(refused_calls(climbed.observations))) is not None:
+    if (warning := refused_view(refused_calls(climbed.summaries))) is not None:
         console.print(warning)
     tell_left_out(console, climbed.left_out)
 

@@ -201,18 +201,18 @@ def _list_trials(store: "Store", wanted: dict[str, str], verdict: str | None, li
     from itertools import islice
 
     from toolablate.analysis.from_store import means, observe, require_ended
-    from toolablate.traces.store import Observation
+    from toolablate.traces.store import TrialSummary
 
-    def fits(seen: Observation) -> bool:
+    def fits(seen: TrialSummary) -> bool:
         ended = "failed" if seen.outcome == "failed" else seen.verdict
         return (verdict is None or ended == verdict) and all(
             means(value, getattr(seen, key)) for key, value in wanted.items()
         )
 
-    observations = observe(store)
+    summaries = observe(store)
     for key, value in wanted.items():
-        require_ended(f"--{key}", key, value, {getattr(seen, key) for seen in observations})
-    found = [seen for seen in observations if fits(seen)]
+        require_ended(f"--{key}", key, value, {getattr(seen, key) for seen in summaries})
+    found = [seen for seen in summaries if fits(seen)]
     shown = list(islice(found, limit))
     if as_json:
         import json

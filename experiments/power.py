@@ -50,7 +50,7 @@ def plan_power(plan: Plan, aim: Aim, *, assumed: Assumed = Assumed(), earlier: P
     if assumed != Assumed():
         raise InputError("--from goes with neither --between nor --within, which it estimates", code="usage")
     trials, rungs = _earlier(earlier)
-    found, left_out = measured_variances(trials.observations, trials.baseline, trials.order, rungs=rungs)
+    found, left_out = measured_variances(trials.summaries, trials.baseline, trials.order, rungs=rungs)
     if not found:
         raise InputError(
             f"--from: {earlier} has no condition with two independent questions that are scored under it and"
@@ -78,7 +78,7 @@ def _earlier(path: Path) -> tuple[Paired, list[Rung]]:
     comparison already."""
     with Store(path) as store, store.at_one_moment():
         trials = paired(store)
-        found = ladders(store.conditions_of(trials.observations))
+        found = ladders(store.conditions_of(trials.summaries))
     rungs = {(rung.before, rung.after): rung for ladder in found for rung in ladder.rungs}
     return trials, [rung for rung in rungs.values() if rung.before != trials.baseline]
 

@@ -34,7 +34,7 @@ from toolablate.traces.records import (
     TaggedRecord,
     Trace,
 )
-from toolablate.traces.store import Observation, Store
+from toolablate.traces.store import Store, TrialSummary
 
 # What goes out of a store of one trial: its trace with everything that is known of it.
 
@@ -121,14 +121,14 @@ class ChosenTrial:
 def chosen(store: Store, choice: ExportChoice) -> tuple[ChosenTrial, ...]:
     """In the order of the store, each trial before its counterfactuals. Raises InputError for a run, model or condition
     that is not there, StoreError."""
-    seen = store.observations(scorers=store.scorers(), run=_run(store, choice.run))
+    seen = store.summaries(scorers=store.scorers(), run=_run(store, choice.run))
     _require_known("model", choice.models, [each.model for each in seen])
     _require_known("condition", choice.conditions, [each.condition for each in seen])
     wanted = [each for each in seen if _fits(each.model, choice.models) and _fits(each.condition, choice.conditions)]
     return tuple(_with_replays(store, wanted) if choice.replays else map(_chosen, wanted))
 
 
-def _with_replays(store: Store, wanted: Sequence[Observation]) -> Iterator[ChosenTrial]:
+def _with_replays(store: Store, wanted: Sequence[TrialSummary]) -> Iterator[ChosenTrial]:
     replays = store.counterfactuals(scorers=store.scorers())
 
     def of(parent: ChosenTrial) -> Iterator[ChosenTrial]:
@@ -142,7 +142,7 @@ def _with_replays(store: Store, wanted: Sequence[Observation]) -> Iterator[Chose
         yield from of(_chosen(seen))
 
 
-def _chosen(seen: Observation) -> ChosenTrial:
+def _chosen(seen: TrialSummary) -> ChosenTrial:
     return ChosenTrial(seen.trial, Called(question=seen.question, model=seen.model, condition=seen.condition))
 
 

@@ -24,7 +24,7 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
 from toolablate.traces.output import export, make_folder, refuse_store
 from toolablate.traces.records import Condition, Model, Run, Trial
-from toolablate.traces.store import Observation, Store
+from toolablate.traces.store import Store, TrialSummary
 from toolablate.viewer.keeping.trials import Trials, findings_of, read_trials, with_why
 
 # What the trials of a report stood on, and how they ended.
@@ -49,7 +49,7 @@ class ArmEndings:
 
 def endings_of(trials: Trials) -> Iterator[ArmEndings]:
     arms: dict[tuple[str, str], Counter[Ending]] = defaultdict(Counter)
-    for seen in trials.observations:
+    for seen in trials.summaries:
         arms[seen.model, seen.condition][_ending(seen)] += 1
     for model in trials.models:
         for condition in trials.conditions:
@@ -57,7 +57,7 @@ def endings_of(trials: Trials) -> Iterator[ArmEndings]:
                 yield ArmEndings(model, condition, dict(arms[model, condition]))
 
 
-def _ending(seen: Observation) -> Ending:
+def _ending(seen: TrialSummary) -> Ending:
     if seen.outcome == "failed":
         return "failed"
     if seen.outcome == "budget" and seen.verdict != "correct":
@@ -73,9 +73,7 @@ def setup_of(store: Store, trials: Trials) -> Setup:
         models=tuple(
             sorted(_described(store.model(identity)) for identity in dict.fromkeys(each.model for each in called))
         ),
-        conditions=tuple(
-            (label, _described(each)[1]) for label, each in store.conditions_of(trials.observations).items()
-        ),
+        conditions=tuple((label, _described(each)[1]) for label, each in store.conditions_of(trials.summaries).items()),
     )
 
 
@@ -87,7 +85,7 @@ def _facts(store: Store, runs: Sequence[Run], called: Sequence[Trial], trials: T
     questions = sorted({each.question for each in called})
     digest = hashlib.sha256("\n".join(questions).encode()).hexdigest()[:DIGEST_CHARS]
     yield "Questions", f"{len(questions):,} (digest {digest})"
-    yield "Trials ended", f"{len(trials.observations):,}"
+    yield "Trials ended", f"{len(trials.summaries):,}"
     yield "Baseline", trials.baseline
     yield "Scored by", trials.scorer or ", ".join(last.scorers or store.scorers())
     for name, value in last.world.items():
@@ -137,10 +135,10 @@ def read_for_report(
     for two trials of different questions side by side; StoreError."""
     with Store(path) as store:
         trials = read_trials(store, run=run, scorer=scorer, baseline=baseline)
-        if not trials.observations:
+        if not trials.summaries:
             raise InputError(f"{path}: no trial has ended yet", hint="toolablate run PLAN", code="empty_store")
         named = _Named(store, wanted)
-        findings = findings_of(trials, store.conditions_of(trials.observations), seed=seed)
+        findings = findings_of(trials, store.conditions_of(trials.summaries), seed=seed)
         setup = setup_of(store, trials)
     report = read_report(path, run=run, scorer=trials.scorer, kept=readings_of(path))
     attributed = {each.evidence.chain.trial: each for each in report.explained}
@@ -224,8 +222,8 @@ def _telling(trials: Trials, attributed: Mapping[str, Outlined], most: int) -> t
     if not most or not trials.comparable:
         return ()
     attributions = {trial: each.attribution for trial, each in attributed.items() if each.attribution is not None}
-    values = {seen.trial: seen.value for seen in trials.observations}
-    found = flips(trials.observations, trials.baseline, order=trials.conditions)
+    values = {seen.trial: seen.value for seen in trials.summaries}
+    found = flips(trials.summaries, trials.baseline, order=trials.conditions)
     return telling(found, attributions, values, most)
 
 

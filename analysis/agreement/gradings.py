@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from toolablate.traces.records import Verdict
-from toolablate.traces.store import Observation
+from toolablate.traces.store import TrialSummary
 
-Gradings = Mapping[str, Mapping[str, Observation]]
+Gradings = Mapping[str, Mapping[str, TrialSummary]]
 """By scorer, then by trial: the ended trials with its value and verdict, None where it has not looked at them. Trials
 stand by question, model, condition and repeat."""
 
@@ -17,8 +17,8 @@ stand by question, model, condition and repeat."""
 class Both:
     """One trial as two scorers see it."""
 
-    first: Observation
-    second: Observation
+    first: TrialSummary
+    second: TrialSummary
 
     @property
     def counts(self) -> bool:
@@ -36,12 +36,12 @@ class Both:
         return correct(self.first) == correct(self.second)
 
 
-def gradings(observations: Mapping[str, Iterable[Observation]]) -> dict[str, dict[str, Observation]]:
-    """Of all observations of each scorer. Scorers stay in their order; one that has looked at no trial is left out.
+def gradings(summaries: Mapping[str, Iterable[TrialSummary]]) -> dict[str, dict[str, TrialSummary]]:
+    """Of all summaries of each scorer. Scorers stay in their order; one that has looked at no trial is left out.
     What infrastructure spoiled counts for none."""
     found = {
         scorer: {each.trial: each for each in sorted(seen, key=_place) if each.outcome != "failed"}
-        for scorer, seen in observations.items()
+        for scorer, seen in summaries.items()
     }
     return {
         scorer: trials for scorer, trials in found.items() if any(each.verdict is not None for each in trials.values())
@@ -58,7 +58,7 @@ def side_by_side(found: Gradings, first: str, second: str) -> list[Both]:
     return [each for each in both if each.first.verdict is not None or each.second.verdict is not None]
 
 
-def correct(seen: Observation) -> bool:
+def correct(seen: TrialSummary) -> bool:
     """Graded scores count as correct where they are whole."""
     return seen.verdict == "correct"
 
@@ -73,7 +73,7 @@ def arms(seen: Sequence[Both], order: Sequence[str] = ()) -> Iterator[tuple[str,
         yield model, condition, found[model, condition]
 
 
-def _place(seen: Observation) -> tuple[str, str, str, int, str]:
+def _place(seen: TrialSummary) -> tuple[str, str, str, int, str]:
     return seen.question, seen.model, seen.condition, seen.repeat, seen.trial
 
 

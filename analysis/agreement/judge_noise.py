@@ -12,7 +12,7 @@ from toolablate.analysis.flips import chance, right
 from toolablate.analysis.pairing import Pair, Unit, pairs, scored_in_both, unit
 from toolablate.analysis.statistics.intervals import bootstrap_interval, by_unit, effective_clusters
 from toolablate.analysis.statistics.variance import detectable
-from toolablate.traces.store import Observation
+from toolablate.traces.store import TrialSummary
 
 Way = Literal["again", "same_text"]
 """How an answer came to be graded twice: by a re-grading, or because several trials of one question ended with the same
@@ -73,7 +73,7 @@ class _Grades:
 def regraded(found: Gradings, answers: Mapping[str, str], *, seed: int = 0) -> list[Regraded]:
     """Of each judge first what its re-gradings say, then what answers of the same text do; the one or the other is left
     out where no answer was graded twice. `answers` has for each trial its answer, or a digest of it."""
-    by_judge: dict[str, list[Mapping[str, Observation]]] = defaultdict(list)
+    by_judge: dict[str, list[Mapping[str, TrialSummary]]] = defaultdict(list)
     for scorer, trials in found.items():
         if is_judge(scorer):
             by_judge[grading(scorer)[0]].append({trial: seen for trial, seen in trials.items() if _graded(seen)})
@@ -90,29 +90,29 @@ def regraded(found: Gradings, answers: Mapping[str, str], *, seed: int = 0) -> l
     return rows
 
 
-def _graded(seen: Observation) -> bool:
+def _graded(seen: TrialSummary) -> bool:
     return seen.value is not None and seen.verdict != "unparsed"
 
 
-def _again(several: Sequence[Mapping[str, Observation]]) -> Iterator[_Grades]:
-    by_trial: dict[str, list[Observation]] = defaultdict(list)
+def _again(several: Sequence[Mapping[str, TrialSummary]]) -> Iterator[_Grades]:
+    by_trial: dict[str, list[TrialSummary]] = defaultdict(list)
     for trials in several:
         for trial, seen in trials.items():
             by_trial[trial].append(seen)
     yield from _several(by_trial.values())
 
 
-def _same_text(several: Sequence[Mapping[str, Observation]], answers: Mapping[str, str]) -> Iterator[_Grades]:
+def _same_text(several: Sequence[Mapping[str, TrialSummary]], answers: Mapping[str, str]) -> Iterator[_Grades]:
     """Within each grading, since between two of them it is the other way that counts."""
     for trials in several:
-        by_text: dict[tuple[str, str], list[Observation]] = defaultdict(list)
+        by_text: dict[tuple[str, str], list[TrialSummary]] = defaultdict(list)
         for trial, seen in trials.items():
             if trial in answers:
                 by_text[seen.question, answers[trial]].append(seen)
         yield from _several(by_text.values())
 
 
-def _several(answers: Iterable[Sequence[Observation]]) -> Iterator[_Grades]:
+def _several(answers: Iterable[Sequence[TrialSummary]]) -> Iterator[_Grades]:
     """Of those that were graded more than once."""
     for seen in answers:
         if len(seen) > 1:

@@ -13,7 +13,7 @@ from toolablate.analysis.attribution.evidence import Outlined
 from toolablate.analysis.pairing import RIGHT
 from toolablate.analysis.statistics.intervals import Floats
 from toolablate.traces.records import Diagnosis, Distraction, DistractionLabel, ErrorType, JudgeMatrix
-from toolablate.traces.store import Observation
+from toolablate.traces.store import TrialSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,13 +359,13 @@ class ErrorTypes:
     by_arm: tuple[ErrorRow, ...]
 
 
-_Read = tuple[Observation, Diagnosis]
+_Read = tuple[TrialSummary, Diagnosis]
 
 
-def error_types(observations: Iterable[Observation], diagnoses: Iterable[Diagnosis]) -> list[ErrorTypes]:
+def error_types(summaries: Iterable[TrialSummary], diagnoses: Iterable[Diagnosis]) -> list[ErrorTypes]:
     """By judge, and by wording where one was asked in several. Of the diagnoses those count whose trial is observed to
     be wrong (scored below one half): an answer key may have been mended since."""
-    wrong = {seen.trial: seen for seen in observations if seen.value is not None and seen.value < RIGHT}
+    wrong = {seen.trial: seen for seen in summaries if seen.value is not None and seen.value < RIGHT}
     read: dict[tuple[str, int], list[_Read]] = defaultdict(list)
     for each in diagnoses:
         if each.trial in wrong:

@@ -97,7 +97,7 @@ concurrency = {job.in_flight}
 
     def check(self, job: Job) -> None:
         with Store(job.folder / "store.sqlite") as store:
-            seen = store.observations()
+            seen = store.summaries()
         answered = sum(each.outcome == "answered" for each in seen)
         _require(job, answered, sum(each.value == 1.0 for each in seen))
 

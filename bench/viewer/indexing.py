@@ -33,7 +33,7 @@ def _refresh(index: Index, path: Path) -> Took:
     with Store(path) as store:
         trials = read_trials(store)
         index.refresh(
-            store, trials.observations, baseline=trials.baseline, models=trials.models, conditions=trials.conditions
+            store, trials.summaries, baseline=trials.baseline, models=trials.models, conditions=trials.conditions
         )
     return Took(time.perf_counter() - began, time.process_time() - used)
 

@@ -41,7 +41,7 @@ from toolablate.benchmarks.prompt import LETTERS
 from toolablate.traces.errors import InputError
 from toolablate.traces.plain import one_line
 from toolablate.traces.records import Question
-from toolablate.traces.store import Observation, Store
+from toolablate.traces.store import Store, TrialSummary
 
 _NUMERAL = re.compile(r"^\s*([ivx]{1,7})[.):、．]", re.MULTILINE | re.IGNORECASE)
 
@@ -51,7 +51,7 @@ class Reply:
     """A trial, its question, the letter that was read from its reply ("" for none) and the tokens of its final reply
     (None where unknown)."""
 
-    seen: Observation
+    seen: TrialSummary
     question: Question
     chosen: str = ""
     tokens: int | None = None
@@ -491,9 +491,9 @@ def read_tables(path: Path, *, run: str = "all", scorer: str | None = None, seed
     """The analyses of a store's trials, of those that one run called for (`latest`, or the beginning of its id), or of
     `all` that it holds. Raises InputError where none of them is of Encyclo-K, and StoreError."""
     with Store(path) as store, store.at_one_moment():
-        observations = observe(store, run=run, scorer=scorer)
+        summaries = observe(store, run=run, scorer=scorer)
         order = [condition.name for condition in store.conditions()]
-        replies = list(_replies(store, observations, _scorers(store, run, scorer)))
+        replies = list(_replies(store, summaries, _scorers(store, run, scorer)))
     found = tables(replies, order=order, seed=seed)
     if not found.arms and not found.single:
         raise InputError(
@@ -513,18 +513,18 @@ def _scorers(store: Store, run: str, scorer: str | None) -> Collection[str]:
     return [name for name in runs[-1].scorers if name in known] or known
 
 
-def _replies(store: Store, observations: Sequence[Observation], scorers: Collection[str]) -> Iterator[Reply]:
+def _replies(store: Store, summaries: Sequence[TrialSummary], scorers: Collection[str]) -> Iterator[Reply]:
     questions = store.questions()
     # Where questions share a name, each is observed as name@digest.
     named = {question.id: question for question in questions}
     named |= {f"{question.id}@{question.identity()[:ID_CHARS]}": question for question in questions}
-    for seen in observations:
+    for seen in summaries:
         question = named[seen.question]
         if is_ours(question) and seen.outcome != "failed":
             yield Reply(seen, question, _chosen(store, seen, scorers), _tokens(store, seen))
 
 
-def _chosen(store: Store, seen: Observation, scorers: Collection[str]) -> str:
+def _chosen(store: Store, seen: TrialSummary, scorers: Collection[str]) -> str:
     scores = [
         score
         for score in store.scores(seen.trial)
@@ -534,6 +534,6 @@ def _chosen(store: Store, seen: Observation, scorers: Collection[str]) -> str:
     return newest.extracted[0] if newest is not None and len(newest.extracted) == 1 else ""
 
 
-def _tokens(store: Store, seen: Observation) -> int | None:
+def _tokens(store: Store, seen: TrialSummary) -> int | None:
     calls = [event for event in store.trace(seen.trial).events if event.kind == "model_call"]
     return calls[-1].reply.usage.output_tokens if calls else None

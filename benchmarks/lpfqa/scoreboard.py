@@ -56,7 +56,7 @@ from toolablate.benchmarks.lpfqa.ranks import (
     rank_intervals,
 )
 from toolablate.traces.errors import InputError
-from toolablate.traces.store import Observation
+from toolablate.traces.store import TrialSummary
 
 Scores = Mapping[str, Mapping[int, float]]
 """The values in [0, 1] of a model's trials that count, by question, then by repeat; no question without one."""
@@ -72,7 +72,7 @@ class Answered:
 
     models: tuple[str, ...]
     scores: Mapping[str, Scores]
-    asked: Mapping[str, Observation]
+    asked: Mapping[str, TrialSummary]
     simulated: frozenset[str]
     sides: Mapping[str, Side]
 
@@ -96,13 +96,13 @@ class Answered:
         return accuracy(self.means(model, own), self.units(own), seed=seed)
 
 
-def answered(observations: Iterable[Observation], condition: str) -> Answered:
+def answered(summaries: Iterable[TrialSummary], condition: str) -> Answered:
     """Of all trials under one condition. What infrastructure spoiled has no score, and is never a wrong answer."""
     scores: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    asked: dict[str, Observation] = {}
+    asked: dict[str, TrialSummary] = {}
     arms: dict[str, Arm] = defaultdict(lambda: defaultdict(list))
     simulated = set()
-    for seen in observations:
+    for seen in summaries:
         if seen.condition != condition:
             continue
         arms[seen.model][seen.question].append(seen)
@@ -417,10 +417,10 @@ over as many repeats of the one as of the other."""
 
 
 def ablation(
-    observations: Iterable[Observation], baseline: str, *, order: Sequence[str] = (), seed: int = 0
+    summaries: Iterable[TrialSummary], baseline: str, *, order: Sequence[str] = (), seed: int = 0
 ) -> Ablation | None:
     """Rows as `compare` gives them, of models that have scores on both sides; None where there is none."""
-    seen = list(observations)
+    seen = list(summaries)
     compared = compare(seen, baseline, order=order, seed=seed, harm=False)
     rows = [_row(found) for found in compared if found.questions]
     if not rows:
@@ -441,11 +441,11 @@ def _row(found: Comparison) -> ToolEffect:
 
 
 def _averages(
-    observations: Sequence[Observation], baseline: str, order: Sequence[str], rows: Sequence[ToolEffect], seed: int
+    summaries: Sequence[TrialSummary], baseline: str, order: Sequence[str], rows: Sequence[ToolEffect], seed: int
 ) -> list[AverageEffect]:
-    units = {seen.question: unit(seen) for seen in observations}
+    units = {seen.question: unit(seen) for seen in summaries}
     by_condition: dict[str, list[_Sides]] = defaultdict(list)
-    for pair in pairs(observations, baseline, order):
+    for pair in pairs(summaries, baseline, order):
         if counted := scored_in_both(pair.scored_before, pair.scored_after):
             by_condition[pair.condition].append(_sides(pair, counted))
     return [
@@ -505,11 +505,11 @@ def _corrected(rows: Sequence[Row]) -> list[Row]:
     return [replace(row, p_holm=corrected.get(number)) for number, row in enumerate(rows)]
 
 
-# The tables of a scoreboard, out of observations alone.
+# The tables of a scoreboard, out of summaries alone.
 
 
 def scoreboard(
-    observations: Iterable[Observation],
+    summaries: Iterable[TrialSummary],
     baseline: str,
     *,
     others: Sequence[OtherBenchmark] = (),
@@ -519,7 +519,7 @@ def scoreboard(
     """Models by domain, by set of questions and by difficulty under the baseline, under the other conditions against
     it, and by rank beside other benchmarks. Conditions come as `order` names them, then by name. Raises InputError
     where no trial of the baseline has a score."""
-    seen = list(observations)
+    seen = list(summaries)
     found = answered(seen, baseline)
     if not found.asked:
         conditions = sorted({each.condition for each in seen})

@@ -46,7 +46,7 @@ def read_tables(
     """Of the trials that one run called for (`latest`, or the beginning of its id), or of `all` that the store holds;
     baseline and scorers are by default those of that run, for `all` of the latest. Raises InputError and StoreError."""
     paired = read_paired(path, baseline=baseline, run=run, scorer=scorer)
-    found = scoreboard(paired.observations, paired.baseline, others=others, order=paired.order, seed=seed)
+    found = scoreboard(paired.summaries, paired.baseline, others=others, order=paired.order, seed=seed)
     return Tables(found, paired.left_out, paired.warning)
 
 

@@ -91,7 +91,7 @@ def main() -> None:
         asked = {question.id for question in store.questions()}
         rows = [row for row in rows if question_id(row) in asked]
         compared = list(cells(store, rows))
-        values = [each.value or 0.0 for each in store.observations()]
+        values = [each.value or 0.0 for each in store.summaries()]
     summary = {
         "programs": len(compared),
         "equal": sum(not cell.reason for cell in compared),

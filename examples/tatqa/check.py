@@ -50,7 +50,7 @@ class Difference:
 
 
 def accuracies(store: Store, rows: list[dict[str, Any]]) -> list[Accuracy]:
-    observed = {(each.question, each.condition): each.value for each in store.observations()}
+    observed = {(each.question, each.condition): each.value for each in store.summaries()}
     found = []
     for condition in ALLOWED_POINTS:
         recorded = sum(_right(_recorded(row, condition), row, row[condition]["pred_scale"]) for row in rows)

@@ -56,7 +56,7 @@ from toolablate.tools.interventions import Setting
 from toolablate.tools.python import no_files
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, InterventionUse, ModelCall, ReplayDesign, ToolCall, Trace, clean_text
-from toolablate.traces.store import Observation, Recorder, Store
+from toolablate.traces.store import Recorder, Store, TrialSummary
 
 _TOO_DEAR = ("too_dear", "unknown_cost")
 _OF_THE_PLAN = ("no_plan", "other_model")
@@ -299,7 +299,7 @@ class AnswerChance:
 
 
 def chances(
-    chosen: Iterable[Observation], seen: Iterable[Observation], conditions: Mapping[str, Condition]
+    chosen: Iterable[TrialSummary], seen: Iterable[TrialSummary], conditions: Mapping[str, Condition]
 ) -> dict[str, AnswerChance]:
     """By the trials' ids. A belief can fall where it is right before any result is shown, as it is said to be by the
     arms without results: the share of right trials of the same question under that of them which has fewest. What
@@ -317,7 +317,7 @@ def chances(
         for ladder in ladders(conditions)
     }
 
-    def chance(of: Observation) -> AnswerChance:
+    def chance(of: TrialSummary) -> AnswerChance:
         arms = (right.get((of.model, of.question, arm)) for arm in before.get(of.condition, bare))
         falls = min((mean(scores) for scores in arms if scores), default=1.0)
         return AnswerChance(falls, mean(unread[of.model, of.condition]))

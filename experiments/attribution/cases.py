@@ -136,5 +136,5 @@ def scorers_of(store: Store, design: ReplayDesign, run: str) -> tuple[str, ...]:
         return (scorer_meant(known, design.scorer),)
     runs = store.runs()
     of_run = [each for each in runs if each.id.startswith(run)] or runs
-    # A run that names none leaves it to those that are there, as `observations` does.
+    # A run that names none leaves it to those that are there, as `summaries` does.
     return tuple(name for name in of_run[-1].scorers if name in known) or known

@@ -20,14 +20,14 @@ from toolablate.traces.records import (
     ReplayDesign,
     ScriptedModel,
 )
-from toolablate.traces.store import Observation, Store
+from toolablate.traces.store import Store, TrialSummary
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenTrial:
     """A trial that is to be replayed, as a comparison sees it and as its replays do."""
 
-    seen: Observation
+    seen: TrialSummary
     case: Case
     condition: Condition
 
@@ -39,7 +39,7 @@ class ChosenTrial:
 def choose(
     store: Store,
     design: ReplayDesign,
-    observed: Iterable[Observation],
+    observed: Iterable[TrialSummary],
     *,
     models: Sequence[str] = (),
     conditions: Sequence[str] = (),
@@ -59,11 +59,11 @@ def choose(
 def candidates(
     store: Store,
     design: ReplayDesign,
-    observed: Iterable[Observation],
+    observed: Iterable[TrialSummary],
     *,
     models: Sequence[str] = (),
     conditions: Sequence[str] = (),
-) -> tuple[Observation, ...]:
+) -> tuple[TrialSummary, ...]:
     """Of the trials that have ended and are scored those that the design may choose, by the names that tables show; all
     models and all conditions whose tools speak for themselves where none is named. Raises InputError for names that are
     not there, and where there is no such trial."""
@@ -87,7 +87,7 @@ def candidates(
 
 def _chosen(
     store: Store,
-    seen: Observation,
+    seen: TrialSummary,
     condition: Condition,
     question: Callable[[str], Question],
     model: Callable[[str], Model],

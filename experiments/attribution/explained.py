@@ -19,7 +19,7 @@ from toolablate.experiments.attribution.cases import scorers_of
 from toolablate.experiments.attribution.readings_cache import KeptReadings, Known
 from toolablate.experiments.attribution.replay_evidence import Ladders, Mending, Replays, replays_of
 from toolablate.traces.records import Condition, Diagnosis, ReplayDesign
-from toolablate.traces.store import Counterfactual, Observation, Store
+from toolablate.traces.store import Counterfactual, Store, TrialSummary
 
 T = TypeVar("T", bound=Outlined)
 
@@ -188,7 +188,7 @@ class _Reading:
     """A store that is open, and what is read of it once. `lots` are the scores by which the design draws its lots."""
 
     store: Store
-    seen: Sequence[Observation]
+    seen: Sequence[TrialSummary]
     ladders: Ladders
     mending: Mending
     scorers: Sequence[str]
@@ -254,14 +254,14 @@ def _read(
     )
 
 
-def _of_one_start(seen: Sequence[Observation], trial: str) -> list[Observation]:
+def _of_one_start(seen: Sequence[TrialSummary], trial: str) -> list[TrialSummary]:
     """A trial and the others of its model, question and condition."""
     own = {(each.model, each.question, each.condition) for each in seen if each.trial == trial}
     return [each for each in seen if (each.model, each.question, each.condition) in own]
 
 
 def _found(
-    wanted: Sequence[Observation],
+    wanted: Sequence[TrialSummary],
     reading: _Reading,
     told: Callable[[int, int], None],
     of: Callable[[Explained], T],
@@ -283,12 +283,12 @@ def _found(
     return sorted(found, key=lambda each: order[each.evidence.chain.trial])
 
 
-def _chunks(wanted: Sequence[Observation]) -> Iterator[list[Observation]]:
+def _chunks(wanted: Sequence[TrialSummary]) -> Iterator[list[TrialSummary]]:
     """Whole questions, whose trials are set against each other."""
-    questions: dict[str, list[Observation]] = defaultdict(list)
+    questions: dict[str, list[TrialSummary]] = defaultdict(list)
     for seen in wanted:
         questions[seen.question].append(seen)
-    chunk: list[Observation] = []
+    chunk: list[TrialSummary] = []
     for of_question in questions.values():
         chunk += of_question
         if len(chunk) >= _CHUNK:
@@ -311,7 +311,7 @@ def _explained(evidence: Evidence, reading: _Reading) -> Explained:
     return Explained(evidence, by_replay, () if by_trace is None else (by_trace,))
 
 
-def _evidence(seen: Observation, reading: _Reading) -> Evidence | None:
+def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
     """None where there is no trial without tools to set it against."""
     arms = reading.ladders.below(seen)
     if arms is None:

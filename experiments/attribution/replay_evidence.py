@@ -23,7 +23,7 @@ from toolablate.experiments.attribution.replay_program import (
     outcomes_of,
 )
 from toolablate.traces.records import AnswerNow, Condition, Trace
-from toolablate.traces.store import Counterfactual, Observation, Store
+from toolablate.traces.store import Counterfactual, Store, TrialSummary
 
 Children = Callable[[str], Sequence[Counterfactual]]
 """The counterfactuals of a trial, by its id."""
@@ -41,7 +41,7 @@ class Mending:
     def unmended(self) -> int:
         return sum(value is None for value in self._known.values())
 
-    def of_trials(self, trials: Iterable[Observation]) -> Scores | None:
+    def of_trials(self, trials: Iterable[TrialSummary]) -> Scores | None:
         """Of those that count; None where some lost their format and none was asked for again: what they would score
         is not known."""
         known = [each for each in trials if counts(each)]
@@ -209,9 +209,9 @@ class Ladders:
     """
 
     def __init__(
-        self, seen: Iterable[Observation], conditions: Mapping[str, Condition], baseline: str, mending: Mending
+        self, seen: Iterable[TrialSummary], conditions: Mapping[str, Condition], baseline: str, mending: Mending
     ) -> None:
-        self._trials: dict[tuple[str, str, str], list[Observation]] = defaultdict(list)
+        self._trials: dict[tuple[str, str, str], list[TrialSummary]] = defaultdict(list)
         for each in seen:
             self._trials[each.model, each.question, each.condition].append(each)
         self._mending = mending
@@ -233,11 +233,11 @@ class Ladders:
         """The condition without tools that one is set against, and the one itself."""
         return self._conditions[self._arms[condition]["none"]], self._conditions[condition]
 
-    def without_tools(self, seen: Observation) -> list[Observation]:
+    def without_tools(self, seen: TrialSummary) -> list[TrialSummary]:
         """The question's trials without tools that count."""
         return [each for each in self._of(seen, "none") if counts(each)]
 
-    def below(self, seen: Observation) -> Arms | None:
+    def below(self, seen: TrialSummary) -> Arms | None:
         """None where no trial without tools counts."""
         none = tuple(each.value or 0.0 for each in self.without_tools(seen))
         if not none:
@@ -254,10 +254,10 @@ class Ladders:
             bare=bare if bare != none else (),
         )
 
-    def _mended(self, seen: Observation, kind: ArmKind) -> Scores | None:
+    def _mended(self, seen: TrialSummary, kind: ArmKind) -> Scores | None:
         return self._mending.of_trials(self._of(seen, kind))
 
-    def _of(self, seen: Observation, kind: ArmKind) -> list[Observation]:
+    def _of(self, seen: TrialSummary, kind: ArmKind) -> list[TrialSummary]:
         label = self._arms[seen.condition].get(kind)
         return [] if label is None else self._trials.get((seen.model, seen.question, label), [])
 

@@ -27,7 +27,7 @@ from toolablate.traces.records import (
     ShownResult,
     Swap,
 )
-from toolablate.traces.store import Counterfactual, Observation, Store
+from toolablate.traces.store import Counterfactual, Store, TrialSummary
 
 if TYPE_CHECKING:
     # Reading what replays came to needs nothing of what runs them.
@@ -345,7 +345,7 @@ def closings_of(case: Case, runs: int) -> Asked | None:
 
 
 def unparsed_arms(
-    candidates: Sequence[Observation], seen: Sequence[Observation], conditions: Mapping[str, Condition]
+    candidates: Sequence[TrialSummary], seen: Sequence[TrialSummary], conditions: Mapping[str, Condition]
 ) -> Iterator[str]:
     """The ids of trials of the same questions and models, under the arms that the candidates are compared with, whose
     answer could not be read; also of candidates that are not chosen, since the levels of arms must not depend on the

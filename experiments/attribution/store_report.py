@@ -28,7 +28,7 @@ from toolablate.traces.output import export
 from toolablate.traces.plain import ID_CHARS, one_line
 from toolablate.traces.records import Condition, Diagnosis, JudgeMatrix, Resumption, Trace
 from toolablate.traces.store import Store
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 from toolablate.traces.validation import explain
 
 if TYPE_CHECKING:
@@ -127,9 +127,9 @@ def read_report(
     of other judges alone; StoreError."""
     with Store(store) as opened, opened.at_one_moment():
         trials = paired(opened, run=run, scorer=scorer)
-        labelled = opened.conditions_of(trials.observations)
+        labelled = opened.conditions_of(trials.summaries)
         baseline = opened.runs()[-1].baseline
-    _require_known("--model", models, {seen.model for seen in trials.observations})
+    _require_known("--model", models, {seen.model for seen in trials.summaries})
     _require_known("--condition", conditions, {name for name, each in labelled.items() if has_ladder(each)})
     gathered = outlined(
         store, run=run, models=tuple(models), conditions=tuple(conditions), scorer=scorer, told=told, kept=kept
@@ -143,15 +143,15 @@ def read_report(
     return AttributionReport(
         design=gathered.design,
         ledgers=gathered.ledgers,
-        floors=tuple(_floors(trials.observations, labelled, baseline, gathered.ledgers)),
+        floors=tuple(_floors(trials.summaries, labelled, baseline, gathered.ledgers)),
         explained=gathered.explained,
         unreplayed=gathered.unreplayed,
         judged=tuple(
             each for ledger in gathered.ledgers for each in judged_distractions(ledger, gathered.explained, known)
         ),
-        errors=tuple(error_types(trials.observations, diagnoses)),
+        errors=tuple(error_types(trials.summaries, diagnoses)),
         matrices=known,
-        simulated=frozenset(seen.model for seen in trials.observations if seen.simulated),
+        simulated=frozenset(seen.model for seen in trials.summaries if seen.simulated),
         notes=(*gathered.notes, *warned, *refused_notes(trials.refused_calls())),
     )
 
@@ -186,7 +186,7 @@ def refuse_alone(store: Path, *, run: str = "latest", scorer: str | None = None)
     """Raises InputError where there are trials with tools and no condition without: whatever replays of them say, there
     is nothing that they could be set against."""
     with Store(store) as opened, opened.at_one_moment():
-        labelled = opened.conditions_of(paired(opened, run=run, scorer=scorer).observations)
+        labelled = opened.conditions_of(paired(opened, run=run, scorer=scorer).summaries)
         baseline = opened.runs()[-1].baseline
     if any(map(has_ladder, labelled.values())) and not arms_below(labelled, baseline):
         raise InputError(
@@ -263,13 +263,13 @@ def _counts(path: Path, trial: str, scorer: str) -> bool:
 
 
 def _floors(
-    observations: Sequence[Observation], conditions: Mapping[str, Condition], baseline: str, found: Sequence[Ledger]
+    summaries: Sequence[TrialSummary], conditions: Mapping[str, Condition], baseline: str, found: Sequence[Ledger]
 ) -> Iterator[Floor]:
     """Of each ledger, against the condition without tools that its effect is measured from."""
     arms = arms_below(conditions, baseline)
     for ledger in found:
         both = (arms[ledger.condition]["none"], ledger.condition)
-        seen = [each for each in observations if each.model == ledger.model and each.condition in both]
+        seen = [each for each in summaries if each.model == ledger.model and each.condition in both]
         yield from floors(seen, both[0])
 
 

@@ -62,15 +62,15 @@ def print_summary(launched: Launched, console: Console) -> None:
 def _print_comparison(launched: Launched, console: Console) -> None:
     """Pages of "-" would hide why there is nothing."""
     paired = read_paired(launched.store, run=launched.run)
-    if launched.given_up and all(seen.outcome == "failed" for seen in paired.observations):
+    if launched.given_up and all(seen.outcome == "failed" for seen in paired.summaries):
         console.print("Nothing to compare: no trial was answered", markup=False)
-    elif any(seen.condition == paired.baseline for seen in paired.observations):
+    elif any(seen.condition == paired.baseline for seen in paired.summaries):
         console.print(comparison_table(paired.compare(harm=False)))
         if (misses := misses_view(paired.miss_rates(), paired.miss_differences())) is not None:
             console.print(misses)
         if (warning := refused_view(paired.refused_calls())) is not None:
             console.print(warning)
-        if found := waterfalls_of(launched.store, paired.observations):
+        if found := waterfalls_of(launched.store, paired.summaries):
             console.print(waterfalls_view(found))
     else:
         console.print(f"Nothing to compare yet: no trial of the baseline, {paired.baseline}, has ended", markup=False)

@@ -35,7 +35,7 @@ from toolablate.traces.records import (
     Swap,
     Trace,
 )
-from toolablate.traces.store import Observation
+from toolablate.traces.store import TrialSummary
 
 
 def judgement_view(judgement: Judgement, *, full: bool) -> Iterator[RenderableType]:
@@ -282,9 +282,9 @@ def _target(question: Question) -> str:
     return f"{target.value:g}" if target.kind == "number" else "code that passes the tests"
 
 
-def trials_table(observations: Iterable[Observation]) -> RenderableType:
+def trials_table(summaries: Iterable[TrialSummary]) -> RenderableType:
     """The trials that have ended, each with the beginning of its id, by which `show` finds it."""
-    seen = list(observations)
+    seen = list(summaries)
     if not seen:
         return Text("No trial to list.", style="yellow")
     verdicts = [row.verdict or "" for row in seen]

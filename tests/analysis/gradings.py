@@ -8,7 +8,7 @@ import numpy as np
 from toolablate.analysis.agreement.gradings import Gradings, gradings
 from toolablate.analysis.agreement.kappa import Table
 from toolablate.traces.records import Verdict
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 RULE = "choice"
 JUDGE = "judge[m@1a2b3c4d]"
@@ -19,19 +19,19 @@ Grade = float | Verdict | None
 """A value in [0, 1]; a verdict that has none, or 0 where it is `wrong` or `unparsed`; None where it was not graded."""
 
 
-def trial(question: str, condition: str = "none", repeat: int = 0, model: str = "gpt-x", **facts: str) -> Observation:
+def trial(question: str, condition: str = "none", repeat: int = 0, model: str = "gpt-x", **facts: str) -> TrialSummary:
     name = f"{question}-{model}-{condition}-{repeat}"
-    return Observation(question, model, condition, repeat=repeat, trial=name, **facts)  # type: ignore[arg-type]
+    return TrialSummary(question, model, condition, repeat=repeat, trial=name, **facts)  # type: ignore[arg-type]
 
 
-def graded(rows: Iterable[tuple[Observation, Mapping[str, Grade]]]) -> Gradings:
+def graded(rows: Iterable[tuple[TrialSummary, Mapping[str, Grade]]]) -> Gradings:
     """Each trial with the grade of each scorer."""
     rows = list(rows)
     scorers = dict.fromkeys(scorer for _, grades in rows for scorer in grades)
     return gradings({scorer: list(_seen(rows, scorer)) for scorer in scorers})
 
 
-def _seen(rows: Sequence[tuple[Observation, Mapping[str, Grade]]], scorer: str) -> Iterator[Observation]:
+def _seen(rows: Sequence[tuple[TrialSummary, Mapping[str, Grade]]], scorer: str) -> Iterator[TrialSummary]:
     for seen, grades in rows:
         grade = grades.get(scorer)
         if isinstance(grade, str):

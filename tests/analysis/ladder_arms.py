@@ -1,11 +1,11 @@
-"""Conditions and observations of ladders, as a plan would make them."""
+"""Conditions and summaries of ladders, as a plan would make them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 BUDGET = Budget(turns=5)
 REAL = Condition(name="python", prompt="Work step by step.", tools=(ToolUse(name="python"),), budget=BUDGET)
@@ -43,9 +43,9 @@ def _tooled(real: Condition, name: str, ending: str) -> dict[str, Condition]:
 
 def graded(
     chances: Mapping[str, Sequence[float]], seed: int, *, model: str = "gpt-x", repeats: int = 3
-) -> Iterator[Observation]:
+) -> Iterator[TrialSummary]:
     """A trial of each question under each condition, scored by `repeats` answers at once, each right with its chance."""
     rng = np.random.default_rng(seed)
     for condition, by_question in chances.items():
         for number, right in enumerate(rng.binomial(repeats, by_question).tolist()):
-            yield Observation(question=f"q{number:04}", model=model, condition=condition, value=right / repeats)
+            yield TrialSummary(question=f"q{number:04}", model=model, condition=condition, value=right / repeats)

@@ -13,7 +13,7 @@ from toolablate.analysis.agreement.report import agreements
 from toolablate.analysis.agreement.shift import shifts
 from toolablate.analysis.comparison import compare
 from toolablate.analysis.effect import FEW_DIFFERING
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 PAIR = [(RULE, JUDGE)]
 
@@ -139,10 +139,10 @@ Rates = tuple[float, float]
 
 def _judged(
     rng: np.random.Generator, repeats: int, chances: Rates, missed: Rates, let_pass: Rates
-) -> list[tuple[Observation, dict[str, Grade]]]:
+) -> list[tuple[TrialSummary, dict[str, Grade]]]:
     """150 questions, some easy and some hard, under two conditions: how many are right under each, and of the right and
     of the wrong ones how many a judge takes for the other."""
-    rows: list[tuple[Observation, dict[str, Grade]]] = []
+    rows: list[tuple[TrialSummary, dict[str, Grade]]] = []
     for condition, chance, miss, passed in zip(("none", "tool"), chances, missed, let_pass, strict=True):
         hard = rng.uniform(-0.25, 0.25, size=(150, 1))
         right = rng.random((150, repeats)) < chance + hard
@@ -260,7 +260,7 @@ def test_a_regrading_counts_pairs_of_grades_of_one_answer() -> None:
 
 
 def test_answers_of_the_same_text_are_compared_within_a_question_and_a_grading() -> None:
-    rows: list[tuple[Observation, dict[str, Grade]]] = [
+    rows: list[tuple[TrialSummary, dict[str, Grade]]] = [
         (trial("q0", "none", 0), {JUDGE: 1, AGAIN: 0, RULE: 1}),
         (trial("q0", "none", 1), {JUDGE: 0, AGAIN: 0, RULE: 0}),
         (trial("q0", "tool", 0), {JUDGE: 1, AGAIN: 0, RULE: 0}),
@@ -309,7 +309,7 @@ def test_the_rate_is_unbiased_and_its_interval_covers_it(gradings: int) -> None:
 
 def _drawn(
     rng: np.random.Generator, chances: np.ndarray, repeats: int, gradings: int
-) -> Iterator[tuple[Observation, dict[str, Grade]]]:
+) -> Iterator[tuple[TrialSummary, dict[str, Grade]]]:
     for number, chance in enumerate(chances):
         for repeat in range(repeats):
             grades = rng.random(gradings) < chance

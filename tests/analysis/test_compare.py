@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from tests.traces.pages import observations, shown
+from tests.traces.pages import shown, summaries
 
 from toolablate.analysis.comparison import Comparison, compare, comparisons_csv, comparisons_json
 from toolablate.analysis.flips import flips, flips_json
@@ -21,19 +21,19 @@ from toolablate.analysis.statistics.p_values import benjamini_hochberg, holm
 from toolablate.benchmarks.tatqa.scorer import em_and_f1
 from toolablate.reports.terminal.comparison import comparison_table
 from toolablate.traces.errors import InputError
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 DATA = Path(os.environ.get("TOOLABLATE_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 TATQA = DATA / "tatqa_codex_conditions.jsonl"
 
 
-def seen(question: str, condition: str, value: float | None, **changes: Any) -> Observation:
+def seen(question: str, condition: str, value: float | None, **changes: Any) -> TrialSummary:
     verdict = "unscored" if value is None else "correct" if value == 1 else "wrong" if value == 0 else "partial"
-    plain = Observation(question=question, model="m", condition=condition, value=value, verdict=verdict)
+    plain = TrialSummary(question=question, model="m", condition=condition, value=value, verdict=verdict)
     return replace(plain, **changes)
 
 
-def pairs(*values: tuple[float | None, float | None], **changes: Any) -> list[Observation]:
+def pairs(*values: tuple[float | None, float | None], **changes: Any) -> list[TrialSummary]:
     return [
         seen(f"q{number}", name, value, **changes)
         for number, both in enumerate(values)
@@ -158,7 +158,7 @@ def test_questions_of_one_cluster_are_one_unit_for_interval_and_test() -> None:
 VALUE = st.sampled_from([0.0, 0.25, 0.5, 1.0, None])
 OBSERVATIONS = st.lists(
     st.builds(
-        Observation,
+        TrialSummary,
         question=st.sampled_from([f"q{number}" for number in range(6)]),
         model=st.sampled_from(["m1", "m2"]),
         condition=st.sampled_from(["none", "tool", "all"]),
@@ -171,12 +171,12 @@ OBSERVATIONS = st.lists(
         cost_usd=st.none() | st.floats(0, 5),
     ),
     max_size=60,
-).map(lambda rows: [*rows, Observation(question="q0", model="m1", condition="none", value=1.0)])
+).map(lambda rows: [*rows, TrialSummary(question="q0", model="m1", condition="none", value=1.0)])
 
 
 @pytest.mark.deep
 @given(OBSERVATIONS, st.randoms(use_true_random=False))
-def test_the_order_of_rows_changes_nothing(rows: list[Observation], shuffler: random.Random) -> None:
+def test_the_order_of_rows_changes_nothing(rows: list[TrialSummary], shuffler: random.Random) -> None:
     # One question has one cluster, as a store guarantees.
     rows = [replace(row, cluster="c1" if row.question in ("q1", "q2") else "") for row in rows]
     shuffled = list(rows)
@@ -185,9 +185,9 @@ def test_the_order_of_rows_changes_nothing(rows: list[Observation], shuffler: ra
 
 
 @given(OBSERVATIONS)
-def test_swapping_the_sides_mirrors_the_result(rows: list[Observation]) -> None:
+def test_swapping_the_sides_mirrors_the_result(rows: list[TrialSummary]) -> None:
     rows = [replace(row, cluster="", condition="none" if row.condition == "all" else row.condition) for row in rows]
-    rows.append(Observation(question="q0", model="m1", condition="tool", value=0.0))
+    rows.append(TrialSummary(question="q0", model="m1", condition="tool", value=0.0))
     for there in compare(rows, "none"):
         back = next((row for row in compare(rows, "tool") if row.model == there.model), None)
         if back is None:
@@ -202,7 +202,7 @@ def test_swapping_the_sides_mirrors_the_result(rows: list[Observation]) -> None:
 
 @pytest.mark.deep
 @given(OBSERVATIONS)
-def test_figures_stay_within_their_bounds(rows: list[Observation]) -> None:
+def test_figures_stay_within_their_bounds(rows: list[TrialSummary]) -> None:
     for row in compare(rows, "none", by="domain"):
         assert row.score is None or 0 <= row.score <= 100
         assert row.p_value is None or 0 < row.p_value <= 1
@@ -212,7 +212,7 @@ def test_figures_stay_within_their_bounds(rows: list[Observation]) -> None:
 
 
 @given(OBSERVATIONS, st.randoms(use_true_random=False))
-def test_flips_are_those_that_the_comparison_counts(rows: list[Observation], shuffler: random.Random) -> None:
+def test_flips_are_those_that_the_comparison_counts(rows: list[TrialSummary], shuffler: random.Random) -> None:
     rows = [replace(row, trial=f"{number:04x}") for number, row in enumerate(rows)]
     found = flips(rows, "none")
     for row in compare(rows, "none"):
@@ -310,10 +310,10 @@ def test_trials_of_unknown_cost_are_counted_and_the_mean_is_of_the_others() -> N
 # Several comparisons in one table: groups of questions, and p-values corrected for all that is shown.
 
 
-def labelled(count: int = 40) -> list[Observation]:
+def labelled(count: int = 40) -> list[TrialSummary]:
     return [
         replace(item, kind="choice" if int(item.question[1:]) % 5 else "number", difficulty="easy")
-        for item in observations()
+        for item in summaries()
         if int(item.question[1:]) < count
     ]
 
@@ -341,7 +341,7 @@ def test_no_other_field_groups_also_among_several() -> None:
 
 def test_p_values_are_corrected_over_all_rows_that_have_one() -> None:
     other = [replace(item, model="other") for item in labelled(20)]
-    alone = [Observation("q99", "gpt-x", "alone", value=1.0)]
+    alone = [TrialSummary("q99", "gpt-x", "alone", value=1.0)]
     rows = compare([*labelled(), *other, *alone], "none", by="domain")
     tested = [row for row in rows if row.p_value is not None]
     assert {row.model for row in tested} == {"gpt-x", "other"}
@@ -371,14 +371,14 @@ def coloured(row: Comparison) -> bool:
 
 
 def test_only_what_holds_after_correction_in_enough_questions_is_coloured() -> None:
-    row = replace(compare(observations(), "none")[0], p_value=0.01, p_holm=0.04, small=False)
+    row = replace(compare(summaries(), "none")[0], p_value=0.01, p_holm=0.04, small=False)
     assert coloured(row)
     assert not coloured(replace(row, p_holm=0.06))
     assert not coloured(replace(row, small=True))
 
 
 def test_a_disagreement_of_interval_and_test_is_named_where_it_happens() -> None:
-    row = replace(compare(observations(), "none")[0], ci95=(-30.0, -0.1), p_value=0.06)
+    row = replace(compare(summaries(), "none")[0], ci95=(-30.0, -0.1), p_value=0.06)
     page = shown(comparison_table([row, replace(row, by="domain", group="law", ci95=(-30.0, 0.1))]), 140)
     (told,) = [line.strip() for line in page.splitlines() if "At the edge" in line]
     assert told == "At the edge, interval and p disagree on whether there is an effect: python."
@@ -389,7 +389,7 @@ def test_a_disagreement_of_interval_and_test_is_named_where_it_happens() -> None
 def test_the_relative_change_has_an_interval_of_its_own_where_the_base_is_surely_not_zero() -> None:
     def rows(*values: tuple[float, float]) -> Any:
         trials = [
-            Observation(f"q{number}", "m", name, value=value)
+            TrialSummary(f"q{number}", "m", name, value=value)
             for number, both in enumerate(values)
             for name, value in zip(("none", "tool"), both, strict=True)
         ]

@@ -9,23 +9,23 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.traces.pages import SAFE, observations, shown
+from tests.traces.pages import SAFE, shown, summaries
 
 from toolablate.analysis.comparison import compare, comparisons_csv, comparisons_json
 from toolablate.analysis.effect import FEW_CLUSTERS, FEW_DIFFERING
 from toolablate.analysis.flips import flips, flips_json, floors
 from toolablate.reports.terminal.comparison import comparison_table, flips_table
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 
-def runs(question: str, condition: str, *values: float | None, **changes: Any) -> list[Observation]:
+def runs(question: str, condition: str, *values: float | None, **changes: Any) -> list[TrialSummary]:
     return [
-        replace(Observation(question, "m", condition, repeat=number, value=value, verdict="correct"), **changes)
+        replace(TrialSummary(question, "m", condition, repeat=number, value=value, verdict="correct"), **changes)
         for number, value in enumerate(values)
     ]
 
 
-def drawn(rng: np.random.Generator, before: Any, after: Any, repeats: int, **changes: Any) -> list[Observation]:
+def drawn(rng: np.random.Generator, before: Any, after: Any, repeats: int, **changes: Any) -> list[TrialSummary]:
     """A question for each pair of probabilities."""
     return [
         trial
@@ -52,10 +52,10 @@ def test_flips_are_expected_between_single_runs_and_noise_is_the_baselines_own()
 
 
 def test_with_one_repeat_flips_are_counts_and_the_noise_is_unknown() -> None:
-    (row, _) = compare(observations(), "none")
+    (row, _) = compare(summaries(), "none")
     assert (row.flips_right_to_wrong, row.flips_wrong_to_right) == (13, 7) == (row.right_to_wrong, row.wrong_to_right)
     assert (row.noise_flips, row.noise_questions, row.harm, row.question_effects) == (None, 0, None, None)
-    page = shown(comparison_table(compare(observations(), "none")), 140)
+    page = shown(comparison_table(compare(summaries(), "none")), 140)
     assert "unknown at one repeat" in page
     assert "harmed" not in page
 
@@ -91,7 +91,7 @@ def test_without_any_change_as_many_flip_either_way_as_the_noise_says() -> None:
     assert np.mean(found, axis=0) == pytest.approx([truth] * 3, rel=0.02)
 
 
-def harmful() -> list[Observation]:
+def harmful() -> list[TrialSummary]:
     rng = np.random.default_rng(2)
     chances = rng.choice([0.1, 0.95], size=80)
     return drawn(rng, chances, np.where(np.arange(80) % 4, chances, 0.1), 6, domain="law")
@@ -148,7 +148,7 @@ def test_harm_is_not_computed_and_not_shown_where_nobody_asks() -> None:
     (row,) = compare(harmful(), "none", harm=False)
     assert (row.harm, row.question_effects, row.harm_questions) == (None, None, 0)
     assert "harmed" not in shown(comparison_table(compare(harmful(), "none")), 140)
-    lacking = shown(comparison_table(compare(observations(), "none"), show_harm=True), 140)
+    lacking = shown(comparison_table(compare(summaries(), "none"), show_harm=True), 140)
     assert "no question has two scored repeats on both sides" in lacking
 
 
@@ -222,7 +222,7 @@ def test_a_list_of_flips_begins_with_their_noise() -> None:
     assert row.noise_flips is not None
     figures = (row.flips_right_to_wrong, row.flips_wrong_to_right, row.noise_flips)
     assert noise.split() == ["m", "tool", "none", "80", *(f"{figure:.1f}" for figure in figures), "80"]
-    unknown = shown(flips_table(flips(observations(), "none"), floors(observations(), "none")), 140)
+    unknown = shown(flips_table(flips(summaries(), "none"), floors(summaries(), "none")), 140)
     assert unknown.count("noise is unknown") == 1
     assert max(map(len, shown(flips_table([], [floor] * 13), 80).splitlines())) <= 80
     assert len(shown(flips_table([], [floor] * 13), 80).splitlines()) < 24
@@ -247,7 +247,7 @@ def test_csv_is_flat_and_says_what_json_says() -> None:
     for name in ("p_holm", "p_bh", "detectable_points", "noise_flips", "flips_right_to_wrong"):
         assert float(line[name]) == read[name]
     assert comparisons_csv([]).split("\n")[0] == comparisons_csv([row]).split("\n")[0]
-    (bare, _) = csv.DictReader(io.StringIO(comparisons_csv(compare(observations(), "none"))))
+    (bare, _) = csv.DictReader(io.StringIO(comparisons_csv(compare(summaries(), "none"))))
     assert bare.keys() == line.keys()
     assert (bare["harmed_share_low"], bare["looked_helped_effect_ci95_high"], bare["noise_flips"]) == ("", "", "")
 

@@ -239,13 +239,13 @@ def test_a_ladder_is_read_from_a_store_in_every_form(cli: Cli, tmp_path: Path) -
     with table.open(encoding="utf-8") as lines:
         assert [line["kind"] for line in csv.DictReader(lines)] == ["rung"] * 5 + ["total", "bound", "bound"]
     assert figure.read_bytes().startswith(b"<?xml")
-    observations = read_paired(store).observations
-    assert [each.ladder for each in waterfalls_of(store, observations)] == ["python"]
+    summaries = read_paired(store).summaries
+    assert [each.ladder for each in waterfalls_of(store, summaries)] == ["python"]
     # Labels lead to the conditions that they stand for, also where a name is shared.
     with Store(store) as opened:
-        found = opened.conditions_of(observations)
+        found = opened.conditions_of(summaries)
         assert {label: each.name for label, each in found.items()} == {label: label for label in found}
-        assert set(found) == {seen.condition for seen in observations}
+        assert set(found) == {seen.condition for seen in summaries}
     other = PLAN.format(conditions=f"budget.turns = 3\n{WHOLE}")
     (tmp_path / "plan.toml").write_text(other, encoding="utf-8")
     assert cli("run", tmp_path / "plan.toml", "--store", store).returncode == 0

@@ -15,7 +15,7 @@ from toolablate.analysis.arms import ladders
 from toolablate.analysis.ladder import Waterfall, waterfalls, waterfalls_csv, waterfalls_json
 from toolablate.analysis.statistics.p_values import holm
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 NAMES = ["prompt", "availability", "calling", "irrelevant content", "real content"]
 
@@ -150,19 +150,21 @@ LADDERS = ladders(ladder_conditions(shapley=True))
 LABELS = list(ladder_conditions(shapley=True))
 
 
-def drawn(seed: int = 0, questions: int = 30, *, labels: list[str] = LABELS, model: str = "gpt-x") -> list[Observation]:
+def drawn(
+    seed: int = 0, questions: int = 30, *, labels: list[str] = LABELS, model: str = "gpt-x"
+) -> list[TrialSummary]:
     rng = random.Random(seed)
     return list(graded({label: [rng.random() for _ in range(questions)] for label in labels}, seed, model=model))
 
 
-def made(observations: list[Observation], **options: int) -> Waterfall:
-    (found,) = waterfalls(observations, LADDERS, **{"resamples": 200, **options})
+def made(summaries: list[TrialSummary], **options: int) -> Waterfall:
+    (found,) = waterfalls(summaries, LADDERS, **{"resamples": 200, **options})
     return found
 
 
-def scored(label: str, *values: float | None, **fields: object) -> list[Observation]:
+def scored(label: str, *values: float | None, **fields: object) -> list[TrialSummary]:
     return [
-        replace(Observation(question=f"q{n}", model="m", condition=label, value=value), **fields)
+        replace(TrialSummary(question=f"q{n}", model="m", condition=label, value=value), **fields)
         for n, value in enumerate(values)
     ]
 
@@ -286,7 +288,7 @@ def test_the_same_arms_over_other_questions_are_another_comparison() -> None:
             if (label.startswith("python") and number >= 60) or (label.startswith("search") and number < 20):
                 continue
             value = {"none": number % 2, "scaffold": number // 2 % 2}.get(label, number % 3 == 0)
-            seen.append(Observation(question=f"q{number:03}", model="m", condition=label, value=float(value)))
+            seen.append(TrialSummary(question=f"q{number:03}", model="m", condition=label, value=float(value)))
     python, web = waterfalls(seen, ladders(ladder_conditions() | search), resamples=200)
     assert python.rungs[0].p_value == web.rungs[0].p_value == 1.0
     assert (python.rungs[0].before, python.rungs[0].after) == (web.rungs[0].before, web.rungs[0].after)
@@ -297,7 +299,7 @@ def test_p_values_rest_on_as_many_repeats_of_one_side_as_of_the_other() -> None:
     """The mean of one trial less that of ten is not symmetric, even where both sides are alike."""
     rng = random.Random(5)
     seen = [
-        Observation(question=f"q{number}", model="m", condition=label, repeat=repeat, value=float(rng.random() < 0.9))
+        TrialSummary(question=f"q{number}", model="m", condition=label, repeat=repeat, value=float(rng.random() < 0.9))
         for label in LABELS[:6]
         for number in range(60)
         for repeat in range(1 if label == "python" else 10)
@@ -335,7 +337,7 @@ def test_an_arm_without_a_score_is_named_and_nothing_is_made_up() -> None:
     assert json.loads(waterfalls_json([found]))["waterfalls"][0]["total"]["points"] is None
 
 
-def test_the_order_of_observations_changes_nothing() -> None:
+def test_the_order_of_summaries_changes_nothing() -> None:
     seen = drawn(4)
     assert made(seen) == made(random.Random(1).sample(seen, len(seen)))
     assert made(seen, seed=1).total.ci95 != made(seen).total.ci95

@@ -12,7 +12,7 @@ from tests.traces.samples import begun, plan
 from toolablate.analysis.misses import miss_differences, miss_rates
 from toolablate.reports.terminal.problems import misses_view
 from toolablate.traces.records import Lookup, Marker, MissKind, ToolCall, ToolRequest
-from toolablate.traces.store import Observation, Recorder, Store, verify
+from toolablate.traces.store import Recorder, Store, TrialSummary, verify
 
 
 def looked(miss: MissKind | None = None, *markers: Marker) -> ToolCall:
@@ -37,16 +37,18 @@ async def test_lookups_and_markers_are_counted_when_a_trial_ends(tmp_path: Path)
         await (await begun(recorder, second)).finish("answered", 1.0)
     assert verify(tmp_path / "s.db").ok
     with Store(tmp_path / "s.db") as store:
-        seen = {observation.trial: observation for observation in store.observations()}
+        seen = {summary.trial: summary for summary in store.summaries()}
     counted = seen[first.id]
     assert (counted.lookups, counted.leaks, counted.withheld) == (4, 1, 1)
     assert counted.misses == (("after_cutoff", 1), ("not_in_archive", 2))
     assert (seen[second.id].lookups, seen[second.id].misses, seen[second.id].leaks) == (0, (), 0)
 
 
-def seen(condition: str, question: str, lookups: int, misses: int, *, leaks: int = 0, cluster: str = "") -> Observation:
+def seen(
+    condition: str, question: str, lookups: int, misses: int, *, leaks: int = 0, cluster: str = ""
+) -> TrialSummary:
     missed: tuple[tuple[MissKind, int], ...] = (("not_in_archive", misses),) if misses else ()
-    return Observation(
+    return TrialSummary(
         question=question, model="m", condition=condition, cluster=cluster, lookups=lookups, misses=missed, leaks=leaks
     )
 
@@ -56,7 +58,7 @@ def test_rates_are_shares_of_lookups_and_failed_trials_stay_out() -> None:
         seen("search", "q1", 3, 1),
         seen("search", "q2", 1, 0, leaks=2),
         seen("none", "q1", 0, 0),
-        Observation("q3", "m", "search", outcome="failed", lookups=9, misses=(("recorded_error", 9),)),
+        TrialSummary("q3", "m", "search", outcome="failed", lookups=9, misses=(("recorded_error", 9),)),
     ]
     (row,) = miss_rates(trials)
     assert (row.condition, row.trials, row.lookups, row.rate, row.leaked_trials) == ("search", 2, 4, 25.0, 1)
@@ -95,7 +97,7 @@ def test_a_large_difference_of_few_questions_is_named_as_such() -> None:
     assert "too few questions" in shown
 
 
-def _shown(trials: list[Observation]) -> str:
+def _shown(trials: list[TrialSummary]) -> str:
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(misses_view(miss_rates(trials), miss_differences(trials)))
     return console.export_text()

@@ -28,7 +28,7 @@ from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.power import Assumed, plan_design, plan_power
 from toolablate.reports.terminal.power import power_view
 from toolablate.traces.errors import InputError
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 WIDTHS = [20, 40, 60, 80, 100, 140, 200]
 EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\r\x00"
@@ -37,13 +37,13 @@ DESIGN = paired_design([""] * 430, 3, 1)
 
 def observed(
     repeats: int, *, count: int = 120, cluster: int = 1, conditions: Sequence[str] = ("python",), **changes: object
-) -> list[Observation]:
+) -> list[TrialSummary]:
     """A baseline at one half and conditions of which every other cluster gains."""
     rng = np.random.default_rng(7)
     names = ("none", *conditions)
     return [
         replace(
-            Observation(question=f"q{number}", model="gpt-x", condition=name, repeat=repeat),
+            TrialSummary(question=f"q{number}", model="gpt-x", condition=name, repeat=repeat),
             value=float(rng.random() < 0.5 + (name != "none") * (number // cluster % 2) * 0.4),
             cluster=f"c{number // cluster}" if cluster > 1 else "",
             **changes,

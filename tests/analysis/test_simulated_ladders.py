@@ -9,7 +9,7 @@ from tests.analysis.ladder_arms import graded, ladder_conditions
 
 from toolablate.analysis.arms import ladders
 from toolablate.analysis.ladder import Drawing, Trials, Waterfall, shapley, waterfalls
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 CONDITIONS = ladder_conditions(shapley=True)
 (LADDER,) = ladders(CONDITIONS)
@@ -28,7 +28,7 @@ def chances(labels: list[str], spread: float, seed: int) -> Kinds:
     return {label: np.clip(base + shifts[label], 0, 1) for label in labels}
 
 
-def trials(number: int, kinds: Kinds, *, repeats: int) -> list[Observation]:
+def trials(number: int, kinds: Kinds, *, repeats: int) -> list[TrialSummary]:
     drawn = np.random.default_rng([number, 1]).integers(0, POPULATION, QUESTIONS)
     return list(graded({label: each[drawn] for label, each in kinds.items()}, number, repeats=repeats))
 

@@ -61,7 +61,7 @@ def refreshed(index: Index, store: Path, *, ended: int | None = None, without: s
         trials = read_trials(opened)
         index.refresh(
             opened,
-            [seen for seen in trials.observations[:ended] if seen.question != without],
+            [seen for seen in trials.summaries[:ended] if seen.question != without],
             baseline=trials.baseline,
             models=trials.models,
             conditions=trials.conditions,

@@ -12,15 +12,15 @@ from tests.browser.serving import Site
 from tests.browser.wire import get
 from tests.experiments.attribution.test_attribute import toolablate
 
-from toolablate.traces.store import Observation, Store
+from toolablate.traces.store import Store, TrialSummary
 
 
-def _trials(site: Site) -> list[Observation]:
+def _trials(site: Site) -> list[TrialSummary]:
     with Store(site.view.store) as store:
-        return store.observations()
+        return store.summaries()
 
 
-def _flipped(site: Site) -> tuple[Observation, Observation]:
+def _flipped(site: Site) -> tuple[TrialSummary, TrialSummary]:
     """A trial without tools and one with python, of the same question, that ended otherwise."""
     trials = _trials(site)
     by = {(each.model, each.question, each.condition, each.repeat): each for each in trials}
@@ -32,7 +32,7 @@ def _flipped(site: Site) -> tuple[Observation, Observation]:
 
 
 @pytest.fixture
-def flipped(site: Site) -> tuple[Observation, Observation]:
+def flipped(site: Site) -> tuple[TrialSummary, TrialSummary]:
     return _flipped(site)
 
 
@@ -40,7 +40,7 @@ def _get(site: Site, path: str) -> httpx.Response:
     return httpx.get(site.base + path, headers={"Cookie": site.cookie})
 
 
-def test_a_trial_alone_is_set_beside_its_baseline(site: Site, flipped: tuple[Observation, Observation]) -> None:
+def test_a_trial_alone_is_set_beside_its_baseline(site: Site, flipped: tuple[TrialSummary, TrialSummary]) -> None:
     bare, tool = flipped
     assert _get(site, f"/diff/{tool.trial[:12]}").headers["location"] == f"/diff/{bare.trial}/{tool.trial}"
     there = _get(site, f"/diff/{bare.trial}")
@@ -52,7 +52,7 @@ def test_a_trial_alone_is_set_beside_its_baseline(site: Site, flipped: tuple[Obs
 
 
 def test_answers_and_verdicts_are_those_of_the_store(
-    site: Site, browse: Browse, flipped: tuple[Observation, Observation]
+    site: Site, browse: Browse, flipped: tuple[TrialSummary, TrialSummary]
 ) -> None:
     page = browse(site, f"/diff/{flipped[0].trial}/{flipped[1].trial}")
     with Store(site.view.store) as store:
@@ -74,7 +74,7 @@ def _row(page: Page) -> str:
 
 
 def test_keys_jump_between_differences_and_swap(
-    site: Site, browse: Browse, flipped: tuple[Observation, Observation]
+    site: Site, browse: Browse, flipped: tuple[TrialSummary, TrialSummary]
 ) -> None:
     page = browse(site, f"/diff/{flipped[0].trial}/{flipped[1].trial}")
     rows = [row.get_attribute("id") for row in page.locator("[data-difference]").all()]
@@ -96,7 +96,7 @@ def test_keys_jump_between_differences_and_swap(
 
 
 def test_what_is_folded_is_unfolded_and_folded_again(
-    site: Site, browse: Browse, flipped: tuple[Observation, Observation]
+    site: Site, browse: Browse, flipped: tuple[TrialSummary, TrialSummary]
 ) -> None:
     page = browse(site, f"/diff/{flipped[1].trial}/{flipped[1].trial}")
     equal = page.locator(".diff-equal")
@@ -108,7 +108,7 @@ def test_what_is_folded_is_unfolded_and_folded_again(
     expect(kept.locator("#row-2")).to_be_focused()
 
 
-def test_what_was_chosen_is_handed_on(site: Site, browse: Browse, flipped: tuple[Observation, Observation]) -> None:
+def test_what_was_chosen_is_handed_on(site: Site, browse: Browse, flipped: tuple[TrialSummary, TrialSummary]) -> None:
     tool = flipped[1]
     chosen = "?condition=python&difficulty=hard&text=%26%22"
     page = browse(site, f"/trial/{tool.trial}{chosen}")
@@ -132,7 +132,7 @@ def test_what_was_chosen_is_handed_on(site: Site, browse: Browse, flipped: tuple
     assert alone.headers["location"].endswith(chosen)
 
 
-def test_another_trial_is_chosen(site: Site, browse: Browse, flipped: tuple[Observation, Observation]) -> None:
+def test_another_trial_is_chosen(site: Site, browse: Browse, flipped: tuple[TrialSummary, TrialSummary]) -> None:
     bare, tool = flipped
     page = browse(site, f"/diff/{bare.trial}/{tool.trial}")
     other = next(
@@ -144,12 +144,12 @@ def test_another_trial_is_chosen(site: Site, browse: Browse, flipped: tuple[Obse
     assert offered == sum(each.question == bare.question for each in _trials(site))
 
 
-def _of(each: Observation) -> tuple[str, str]:
+def _of(each: TrialSummary) -> tuple[str, str]:
     return each.question, each.model
 
 
 def test_a_trial_beside_itself_is_folded_and_without_divergence(
-    site: Site, browse: Browse, flipped: tuple[Observation, Observation]
+    site: Site, browse: Browse, flipped: tuple[TrialSummary, TrialSummary]
 ) -> None:
     page = browse(site, f"/diff/{flipped[1].trial}/{flipped[1].trial}")
     assert page.locator("[data-difference]").count() == 0
@@ -157,7 +157,7 @@ def test_a_trial_beside_itself_is_folded_and_without_divergence(
     assert page.locator(".diff-equal:not([open]) summary").all_inner_texts()
 
 
-def test_it_is_read_without_scripts(site: Site, browse: Browse, flipped: tuple[Observation, Observation]) -> None:
+def test_it_is_read_without_scripts(site: Site, browse: Browse, flipped: tuple[TrialSummary, TrialSummary]) -> None:
     page = browse(site, f"/diff/{flipped[0].trial}/{flipped[1].trial}", scripts=False)
     page.locator("[data-first]").click()
     page.wait_for_url("**#row-1")
@@ -168,14 +168,14 @@ def test_it_is_read_without_scripts(site: Site, browse: Browse, flipped: tuple[O
 @pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_and_looks_as_it_should(
-    site: Site, browse: Browse, look_at: LookAt, flipped: tuple[Observation, Observation], width: int, scheme: str
+    site: Site, browse: Browse, look_at: LookAt, flipped: tuple[TrialSummary, TrialSummary], width: int, scheme: str
 ) -> None:
     page = browse(site, f"/diff/{flipped[0].trial}/{flipped[1].trial}", width=width, scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     look_at(page, f"diff-{width}-{scheme}")
 
 
-def test_different_questions_and_no_trial_are_refused(site: Site, flipped: tuple[Observation, Observation]) -> None:
+def test_different_questions_and_no_trial_are_refused(site: Site, flipped: tuple[TrialSummary, TrialSummary]) -> None:
     bare = flipped[0]
     other = next(each for each in _trials(site) if each.question != bare.question)
     refused = _get(site, f"/diff/{bare.trial}/{other.trial}")

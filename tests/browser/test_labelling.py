@@ -91,7 +91,7 @@ def test_a_label_may_come_before_anything_is_attributed(serve: Serve, browse: Br
     (label,) = _labels(early)
     page = browse(early, "/labels")
     with Store(early.view.store) as store:
-        wrong = {each.trial for each in store.observations() if each.value == 0 and each.condition != "none"} | {trial}
+        wrong = {each.trial for each in store.summaries() if each.value == 0 and each.condition != "none"} | {trial}
     assert f"labelled 1 of {len(wrong)} failures" in page.locator(".label-progress").inner_text()
     assert "1 of 1" in page.locator("form.toolbar").inner_text()
     assert (label.attributed, label.method, label.blind) == (None, None, True)
@@ -123,7 +123,7 @@ def test_the_keys_of_labels_stand_among_the_keys(serve: Serve, browse: Browse) -
 def test_labels_lead_to_the_trials_that_are_still_to_be_labelled(serve: Serve, browse: Browse, blind: bool) -> None:
     site = serve(blind=blind)
     with Store(site.view.store) as store:
-        failures = {each.trial for each in store.observations() if each.value == 0 and each.condition != "none"}
+        failures = {each.trial for each in store.summaries() if each.value == 0 and each.condition != "none"}
     with Recorder(site.view.store) as recorder:
         other = Label.model_validate(
             {"trial": min(failures), "person": "Grace", "at": datetime.now(UTC), "mechanism": "luck"}

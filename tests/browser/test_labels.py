@@ -29,7 +29,7 @@ def _labels(site: Site) -> tuple[Label, ...]:
 def _wrong(site: Site, *, blamed: bool = True) -> str:
     """A trial to which something is attributed, or one that is right."""
     with Store(site.view.store) as store:
-        for each in store.observations():
+        for each in store.summaries():
             row = site.view.index.trial(each.trial)
             if blamed and row.mechanism not in (None, "unknown"):
                 return each.trial
@@ -247,7 +247,7 @@ def test_foreign_words_do_nothing(serve: Serve, browse: Browse) -> None:
 def _said(site: Site, count: int = 24) -> None:
     """Two people, one of whom often says something else than the attribution."""
     with Store(site.view.store) as store:
-        rows = [site.view.index.trial(each.trial) for each in store.observations()]
+        rows = [site.view.index.trial(each.trial) for each in store.summaries()]
     wrong = [row for row in rows if row.mechanism is not None][:count]
     with Recorder(site.view.store) as recorder:
         for number, row in enumerate(wrong):

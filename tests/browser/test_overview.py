@@ -18,7 +18,7 @@ from tests.traces.samples import plan
 from tests.viewer.keeping.reading import read_findings
 
 from toolablate.analysis.selection import Selection
-from toolablate.traces.store import Observation, Recorder, Store
+from toolablate.traces.store import Recorder, Store, TrialSummary
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_link_leads_to_all_trials_that_it_names(site: Site, browse: Browse) ->
     page = browse(site)
     page.locator("svg.plot:visible").first.wait_for()
     with Store(site.view.store) as store:
-        seen = store.observations()
+        seen = store.summaries()
     links = {link for each in page.locator("main a[href]").all() if (link := each.get_attribute("href"))}
     compared = 0
     for link in links:
@@ -96,7 +96,7 @@ def test_a_link_leads_to_all_trials_that_it_names(site: Site, browse: Browse) ->
     assert compared > 15
 
 
-def _said(seen: Observation, parameter: str) -> str:
+def _said(seen: TrialSummary, parameter: str) -> str:
     if parameter != "ending":
         return str(getattr(seen, parameter))
     return seen.outcome if seen.outcome != "answered" and seen.verdict != "correct" else seen.verdict or "unscored"

@@ -10,13 +10,13 @@ from tests.browser.serving import Site
 from tests.browser.wire import get
 
 from toolablate.analysis.selection import Selection
-from toolablate.traces.store import Observation, Store
+from toolablate.traces.store import Store, TrialSummary
 
 
 @pytest.fixture
-def observed(site: Site) -> list[Observation]:
+def observed(site: Site) -> list[TrialSummary]:
     with Store(site.view.store) as store:
-        return store.observations()
+        return store.summaries()
 
 
 def names(page: Page) -> list[str]:
@@ -34,7 +34,7 @@ def marks(page: Page) -> dict[str, str]:
 
 
 def test_every_trial_is_one_sign_that_says_how_it_ended(
-    site: Site, browse: Browse, observed: list[Observation]
+    site: Site, browse: Browse, observed: list[TrialSummary]
 ) -> None:
     shown = marks(browse(site, "/questions"))
     assert shown == {seen.trial: site.view.index.trial(seen.trial).ending for seen in observed}
@@ -72,7 +72,7 @@ def test_flips_are_marked_and_lead_to_both_sides(site: Site, browse: Browse) -> 
     assert index.trial(left).question == index.trial(right).question
 
 
-def test_it_is_filtered_by_hand(site: Site, browse: Browse, observed: list[Observation]) -> None:
+def test_it_is_filtered_by_hand(site: Site, browse: Browse, observed: list[TrialSummary]) -> None:
     page = browse(site, "/questions")
     page.locator("summary", has_text="Model").click()
     page.get_by_role("checkbox", name="simulated-credulous").check()
@@ -133,7 +133,7 @@ def test_heads_sort_and_say_so(site: Site, browse: Browse) -> None:
     assert page.get_by_role("combobox", name="Sort").input_value() == "score"
 
 
-def test_scores_of_rows_are_means_of_their_trials(site: Site, browse: Browse, observed: list[Observation]) -> None:
+def test_scores_of_rows_are_means_of_their_trials(site: Site, browse: Browse, observed: list[TrialSummary]) -> None:
     page = browse(site, "/questions")
     values = defaultdict(list)
     for seen in observed:
@@ -145,7 +145,7 @@ def test_scores_of_rows_are_means_of_their_trials(site: Site, browse: Browse, ob
 
 
 def test_scores_and_losses_are_of_the_columns_shown_and_sort_by_them(
-    site: Site, browse: Browse, observed: list[Observation]
+    site: Site, browse: Browse, observed: list[TrialSummary]
 ) -> None:
     values = defaultdict(list)
     for seen in observed:

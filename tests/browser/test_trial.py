@@ -21,7 +21,7 @@ from toolablate.traces.store import Recorder, Store
 def _wrong(store: Path) -> tuple[str, Explanation]:
     """A trial that replays say something of, with evidence."""
     with Store(store) as opened:
-        trials = [each.trial for each in opened.observations() if each.verdict == "wrong" and each.condition != "none"]
+        trials = [each.trial for each in opened.summaries() if each.verdict == "wrong" and each.condition != "none"]
     for trial in trials:
         found = read_explanation(store, trial)
         if isinstance(found, Explanation) and found.explained.attribution and found.explained.attribution.evidence:
@@ -266,7 +266,7 @@ def test_the_beginning_of_an_id_is_enough(site: Site, browse: Browse) -> None:
 
 def _some_trial(store: Path) -> str:
     with Store(store) as opened:
-        return opened.observations()[0].trial
+        return opened.summaries()[0].trial
 
 
 def test_it_looks_as_it_should(replays: Site, browse: Browse, look_at: LookAt) -> None:
@@ -302,7 +302,7 @@ def test_a_telephone_shows_beliefs_beside_the_steps(replays: Site, browse: Brows
 
 def test_a_telephone_folds_many_other_trials(site: Site, browse: Browse) -> None:
     with Store(site.view.store) as store:
-        last = store.observations()[-1].trial
+        last = store.summaries()[-1].trial
     page = browse(site, f"/trial/{last}", width=400)
     every, shown = page.locator(".other"), page.locator(".other:visible")
     assert every.count() > 4

@@ -31,7 +31,7 @@ def test_links_to_evidence_lead_to_its_very_words(replays: Site, browse: Browse)
 def _quoted(store: Path) -> tuple[str, Explanation]:
     """A trial whose evidence holds the answer that it gave in the end."""
     with Store(store) as opened:
-        trials = [each.trial for each in opened.observations() if each.verdict == "wrong" and each.condition != "none"]
+        trials = [each.trial for each in opened.summaries() if each.verdict == "wrong" and each.condition != "none"]
     for trial in trials:
         found = read_explanation(store, trial)
         if isinstance(found, Explanation) and (adopted := found.explained.evidence.signals.adoption):

@@ -128,7 +128,7 @@ def test_telling_flips_are_shown_and_trials_that_are_named(ran: Path, tmp_path: 
     assert 'id="t2-event-0"' in text
     assert "No cause is more likely than all others together. The likeliest is" in text
     with Store(ran) as store:
-        seen = store.observations()
+        seen = store.summaries()
     same = [each.trial for each in seen if each.question == seen[0].question]
     other = next(each.trial for each in seen if each.question != seen[0].question)
     written(ran, "-o", page, "--trial", other[:12], "--diff", f"{same[0]},{same[1]}")
@@ -218,7 +218,7 @@ def test_no_times_are_claimed_of_a_log_that_tells_none(tmp_path: Path) -> None:
     log, store, page = samples("sums", NO_SHOT), tmp_path / "s.sqlite", tmp_path / "r.html"
     assert CliRunner().invoke(group, ["import", "lm-eval", str(log), "--store", str(store)]).exit_code == 0
     with Store(store) as opened:
-        trial = next(iter(opened.observations(scorers=opened.scorers()[:1]))).trial
+        trial = next(iter(opened.summaries(scorers=opened.scorers()[:1]))).trial
     written(store, "-o", page, "--trial", trial)
     text = page.read_text(encoding="utf-8")
     assert 'id="t1-event-0"' in text

@@ -46,7 +46,7 @@ def test_serves_the_store_to_who_was_given_the_address(store: Path) -> None:
         assert (viewer.live()["planned"], viewer.live()["ended"]) == (8, 8)
         assert viewer.get("/questions")[0] == 200
         with Store(store) as opened:
-            trial = opened.observations()[1].trial
+            trial = opened.summaries()[1].trial
         assert viewer.get(f"/trial/{trial}")[0] == 200
         assert viewer.get("/nowhere")[0] == 404
 
@@ -239,7 +239,7 @@ def test_a_label_is_kept_beside_a_run(chat_server: ChatServer, tmp_path: Path) -
         wait_for(lambda: path.exists() and sum(each.ended for each in standing(path).recorders) == 3)
         with viewing(path, "--person", "Ada") as viewer:
             with Store(path) as opened:
-                trial = opened.observations()[0].trial
+                trial = opened.summaries()[0].trial
             form = {"action": "correct", "mechanism": "own_error", "note": "It cannot count."}
             assert viewer.post(f"/trial/{trial}/label", form)[0] == 303
             assert standing(path).recorders[0].running == 1

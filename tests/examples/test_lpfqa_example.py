@@ -67,7 +67,7 @@ def test_the_example_comes_out_as_it_was_made_up(folder: Path) -> None:
     assert (ran["planned"], ran["missing"], ran["failures"], ran["ungraded"]) == (96, 0, [], 0)
     run("-m", "toolablate", "verify", "runs/lpfqa.sqlite", "--same-as", "data/recorded.sqlite", folder=folder)
     with Store(folder / "runs/lpfqa.sqlite") as store:
-        observed = {(each.question, each.model, each.condition): each for each in store.observations()}
+        observed = {(each.question, each.model, each.condition): each for each in store.summaries()}
         asked_again = {
             store.question(trace.trial.question).id
             for trace in store.traces()

@@ -20,7 +20,7 @@ def test_its_files_are_those_of_the_command(file: str, tmp_path: Path) -> None:
 def test_its_plan_runs_with_real_tools(tmp_path: Path) -> None:
     make_planted(tmp_path, "dev", questions=3, seed=0, repeats=1)
     with Store(run(tmp_path / PLAN)) as store:
-        seen = [each for each in store.observations() if each.condition in ("python", "search")]
+        seen = [each for each in store.summaries() if each.condition in ("python", "search")]
         called = {
             event.call.name for trial in seen for event in store.trace(trial.trial).events if event.kind == "tool_call"
         }

@@ -80,7 +80,7 @@ def verdicts(store: Path, judge: str = "judge[j@") -> dict[tuple[str, str], str]
         scorers = [name for name in opened.scorers() if name.startswith(judge) and "again" not in name]
         return {
             (seen.question, seen.condition): seen.verdict
-            for seen in opened.observations(scorers=scorers)
+            for seen in opened.summaries(scorers=scorers)
             if seen.verdict is not None
         }
 

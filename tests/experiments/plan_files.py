@@ -31,7 +31,7 @@ def wait_for(happened: Callable[[], bool]) -> None:
 
 def outcomes(store: Path) -> dict[tuple[str, str], tuple[str, str | None]]:
     with Store(store) as opened:
-        return {(seen.question, seen.condition): (seen.outcome, seen.verdict) for seen in opened.observations()}
+        return {(seen.question, seen.condition): (seen.outcome, seen.verdict) for seen in opened.summaries()}
 
 
 def endpoint_plan(

@@ -72,7 +72,7 @@ def test_the_commands_of_the_readme_work_in_their_order(cli: Cli, tmp_path: Path
             assert told.returncode == 0, f"{line}\n{told.stdout}{told.stderr}"
         assert "cannot be made" not in told.stderr + told.stdout
     with Store(tmp_path / "runs/plan.sqlite") as store:
-        seen = store.observations()
+        seen = store.summaries()
     assert {(each.condition, each.verdict) for each in seen} == {
         ("none", "correct"),
         ("scaffold", "correct"),

@@ -218,7 +218,7 @@ def test_scores_that_are_none(inspect_logs: Path, store: Path, tmp_path: Path) -
     assert told.scorers == ("match",)
     assert told.left_out[0].startswith("includes: 'maybe' is no score")
     with Store(store) as opened:
-        seen = opened.observations(scorers=["match"])
+        seen = opened.summaries(scorers=["match"])
     assert {(each.question == "sum-0", each.value, each.verdict) for each in seen} == {
         (True, None, "unscored"),
         (False, 0.0, "unparsed"),

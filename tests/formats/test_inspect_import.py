@@ -43,7 +43,7 @@ def store(tmp_path: Path) -> Path:
 def facts(store: Path) -> dict[tuple[str, str, int], tuple[str, float | None]]:
     with Store(store) as opened:
         (run,) = opened.runs()[-1:]
-        seen = opened.observations(run=run.id, scorers=[each for each in run.scorers if each in opened.scorers()])
+        seen = opened.summaries(run=run.id, scorers=[each for each in run.scorers if each in opened.scorers()])
     return {(each.question, each.condition, each.repeat): (each.outcome, each.value) for each in seen}
 
 
@@ -60,7 +60,7 @@ def test_two_arms_are_compared_in_pairs(inspect_logs: Path, store: Path) -> None
         }
         assert opened.models() == (ImportedModel(name="mockllm/model"),)
         without, with_tools = opened.conditions()
-        (row,) = compare(opened.observations(scorers=["match"]), "generate")
+        (row,) = compare(opened.summaries(scorers=["match"]), "generate")
     assert without.tools == ()
     assert (with_tools.tools, with_tools.prompt) == ((ToolUse(name="add"),), "Use tools.")
     assert with_tools.imported["config"] == {"temperature": 0.5}
@@ -71,7 +71,7 @@ def test_two_arms_are_compared_in_pairs(inspect_logs: Path, store: Path) -> None
 def test_a_trace_is_what_the_log_tells(inspect_logs: Path, store: Path) -> None:
     imported(store, inspect_logs / "tools.eval")
     with Store(store) as opened:
-        seen = next(each for each in opened.observations(scorers=["match"]) if each.question == "sum-0")
+        seen = next(each for each in opened.summaries(scorers=["match"]) if each.question == "sum-0")
         trace, (_, match) = opened.trace(seen.trial), opened.scores(seen.trial)
     assert (match.scorer, match.value, match.verdict, match.extracted) == ("match", 0.0, "wrong", ("nine",))
     asked, called, again, answer = trace.events
@@ -155,7 +155,7 @@ def test_calls_of_tools_that_were_not_offered_are_counted(
     write_eval_log(log, str(tmp_path / "i.eval"))
     import_logs([read_log(tmp_path / "i.eval"), read_log(inspect_logs / "tools.eval")], store)
     with Store(store) as opened:
-        (row,) = refused_calls(opened.observations(scorers=["match"]))
+        (row,) = refused_calls(opened.summaries(scorers=["match"]))
     assert (row.trials, row.called_in, row.calls, row.why) == (3, 2, 3, "unknown_tool")
     assert row.tools == {"python": 2, "web_search": 1}
     assert verify(store).ok
@@ -179,7 +179,7 @@ def test_limits_and_breakdowns_are_told_apart_from_answers(inspect_logs: Path, s
     assert found["sum-0", "generate[add]", 0] == ("budget", 0.0)
     assert found["sum-0", "generate[broken]", 0] == ("failed", None)
     with Store(store) as opened:
-        trials = {each.condition: each for each in opened.observations(scorers=["match"]) if each.question == "sum-0"}
+        trials = {each.condition: each for each in opened.summaries(scorers=["match"]) if each.question == "sum-0"}
         failure = opened.trace(trials["generate[broken]"].trial).events[-1]
         assert opened.scores(trials["generate[broken]"].trial) == ()
     assert trials["generate[add]"].limit == "messages"
@@ -259,9 +259,9 @@ def test_a_value_that_is_no_score_is_named_and_never_guessed(inspect_logs: Path,
     (left_out,) = told.left_out
     assert left_out.startswith("rating: 7.5 is not between 0 and 1")
     with Store(store) as opened:
-        (seen,) = opened.observations(scorers=["parts.tone"])
+        (seen,) = opened.summaries(scorers=["parts.tone"])
         assert (seen.value, seen.verdict) == (0.5, "partial")
-        (seen,) = opened.observations(scorers=["parts.fact"])
+        (seen,) = opened.summaries(scorers=["parts.fact"])
         assert (seen.value, seen.verdict) == (None, "unscored")
 
 

@@ -70,9 +70,9 @@ def test_two_runs_of_two_tasks_are_compared_in_pairs(store: Path) -> None:
             *(f"capitals/{n}" for n in range(3)),
             *(f"sums/{n}" for n in range(3)),
         ]
-        observations = opened.observations(scorers=run.scorers)
+        summaries = opened.summaries(scorers=run.scorers)
         conditions = {each.name: each.imported for each in opened.conditions()}
-    (row,) = compare(observations, "0-shot")
+    (row,) = compare(summaries, "0-shot")
     assert (row.questions, row.right_to_wrong, row.wrong_to_right) == (6, 2, 0)
     assert conditions["2-shot"] == {"harness": "lm-eval", "num_fewshot": 2, "model_args": {"good": "1"}}
     assert verify(store).problems == ()
@@ -120,7 +120,7 @@ def test_what_is_there_is_not_imported_twice(store: Path, tmp_path: Path) -> Non
         assert len(opened.runs()) == 1
     assert [each.added for each in imported(store, samples("sums", TWO_SHOT))] == [3]
     with Store(store) as opened:
-        assert len(opened.observations(run=opened.runs()[-1].id, scorers=["exact_match,strict-match"])) == 6
+        assert len(opened.summaries(run=opened.runs()[-1].id, scorers=["exact_match,strict-match"])) == 6
 
 
 def test_repeats_and_chats_are_kept(store: Path, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_nan_is_not_scored_and_lower_is_never_taken_for_better(store: Path, tmp_
     (told,) = imported(store, log)
     assert told.left_out[0].startswith("acc_norm: lower is better")
     with Store(store) as opened:
-        assert {(each.value, each.verdict) for each in opened.observations(scorers=["acc"])} == {(None, "unscored")}
+        assert {(each.value, each.verdict) for each in opened.summaries(scorers=["acc"])} == {(None, "unscored")}
 
 
 def test_without_results_the_model_has_to_be_named(store: Path, tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_document_of_two_tasks_is_two_questions(store: Path, tmp_path: Path) -
     shutil.copy(FILES / f"results_{NO_SHOT}.json", tmp_path)
     imported(store, samples("capitals", NO_SHOT), letters)
     with Store(store) as opened:
-        assert {(each.question.partition("/")[0], each.repeat) for each in opened.observations(scorers=["acc"])} == {
+        assert {(each.question.partition("/")[0], each.repeat) for each in opened.summaries(scorers=["acc"])} == {
             ("capitals", 0),
             ("letters", 0),
         }
@@ -207,7 +207,7 @@ def test_a_file_of_another_name_is_told_by_its_documents(store: Path, tmp_path: 
     (tmp_path / "second.jsonl").write_bytes((tmp_path / "second.jsonl").read_bytes() + b"\n")
     imported(store, tmp_path / "first.jsonl", tmp_path / "second.jsonl", model="m")
     with Store(store) as opened:
-        assert {each.repeat for each in opened.observations(scorers=["acc"])} == {0, 1}
+        assert {each.repeat for each in opened.summaries(scorers=["acc"])} == {0, 1}
 
 
 @pytest.mark.parametrize(("greedy", "reply"), [("True", "Lyon"), (True, "Lyon"), ("False", ""), (False, "")])

@@ -12,14 +12,14 @@ from tests.traces.pages import SAFE, shown
 from toolablate.analysis.agreement.gradings import Gradings, disagreements, scorer_pairs
 from toolablate.analysis.agreement.report import AgreementReport, agreement_json, agreement_report, disagreements_json
 from toolablate.reports.terminal.agreement import agreement_view, disagreements_table
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 EVIL = "judge[m\x1b]0;x\x07[bold]\u202e\n@1a2b3c4d]"
 
 
 def made(judge: str = JUDGE, *, again: str = AGAIN, **changes: object) -> tuple[Gradings, AgreementReport]:
     """A judge that lets wrong answers pass where there is a tool, and is not always sure."""
-    rows: list[tuple[Observation, dict[str, Grade]]] = []
+    rows: list[tuple[TrialSummary, dict[str, Grade]]] = []
     for condition in ("none", "tool"):
         for n in range(60):
             right, kind = int(n % 3 > 0), int(n % 3 > 0 or (condition == "tool" and n % 2 > 0))

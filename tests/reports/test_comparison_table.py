@@ -5,17 +5,17 @@ from dataclasses import replace
 
 import pytest
 from rich.cells import cell_len
-from tests.traces.pages import SAFE, observations, shown
+from tests.traces.pages import SAFE, shown, summaries
 
 from toolablate.analysis.comparison import Comparison, compare
 from toolablate.reports.terminal.comparison import comparison_table, effects
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 
 @pytest.mark.parametrize("width", [80, 100, 200])
 @pytest.mark.parametrize("by", [(), "domain"])
 def test_a_comparison_fits_its_terminal_and_loses_nothing(width: int, by: str | tuple[str, ...]) -> None:
-    rows = compare(observations(), "none", by=by)  # type: ignore[arg-type]
+    rows = compare(summaries(), "none", by=by)  # type: ignore[arg-type]
     page = shown(comparison_table(rows), width)
     assert max(map(len, page.splitlines())) <= width
     assert "…" not in page
@@ -40,14 +40,14 @@ def test_a_comparison_fits_its_terminal_and_loses_nothing(width: int, by: str | 
 
 
 def test_simulated_models_are_announced_next_to_their_figures() -> None:
-    page = shown(comparison_table(compare(observations(simulated=True), "none")))
+    page = shown(comparison_table(compare(summaries(simulated=True), "none")))
     assert "SIMULATED" in page.splitlines()[1]
 
 
 def test_what_failed_or_was_left_out_is_visible() -> None:
     rows = [
         replace(item, outcome="failed", value=None) if item.condition == "python" and item.question == "q1" else item
-        for item in observations(verdict="unparsed", tokens=None, cost_usd=None)
+        for item in summaries(verdict="unparsed", tokens=None, cost_usd=None)
     ]
     page = shown(comparison_table(compare(rows, "none")))
     (line,) = [line for line in page.splitlines() if line.split()[:2] == ["python", "40"]]
@@ -55,7 +55,7 @@ def test_what_failed_or_was_left_out_is_visible() -> None:
 
 
 def test_what_ran_out_is_told_under_the_table_and_so_is_unknown_cost() -> None:
-    plain = observations()
+    plain = summaries()
     assert not re.search("ran out|unknown cost", shown(comparison_table(compare(plain, "none"))))
     rows = [
         replace(item, outcome="budget", limit="turns" if item.question < "q2" else "tokens", cost_usd=None)
@@ -72,7 +72,7 @@ def test_what_ran_out_is_told_under_the_table_and_so_is_unknown_cost() -> None:
 
 def test_unknown_cost_of_a_baseline_is_told_whichever_condition_comes_first() -> None:
     """Only questions that both sides answered count: the first shares with the baseline none of unknown cost."""
-    plain = [item for item in observations() if item.condition in ("none", "python")]
+    plain = [item for item in summaries() if item.condition in ("none", "python")]
     few = [replace(item, condition="few") for item in plain if item.condition == "python" and item.question < "q2"]
     rows = [
         replace(item, cost_usd=None) if item.condition == "none" and item.question >= "q2" else item
@@ -90,9 +90,9 @@ def scores_part(page: str) -> str:
     return page[: re.search(r"\S+\s+compared\s+with", page).start()]  # type: ignore[union-attr]
 
 
-def models_and_conditions() -> list[Observation]:
+def models_and_conditions() -> list[TrialSummary]:
     """Two models under ten conditions; one lacks a condition, and one question of another one failed."""
-    rows = [replace(item, model=model) for item in observations() for model in ("gpt-x", "qwen3-235b-a22b-thinking")]
+    rows = [replace(item, model=model) for item in summaries() for model in ("gpt-x", "qwen3-235b-a22b-thinking")]
     arms = ("offered", "sham", "placebo", "oracle")
     rows += [
         replace(item, condition=f"{item.condition}:{arm}") for item in rows if item.condition != "none" for arm in arms
@@ -105,7 +105,7 @@ def models_and_conditions() -> list[Observation]:
 
 
 def test_scores_come_first_with_the_baseline_among_them() -> None:
-    rows = [replace(item, model=model) for item in observations() for model in ("m", "other")]
+    rows = [replace(item, model=model) for item in summaries() for model in ("m", "other")]
     rows = [item for item in rows if (item.model, item.condition) != ("other", "search")]
     lines = [line.split() for line in shown(comparison_table(compare(rows, "none")), 80).splitlines() if line.strip()]
     assert lines[0] == ["Scores", "in", "percent;", "the", "baseline", "is", "none"]
@@ -134,13 +134,13 @@ def test_a_score_over_fewer_questions_says_how_many_and_which_base_it_has() -> N
     page = " ".join(shown(comparison_table(compare(models_and_conditions(), "none")), 140).split())
     assert "(n): a score over fewer questions than the row's n; base is that of none over the same." in page
     assert "search *39 64.1 64.1" in page
-    assert "(n)" not in shown(comparison_table(compare(observations(), "none")), 140)
+    assert "(n)" not in shown(comparison_table(compare(summaries(), "none")), 140)
 
 
 def test_the_score_of_the_baseline_is_over_the_most_questions_it_shares() -> None:
     rows = [
         replace(item, value=None) if item.condition == "python" and item.question == "q1" else item
-        for item in observations()
+        for item in summaries()
     ]
     lines = [line.split() for line in shown(comparison_table(compare(rows, "none")), 80).splitlines()]
     assert ["gpt-x", "40", "65.0", "48.7", "(39)", "65.0"] in lines
@@ -149,10 +149,8 @@ def test_the_score_of_the_baseline_is_over_the_most_questions_it_shares() -> Non
 @pytest.mark.parametrize("width", range(60, 130, 5))
 def test_of_the_effects_base_and_score_stay_longest(width: int) -> None:
     """From the table that has room for all to the one that becomes lines, what is worth less goes first."""
-    rows = [
-        replace(item, condition=f"{item.condition}-with-tools") for item in observations() if item.condition != "none"
-    ]
-    page = shown(effects(compare([*observations(), *rows], "none")), width)
+    rows = [replace(item, condition=f"{item.condition}-with-tools") for item in summaries() if item.condition != "none"]
+    page = shown(effects(compare([*summaries(), *rows], "none")), width)
     _, _, gone = page.partition("Not shown, for want of width: ")
     left_out = {" ".join(name.split()).rstrip(".") for name in gone.split(",")} - {""}
     order = ["95 % of Δ rel", "p BH", "Δ rel", "p", "MDE", "p Holm"]
@@ -161,8 +159,8 @@ def test_of_the_effects_base_and_score_stay_longest(width: int) -> None:
 
 
 def test_a_simulated_model_beside_a_real_one_is_marked_among_the_scores() -> None:
-    real = [replace(item, model="real") for item in observations()]
-    page = shown(comparison_table(compare([*observations(simulated=True), *real], "none")))
+    real = [replace(item, model="real") for item in summaries()]
+    page = shown(comparison_table(compare([*summaries(simulated=True), *real], "none")))
     assert "gpt-x (simulated)" in scores_part(page)
     assert "real (simulated)" not in page
 
@@ -174,7 +172,7 @@ def footnotes(rows: list[Comparison], width: int = 100) -> list[str]:
     ]
 
 
-def spoiled() -> list[Observation]:
+def spoiled() -> list[TrialSummary]:
     """Two models, groups, clusters, a graded and an uneven one, repeats, limits and unknown costs."""
     return [
         replace(
@@ -187,7 +185,7 @@ def spoiled() -> list[Observation]:
             outcome="budget" if item.question == "q6" else item.outcome,
             limit="turns" if item.question == "q6" else None,
         )
-        for item in observations()
+        for item in summaries()
         for model in ("m", "other")
         for repeat in range(3 if item.condition == "none" else 2)
     ]
@@ -195,7 +193,7 @@ def spoiled() -> list[Observation]:
 
 @pytest.mark.deep
 def test_a_comparison_has_few_footnotes_and_names_where_the_others_are() -> None:
-    lines = footnotes(compare(observations(), "none", by="domain"))
+    lines = footnotes(compare(summaries(), "none", by="domain"))
     assert len(lines) <= 4
     assert lines[-1].strip() == "What each figure means: docs/statistics.md."
     assert len(footnotes(compare(spoiled(), "none"))) <= 13, "also where there is something to say of everything"
@@ -206,7 +204,7 @@ def test_rows_that_a_footnote_names_are_named_with_their_model_where_there_are_s
     page = " ".join(shown(comparison_table(compare(spoiled(), "none")), 200).split())
     assert "more repeats of on one side than on the other: m python 40 of 40, m search 40 of 40, other python" in page
     assert "Right is a score of 0.5 or more" in page
-    row = replace(compare(observations(), "none")[0], ci95=(-30.0, -0.1), p_value=0.06)
+    row = replace(compare(summaries(), "none")[0], ci95=(-30.0, -0.1), p_value=0.06)
     page = shown(comparison_table([row, replace(row, model="other")]), 140)
     assert "whether there is an effect: gpt-x python, other python." in page
     many = [replace(row, condition=f"c{number}") for number in range(6)]
@@ -219,7 +217,7 @@ def test_an_empty_comparison_says_so() -> None:
 
 def test_names_in_a_comparison_are_inert() -> None:
     evil = "m\x1b]0;x\x07[bold]\u202e"
-    rows = compare([replace(item, model=evil, domain=evil) for item in observations()], "none", by="domain")
+    rows = compare([replace(item, model=evil, domain=evil) for item in summaries()], "none", by="domain")
     page = shown(comparison_table(rows))
     assert SAFE.fullmatch(page)
     assert "m[bold]\ufffd" in page

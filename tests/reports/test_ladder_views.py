@@ -21,7 +21,7 @@ from toolablate.reports.terminal.waterfall import waterfalls_view
 from toolablate.traces.errors import InputError
 from toolablate.traces.installing import to_install
 from toolablate.traces.records import ToolUse
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 CONDITIONS = ladder_conditions(shapley=True)
 CHANCES = dict(zip(CONDITIONS, [0.55, 0.57, 0.5, 0.5, 0.3, 0.65, 0.9, 0.2, 0.5, 0.45, 0.42, 0.6], strict=True))
@@ -29,13 +29,13 @@ SEARCH = ladder_conditions(changed(REAL, name="search", tools=(ToolUse(name="sea
 EVIL = "m\x1b]0;x\x07[bold]\u202e$_a^b$ <&> /../x"
 
 
-def seen(*, model: str = "gpt-x", without: str = "nothing", **changes: object) -> list[Observation]:
+def seen(*, model: str = "gpt-x", without: str = "nothing", **changes: object) -> list[TrialSummary]:
     kept = {label: [chance] * 150 for label, chance in CHANCES.items() if without not in label}
     return [replace(each, **changes) for each in graded(kept, 1, model=model)]
 
 
-def made(observations: list[Observation], conditions: dict[str, object] | None = None) -> list[Waterfall]:
-    return waterfalls(observations, ladders(conditions or CONDITIONS), resamples=300)
+def made(summaries: list[TrialSummary], conditions: dict[str, object] | None = None) -> list[Waterfall]:
+    return waterfalls(summaries, ladders(conditions or CONDITIONS), resamples=300)
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 140, 200])

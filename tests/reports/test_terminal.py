@@ -299,7 +299,7 @@ async def test_reports_lists_and_counts(tmp_path: Path) -> None:
     assert "3 of 8 planned trials are finished, 5 not begun." in page
     assert "Nothing is damaged." in page
     with Store(tmp_path / "s.db") as store:
-        lines = shown(trials_table(store.observations())).splitlines()
+        lines = shown(trials_table(store.summaries())).splitlines()
         assert sum(written[0].trial.id[:10] in line and "correct" in line for line in lines) == 1
         assert "gpt-x" in shown(counts_table(store.counts()))
 

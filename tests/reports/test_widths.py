@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from tests.traces.pages import SAFE, observations, shown
+from tests.traces.pages import SAFE, shown, summaries
 
 from toolablate.analysis.comparison import compare
 from toolablate.analysis.flips import flips
@@ -18,14 +18,14 @@ from toolablate.reports.terminal.status import counts_table
 from toolablate.reports.terminal.trace import trials_table
 from toolablate.traces.plain import shortened
 from toolablate.traces.store import FailureCount, TrialCounts
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 WIDTHS = [40, 60, 80, 100, 140]
 LONG = "retrieval-augmented-python"
 EVIL = "\x1b]52;c;AAAA\x07\x1b[2J[red]x[/nonsense]\u202e\r\x00"
 
 
-def listed(**changes: object) -> list[Observation]:
+def listed(**changes: object) -> list[TrialSummary]:
     """Two models would share nothing; one does, and its questions are called as files call them."""
     return [
         replace(
@@ -35,7 +35,7 @@ def listed(**changes: object) -> list[Observation]:
             trial=f"{number:010x}" + "0" * 22,
             **changes,
         )
-        for number, item in enumerate(observations())
+        for number, item in enumerate(summaries())
     ]
 
 
@@ -47,7 +47,7 @@ def flat(page: str) -> str:
 @pytest.mark.parametrize("width", [20, *WIDTHS])
 @pytest.mark.parametrize("condition", ["python", LONG])
 def test_a_comparison_names_every_condition_and_its_cost(width: int, condition: str) -> None:
-    rows = [replace(item, condition=condition) if item.condition == "python" else item for item in observations()]
+    rows = [replace(item, condition=condition) if item.condition == "python" else item for item in summaries()]
     page = shown(comparison_table(compare(rows, "none", by="domain")), width)
     assert max(map(cell_len, page.splitlines())) <= width
     for part in ("gpt-x", "none", "search", "law", "physics", "$0.0012", "34.6k", "−15.0", "R→W13", "unparsed0"):
@@ -65,12 +65,12 @@ def test_a_comparison_names_every_condition_and_its_cost(width: int, condition: 
 
 
 def test_a_table_that_narrows_says_what_it_left_out() -> None:
-    page = shown(comparison_table(compare(observations(), "none"), footnotes=False), 50)
+    page = shown(comparison_table(compare(summaries(), "none"), footnotes=False), 50)
     assert "MDE ±31.0" in page, "too narrow for a table: each row becomes lines, and nothing is lost"
     assert "left out 0" in page
-    page = shown(comparison_table(compare(observations(), "none"), footnotes=False), 80)
+    page = shown(comparison_table(compare(summaries(), "none"), footnotes=False), 80)
     assert "Not shown, for want of width: p BH, Δ rel., 95 % of Δ rel." in page
-    assert "Not shown" not in shown(comparison_table(compare(observations(), "none"), footnotes=False), 140)
+    assert "Not shown" not in shown(comparison_table(compare(summaries(), "none"), footnotes=False), 140)
 
 
 @pytest.mark.parametrize("width", [20, *WIDTHS])
@@ -135,15 +135,15 @@ def test_flips_of_repeats_tell_how_many_trials_they_rest_on() -> None:
 
 
 def test_clusters_are_told_where_they_are_fewer_than_questions() -> None:
-    rows = [replace(item, cluster=f"text {int(item.question[1:]) // 4}") for item in observations()]
+    rows = [replace(item, cluster=f"text {int(item.question[1:]) // 4}") for item in summaries()]
     note = "clusters of questions that share a source: 10 for n = 40"
     assert note in shown(comparison_table(compare(rows, "none")), 140)
-    assert "clusters" not in shown(comparison_table(compare(observations(), "none")), 140)
+    assert "clusters" not in shown(comparison_table(compare(summaries(), "none")), 140)
 
 
 @pytest.mark.parametrize("by", ["domain", "difficulty", "language", "kind"])
 def test_a_group_without_a_name_says_what_it_lacks(by: str) -> None:
-    rows = [replace(item, **{by: ""}) for item in observations()]
+    rows = [replace(item, **{by: ""}) for item in summaries()]
     page = shown(comparison_table(compare(rows, "none", by=by)), 140)  # type: ignore[arg-type]
     assert f"(no {by})" in page
 
@@ -224,8 +224,8 @@ def test_a_baseline_whose_mean_varies_is_explained() -> None:
         replace(row, value=None, verdict=None, tokens=row.tokens and 7 * row.tokens)
         if row.condition == "python" and row.question == "q1"
         else replace(row, tokens=int(row.question[1:]) ** 2)
-        for row in observations()
+        for row in summaries()
     ]
     page = shown(comparison_table(compare(rows, "none")), 140)
     assert "varies: the baseline's mean" in page
-    assert "varies" not in shown(comparison_table(compare(observations(), "none")), 140)
+    assert "varies" not in shown(comparison_table(compare(summaries(), "none")), 140)

@@ -1,4 +1,4 @@
-"""What a terminal shows of a view, and observations to show."""
+"""What a terminal shows of a view, and summaries to show."""
 
 import io
 import re
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from rich.console import Console, RenderableType
 
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 SAFE = re.compile(r"[^\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]*")
 
@@ -18,10 +18,10 @@ def shown(view: RenderableType, width: int = 100) -> str:
     return out.getvalue()
 
 
-def observations(*, simulated: bool = False, **changes: object) -> list[Observation]:
+def summaries(*, simulated: bool = False, **changes: object) -> list[TrialSummary]:
     return [
         replace(
-            Observation(
+            TrialSummary(
                 question=f"q{number}",
                 model="gpt-x",
                 condition=name,

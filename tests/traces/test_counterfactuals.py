@@ -53,7 +53,7 @@ def test_it_stands_beside_the_trials_of_plans_and_is_none_of_them(tmp_path: Path
     asyncio.run(filled(tmp_path / "alone.db"))
     parent, child = asyncio.run(_resumed(path))
     with Store(path) as store, Store(tmp_path / "alone.db") as alone:
-        assert store.observations() == alone.observations()
+        assert store.summaries() == alone.summaries()
         assert store.counts() == alone.counts()
         assert store.conditions() == alone.conditions()
         assert list(store.traces()) == list(alone.traces())

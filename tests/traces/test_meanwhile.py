@@ -45,7 +45,7 @@ async def test_a_score_by_a_key_that_was_mended_meanwhile_is_left_out(tmp_path: 
         assert await one.score(by_right) == frozenset()
     assert verify(path).ok
     with Store(path) as store:
-        assert {seen.value for seen in store.observations()} == {1.0}
+        assert {seen.value for seen in store.summaries()} == {1.0}
 
 
 async def test_a_score_by_another_key_than_its_questions_is_damage(

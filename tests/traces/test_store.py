@@ -195,7 +195,7 @@ async def test_planning_again_keeps_what_is_done_and_adds_what_is_new(tmp_path: 
     with Store(path) as store:
         assert sum(row.planned for row in store.counts()) == 2 * len(written)
         assert sum(row.pending for row in store.counts()) == len(written)
-        assert len(store.observations(run="run-1")) == len(store.observations(run="run-2")) == len(written)
+        assert len(store.summaries(run="run-1")) == len(store.summaries(run="run-2")) == len(written)
 
 
 def test_a_new_label_replaces_the_old_one_of_the_same_thing(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ async def test_conditions_that_share_a_name_are_told_apart(tmp_path: Path) -> No
         for trial in planned:
             await attempt(recorder, trial)
     with Store(tmp_path / "s.db") as store:
-        names = [seen.condition for seen in store.observations()]
+        names = [seen.condition for seen in store.summaries()]
     assert names == [f"none@{NONE.identity()[:8]}", f"none@{edited.identity()[:8]}"]
 
 

@@ -55,7 +55,7 @@ async def test_scores(tmp_path: Path) -> None:
         await recorder.score([score(first, 0.0), score(first, 1.0, version=2)])
         await recorder.score([score(first, 0.5)])
     with Store(path) as store:
-        seen = {item.trial: item for item in store.observations()}
+        seen = {item.trial: item for item in store.summaries()}
         assert (seen[first.id].value, seen[first.id].verdict) == (1.0, "correct")
         assert (seen[second.id].value, seen[second.id].outcome) == (None, "failed")
         assert seen[first.id].tokens == 360
@@ -63,7 +63,7 @@ async def test_scores(tmp_path: Path) -> None:
         assert store.unscored_trials() == {third.id}
 
 
-async def test_how_a_question_is_answered_is_read_with_each_observation(tmp_path: Path) -> None:
+async def test_how_a_question_is_answered_is_read_with_each_summary(tmp_path: Path) -> None:
     targets: list[Target] = [
         ChoiceTarget(letters=("A",)),
         ChoiceTarget(letters=("A", "B")),
@@ -78,7 +78,7 @@ async def test_how_a_question_is_answered_is_read_with_each_observation(tmp_path
         for trial in planned:
             await attempt(recorder, trial)
     with Store(tmp_path / "s.db") as store:
-        kinds = {each.question: each.kind for each in store.observations()}
+        kinds = {each.question: each.kind for each in store.summaries()}
     assert kinds == {"q0": "choice", "q1": "several", "q2": "number", "q3": "spans", "q4": "reference"}
 
 
@@ -89,13 +89,13 @@ async def test_several_scorers_are_never_mixed_silently(tmp_path: Path) -> None:
         await recorder.score([score(written[0].trial, 0.0, scorer="judge")])
     with Store(path) as store:
         with pytest.raises(InputError, match="choice, judge"):
-            store.observations()
-        assert [item.value for item in store.observations(scorers=["judge"])][:2] == [0.0, None]
-        assert {item.value for item in store.observations(scorers=["choice"])} == {1.0}
+            store.summaries()
+        assert [item.value for item in store.summaries(scorers=["judge"])][:2] == [0.0, None]
+        assert {item.value for item in store.summaries(scorers=["choice"])} == {1.0}
         with pytest.raises(InputError, match=r"'nobody'(.|\n)*choice, judge"):
-            store.observations(scorers=["nobody"])
+            store.summaries(scorers=["nobody"])
         with pytest.raises(InputError, match="run-1"):
-            store.observations(scorers=["judge"], run="run-9")
+            store.summaries(scorers=["judge"], run="run-9")
 
 
 async def test_trials_are_found_by_the_beginning_of_their_id(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ async def test_usage_that_is_unknown_stays_unknown(tmp_path: Path) -> None:
         await (await begun(recorder, first)).finish("answered", 1.0)
         await (await begun(recorder, second)).finish("answered", 1.0, Usage(output_tokens=0), 0.0)
     with Store(tmp_path / "s.db") as store:
-        assert [(item.tokens, item.cost_usd) for item in store.observations()] == [(None, None), (0, 0.0)]
+        assert [(item.tokens, item.cost_usd) for item in store.summaries()] == [(None, None), (0, 0.0)]
 
 
 async def test_all_that_is_known_of_usage_comes_back(tmp_path: Path) -> None:
@@ -156,14 +156,14 @@ async def test_all_that_is_known_of_usage_comes_back(tmp_path: Path) -> None:
     assert verify(tmp_path / "s.db").ok
 
 
-async def test_observations_carry_what_questions_are_grouped_by(tmp_path: Path) -> None:
+async def test_summaries_carry_what_questions_are_grouped_by(tmp_path: Path) -> None:
     asked = question(1, domain="law", difficulty="hard", cluster="c").model_copy(update={"language": "de"})
     with Recorder(tmp_path / "s.db") as recorder:
         planned = trials((asked,))
         recorder.plan(run(), [asked], [MODEL], [NONE, CODE], planned)
         await attempt(recorder, planned[0])
     with Store(tmp_path / "s.db") as store:
-        (item,) = store.observations()
+        (item,) = store.summaries()
     assert (item.domain, item.difficulty, item.language, item.cluster) == ("law", "hard", "de", "c")
     assert verify(tmp_path / "s.db").ok
 
@@ -248,14 +248,14 @@ async def test_what_bears_on_one_trial_is_found_among_all(tmp_path: Path) -> Non
             await recorder.score([score(trial)])
         await recorder.score([score(planned[0], 0.0, scorer="judge")])
     with Store(tmp_path / "s.db") as store:
-        seen = store.observations(scorers=["judge"])
+        seen = store.summaries(scorers=["judge"])
         assert len({each.question for each in seen}) == 3
         for each in seen:
             alike = [other for other in seen if (other.question, other.model) == (each.question, each.model)]
-            assert store.observations(scorers=["judge"], beside=each.trial) == alike
+            assert store.summaries(scorers=["judge"], beside=each.trial) == alike
         assert store.seen_conditions() == store.conditions_of(seen)
         with pytest.raises(InputError, match="several scorers"):
-            store.observations(beside=planned[0].id)
+            store.summaries(beside=planned[0].id)
 
 
 # What is known of current traces without their events.

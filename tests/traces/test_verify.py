@@ -170,7 +170,7 @@ def _seen(path: Path) -> list[object]:
             store.failures(),
             store.environments(),
             [store.questions(), store.models(), store.conditions()],
-            [store.observations(), store.observations(run="run-1"), store.observations(run="run-2")],
+            [store.summaries(), store.summaries(run="run-1"), store.summaries(run="run-2")],
             [(store.scores(trial.id), store.attempts(trial.id)) for trial in trials()],
             [store.finished_trials(), store.unscored_trials(), store.ended_trials(), store.scorers()],
         ]

@@ -10,10 +10,10 @@ from toolablate.traces._lazy import importing
 if TYPE_CHECKING:
     from toolablate.traces.store.digests import trace_digest
     from toolablate.traces.store.file import APPLICATION_ID, SCHEMA_VERSION
-    from toolablate.traces.store.observations import Counterfactual, FailureCount, Observation
     from toolablate.traces.store.recorder import Recorder, TrialRecorder
     from toolablate.traces.store.status import LivingRecorder, Standing, TrialCounts, standing
     from toolablate.traces.store.store import Outline, Outlines, Store
+    from toolablate.traces.store.summaries import Counterfactual, FailureCount, TrialSummary
     from toolablate.traces.store.verification import VerifyReport, verify
 
 __all__ = [
@@ -22,7 +22,6 @@ __all__ = [
     "Counterfactual",
     "FailureCount",
     "LivingRecorder",
-    "Observation",
     "Outline",
     "Outlines",
     "Recorder",
@@ -30,6 +29,7 @@ __all__ = [
     "Store",
     "TrialCounts",
     "TrialRecorder",
+    "TrialSummary",
     "VerifyReport",
     "standing",
     "trace_digest",
@@ -41,7 +41,7 @@ __getattr__ = importing(
     {
         "digests": ("trace_digest",),
         "file": ("APPLICATION_ID", "SCHEMA_VERSION"),
-        "observations": ("Counterfactual", "FailureCount", "Observation"),
+        "summaries": ("Counterfactual", "FailureCount", "TrialSummary"),
         "recorder": ("Recorder", "TrialRecorder"),
         "status": ("LivingRecorder", "Standing", "TrialCounts", "standing"),
         "store": ("Outline", "Outlines", "Store"),

@@ -33,19 +33,19 @@ from toolablate.traces.records import (
     Verdict,
 )
 from toolablate.traces.store.file import open_reader, reading
-from toolablate.traces.store.observations import (
+from toolablate.traces.store.status import TrialCounts, at_one_moment, read_standing
+from toolablate.traces.store.summaries import (
     Counterfactual,
     FailureCount,
-    Observation,
+    TrialSummary,
     read_counterfactuals,
     read_failures,
-    read_observations,
     read_resumptions,
     read_scorers,
+    read_summaries,
     seen_conditions,
     values_beside,
 )
-from toolablate.traces.store.status import TrialCounts, at_one_moment, read_standing
 from toolablate.traces.store.texts import MARK, TextReader, damaged, expand_row, parse, read_block
 from toolablate.traces.store.trials import (
     MODEL,
@@ -153,9 +153,9 @@ class Store(OpenStore):
         with reading(self.path):
             return read_standing(self._connection, self.path).counts
 
-    def observations(
+    def summaries(
         self, *, scorers: Sequence[str] = (), run: str | None = None, beside: str | None = None
-    ) -> list[Observation]:
+    ) -> list[TrialSummary]:
         """The planned trials that have ended, with their scores, for a comparison.
 
         A trial's score is the one by the highest version of its scorer, of its current trace. `scorers` names those
@@ -164,14 +164,14 @@ class Store(OpenStore):
         such scorer or run.
         """
         with reading(self.path):
-            return read_observations(self._connection, scorers=scorers, run=run, beside=beside)
+            return read_summaries(self._connection, scorers=scorers, run=run, beside=beside)
 
     def values_beside(
         self, trial: str, condition: str, *, scorers: Sequence[str] = (), run: str | None = None
     ) -> dict[str, list[float]]:
         """What the trials of a trial's model score under a condition, both by their whole ids: by the question's id,
         in the order of the trials. Those that failed, or have no value, are left out; `scorers` and `run` as for
-        `observations`."""
+        `summaries`."""
         with reading(self.path):
             return values_beside(self._connection, trial, condition, scorers=scorers, run=run)
 
@@ -295,9 +295,9 @@ class Store(OpenStore):
         rows = self._rows("SELECT body FROM conditions WHERE parent IS NULL ORDER BY key")
         return tuple(self._record(Condition, row[0]) for row in rows)
 
-    def conditions_of(self, observations: Iterable[Observation]) -> dict[str, Condition]:
-        """The conditions of observations of this store, by the names that these give them."""
-        trials = {seen.condition: seen.trial for seen in observations}
+    def conditions_of(self, summaries: Iterable[TrialSummary]) -> dict[str, Condition]:
+        """The conditions of summaries of this store, by the names that these give them."""
+        trials = {seen.condition: seen.trial for seen in summaries}
         rows = self._rows(
             "SELECT trials.id, conditions.body FROM trials JOIN conditions ON conditions.key = trials.condition"
             " WHERE trials.id IN (SELECT value FROM json_each(?)) ORDER BY conditions.key",
@@ -307,7 +307,7 @@ class Store(OpenStore):
         return {names[trial]: self._record(Condition, body) for trial, body in rows}
 
     def seen_conditions(self) -> dict[str, Condition]:
-        """The conditions of plans under which trials have ended, by the names that observations of all give them."""
+        """The conditions of plans under which trials have ended, by the names that summaries of all give them."""
         with reading(self.path):
             names = seen_conditions(self._connection)
         rows = self._rows("SELECT key, body FROM conditions WHERE parent IS NULL ORDER BY key")
@@ -325,7 +325,7 @@ class Store(OpenStore):
         self, *, scorers: Sequence[str] = (), trial: str | None = None
     ) -> dict[str, list[Counterfactual]]:
         """What came of the counterfactuals of all trials, or of one, by their parents' ids; with the scores as those of
-        `observations` are chosen. Raises InputError as that does."""
+        `summaries` are chosen. Raises InputError as that does."""
         parent = None if trial is None else self.find_trial(trial)
         with reading(self.path):
             return read_counterfactuals(self._connection, scorers=scorers, parent=parent)

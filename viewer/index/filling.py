@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolablate.analysis.pairing import mean
-from toolablate.traces.store import Observation, Outline, Outlines, Store, TrialCounts
+from toolablate.traces.store import Outline, Outlines, Store, TrialCounts, TrialSummary
 from toolablate.viewer.index.file import fact, state
 from toolablate.viewer.index.records import (
     ArmCounts,
@@ -24,12 +24,12 @@ from toolablate.viewer.index.records import (
 SHORT_ID = 8
 
 
-def arm_places(outlines: Mapping[str, Outline], observations: Iterable[Observation]) -> dict[tuple[str, str], Place]:
-    """What the models and conditions of planned trials are called, by their ids: as observations call them, and where
+def arm_places(outlines: Mapping[str, Outline], summaries: Iterable[TrialSummary]) -> dict[tuple[str, str], Place]:
+    """What the models and conditions of planned trials are called, by their ids: as summaries call them, and where
     no trial of theirs has ended by a name that is not taken."""
     models: dict[str, str] = {}
     conditions: dict[str, str] = {}
-    for seen in observations:
+    for seen in summaries:
         outline = outlines[seen.trial]
         models[outline.model], conditions[outline.condition] = seen.model, seen.condition
     named = {
@@ -46,14 +46,14 @@ def arm_places(outlines: Mapping[str, Outline], observations: Iterable[Observati
 
 def arm_rows(
     counts: Iterable[TrialCounts],
-    observations: Iterable[Observation],
+    summaries: Iterable[TrialSummary],
     planned: Mapping[Place, int],
     standings: Mapping[str, Mapping[Place, Standing]],
 ) -> list[ArmCounts]:
     """By the store's counts, the ended trials, how many are planned of each arm, and how each question's arms stand."""
     running = {(row.model, row.condition): row.running for row in counts}
-    ended: dict[Place, list[Observation]] = defaultdict(list)
-    for seen in observations:
+    ended: dict[Place, list[TrialSummary]] = defaultdict(list)
+    for seen in summaries:
         ended[seen.model, seen.condition].append(seen)
     scores: dict[Place, list[float]] = defaultdict(list)
     for arms in standings.values():
@@ -65,7 +65,7 @@ def arm_rows(
     ]
 
 
-def _arm(place: Place, planned: int, running: int, ended: Sequence[Observation], scores: Sequence[float]) -> ArmCounts:
+def _arm(place: Place, planned: int, running: int, ended: Sequence[TrialSummary], scores: Sequence[float]) -> ArmCounts:
     tokens = [seen.tokens for seen in ended if seen.tokens is not None]
     costs = [seen.cost_usd for seen in ended if seen.cost_usd is not None]
     return ArmCounts(
@@ -99,9 +99,9 @@ class Gathered:
     baseline: str
     models: tuple[str, ...]
     conditions: tuple[str, ...]
-    observations: Sequence[Observation]
+    summaries: Sequence[TrialSummary]
     outlines: Mapping[str, Outline]
-    groups: Mapping[str, Sequence[Observation]]
+    groups: Mapping[str, Sequence[TrialSummary]]
     standings: Mapping[str, Mapping[Place, Standing]]
     figures: Mapping[str, QuestionFigures]
     arms: Sequence[ArmCounts]
@@ -111,7 +111,7 @@ class Gathered:
 def gather(
     store: Store,
     outlines: Outlines,
-    observations: Sequence[Observation],
+    summaries: Sequence[TrialSummary],
     *,
     baseline: str,
     models: Sequence[str],
@@ -120,9 +120,9 @@ def gather(
 ) -> Gathered:
     """Raises InputError for a run that is not there, StoreError."""
     planned = {outline.trial: outline for outline in outlines.trials(run=run)}
-    places = arm_places(planned, observations)
+    places = arm_places(planned, summaries)
     numbers = Counter((outline.model, outline.condition) for outline in planned.values())
-    groups = by_question(observations)
+    groups = by_question(summaries)
     arms = {name: standings(trials, baseline) for name, trials in groups.items()}
     runs = store.runs()
     return Gathered(
@@ -130,12 +130,12 @@ def gather(
         baseline=baseline,
         models=tuple(dict.fromkeys((*models, *(model for model, _ in places.values())))),
         conditions=tuple(dict.fromkeys((*conditions, *(condition for _, condition in places.values())))),
-        observations=observations,
+        summaries=summaries,
         outlines=planned,
         groups=groups,
         standings=arms,
         figures={name: figures(trials, arms[name], baseline) for name, trials in groups.items()},
-        arms=arm_rows(store.counts(), observations, {places[arm]: number for arm, number in numbers.items()}, arms),
+        arms=arm_rows(store.counts(), summaries, {places[arm]: number for arm, number in numbers.items()}, arms),
         unequipped=frozenset(condition.identity() for condition in store.conditions() if not condition.tools),
     )
 
@@ -173,7 +173,7 @@ def fill(connection: sqlite3.Connection, store: Store, outlines: Outlines, gathe
     state(connection, "baseline", gathered.baseline)
     models = _put_names(connection, "models", gathered.models)
     conditions = _put_names(connection, "conditions", gathered.conditions)
-    simulated = json.dumps(sorted({seen.model for seen in gathered.observations if seen.simulated}))
+    simulated = json.dumps(sorted({seen.model for seen in gathered.summaries if seen.simulated}))
     connection.execute(
         "UPDATE models SET simulated = NOT simulated WHERE simulated <> (name IN (SELECT value FROM json_each(?)))",
         (simulated,),
@@ -260,7 +260,7 @@ def _drop_question(connection: sqlite3.Connection, identity: str) -> None:
 
 
 def _rows(gathered: Gathered, questions: Keys, models: Keys, conditions: Keys) -> Iterator[tuple[Any, ...]]:
-    for seen in gathered.observations:
+    for seen in gathered.summaries:
         outline = gathered.outlines[seen.trial]
         flip = gathered.standings[seen.question][seen.model, seen.condition].flip
         yield (

@@ -15,7 +15,7 @@ from toolablate.analysis.findings import Findings
 from toolablate.analysis.selection import Selection
 from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Attribution, Label
-from toolablate.traces.store import Observation, Outlines, Store
+from toolablate.traces.store import Outlines, Store, TrialSummary
 from toolablate.viewer.index import reading
 from toolablate.viewer.index.file import ensure, fact, reader, state, unusable, writer
 from toolablate.viewer.index.filling import fill, gather, put_tools, unread
@@ -230,7 +230,7 @@ class Index:
     def refresh(
         self,
         store: Store,
-        observations: Sequence[Observation],
+        summaries: Sequence[TrialSummary],
         *,
         baseline: str,
         models: Sequence[str] = (),
@@ -238,7 +238,7 @@ class Index:
         run: str | None = None,
     ) -> None:
         """Brings trials, questions, counts and labels to what the store says. `models` and `conditions` are labels in
-        the order in which they are shown; `run` is the id of the run that the observations are of, None for all.
+        the order in which they are shown; `run` is the id of the run that the summaries are of, None for all.
 
         All but the tools called are there at once, in one moment; for those the new traces are read, some hundred at a
         time. Raises StoreError and InputError as Store does.
@@ -246,7 +246,7 @@ class Index:
 
         with Outlines(store.path) as outlines:
             gathered = gather(
-                *(store, outlines, observations),
+                *(store, outlines, summaries),
                 baseline=baseline,
                 models=models,
                 conditions=conditions,

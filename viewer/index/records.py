@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from toolablate.analysis.pairing import RIGHT, Ended, counts, direction, mean
 from toolablate.analysis.selection import Ending, Selection, Turn
 from toolablate.traces.records import Distraction, Mechanism, Method, Outcome, Verdict
-from toolablate.traces.store import Observation
+from toolablate.traces.store import TrialSummary
 
 Sort = Literal["order", "name", "domain", "difficulty", "delta", "score", "spread", "tokens", "cost"]
 """`order` is that of the benchmark; `delta` the lowest difference of a condition from the baseline; `score` the mean
@@ -141,7 +141,7 @@ Place = tuple[str, str]
 
 
 class Tried(Ended, Protocol):
-    """A trial, as far as figures of its question go: an observation, or a row that was made of one."""
+    """A trial, as far as figures of its question go: a trial summary, or a row that was made of one."""
 
     @property
     def model(self) -> str: ...
@@ -173,10 +173,10 @@ class QuestionFigures(NamedTuple):
     cost_usd: float | None
 
 
-def by_question(observations: Iterable[Observation]) -> dict[str, list[Observation]]:
+def by_question(summaries: Iterable[TrialSummary]) -> dict[str, list[TrialSummary]]:
     """By the names of the questions."""
-    found: dict[str, list[Observation]] = defaultdict(list)
-    for seen in observations:
+    found: dict[str, list[TrialSummary]] = defaultdict(list)
+    for seen in summaries:
         found[seen.question].append(seen)
     return found
 

@@ -144,12 +144,12 @@ class Rounds:
         scope = self._scope
         with Store(scope.store) as store, store.at_one_moment():
             trials = read_trials(store, run=scope.run, scorer=scope.scorer, baseline=scope.baseline)
-            conditions, reasons = store.conditions_of(trials.observations), reasons_of(store)
+            conditions, reasons = store.conditions_of(trials.summaries), reasons_of(store)
         # Not of the same moment: reading many new traces takes long, and what the rest needs is never taken away.
         with Store(scope.store) as store:
             self._index.refresh(
                 store,
-                trials.observations,
+                trials.summaries,
                 baseline=trials.baseline,
                 models=trials.models,
                 conditions=trials.conditions,
@@ -169,7 +169,7 @@ class Rounds:
 
     def _find_why(self) -> None:
         assert self._trials is not None
-        if self._findings is None or not self._trials.observations:
+        if self._findings is None or not self._trials.summaries:
             return
         known = made_of(self._trials, self._reasons)
         if self._findings.why is not None and self._index.attributed() == known:

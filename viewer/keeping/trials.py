@@ -25,7 +25,7 @@ from toolablate.reports.terminal.problems import refused_notes
 from toolablate.traces.errors import InputError
 from toolablate.traces.plain import one_line
 from toolablate.traces.records import Attribution, Condition
-from toolablate.traces.store import Observation, Store, TrialCounts
+from toolablate.traces.store import Store, TrialCounts, TrialSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Trials:
     order of the store, of the trials alone. `scorer` is the one whose scores they have, None for those of the run.
     `notes` say what is missing for a comparison, a sentence each."""
 
-    observations: tuple[Observation, ...]
+    summaries: tuple[TrialSummary, ...]
     run: str | None
     baseline: str
     models: tuple[str, ...]
@@ -63,7 +63,7 @@ class Trials:
     @property
     def comparable(self) -> bool:
         """Whether a trial of the baseline has ended, without which `compare` raises InputError."""
-        return any(seen.condition == self.baseline for seen in self.observations)
+        return any(seen.condition == self.baseline for seen in self.summaries)
 
 
 def read_trials(store: Store, *, run: str = "latest", scorer: str | None = None, baseline: str | None = None) -> Trials:
@@ -78,11 +78,11 @@ def read_trials(store: Store, *, run: str = "latest", scorer: str | None = None,
         counts = store.counts()
         _require_baseline(store, baseline)
     return Trials(
-        observations=found.observations,
+        summaries=found.summaries,
         run=whole,
         baseline=found.baseline,
-        models=_in_order((row.model for row in counts), (seen.model for seen in found.observations)),
-        conditions=_in_order(_conditions(counts), (seen.condition for seen in found.observations)),
+        models=_in_order((row.model for row in counts), (seen.model for seen in found.summaries)),
+        conditions=_in_order(_conditions(counts), (seen.condition for seen in found.summaries)),
         scorer=counted,
         notes=(*note, *_notes(found)),
     )
@@ -96,7 +96,7 @@ def require_scope(scope: Scope) -> None:
         if scope.run != "all":
             chosen_run(store, scope.run)
         if scope.scorer is not None and scorer_meant(store.scorers(), scope.scorer) not in store.scorers():
-            store.observations(scorers=[scope.scorer])
+            store.summaries(scorers=[scope.scorer])
         _require_baseline(store, scope.baseline)
 
 
@@ -141,7 +141,7 @@ def _in_order(known: Iterable[str], there: Iterable[str]) -> tuple[str, ...]:
 
 
 def _notes(found: Paired) -> Iterator[str]:
-    seen = found.observations
+    seen = found.summaries
     conditions = {each.condition for each in seen}
     if not seen:
         yield "No trial has ended yet."
@@ -201,7 +201,7 @@ def reasons_of(store: Store) -> str:
 
 def made_of(trials: Trials, reasons: str) -> str:
     """A digest of all that attributions are made of, this version of toolablate among it."""
-    return _digest([version("toolablate"), trials.run, trials.scorer, reasons, *trials.observations])
+    return _digest([version("toolablate"), trials.run, trials.scorer, reasons, *trials.summaries])
 
 
 def _digest(parts: Iterable[object]) -> str:
@@ -247,18 +247,18 @@ def readings_beside(index: Path) -> Path:
 def findings_of(trials: Trials, conditions: dict[str, Condition], *, seed: int = 0) -> Findings:
     """All but why; `conditions` are those of the trials, by their labels."""
     compared, within = _compared(trials, seed)
-    of, order = (trials.observations, trials.baseline), trials.conditions
+    of, order = (trials.summaries, trials.baseline), trials.conditions
     return Findings(
         baseline=trials.baseline,
         models=trials.models,
         conditions=trials.conditions,
-        simulated=frozenset(seen.model for seen in trials.observations if seen.simulated),
+        simulated=frozenset(seen.model for seen in trials.summaries if seen.simulated),
         arms=tuple(_arm_scores(trials, seed)),
         comparisons=compared,
         floors=tuple(floors(*of, order=order)) if trials.comparable else (),
         flips=tuple(map(_matrix, pairs(*of, order))) if trials.comparable else (),
         by_domain=within,
-        waterfalls=tuple(waterfalls(trials.observations, ladders(conditions), seed=seed)),
+        waterfalls=tuple(waterfalls(trials.summaries, ladders(conditions), seed=seed)),
         imported=any(each.imported for each in conditions.values()),
         notes=trials.notes,
     )
@@ -296,7 +296,7 @@ def _put_down(report: AttributionReport) -> Iterator[PutDown]:
 
 def _arm_scores(trials: Trials, seed: int) -> Iterator[ArmScore]:
     arms: dict[tuple[str, str], Arm] = defaultdict(lambda: defaultdict(list))
-    for seen in trials.observations:
+    for seen in trials.summaries:
         arms[seen.model, seen.condition][seen.question].append(seen)
     for model in trials.models:
         for condition in trials.conditions:
@@ -310,7 +310,7 @@ def _compared(trials: Trials, seed: int) -> tuple[tuple[Comparison, ...], tuple[
     """Over all questions, and within domains; each corrected as the command that shows it alone does."""
     if not trials.comparable:
         return (), ()
-    of, order = (trials.observations, trials.baseline), trials.conditions
+    of, order = (trials.summaries, trials.baseline), trials.conditions
     within = compare(*of, by="domain", seed=seed, order=order, harm=False)
     return (
         tuple(compare(*of, seed=seed, order=order)),

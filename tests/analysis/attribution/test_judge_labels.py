@@ -22,7 +22,7 @@ from toolablate.analysis.attribution.judge_labels import (
     rescaled,
 )
 from toolablate.traces.records import Diagnosis, DistractionLabel, ErrorType
-from toolablate.traces.store import Observation
+from toolablate.traces.store import TrialSummary
 
 SURE = np.array([[0.8, 0.1, 0.05, 0.05], [0.1, 0.75, 0.1, 0.05], [0.05, 0.1, 0.8, 0.05], [0.1, 0.05, 0.05, 0.8]])
 BLIND = np.full((4, 4), 0.25) + 0.05 * np.eye(4) - 0.0125
@@ -182,8 +182,8 @@ def test_rescaled_shares_sum_to_the_measured_term(shares: dict[str, float], term
 # Types of errors are counted by domain and by arm, of failures alone.
 
 
-def seen(trial: str, *, value: float | None = 0.0, domain: str = "maths", condition: str = "python") -> Observation:
-    return Observation(
+def seen(trial: str, *, value: float | None = 0.0, domain: str = "maths", condition: str = "python") -> TrialSummary:
+    return TrialSummary(
         question=f"q{trial[-1]}", model="m", condition=condition, trial=trial, value=value, domain=domain
     )
 

@@ -10,7 +10,7 @@ from toolablate.benchmarks.encyclo_k.analyses import Reply
 from toolablate.benchmarks.encyclo_k.figures import ArmAccuracy
 from toolablate.benchmarks.prompt import LETTERS
 from toolablate.traces.records import ChoiceTarget, Question
-from toolablate.traces.store import Observation
+from toolablate.traces.store import TrialSummary
 
 # To ten options, of which C is "wheat", I "oats", J "rye"; with the letter that each commits to.
 NAMING_ONE = (
@@ -174,7 +174,7 @@ def reply(of: Question, chosen: str, *, model: str = "m", condition: str = "none
     right = (chosen,) == of.target.letters
     verdict: Any = "unparsed" if not chosen else "correct" if right else "wrong"
     tokens = changes.pop("tokens", None)
-    seen = Observation(
+    seen = TrialSummary(
         of.id, model, condition, value=float(right), verdict=verdict, cluster=of.cluster, domain=of.domain
     )
     return Reply(replace(seen, **changes), of, chosen, tokens)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolablate.benchmarks.lpfqa.figures import DomainScores, ModelScore, Scoreboard
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 Values = Sequence[Sequence[float | None]]
 """By question, then by repeat; None where infrastructure spoiled the trial."""
@@ -17,10 +17,10 @@ def seen(
     domains: Sequence[str] = (),
     difficulties: Sequence[str] = (),
     clusters: Sequence[str] = (),
-) -> Iterator[Observation]:
+) -> Iterator[TrialSummary]:
     for number, repeats in enumerate(values):
         for repeat, value in enumerate(repeats):
-            yield Observation(
+            yield TrialSummary(
                 question=f"q{number:04}",
                 model=model,
                 condition=condition,

@@ -8,9 +8,9 @@ from toolablate.analysis.comparison import compare
 from toolablate.analysis.statistics.p_values import holm
 from toolablate.benchmarks.lpfqa.figures import Ablation
 from toolablate.benchmarks.lpfqa.scoreboard import ablation, scoreboard
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
-Trials = list[Observation]
+Trials = list[TrialSummary]
 
 
 def ablated(trials: Trials, order: tuple[str, ...] = (), seed: int = 0) -> Ablation:

@@ -10,7 +10,7 @@ from tests.benchmarks.lpfqa.boards import percents, seen
 
 from toolablate.benchmarks.lpfqa.figures import Filtered
 from toolablate.benchmarks.lpfqa.scoreboard import OtherBenchmark, answered, filtered, scoreboard
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 V1, V2 = (load_published(PUBLISHED[name]) for name in ("lpfqa_v1", "lpfqa_v2"))
 REPEATS = 3
@@ -33,7 +33,7 @@ def _v1(printed: str, kept: int, unsolved: int, always: int) -> Filtered:
     """Models that score as `printed` says over `kept` questions; besides there are some that none gets right, and some
     that all do. No kept question is either: one of its trials is right, and one wrong, by whomever."""
     scores = column(V1, "2", printed)
-    trials: list[Observation] = []
+    trials: list[TrialSummary] = []
     for number, (model, score) in enumerate(scores.items()):
         count = count_of(score, kept * REPEATS)
         assert count is not None, (model, score)

@@ -52,7 +52,7 @@ class Heard(RunProgress):
 
 def chosen_of(store: Path, design: ReplayDesign = ALL, **kept: Any) -> tuple[ChosenTrial, ...]:
     with Store(store) as opened:
-        return choose(opened, design, opened.observations(), **kept)
+        return choose(opened, design, opened.summaries(), **kept)
 
 
 def case_in(store: Path) -> Case:

@@ -19,7 +19,7 @@ from toolablate.experiments.attribution.replay_program import Purpose, belief_of
 from toolablate.experiments.replay.batch import replay
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import AnswerNow, Condition, Event, ReplayDesign, ToolUse
-from toolablate.traces.store import Observation, Store, verify
+from toolablate.traces.store import Store, TrialSummary, verify
 
 MISLED = swayed(["print(5)", "print(7)"], lambda shown: "7" in shown)
 """Right until it sees the second result."""
@@ -175,12 +175,12 @@ def test_answers_that_cannot_be_read_are_asked_for_once_more_in_all_runs_that_ar
     chat_server.answers(decide)  # type: ignore[arg-type]
     store = run(endpoint_plan(tmp_path, chat_server, conditions="['none', 'python']"))
     with Store(store) as opened:
-        assert {seen.verdict for seen in opened.observations()} == {"unparsed"}
+        assert {seen.verdict for seen in opened.summaries()} == {"unparsed"}
     done = attribute(store, ALL)
     assert done.missing == 0
     with Store(store) as opened:
         found = opened.counterfactuals()
-        bare = next(seen.trial for seen in opened.observations() if seen.condition == "none")
+        bare = next(seen.trial for seen in opened.summaries() if seen.condition == "none")
     assert [(each.value, each.verdict) for each in found[bare]] == [(1, "correct")]
     unparsed = [each for each in outcomes_in(store)[Purpose("rollout")] if each.verdict == "unparsed"]
     assert len(unparsed) == 2
@@ -279,10 +279,10 @@ def test_what_round_one_costs_more_than_thought_is_not_spent_again(chat_server: 
 # How likely it is, before round one, that later rounds ask something of a trial.
 
 
-def observed(values: Mapping[str, Sequence[float | None]], *, unparsed: int = 0) -> list[Observation]:
+def observed(values: Mapping[str, Sequence[float | None]], *, unparsed: int = 0) -> list[TrialSummary]:
     """Of one question, by condition; the first of those with tools are `unparsed`."""
     return [
-        Observation(
+        TrialSummary(
             *("q", "m", condition),
             repeat=repeat,
             trial=f"{condition}-{repeat}",
@@ -294,7 +294,7 @@ def observed(values: Mapping[str, Sequence[float | None]], *, unparsed: int = 0)
     ]
 
 
-def chance_of(seen: list[Observation], trial: str = "python-0") -> AnswerChance:
+def chance_of(seen: list[TrialSummary], trial: str = "python-0") -> AnswerChance:
     return chances([each for each in seen if each.trial == trial], seen, ladder_conditions())[trial]
 
 
@@ -367,7 +367,7 @@ def test_a_placebo_of_one_toolset_is_replayed_in_the_world_of_all(tmp_path: Path
     plan.write_text(LADDERS, encoding="utf-8")
     store = run(plan)
     with Store(store) as opened:
-        (question,) = {seen.question for seen in opened.observations()}
+        (question,) = {seen.question for seen in opened.summaries()}
     for arm in ("search:placebo", "python:placebo", "search"):
         trial = trial_of(store, arm, question)
         with Store(store) as opened:

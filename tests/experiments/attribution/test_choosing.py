@@ -77,7 +77,7 @@ def test_a_larger_share_chooses_the_same_and_more(scored: Path) -> None:
     assert len(shares[3]) == 6
     some = ReplayDesign(seed=3, failures=0.5, successes=0.5)
     with Store(scored) as store:
-        for seen in store.observations():
+        for seen in store.summaries():
             if seen.condition == "python":
                 assert (seen.question in names(scored, some)) == is_chosen(some, seen.trial, seen.value or 0.0)
 
@@ -112,9 +112,7 @@ def test_answers_of_arms_are_mended_whatever_the_lot(scored: Path) -> None:
     )
     attribute(scored, some)
     with Store(scored) as store:
-        unread = {
-            seen.trial for seen in store.observations() if seen.verdict == "unparsed" and seen.condition == "sham"
-        }
+        unread = {seen.trial for seen in store.summaries() if seen.verdict == "unparsed" and seen.condition == "sham"}
         mended = store.counterfactuals()
     assert [len(mended[trial]) for trial in unread] == [1]
 

@@ -242,7 +242,7 @@ def test_a_trial_alone_is_held_against_all_questions_of_its_condition(chat_serve
         assert explained(path, trial=each.evidence.chain.trial).explained == (each,)
 
     with Store(path) as store:
-        seen = store.observations()
+        seen = store.summaries()
         for name, condition in store.conditions_of(seen).items():
             values: dict[str, list[float | None]] = defaultdict(list)
             for each_seen in (each for each in seen if each.condition == name):

@@ -68,14 +68,14 @@ def test_a_right_trial_is_blamed_for_nothing(ran: Path) -> None:
 
 def test_a_trial_without_tools_has_nothing_to_explain(ran: Path) -> None:
     with Store(ran) as opened:
-        bare = next(seen.trial for seen in opened.observations() if seen.condition == "none")
+        bare = next(seen.trial for seen in opened.summaries() if seen.condition == "none")
     assert "had no tools" in said("show", "--why", ran, bare)
     assert json.loads(said("show", "--why", ran, bare, "--json"))["reason"] == "no_tools"
 
 
 def test_an_arm_of_a_ladder_is_there_to_be_set_against(ran: Path) -> None:
     with Store(ran) as opened:
-        sham = next(seen.trial for seen in opened.observations() if seen.condition == "python:sham")
+        sham = next(seen.trial for seen in opened.summaries() if seen.condition == "python:sham")
     assert "whose tools were only offered" in said("show", "--why", ran, sham)
     assert json.loads(said("show", "--why", ran, sham, "--json"))["reason"] == "arm"
 
@@ -83,7 +83,7 @@ def test_an_arm_of_a_ladder_is_there_to_be_set_against(ran: Path) -> None:
 @pytest.mark.deep
 def test_a_trial_that_cannot_be_set_against_any_says_so(alone: Path) -> None:
     with Store(alone) as opened:
-        (only,) = (seen.trial for seen in opened.observations())
+        (only,) = (seen.trial for seen in opened.summaries())
     told = said("show", "--why", alone, only)
     assert "has no scored trial of its question without tools" in told
     assert "such as 'none'" in told

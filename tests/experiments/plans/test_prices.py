@@ -198,7 +198,7 @@ def test_a_new_price_leaves_what_earlier_trials_cost(
         ran = cli("run", plan)
         assert ran.returncode == 0, ran.stderr
     with Store(store) as opened:
-        traces = [opened.trace(seen.trial) for seen in opened.observations()]
+        traces = [opened.trace(seen.trial) for seen in opened.summaries()]
         costs = sorted(trace.cost_usd or 0 for trace in traces)
         models = {trace.trial.model: opened.model(trace.trial.model) for trace in traces}
     assert costs == pytest.approx([0.01, 0.1])
@@ -229,7 +229,7 @@ def charging(told: Json) -> Json:
 
 def _only_trial(store: Path) -> str:
     with Store(store) as opened:
-        (seen,) = opened.observations()
+        (seen,) = opened.summaries()
     return seen.trial
 
 

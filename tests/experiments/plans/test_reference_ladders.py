@@ -103,9 +103,9 @@ def test_every_arm_says_of_a_reference_what_it_is_for(tmp_path: Path) -> None:
             for event in trace.events
             if isinstance(event, ToolCall)
         }
-        assert {each.value for each in store.observations()} == {1.0}
-        assert {each.kind for each in store.observations()} == {"reference"}
-        assert {each.condition for each in store.observations() if each.leaks} == {"search"}
+        assert {each.value for each in store.summaries()} == {1.0}
+        assert {each.kind for each in store.summaries()} == {"reference"}
+        assert {each.condition for each in store.summaries() if each.leaks} == {"search"}
     for id, answer in ANSWERS.items():
         others = [other for each, other in ANSWERS.items() if each != id]
         assert answer in said[id, "search"]

@@ -32,7 +32,7 @@ def trial_of(store: Path, condition: str = "python", question: str = "q1") -> st
     with Store(store) as opened:
         (found,) = [
             seen.trial
-            for seen in opened.observations()
+            for seen in opened.summaries()
             if seen.condition == condition and seen.question == question and seen.repeat == 0
         ]
     return found

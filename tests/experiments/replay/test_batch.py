@@ -113,7 +113,7 @@ def test_trials_of_several_models_go_to_the_model_of_each(chat_server: ChatServe
     chat_server.answers(by_turn(LAST))
     store = run(plan)
     with Store(store) as opened:
-        trials = {seen.model: seen.trial for seen in opened.observations()}
+        trials = {seen.model: seen.trial for seen in opened.summaries()}
     asked = len(chat_server.requests)
     wanted = [Wanted(trials["m"], 0, Say(text="m")), Wanted(trials["n"], 0, Say(text="n"))]
     batch = replay_many(store, wanted)

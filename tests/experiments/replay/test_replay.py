@@ -296,7 +296,7 @@ def test_repeats_of_a_simulated_model_keep_its_belief_and_draw_from_it_anew(tmp_
     )
     store = run(plan)
     with Store(store) as opened:
-        (seen,) = opened.observations()
+        (seen,) = opened.summaries()
     first = replay(store, seen.trial, 0, repeats=30)
     answers = [trace_of(store, each).answer for each in first.trials]
     assert 1 < len(set(answers)) < 30

@@ -49,7 +49,7 @@ def test_an_answer_key_that_is_mended_while_a_run_goes_on_scores_what_that_run_d
     assert 0 in ended
     with Store(store) as opened:
         assert len(opened.runs()) == 2
-        assert [seen.verdict for seen in opened.observations()] == ["correct"] * 12
+        assert [seen.verdict for seen in opened.summaries()] == ["correct"] * 12
     assert verify(store).ok
 
 
@@ -65,4 +65,4 @@ def test_a_failed_trial_that_is_run_again_is_left_out_of_no_comparison(tmp_path:
         asyncio.run(run_again(recorder))
         assert [row.running for row in standing(path).counts] == [1, 0]
         paired = read_paired(path)
-    assert (len(paired.observations), paired.left_out) == (2, 0)
+    assert (len(paired.summaries), paired.left_out) == (2, 0)

@@ -176,7 +176,7 @@ def test_one_model_of_a_proxy_that_is_refused_holds_up_no_other(
 
 def answered(store: Path) -> set[tuple[str, str]]:
     with Store(store) as opened:
-        return {(seen.model, seen.question) for seen in opened.observations() if seen.outcome == "answered"}
+        return {(seen.model, seen.question) for seen in opened.summaries() if seen.outcome == "answered"}
 
 
 def test_an_endpoint_that_hangs_is_given_up_though_each_trial_has_a_deadline(

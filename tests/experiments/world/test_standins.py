@@ -64,7 +64,7 @@ def tool_calls(store: Path) -> list[tuple[str, str, ToolCall]]:
 
 def shares(store: Path) -> dict[str, float]:
     with Store(store) as opened:
-        seen = opened.observations()
+        seen = opened.summaries()
     scores: dict[str, list[float]] = {}
     for each in seen:
         scores.setdefault(each.condition, []).append(each.value or 0.0)

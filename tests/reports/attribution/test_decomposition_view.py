@@ -20,7 +20,7 @@ from toolablate.analysis.attribution.evidence import Explained
 from toolablate.analysis.attribution.judge_labels import error_types, judged_distractions
 from toolablate.reports.terminal.attribution import attribution_view, rests_on
 from toolablate.traces.records import Diagnosis, Distraction, ErrorType
-from toolablate.traces.store import Observation
+from toolablate.traces.store import TrialSummary
 
 HOSTILE = "\x1b]0;owned\x07[red]m\u202e"
 
@@ -178,7 +178,7 @@ def test_what_judges_read_is_shown_apart_and_sums_to_what_was_measured() -> None
     term = next(each.points for each in found.mechanisms if each.name == "retrieval_distraction")
     assert sum(judged.points.values()) == pytest.approx(term)
     assert judged.points["misleading_adoption"] == pytest.approx(term * 2 / 3)
-    seen = Observation("q", "m", "search", value=0.0, domain="biology", trial=IDENTITY)
+    seen = TrialSummary("q", "m", "search", value=0.0, domain="biology", trial=IDENTITY)
     errors = error_types([seen], [each.evidence.diagnoses[0] for each in trials])
     shown = " ".join(page(attribution_view(report(found, judged=(judged,), errors=tuple(errors))), 160).split())
     assert "as j@1 reads 4 trials: misleading content adopted −8.4 (50 %), existence taken as norm −4.2 (25 %)" in shown

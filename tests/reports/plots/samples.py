@@ -14,7 +14,7 @@ from toolablate.analysis.findings import ArmScore, Findings, FlipMatrix, Why
 from toolablate.analysis.flips import floors
 from toolablate.analysis.ladder import waterfalls
 from toolablate.analysis.selection import Ending
-from toolablate.traces.store.observations import Observation
+from toolablate.traces.store.summaries import TrialSummary
 
 HOSTILE = "m\x1b]0;x\x07<script>alert(1)</script>\u202e$_a^b$ & \"'/../x"
 DOMAINS = ("law", "medicine", "")
@@ -27,7 +27,7 @@ class Arm:
     endings: dict[Ending, int]
 
 
-def observations(models: Sequence[str], conditions: Sequence[str], questions: int = 60) -> list[Observation]:
+def summaries(models: Sequence[str], conditions: Sequence[str], questions: int = 60) -> list[TrialSummary]:
     """Two repeats each, of which the condition named last is right less often than others."""
     found = []
     for place, model in enumerate(models):
@@ -40,7 +40,7 @@ def observations(models: Sequence[str], conditions: Sequence[str], questions: in
 
 
 def findings(models: Sequence[str] = ("m", "n"), conditions: Sequence[str] = ("none", "search", "python")) -> Findings:
-    seen = observations(models, conditions)
+    seen = summaries(models, conditions)
     rng = np.random.default_rng(0)
     scores = [(model, name, rng.random(60).round().tolist()) for model in models for name in conditions]
     units = [("question", f"q{number}") for number in range(60)]
@@ -64,7 +64,7 @@ def findings(models: Sequence[str] = ("m", "n"), conditions: Sequence[str] = ("n
     )
 
 
-def climbed(model: str) -> list[Observation]:
+def climbed(model: str) -> list[TrialSummary]:
     chances = {label: [0.5] * 60 for label in ladder_conditions()}
     return list(graded(chances, 1, model=model))
 

@@ -7,12 +7,12 @@ from contextlib import closing
 from tests.viewer.index.stores import Made
 
 from toolablate.analysis.selection import Selection
-from toolablate.traces.store import Observation, Store
+from toolablate.traces.store import Store, TrialSummary
 
 
 def selected(made: Made, selection: Selection, baseline: str) -> set[str]:
     with Store(made.path) as store:
-        seen = store.observations()
+        seen = store.summaries()
         labels, said = _labels(store), _said(store)
         asked = {question.id: "\n".join((question.prompt, *question.choices)) for question in store.questions()}
         tools = {trace.trial.id: called(trace) for trace in store.traces()}
@@ -24,14 +24,14 @@ def selected(made: Made, selection: Selection, baseline: str) -> set[str]:
     mechanisms = {each.trial: each.mechanism for each in made.attributions}
     turns = _turns(seen, baseline)
 
-    def to_label(each: Observation) -> bool:
+    def to_label(each: TrialSummary) -> bool:
         wrong = each.value is not None and each.value < 0.5 and each.condition != baseline
         attributed = any(other.trial in mechanisms for other in seen)
         return (each.trial in mechanisms if attributed else wrong) and said[each.trial].get(
             selection.unlabelled
         ) is None
 
-    def fits(each: Observation) -> bool:
+    def fits(each: TrialSummary) -> bool:
         ending = each.verdict or "unscored"
         if each.outcome != "answered" and each.verdict != "correct":
             ending = each.outcome
@@ -79,13 +79,13 @@ def _labels(store: Store) -> dict[str, str]:
     return {trial: kept[-1] for trial, people in said.items() if (kept := [each for each in people.values() if each])}
 
 
-def _answer(store: Store, each: Observation) -> str:
+def _answer(store: Store, each: TrialSummary) -> str:
     if each.verdict is None:
         return ""
     return ", ".join(store.scores(each.trial)[0].extracted)
 
 
-def _turns(seen: list[Observation], baseline: str) -> dict[tuple[str, str, str], str]:
+def _turns(seen: list[TrialSummary], baseline: str) -> dict[tuple[str, str, str], str]:
     values: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for each in seen:
         if each.outcome != "failed" and each.value is not None:

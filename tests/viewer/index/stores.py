@@ -24,7 +24,7 @@ from toolablate.traces.records import (
     Usage,
     Verdict,
 )
-from toolablate.traces.store import Observation, Recorder, Store
+from toolablate.traces.store import Recorder, Store, TrialSummary
 from toolablate.viewer.index import Index
 
 SEARCH = Condition(name="search", tools=(ToolUse(name="web_search"), ToolUse(name="python")))
@@ -106,15 +106,15 @@ def label(trial: str, mechanism: str | None, person: str = "Ann") -> Label:
     return Label.model_validate({"trial": trial, "person": person, "at": WHEN, "mechanism": mechanism})
 
 
-def observations(path: Path) -> list[Observation]:
+def summaries(path: Path) -> list[TrialSummary]:
     with Store(path) as store:
-        return store.observations()
+        return store.summaries()
 
 
 def refreshed(index: Index, path: Path, baseline: str = "none") -> Index:
     with Store(path) as store:
         names = [condition.name for condition in CONDITIONS], [model.name for model in MODELS]
-        index.refresh(store, store.observations(), baseline=baseline, conditions=names[0], models=names[1])
+        index.refresh(store, store.summaries(), baseline=baseline, conditions=names[0], models=names[1])
     return index
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.traces.samples import CODE, MODEL, NONE, SIMULATED, attempt, begun, plan, run, score, trials
-from tests.viewer.index.stores import LONG_NAME, label, make, observations, planned_trials, record, refreshed
+from tests.viewer.index.stores import LONG_NAME, label, make, planned_trials, record, refreshed, summaries
 
 from toolablate.analysis.selection import Selection
 from toolablate.traces.errors import InputError
@@ -82,7 +82,7 @@ async def test_a_damaged_trace_hides_no_other(tmp_path: Path) -> None:
     with closing(sqlite3.connect(store)) as connection:
         connection.execute("UPDATE parts SET body = x'00' WHERE key = (SELECT max(key) FROM parts)")
         connection.commit()
-    assert set(_trials(_index(tmp_path / "i.db", store))) == {each.trial for each in observations(store)}
+    assert set(_trials(_index(tmp_path / "i.db", store))) == {each.trial for each in summaries(store)}
 
 
 async def test_what_was_said_of_a_trial_goes_with_its_score(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ async def test_no_label_is_lost_to_a_refresh_of_an_older_moment(tmp_path: Path) 
     index = _index(tmp_path / "i.db", store)
     given = label(planned[0].id, "luck")
     with Recorder(store) as recorder, Store(store) as opened, opened.at_one_moment():
-        seen = opened.observations()
+        seen = opened.summaries()
         recorder.label(given)
         index.put_label(given)
         index.refresh(opened, seen, baseline="none")
@@ -178,11 +178,11 @@ async def test_trials_of_another_run_are_left_out(tmp_path: Path) -> None:
         plan(recorder, planned[:3], "run-2")
     index = Index.open(tmp_path / "i.db")
     with Store(store) as opened:
-        index.refresh(opened, opened.observations(), baseline="none", run=None)
+        index.refresh(opened, opened.summaries(), baseline="none", run=None)
         assert len(_trials(index)) == len(planned)
-        index.refresh(opened, opened.observations(run="run-2"), baseline="none", run="run-2")
+        index.refresh(opened, opened.summaries(run="run-2"), baseline="none", run="run-2")
         with pytest.raises(InputError, match="no run"):
-            index.refresh(opened, opened.observations(), baseline="none", run="run-3")
+            index.refresh(opened, opened.summaries(), baseline="none", run="run-3")
     assert set(_trials(index)) == {trial.id for trial in planned[:3]}
     assert [(arm.condition, arm.planned, arm.ended) for arm in index.arms()] == [("none", 2, 2), ("python", 1, 1)]
     assert index.questions(Selection(text="Question 3")).total == 0
@@ -198,7 +198,7 @@ async def test_a_model_is_simulated_as_long_as_its_trials_are(tmp_path: Path) ->
     index = _index(tmp_path / "i.db", store)
     assert index.facets().simulated == {"sim"}
     with Store(store) as opened:
-        index.refresh(opened, opened.observations(run="run-2"), baseline="none", run="run-2")
+        index.refresh(opened, opened.summaries(run="run-2"), baseline="none", run="run-2")
     assert index.facets().simulated == frozenset()
 
 
@@ -248,7 +248,7 @@ async def test_readers_see_one_moment_while_another_writes(tmp_path: Path) -> No
             await attempt(recorder, trial)
         await recorder.score([score(trial, 1.0) for trial in planned])
     index = _index(tmp_path / "i.db", store)
-    seen = observations(store)
+    seen = summaries(store)
     wrong = [replace(each, value=0.0, verdict="wrong") for each in seen]
     stop, found = threading.Event(), []
 

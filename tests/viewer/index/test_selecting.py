@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.viewer.index import naive
-from tests.viewer.index.stores import CONDITIONS, LONG_NAME, MODELS, Made, label, make, observations, refreshed
+from tests.viewer.index.stores import CONDITIONS, LONG_NAME, MODELS, Made, label, make, refreshed, summaries
 
 from toolablate.analysis.selection import Ending, Selection, Turn
 from toolablate.traces.store import Store
@@ -75,7 +75,7 @@ _SELECTIONS = st.builds(
 def test_a_selection_means_what_it_says(made: Made, index: Index, selection: Selection, baseline: str) -> None:
     """By the questions of its trials, and by walking from one trial to the next."""
     wanted = naive.selected(made, selection, baseline)
-    of_question = {each.trial: each.question for each in observations(made.path)}
+    of_question = {each.trial: each.question for each in summaries(made.path)}
     page = index.questions(selection, size=1000)
     assert {row.name for row in page.rows} == {of_question[trial] for trial in wanted}
     assert (page.total, page.trials) == (len(page.rows), len(wanted))
@@ -85,7 +85,7 @@ def test_a_selection_means_what_it_says(made: Made, index: Index, selection: Sel
 
 
 def test_a_question_is_found_by_its_id_and_by_that_of_a_trial(made: Made, index: Index) -> None:
-    some = observations(made.path)[3]
+    some = summaries(made.path)[3]
     (row,) = [row for row in index.questions(Selection(), size=1000).rows if row.name == some.question]
     named = index.questions(Selection(text=row.name.upper()), size=1000).rows
     assert row.question in {each.question for each in named}
@@ -255,7 +255,7 @@ def test_facets_count_what_can_be_selected(made: Made, index: Index) -> None:
 
 @pytest.mark.deep
 def test_a_row_says_what_the_store_says(made: Made, index: Index) -> None:
-    seen = {each.trial: each for each in observations(made.path)}
+    seen = {each.trial: each for each in summaries(made.path)}
     with Store(made.path) as store:
         traces = {trace.trial.id: trace for trace in store.traces()}
     rows = index.questions(Selection(), size=1000).rows

@@ -25,7 +25,7 @@ def read_findings(
     """
     with Store(store) as opened:
         trials = read_trials(opened, run=run, scorer=scorer, baseline=baseline)
-        found = findings_of(trials, opened.conditions_of(trials.observations), seed=seed)
-    if not why or not trials.observations:
+        found = findings_of(trials, opened.conditions_of(trials.summaries), seed=seed)
+    if not why or not trials.summaries:
         return found
     return with_why(found, read_report(store, run=run, scorer=trials.scorer))

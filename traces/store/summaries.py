@@ -19,7 +19,7 @@ from toolablate.traces.store.trials import read_events, run_key
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class TrialSummary:
     """One trial as a comparison sees it.
 
     `trial` is its id. `question`, `model` and `condition` are names as a table shows them. Where two records of a store
@@ -61,7 +61,7 @@ class Observation:
 
 
 # SQLite fills the bare columns of a max() from the row that holds the maximum: the newest version's score.
-_OBSERVATIONS = """
+_SUMMARIES = """
 WITH newest AS (
     SELECT trace, value, verdict, max(version) FROM scores
     WHERE (:scorers = '[]' OR scorer IN (SELECT value FROM json_each(:scorers))) AND {scored} GROUP BY trace
@@ -101,14 +101,14 @@ _HAS_SCORED = "SELECT 1 FROM scores WHERE scorer = ? LIMIT 1"
 _NAMESAKES = "SELECT key FROM questions WHERE name IN (SELECT name FROM questions WHERE key = ?)"
 
 
-def read_observations(
+def read_summaries(
     connection: sqlite3.Connection, *, scorers: Sequence[str], run: str | None, beside: str | None = None
-) -> list[Observation]:
+) -> list[TrialSummary]:
     """`beside` is the id of a trial. Raises InputError for a scorer or run that is not there or not clear,
     sqlite3.Error."""
     check_scorers(connection, scorers)
     key = None if run is None else run_key(connection, run)
-    query = _OBSERVATIONS.format(
+    query = _SUMMARIES.format(
         scored="true" if beside is None else f"trial {_BESIDE}",
         wanted="true" if beside is None else f"trials.key {_BESIDE}",
     )
@@ -131,14 +131,14 @@ def read_observations(
         )
         for question, model, condition, repeat, outcome, value, verdict, tokens, cost, identity, ran_out, key in rows
     )
-    return list(starmap(Observation, values))
+    return list(starmap(TrialSummary, values))
 
 
 Keys = Set[int]
 
 
 def seen_conditions(connection: sqlite3.Connection) -> dict[int, str]:
-    """The conditions of plans under which trials have ended, as observations call them. Raises sqlite3.Error."""
+    """The conditions of plans under which trials have ended, as summaries call them. Raises sqlite3.Error."""
     return shown_names(connection, "conditions", _seen_in_all(connection, ())[2])
 
 
@@ -191,7 +191,7 @@ def _among(query: str, column: str, keys: Keys | None) -> tuple[str, tuple[str, 
 
 
 def _tallied(connection: sqlite3.Connection, among: Keys | None) -> dict[int, tuple[Any, ...]]:
-    """Lookups, misses, leaks, results withheld and calls refused, as an Observation has them, of the traces that have
+    """Lookups, misses, leaks, results withheld and calls refused, as an TrialSummary has them, of the traces that have
     any."""
     lookups = _by_trace(connection, *_among("SELECT trace, miss, count FROM lookups", "trace", among))
     markers = {
