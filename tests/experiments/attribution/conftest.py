@@ -1,0 +1,40 @@
+"""Stores that real runs filled, with and without replays."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.experiments.attribution.test_attribute import PLAN, REPLAY, toolablate
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of a simulated model with the ladder of python, of which nothing was replayed."""
+    folder = tmp_path_factory.mktemp("ran")
+    (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
+    told = toolablate(folder, "run", "plan.toml", "--store", "s.sqlite")
+    assert told.returncode == 0, told.stdout + told.stderr
+    return folder / "s.sqlite"
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with tools under its only condition."""
+    folder = tmp_path_factory.mktemp("alone")
+    plan = PLAN.replace('ladder = ["python"]\nrepeats = 3', 'conditions = ["python"]').replace("limit = 6", "limit = 1")
+    (folder / "plan.toml").write_text(plan, encoding="utf-8")
+    told = toolablate(folder, "run", "plan.toml", "--store", "s.sqlite")
+    assert told.returncode == 0, told.stdout + told.stderr
+    return folder / "s.sqlite"
+
+
+@pytest.fixture(scope="module")
+def replayed(ran: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """The same store with replays, and what was said when they were made."""
+    folder = tmp_path_factory.mktemp("replayed")
+    for name in ("plan.toml", "s.sqlite"):
+        shutil.copy(ran.parent / name, folder)
+    told = toolablate(folder, "attribute", "s.sqlite", *REPLAY)
+    assert told.returncode == 0, told.stdout + told.stderr
+    return folder / "s.sqlite", told
