@@ -29,8 +29,8 @@ from toolablate.traces.records import InterventionUse, Question, ToolUse
 # Each is imported where one is opened: most runs open few kinds of tools, and reading a plan opens none.
 if TYPE_CHECKING:
     from toolablate.tools.browser import Browser, PageSource
-    from toolablate.tools.donors import Donors
     from toolablate.tools.mcp import McpServer
+    from toolablate.tools.placebo_sources import PlaceboSources
     from toolablate.tools.search import SearchSource
 
 Resource = Literal["sandbox", "search", "pages", "mcp"]
@@ -125,19 +125,19 @@ def open_toolset(
     interventions: Sequence[InterventionUse] = (),
     question: Question | None = None,
     seed: str = "",
-    donors: "Donors | None" = None,
+    placebo_sources: "PlaceboSources | None" = None,
 ) -> Toolset:
     """Opens the tools of one trial; nothing is started, and none of its `files` read, before the first call.
 
-    `guard` looks at what comes from outside; `question`, `seed` and `donors` are for interventions. Raises InputError
-    for an unknown tool, intervention or option, a tool named twice, or a resource that the plan does not provide.
-    """
+    `guard` looks at what comes from outside; `question`, `seed` and `placebo_sources` are for interventions. Raises
+    InputError for an unknown tool, intervention or option, a tool named twice, or a resource that the plan does not
+    provide."""
     guard = guard or NoGuard()
     opened = open_tools(uses, resources, files, guard)
     named = tuple(each.tool.spec.name for each in opened)
     outside = tuple(each.tool.spec.name for each in opened if each.is_outside)
-    under = donors.under(question, guard) if donors and question else None
-    setting = Setting(outside, question, seed, named, donors=under)
+    under = placebo_sources.under(question, guard) if placebo_sources and question else None
+    setting = Setting(outside, question, seed, named, placebo_sources=under)
     return Toolset([each.tool for each in opened], open_interventions(interventions, setting))
 
 

@@ -18,10 +18,10 @@ from toolablate.benchmarks.registry import is_question_set
 from toolablate.experiments.plans.conditions import ConditionEntry, LadderEntry, expanded, named
 from toolablate.experiments.plans.prices import names_a_file, open_prices, require_prices, with_prices
 from toolablate.experiments.plans.sections import (
-    DonorsSection,
     JudgeModel,
     JudgingSection,
     McpSection,
+    PlaceboSection,
     RepliesSection,
     SearchSection,
     Section,
@@ -143,7 +143,7 @@ class Plan(Section):
     web: WebSection = WebSection()
     mcp: tuple[McpSection, ...] = ()
     replies: RepliesSection = RepliesSection()
-    donors: DonorsSection = DonorsSection()
+    placebo: PlaceboSection = PlaceboSection()
     runner: RunnerSection = RunnerSection()
 
     @model_validator(mode="after")
@@ -256,7 +256,9 @@ def _anchored(plan: Plan, folder: Path) -> Plan:
             "search": plan.search
             and plan.search.model_copy(update={"corpus": plan.search.corpus and anchor(plan.search.corpus)}),
             "web": plan.web.model_copy(update={"archive": plan.web.archive and str(folder / plan.web.archive)}),
-            "donors": plan.donors.model_copy(update={"store": plan.donors.store and str(folder / plan.donors.store)}),
+            "placebo": plan.placebo.model_copy(
+                update={"store": plan.placebo.store and str(folder / plan.placebo.store)}
+            ),
             "replies": plan.replies.model_copy(update={"file": str(folder / plan.replies.file)}),
             "mcp": tuple(
                 server.model_copy(update={"folder": str(folder / server.folder)}) if server.command else server

@@ -158,7 +158,7 @@ class McpSection(Section):
 # The part of a plan that says where the results come from that a placebo shows.
 
 
-class DonorsSection(Section):
+class PlaceboSection(Section):
     """`store` names a store of an earlier run, whose results of the same tools under other questions are shown; ""
     stands for what can be had without one."""
 

@@ -409,10 +409,10 @@ def _complete(group: Group, store: Store) -> None:
 
 
 def _world(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
-    """The parts that these conditions stand on, as all of the plan together do: what donors are depends on every
-    placebo of a run."""
+    """The parts that these conditions stand on, as all of the plan together do: what the placebo sources are depends on
+    every placebo of a run."""
     parts = world_of(plan, conditions)
-    if "donors" not in parts:
+    if "placebo" not in parts:
         return parts
     whole = world_of(plan, (*plan.resolved_conditions(), *conditions))
     return {part: whole[part] for part in parts}

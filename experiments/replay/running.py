@@ -37,7 +37,7 @@ from toolablate.experiments.replay.requests import (
 from toolablate.experiments.running.execution import Executor, TrialTask
 from toolablate.experiments.running.launch import Opened
 from toolablate.experiments.running.runner import Failures, Setting, StopSwitch, Watcher
-from toolablate.experiments.world.donors import donors_world, open_donors, require_results
+from toolablate.experiments.world.placebo_sources import open_placebo_sources, placebo_world, require_results
 from toolablate.experiments.world.replies import JudgeCosts, asked_lines, open_judges, open_sources
 from toolablate.experiments.world.web import asks_the_web, guard_for, offline, open_web
 from toolablate.experiments.world.world import (
@@ -60,8 +60,8 @@ from toolablate.tools import (
     open_tools,
     resource_of,
 )
-from toolablate.tools.donors import Donors
 from toolablate.tools.interventions import Setting as InterventionSetting
+from toolablate.tools.placebo_sources import PlaceboSources
 from toolablate.traces.errors import InputError, InternalError
 from toolablate.traces.records import (
     Condition,
@@ -120,7 +120,7 @@ class ReplayWorld:
     plan: Plan
     resources: Resources
     tried: TriedSandbox | None
-    donors: Donors | None
+    placebo_sources: PlaceboSources | None
     asked: frozenset[str | None]
     recorded: frozenset[str | None]
 
@@ -145,7 +145,7 @@ class ReplayWorld:
                 parent.question,
                 parent.origin.id,
                 tuple(by_name),
-                donors=self.donors.under(parent.question, guard) if self.donors else None,
+                placebo_sources=self.placebo_sources.under(parent.question, guard) if self.placebo_sources else None,
             ),
             frozenset(coding),
             askable=frozenset(name for name in there if by_name[name] in self.asked),
@@ -174,8 +174,8 @@ async def open_replay_world(
     resources = Resources(
         tried.sandbox if tried else None, web.search or UnrecordedSearch(), web.pages or UnrecordedPages(), web.mcp
     )
-    donors = await open_donors(plan, conditions, resources)
-    return ReplayWorld(plan, resources, tried, donors, asked, recorded)
+    sources = await open_placebo_sources(plan, conditions, resources)
+    return ReplayWorld(plan, resources, tried, sources, asked, recorded)
 
 
 def _recorded(plan: Plan) -> frozenset[str | None]:
@@ -359,8 +359,8 @@ async def _stood_in(content: Content, recorded: ToolCall, opened: OpenedTools) -
 # Whether placebos can be had for the tools of a trial that is taken up again.
 
 
-_DONORS = (
-    '[donors] with store = "pilot.sqlite", the store of an earlier run with these tools, in the plan, and the plan run'
+_REMEDY = (
+    '[placebo] with store = "pilot.sqlite", the store of an earlier run with these tools, in the plan, and the plan run'
     " so into this store, which does no trial anew"
 )
 
@@ -376,21 +376,21 @@ def refuse_without_placebo(taken: TakenUp, world: ReplayWorld) -> None:
         if name not in opened.askable:
             raise InputError(
                 f"rerun: a placebo is made from what {name!r} really gives, which may not be asked again",
-                hint=f"--live allows it; a tool that is not built in wants donors as well: {_DONORS}",
+                hint=f"--live allows it; a tool that is not built in needs placebo sources as well: {_REMEDY}",
                 code="not_recorded",
             )
     try:
-        require_results(taken.condition, change.tools, world.donors)
+        require_results(taken.condition, change.tools, world.placebo_sources)
     except InputError as error:
-        raise InputError(error.message, hint=_DONORS, code=error.code) from None
+        raise InputError(error.message, hint=_REMEDY, code=error.code) from None
     _require_source(world.plan, taken.condition, change)
 
 
 def _require_source(plan: Plan, condition: Condition, change: Rerun) -> None:
-    """Of the built-in tools; others have their results from a store of donors alone."""
+    """Of the built-in tools; others have their results from a store of placebo sources alone."""
     uses = (use for use in expanded_uses(condition.tools) if resource_of(use) not in ("mcp", None))
     named = tuple(use for use in uses if use.name in change.tools or resource_of(use) == "search")
-    donors_world(plan, [condition.model_copy(update={"tools": named})])
+    placebo_world(plan, [condition.model_copy(update={"tools": named})])
 
 
 # What replays of trials of one plan stand on, opened for those of them that are missing.

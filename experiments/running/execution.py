@@ -12,7 +12,7 @@ from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy, run_a
 from toolablate.benchmarks.prompt import render
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.sections import WebSection
-from toolablate.experiments.world.donors import open_donors, require_results
+from toolablate.experiments.world.placebo_sources import open_placebo_sources, require_results
 from toolablate.experiments.world.replies import asked_lines, open_sources
 from toolablate.experiments.world.web import Tell, guard_for, open_web, silent
 from toolablate.experiments.world.world import environment, needed, open_tried_sandbox, servers_needed, work_files
@@ -21,7 +21,7 @@ from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Environment, Event, Model, OpenAIModel, Price, Question, Trial
 
 if TYPE_CHECKING:
-    from toolablate.tools.donors import Donors
+    from toolablate.tools.placebo_sources import PlaceboSources
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class LocalExecutor:
     files_folder: Path
     web: WebSection
     lines: Mapping[str, Line]
-    donors: "Donors | None"
+    placebo_sources: "PlaceboSources | None"
 
     async def run(self, task: TrialTask, record: Callable[[Event], None]) -> AgentResult:
         condition = self.conditions[task.condition]
@@ -82,7 +82,7 @@ class LocalExecutor:
             interventions=condition.interventions,
             question=task.question,
             seed=task.trial.id,
-            donors=self.donors,
+            placebo_sources=self.placebo_sources,
         )
         async with opened as tools:
             return await run_agent(
@@ -120,9 +120,9 @@ async def open_executor(
         warn(warning)
     tried = await open_tried_sandbox(plan, conditions, stack)
     resources = Resources(tried.sandbox if tried else None, web.search, web.pages, web.mcp)
-    donors = await open_donors(plan, conditions, resources)
+    placebo_sources = await open_placebo_sources(plan, conditions, resources)
     for condition in conditions:
-        _check_tools(condition, resources, donors)
+        _check_tools(condition, resources, placebo_sources)
     lines = asked_lines(plan)
     return LocalExecutor(
         models={model.name: model for model in plan.models},
@@ -134,15 +134,15 @@ async def open_executor(
         files_folder=plan.questions.files_folder,
         web=plan.web,
         lines=lines,
-        donors=donors,
+        placebo_sources=placebo_sources,
     )
 
 
-def _check_tools(condition: Condition, resources: Resources, donors: "Donors | None") -> None:
+def _check_tools(condition: Condition, resources: Resources, placebo_sources: "PlaceboSources | None") -> None:
     """Only a server that has been listed knows its tools; nothing is started by this."""
     tools = open_toolset(condition.tools, resources, interventions=condition.interventions)
     names = [spec.name for spec in tools.specs]
-    require_results(condition, names, donors)
+    require_results(condition, names, placebo_sources)
     if condition.tool_choice not in ("auto", "none", "required", *names):
         there_are = f"the condition's tools are {', '.join(names)}" if names else "the condition has no tools"
         raise InputError(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from toolablate.benchmarks.question_files import read_content
 from toolablate.experiments.plans.plan import Design, Plan, SandboxSection
-from toolablate.experiments.world.donors import donors_world
+from toolablate.experiments.world.placebo_sources import placebo_world
 from toolablate.experiments.world.replies import replies_world
 from toolablate.experiments.world.web import web_world
 from toolablate.sandbox import BACKENDS, Availability, Limits, Sandbox, WorkFile, open_sandbox
@@ -68,7 +68,7 @@ def servers_needed(conditions: Sequence[Condition]) -> tuple[str, ...]:
 def world_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
     """What the trials stand on, by name.
 
-    Raises InputError for a tool, an intervention, a server, a search, a corpus, an archive or donors that cannot be
+    Raises InputError for a tool, an intervention, a server, a search, a corpus, an archive or sources that cannot be
     had.
     """
     parts = needed(conditions)
@@ -82,7 +82,7 @@ def world_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
         world |= {f"intervention {name}": digest for name, digest in sources.items()}
     if "sandbox" in parts:
         world["sandbox"] = _sandbox_name(plan.sandbox)
-    return world | web_world(plan, parts) | replies_world(plan) | donors_world(plan, conditions)
+    return world | web_world(plan, parts) | replies_world(plan) | placebo_world(plan, conditions)
 
 
 def _require_servers(plan: Plan, conditions: Sequence[Condition]) -> None:

@@ -11,20 +11,20 @@ from toolablate.tools.tool import Likeness, ToolResult
 from toolablate.traces.records import Change, Question
 
 if TYPE_CHECKING:
-    from toolablate.tools.donors import TrialDonors
+    from toolablate.tools.placebo_sources import TrialPlaceboSources
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What an intervention may know of its trial. `outside` names the tools whose text comes from the web or from
     another program, in the order of the condition; `seed` tells trials apart. `tools` names all tools, None where they
-    are not open yet; `donors` gives results under other questions."""
+    are not open yet; `placebo_sources` gives results under other questions."""
 
     outside: tuple[str, ...] = ()
     question: Question | None = None
     seed: str = ""
     tools: tuple[str, ...] | None = None
-    donors: "TrialDonors | None" = None
+    placebo_sources: "TrialPlaceboSources | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,7 @@ def test_what_cannot_be_replayed_is_left_out_and_told(chat_server: ChatServer, t
     (refused,) = done.refused
     assert (refused.purpose, refused.reason, refused.replays) == ("rollout", "not_recorded", 2)
     assert "--live" in refused.message
-    assert "[donors]" in refused.message
+    assert "[placebo]" in refused.message
     assert purposes_in(store)["rollout"] == 2
     assert (done.replays, done.missing) == (3 * 3 + 3 + 3 + 2, 0)
 

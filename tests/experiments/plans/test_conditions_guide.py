@@ -112,7 +112,7 @@ def shown(traces: dict[str, list[Trace]], name: str) -> str:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("text", [text for text in PLANS if "[donors]" not in text])
+@pytest.mark.parametrize("text", [text for text in PLANS if "[placebo]" not in text])
 async def test_every_plan_of_the_guide_can_be_run(package: Path, text: str) -> None:
     """All but what is behind an address can be opened, tool by tool and intervention by intervention."""
     plan, _ = load_plan(written(package, text))
@@ -155,7 +155,7 @@ def test_the_guides_own_tools_have_ladders_with_the_results_of_an_earlier_run(fo
     script = folder / "script.jsonl"
     script.write_text(script.read_text(encoding="utf-8").replace("100.0", "30.0"), encoding="utf-8")
     run(pilot, "pilot.sqlite")
-    traces = run(written(folder, plan_with("[donors]")))
+    traces = run(written(folder, plan_with("[placebo]")))
     assert {name for name in traces if "fahrenheit" in name} == {
         "my_tools:fahrenheit", "my_tools:fahrenheit:offered", "my_tools:fahrenheit:sham",
     }  # fmt: skip

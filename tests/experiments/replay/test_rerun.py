@@ -99,7 +99,7 @@ def test_a_stand_in_for_some_tools_leaves_the_others_their_recorded_results(
     assert caught.value.code == "not_recorded"
     with pytest.raises(InputError, match="holds no result of 'double'") as caught:
         replay(store, trial, 1, Rerun(stand_in="placebo", tools=("double",)), live=True)
-    assert caught.value.code == "no_donors"
+    assert caught.value.code == "no_placebo_source"
 
 
 @pytest.mark.deep

@@ -130,7 +130,7 @@ def test_nothing_real_is_shown_of_functions_of_ones_own(
     conditions = '[{ name = "real", tools = ["my_tools:recall"] }]'
     pilot = write_plan(replies, conditions=conditions, questions=questions)
     assert cli("run", pilot, "--store", "pilot.sqlite").returncode == 0
-    extra = "[donors]\nstore = 'pilot.sqlite'\n"
+    extra = "[placebo]\nstore = 'pilot.sqlite'\n"
     shown = list(placebos(write_plan, cli, store, recalling, '"my_tools:recall"', extra))
     assert len(shown) == len(QUESTIONS)
     for question, event in shown:

@@ -15,7 +15,7 @@ from tests.experiments.world.test_frozen_web import toolablate
 from tests.tools.interventions.standins.said import says
 
 from toolablate.benchmarks.builtin import builtin_questions
-from toolablate.experiments.world.donors import read_results
+from toolablate.experiments.world.placebo_sources import read_results
 from toolablate.traces.records import ToolCall
 from toolablate.traces.store import Store
 
@@ -86,7 +86,7 @@ def test_an_oracle_helps_and_an_adversary_harms(tmp_path: Path, cli: Cli, tools:
     assert {condition for condition, _, _ in made} == {"sham", "placebo", "oracle", "adversarial"}
     with Store(store) as opened:
         questions = {each.id: each for each in opened.questions()}
-        world = opened.runs()[0].world["donors"]
+        world = opened.runs()[0].world["placebo"]
     assert world.startswith("questions")
     everyone = {question.id for question in builtin_questions()}
     for condition, question, event in made:
@@ -174,23 +174,23 @@ def test_tools_of_ones_own_take_their_placebos_from_an_earlier_run(
 ) -> None:
     refused = cli("run", doubling(write_plan, tmp_path, PLACEBO))
     assert refused.returncode == 2
-    assert "donors.store: missing" in refused.stderr
-    assert '[donors] store = "pilot.sqlite"' in " ".join(refused.stderr.split())
+    assert "placebo.store: missing" in refused.stderr
+    assert '[placebo] store = "pilot.sqlite"' in " ".join(refused.stderr.split())
     assert not store.exists()
     pilot = doubling(write_plan, tmp_path, PLACEBO.replace("placebo", "x").replace(', interventions = ["x"]', ""))
     assert cli("run", pilot, "--store", "pilot.sqlite").returncode == 0
     results = read_results(tmp_path / "pilot.sqlite")
-    assert [donor.output for donor in sorted(results["double"], key=lambda donor: donor.source)] == [
+    assert [candidate.output for candidate in sorted(results["double"], key=lambda candidate: candidate.source)] == [
         "twice that is 2",
         "twice that is 100",
     ]
-    ran = cli("run", doubling(write_plan, tmp_path, PLACEBO, "[donors]\nstore = 'pilot.sqlite'\n"))
+    ran = cli("run", doubling(write_plan, tmp_path, PLACEBO, "[placebo]\nstore = 'pilot.sqlite'\n"))
     assert ran.returncode == 0, ran.stderr
     made = {(question, event.call.id): event for _, question, event in tool_calls(store) if event.status == "ok"}
     shown = {question: (event.output, event.changes[0].detail) for (question, _), event in made.items()}
     assert shown == {"q1": ("twice that is 100", "q2"), "q2": ("twice that is 2", "q1")}
     with Store(store) as opened:
-        assert opened.runs()[0].world["donors"].startswith("store/")
+        assert opened.runs()[0].world["placebo"].startswith("store/")
     # A store in which all was changed gives nothing.
     assert read_results(store) == {}
 
@@ -207,28 +207,28 @@ def test_what_a_call_says_that_time_ran_out_under_is_no_result_of_its_tool(
 
 
 @pytest.mark.parametrize(
-    ("donors", "said"),
+    ("sources", "said"),
     [
-        ("none.sqlite", "donors.store: there is no store at"),
-        ("my_tools.py", "donors.store: "),
+        ("none.sqlite", "placebo.store: there is no store at"),
+        ("my_tools.py", "placebo.store: "),
         ("runs/plan.sqlite", "it is the store that this plan writes"),
         ("empty.sqlite", "holds no result of 'double'"),
-        ("damaged.sqlite", "donors.store: "),
-        ("a\\u0000b", "donors.store: "),
+        ("damaged.sqlite", "placebo.store: "),
+        ("a\\u0000b", "placebo.store: "),
     ],
 )
-def test_donors_that_are_none_are_refused_before_the_run(
-    write_plan: WritePlan, tmp_path: Path, cli: Cli, store: Path, donors: str, said: str
+def test_placebo_sources_that_are_none_are_refused_before_the_run(
+    write_plan: WritePlan, tmp_path: Path, cli: Cli, store: Path, sources: str, said: str
 ) -> None:
-    if donors == "empty.sqlite":
+    if sources == "empty.sqlite":
         pilot = write_plan({("q1", "none"): answered(), ("q2", "none"): answered()}, conditions='["none"]')
-        assert cli("run", pilot, "--store", donors).returncode == 0
-    if donors == "damaged.sqlite":
+        assert cli("run", pilot, "--store", sources).returncode == 0
+    if sources == "damaged.sqlite":
         pilot = doubling(write_plan, tmp_path, PLACEBO.replace("placebo", "x").replace(', interventions = ["x"]', ""))
-        assert cli("run", pilot, "--store", donors).returncode == 0
-        with closing(sqlite3.connect(tmp_path / donors)) as opened, opened:
+        assert cli("run", pilot, "--store", sources).returncode == 0
+        with closing(sqlite3.connect(tmp_path / sources)) as opened, opened:
             opened.execute("UPDATE texts SET body = x'28b52ffd00', encoding = 1")
-    refused = cli("run", doubling(write_plan, tmp_path, PLACEBO, f'[donors]\nstore = "{donors}"\n'))
+    refused = cli("run", doubling(write_plan, tmp_path, PLACEBO, f'[placebo]\nstore = "{sources}"\n'))
     assert refused.returncode == 2, refused.stdout
     assert said in " ".join(refused.stderr.split())
     assert "Traceback" not in refused.stderr
@@ -244,7 +244,7 @@ CLUSTERED = [
 @pytest.mark.parametrize(
     ("interventions", "target", "said"),
     [
-        ('["placebo"]', {}, "conditions: p: a placebo of 'web_search' shows what another question gives, and for the question 'q1' there is none"),
+        ('["placebo"]', {}, "conditions: p: no placebo of 'web_search' for the question 'q1'"),
         ('["truncate", "placebo"]', {}, "interventions: 'placebo' stands behind 'truncate'"),
         ('["adversarial"]', {"relative": 1e308}, "question 'q2': an adversary finds nothing wrong to say"),
     ],
@@ -267,7 +267,7 @@ def test_pages_without_a_search_need_a_store(write_plan: WritePlan, cli: Cli) ->
     conditions = '[{ name = "p", tools = ["browser_open"], interventions = ["placebo"] }]'
     refused = cli("run", write_plan({("q1", "p"): answered()}, conditions=conditions, extra=CORPUS))
     assert refused.returncode == 2
-    assert "without a search tool none are found" in " ".join(refused.stderr.split())
+    assert "no search tool" in " ".join(refused.stderr.split())
 
 
 def test_a_kernel_runs_what_a_placebo_hides(write_plan: WritePlan, cli: Cli, store: Path) -> None:

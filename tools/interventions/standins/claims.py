@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import combinations, islice
 
-from toolablate.tools.donors import same_words
-from toolablate.tools.donors.donors import is_other
 from toolablate.tools.guards.leaks import lettered
 from toolablate.tools.interventions.intervention import Call, Options, Proceed, Setting, changed
 from toolablate.tools.interventions.standins.numerals import searched, stated
 from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.placebo_sources import same_words
+from toolablate.tools.placebo_sources.sources import is_other
 from toolablate.tools.tool import ToolResult
 from toolablate.traces.errors import InputError, InternalError
 from toolablate.traces.records import (
@@ -198,7 +198,7 @@ def wrong_answer(question: Question, setting: Setting) -> str:
         return written(_wrong_number(question, target, rng))
     if isinstance(target, ChoiceTarget):
         return _spoken(question, _wrong_letters(question, target, rng))
-    others = setting.donors.others(f"adversarial {question.id}") if setting.donors else []
+    others = setting.placebo_sources.others(f"adversarial {question.id}") if setting.placebo_sources else []
     if isinstance(target, SpansTarget):
         spans = (other.target.stated for other in others if isinstance(other.target, SpansTarget))
         return _BETWEEN.join(wrong_spans(target.stated, spans, rng))

@@ -13,9 +13,17 @@ from math import log
 from toolablate.tools.browser.find import PatternError
 from toolablate.tools.browser.page import Page
 from toolablate.tools.browser.tool import bad_pattern, matches, no_match, no_such_link, window
-from toolablate.tools.donors import Donor, TrialDonors, entries_of, page_of, python_bank, ranked, same_words
-from toolablate.tools.donors.donors import Finding
 from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.placebo_sources import (
+    PlaceboSource,
+    TrialPlaceboSources,
+    entries_of,
+    page_of,
+    python_bank,
+    ranked,
+    same_words,
+)
+from toolablate.tools.placebo_sources.sources import Finding
 from toolablate.tools.python import TRUNCATED
 from toolablate.tools.search.envelope import canonical_url
 from toolablate.tools.text import MISS_MESSAGES, told
@@ -74,29 +82,31 @@ def distance(chars: int, text: str) -> float:
     return abs(log(max(len(text), 1) / max(chars, 1)))
 
 
-def fitting(donors: Sequence[Donor], wanted: Wanted, withheld: Withheld, *, strict: bool = False) -> StandIn | None:
+def fitting(
+    sources: Sequence[PlaceboSource], wanted: Wanted, withheld: Withheld, *, strict: bool = False
+) -> StandIn | None:
     """One of similar length at random, else the nearest; only where none is free of what is withheld, one of which
     lines are left out. `strict` takes only what is similar and free as it is. None where nothing is left."""
-    order = list(_in_order(donors, wanted))
-    for place, donor in enumerate(order):
-        output = shortened(donor.output, wanted)
+    order = list(_in_order(sources, wanted))
+    for place, candidate in enumerate(order):
+        output = shortened(candidate.output, wanted)
         if strict and not wanted.is_similar(output):
             continue
         if wanted.takes(output) and not withheld.holds(output):
             rest = order[place + 1 :] if wanted.composed and not strict else []
-            return _composed(StandIn(output, donor.source), rest, wanted, withheld)
+            return _composed(StandIn(output, candidate.source), rest, wanted, withheld)
     if strict:
         return None
-    for donor in order:
-        output = _without(shortened(donor.output, wanted), withheld)
+    for candidate in order:
+        output = _without(shortened(candidate.output, wanted), withheld)
         if wanted.takes(output):
-            return StandIn(output, donor.source)
+            return StandIn(output, candidate.source)
     return None
 
 
-def in_script_of(text: str, donors: Iterable[Donor]) -> list[Donor]:
-    """The donors in the order given, but those that are written in another script than the text last."""
-    return sorted(donors, key=lambda donor: not in_script(donor.output, text))
+def in_script_of(text: str, sources: Iterable[PlaceboSource]) -> list[PlaceboSource]:
+    """The sources in the order given, but those that are written in another script than the text last."""
+    return sorted(sources, key=lambda candidate: not in_script(candidate.output, text))
 
 
 def in_script(text: str, real: str) -> bool:
@@ -132,23 +142,25 @@ def _without(output: str, withheld: Withheld) -> str:
     return "\n".join(lines[number] for number in withheld.without(lines))
 
 
-def _in_order(donors: Sequence[Donor], wanted: Wanted) -> Iterator[Donor]:
-    order = ranked(donors, wanted.seed, lambda donor: f"{donor.source} {len(donor.output)} {donor.output[:100]}")
+def _in_order(sources: Sequence[PlaceboSource], wanted: Wanted) -> Iterator[PlaceboSource]:
+    order = ranked(
+        sources, wanted.seed, lambda candidate: f"{candidate.source} {len(candidate.output)} {candidate.output[:100]}"
+    )
     order = in_script_of(wanted.real, order)
-    yield from (donor for donor in order if wanted.is_similar(donor.output))
+    yield from (candidate for candidate in order if wanted.is_similar(candidate.output))
     yield from sorted((d for d in order if not wanted.is_similar(d.output)), key=lambda d: wanted.distance(d.output))
 
 
-def _composed(first: StandIn, rest: Sequence[Donor], wanted: Wanted, withheld: Withheld) -> StandIn:
+def _composed(first: StandIn, rest: Sequence[PlaceboSource], wanted: Wanted, withheld: Withheld) -> StandIn:
     """Followed by others, where it is too short."""
     output, sources = first.output, [first.source]
-    for donor in rest:
+    for candidate in rest:
         if wanted.chars <= LONGEST * len(output):
             break
-        longer = f"{output}\n{donor.output}"
+        longer = f"{output}\n{candidate.output}"
         if len(longer) <= LONGEST * wanted.chars and wanted.takes(longer) and not withheld.holds(longer):
             output = longer
-            sources.append(donor.source)
+            sources.append(candidate.source)
     return StandIn(output, ", ".join(dict.fromkeys(sources)))
 
 
@@ -185,17 +197,17 @@ _STAND_IN_INTERRUPTED = (
 
 
 def code_stand_in(
-    result: ToolResult, printed: Printed, tool: str, seed: str, donors: TrialDonors, withheld: Withheld
+    result: ToolResult, printed: Printed, tool: str, seed: str, sources: TrialPlaceboSources, withheld: Withheld
 ) -> StandIn | None:
     """Of the same kind and of similar length, else of another kind. What the sandbox says behind it stays; of a cell
     that was stopped, that it was interrupted, but not where. None where nothing is to be had."""
     if printed.note in ("", TRUNCATED):
-        swapped = _swapped(printed.text, result.error, tool, seed, donors, withheld)
+        swapped = _swapped(printed.text, result.error, tool, seed, sources, withheld)
         return swapped and StandIn("\n".join(filter(None, (swapped.output, printed.note))), swapped.source)
     # A program may write such a heading itself: what stands behind it is left out all the same.
     interrupted = _INTERRUPTED.search(printed.text)
     before = printed.text[: interrupted.start() if interrupted else None].rstrip("\n")
-    swapped = _swapped(before, "", tool, seed, donors, withheld) if before else StandIn("", "")
+    swapped = _swapped(before, "", tool, seed, sources, withheld) if before else StandIn("", "")
     said = (_STAND_IN_INTERRUPTED if interrupted else "", printed.note)
     return swapped and StandIn("\n".join(filter(None, (swapped.output, *said))), swapped.source)
 
@@ -221,17 +233,19 @@ def kind_of(output: str, error: str) -> str:
     return "word" if text.isalpha() else "text"
 
 
-def _swapped(output: str, error: str, tool: str, seed: str, donors: TrialDonors, withheld: Withheld) -> StandIn | None:
+def _swapped(
+    output: str, error: str, tool: str, seed: str, sources: TrialPlaceboSources, withheld: Withheld
+) -> StandIn | None:
     # Of two truth values the one that is not real would tell the real one.
     kind = "word" if (real := kind_of(output, error)) == "boolean" else real
     wanted = Wanted(output, seed, keep_end=bool(error), composed=not error and kind not in _SINGLE)
-    earlier, bank = donors.kept(tool), _bank()
-    same = [donor for donor in earlier if kind_of(donor.output, donor.error) == kind]
-    same_in_bank = [donor for donor in bank if kind_of(donor.output, donor.error) == kind]
+    earlier, bank = sources.kept(tool), _bank()
+    same = [candidate for candidate in earlier if kind_of(candidate.output, candidate.error) == kind]
+    same_in_bank = [candidate for candidate in bank if kind_of(candidate.output, candidate.error) == kind]
     alike = [
-        donor
-        for donor in (*earlier, *bank)
-        if bool(donor.error) == bool(error) and kind_of(donor.output, donor.error) != "boolean"
+        candidate
+        for candidate in (*earlier, *bank)
+        if bool(candidate.error) == bool(error) and kind_of(candidate.output, candidate.error) != "boolean"
     ]
     return (
         fitting(same, wanted, withheld, strict=True)
@@ -242,9 +256,9 @@ def _swapped(output: str, error: str, tool: str, seed: str, donors: TrialDonors,
 
 
 @lru_cache(maxsize=1)
-def _bank() -> tuple[Donor, ...]:
+def _bank() -> tuple[PlaceboSource, ...]:
     return tuple(
-        Donor(f"{BANK} {number}", example.output, example.error)
+        PlaceboSource(f"{BANK} {number}", example.output, example.error)
         for number, example in enumerate(python_bank(), start=1)
     )
 
@@ -258,19 +272,21 @@ NOT_TO_BE_HAD = told("this is not to be had")
 ALWAYS_SAID = "unchanged: the tool says the same under every other question"
 
 
-def own_stand_in(result: ToolResult, tool: str, seed: str, donors: TrialDonors, withheld: Withheld) -> StandIn | None:
+def own_stand_in(
+    result: ToolResult, tool: str, seed: str, sources: TrialPlaceboSources, withheld: Withheld
+) -> StandIn | None:
     """Of the same outcome and if it can be of the same build: JSON for JSON, a text in the same script, a word for a
     word. A line is shown whole or not at all. What the tool says under every question, as that something is saved, is
     nothing that it found, and stays."""
     failed = result.status != "ok"
-    kept = [donor for donor in donors.kept(tool) if bool(donor.error) == failed]
+    kept = [candidate for candidate in sources.kept(tool) if bool(candidate.error) == failed]
     if failed:
-        kept = [donor for donor in kept if donor.error == result.error] or kept
-    if {same_words(donor.output) for donor in kept} == {same_words(result.output)}:
+        kept = [candidate for candidate in kept if candidate.error == result.error] or kept
+    if {same_words(candidate.output) for candidate in kept} == {same_words(result.output)}:
         return None if withheld.holds(result.output) else StandIn(result.output, ALWAYS_SAID, markers=result.markers)
     wanted = Wanted(result.output, seed, whole_lines=True)
-    by_likeness = sorted(kept, key=lambda donor: _unlike(donor.output, result.output))
-    for _, chosen in groupby(by_likeness, key=lambda donor: _unlike(donor.output, result.output)):
+    by_likeness = sorted(kept, key=lambda candidate: _unlike(candidate.output, result.output))
+    for _, chosen in groupby(by_likeness, key=lambda candidate: _unlike(candidate.output, result.output)):
         alike = list(chosen)
         found = fitting(alike, wanted, withheld, strict=True) or fitting(alike, wanted, withheld)
         if found:
@@ -352,7 +368,7 @@ async def page_stand_in(
     known: Collection[str],
     tool: str,
     seed: str,
-    donors: TrialDonors,
+    sources: TrialPlaceboSources,
     withheld: Withheld,
 ) -> Standing | None:
     """A page under another question, without links and without what is withheld, of about the length of the real one,
@@ -360,8 +376,8 @@ async def page_stand_in(
     really found. None where nothing is to be had."""
     taken = {canonical_url(real.url), *known}
     best: tuple[tuple[bool, bool, float], Standing] | None = None
-    async for source, page in _donor_pages(tool, seed, taken, donors):
-        inspection = donors.inspect(page.url, page.text)
+    async for source, page in _source_pages(tool, seed, taken, sources):
+        inspection = sources.inspect(page.url, page.text)
         if inspection.blocked or canonical_url(page.url) in taken:
             continue
         lines = [line for line in page.text.split("\n") if line.strip()]
@@ -380,15 +396,15 @@ async def page_stand_in(
     return best and best[1]
 
 
-async def _donor_pages(
-    tool: str, seed: str, taken: Collection[str], donors: TrialDonors
+async def _source_pages(
+    tool: str, seed: str, taken: Collection[str], sources: TrialPlaceboSources
 ) -> AsyncIterator[tuple[str, Page]]:
-    kept = (donor for donor in donors.kept(tool) if not donor.error)
-    for donor in ranked(kept, seed, lambda donor: f"{donor.source} {donor.output[:200]}")[:_MOST_KEPT]:
-        page = page_of(donor.output)
+    kept = (candidate for candidate in sources.kept(tool) if not candidate.error)
+    for candidate in ranked(kept, seed, lambda candidate: f"{candidate.source} {candidate.output[:200]}")[:_MOST_KEPT]:
+        page = page_of(candidate.output)
         if page is not None:
-            yield donor.source, page
-    async for source, page in donors.pages(seed, taken):
+            yield candidate.source, page
+    async for source, page in sources.pages(seed, taken):
         yield source, page
 
 
@@ -412,17 +428,17 @@ _MOST_RANKED = 40
 
 
 async def listing_stand_in(
-    real: Listed, known: Collection[str], tool: str, seed: str, donors: TrialDonors, withheld: Withheld
+    real: Listed, known: Collection[str], tool: str, seed: str, sources: TrialPlaceboSources, withheld: Withheld
 ) -> StandIn | None:
     """Under the heading of the real one, which repeats what was asked and nothing else, without the addresses that are
     `known` to be really found. None where nothing is to be had."""
     wanted = Wanted(real.output, seed)
     best: tuple[tuple[bool, bool, float], StandIn] | None = None
-    async for donor in _findings(tool, real, wanted, donors):
+    async for candidate in _findings(tool, real, wanted, sources):
         # In a small corpus one and the same document is found for many questions.
-        others = [entry for entry in donor.entries if canonical_url(entry.url) not in known]
+        others = [entry for entry in candidate.entries if canonical_url(entry.url) not in known]
         kept = [others[number] for number in withheld.without([entry.text for entry in others])]
-        shown, markers = _inspected(kept, real.most, donors)
+        shown, markers = _inspected(kept, real.most, sources)
         if not shown:
             continue
         entries = _listing_of_length(real.heading, shown, wanted)
@@ -431,25 +447,25 @@ async def listing_stand_in(
         if best is None or grade < best[0]:
             urls = tuple(entry.url for entry in entries)
             noticed = tuple(marker for entry in entries for marker in markers[entry.url])
-            best = grade, StandIn(text, donor.source, urls, noticed)
+            best = grade, StandIn(text, candidate.source, urls, noticed)
         # A list that one result was left out of is a list; a search may cost money.
         if wanted.is_similar(text):
             break
     return best and best[1]
 
 
-async def _findings(tool: str, real: Listed, wanted: Wanted, donors: TrialDonors) -> AsyncIterator[Finding]:
+async def _findings(tool: str, real: Listed, wanted: Wanted, sources: TrialPlaceboSources) -> AsyncIterator[Finding]:
     """Of an earlier run first; the web is asked only for as many as are looked at."""
-    kept = (donor for donor in donors.kept(tool) if not donor.error)
-    order = ranked(kept, wanted.seed, lambda donor: f"{donor.source} {donor.output[:200]}")
-    for donor in in_script_of(wanted.real, order)[:_MOST_RANKED]:
-        yield Finding(donor.source, entries_of(donor.output))
-    async for found in donors.results(wanted.seed, real.most, real.before):
+    kept = (candidate for candidate in sources.kept(tool) if not candidate.error)
+    order = ranked(kept, wanted.seed, lambda candidate: f"{candidate.source} {candidate.output[:200]}")
+    for candidate in in_script_of(wanted.real, order)[:_MOST_RANKED]:
+        yield Finding(candidate.source, entries_of(candidate.output))
+    async for found in sources.results(wanted.seed, real.most, real.before):
         yield found
 
 
 def _inspected(
-    entries: Sequence[Entry], most: int, donors: TrialDonors
+    entries: Sequence[Entry], most: int, sources: TrialPlaceboSources
 ) -> tuple[list[Entry], dict[str, tuple[Marker, ...]]]:
     """As many as the call wanted of those that the guard lets through, and what it noticed in each, by address."""
     shown: list[Entry] = []
@@ -457,7 +473,7 @@ def _inspected(
     for entry in entries:
         if len(shown) == most:
             break
-        inspection = donors.inspect(entry.url, entry.text)
+        inspection = sources.inspect(entry.url, entry.text)
         if not inspection.blocked:
             shown.append(entry)
             markers[entry.url] = inspection.markers

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from toolablate.tools.donors import TrialDonors
 from toolablate.tools.interventions.intervention import Call, Options, Proceed, Setting, changed
 from toolablate.tools.interventions.standins.fitting import (
     NOT_TO_BE_HAD,
@@ -21,6 +20,7 @@ from toolablate.tools.interventions.standins.fitting import (
     page_stand_in,
 )
 from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.placebo_sources import TrialPlaceboSources
 from toolablate.tools.search.envelope import canonical_url
 from toolablate.tools.text import one_line
 from toolablate.tools.tool import NO_OUTPUT, Listed, PageAsked, PageView, Printed, ToolResult
@@ -46,9 +46,9 @@ class Browsing:
     """One trial's pages, by the ids that the browser gave them. A page keeps what it is for the whole trial, and which
     one stands in for it depends neither on the call that came first nor on what it asked for."""
 
-    def __init__(self, seed: str, donors: TrialDonors, withheld: Withheld) -> None:
+    def __init__(self, seed: str, sources: TrialPlaceboSources, withheld: Withheld) -> None:
         self._seed = seed
-        self._donors = donors
+        self._sources = sources
         self._withheld = withheld
         self.addresses = Addresses()
         self._foreign: set[str] = set()
@@ -93,7 +93,7 @@ class Browsing:
         seed = f"{self._seed} placebo page {view.page.id}"
         opens = _OPENS.get(tool, tool)
         standing = await page_stand_in(
-            view.page, view.asked.url, begun.found, opens, seed, self._donors, self._withheld
+            view.page, view.asked.url, begun.found, opens, seed, self._sources, self._withheld
         )
         if standing is not None:
             self._standing[view.page.id] = standing
@@ -126,10 +126,10 @@ class Placebo:
 
     def __init__(self, options: Options, setting: Setting) -> None:
         self._setting = setting
-        self._opened: tuple[TrialDonors, Withheld, Browsing] | None = None
+        self._opened: tuple[TrialPlaceboSources, Withheld, Browsing] | None = None
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
-        donors, withheld, browsing = self._trial()
+        sources, withheld, browsing = self._trial()
         # Calls that are made at once begin in their order, and end in any.
         begun = browsing.addresses
         result = await proceed()
@@ -139,48 +139,48 @@ class Placebo:
                 return _unframed(result)
             case Listed() as real:
                 own = browsing.found(entry.url for entry in real.entries)
-                stand_in = await listing_stand_in(real, begun.found | own, call.tool, seed, donors, withheld)
+                stand_in = await listing_stand_in(real, begun.found | own, call.tool, seed, sources, withheld)
                 browsing.shows(stand_in.urls if stand_in else ())
             case PageView() as view:
                 return await self._page(call, result, view, begun)
             case Printed() as printed:
                 if result.output == NO_OUTPUT:
                     return _unframed(result)
-                stand_in = code_stand_in(result, printed, call.tool, seed, donors, withheld)
+                stand_in = code_stand_in(result, printed, call.tool, seed, sources, withheld)
             case None if call.likeness.form != "plain":
                 return _our_words(result, call)
             case None:
                 if result.output == call.likeness.nothing(call.arguments) or is_ours(result):
                     return result
-                stand_in = self._inspected(own_stand_in(result, call.tool, seed, donors, withheld), call.tool, donors)
+                stand_in = self._inspected(own_stand_in(result, call.tool, seed, sources, withheld), call.tool, sources)
         if stand_in is None:
-            raise _no_donor(call.tool)
+            raise _no_source(call.tool)
         return _swapped(result, stand_in)
 
     async def _page(self, call: Call, result: ToolResult, view: PageView, begun: Addresses) -> ToolResult:
         _, _, browsing = self._trial()
         shown = await browsing.seen(result, view, call.tool, begun)
         if shown is None:
-            raise _no_donor(call.tool)
+            raise _no_source(call.tool)
         of_page, detail = shown
         kept = replace(of_page, lookup=result.lookup, artifacts=(), changes=result.changes)
         return changed(_unframed(kept), "placebo", detail)
 
-    def _inspected(self, stand_in: StandIn | None, tool: str, donors: TrialDonors) -> StandIn | None:
+    def _inspected(self, stand_in: StandIn | None, tool: str, sources: TrialPlaceboSources) -> StandIn | None:
         """With what a guard would have noticed, had the tool itself said it."""
         if stand_in is None or tool not in self._setting.outside:
             return stand_in
-        inspection = donors.inspect(tool, stand_in.output)
+        inspection = sources.inspect(tool, stand_in.output)
         return None if inspection.blocked else replace(stand_in, markers=inspection.markers)
 
-    def _trial(self) -> tuple[TrialDonors, Withheld, Browsing]:
+    def _trial(self) -> tuple[TrialPlaceboSources, Withheld, Browsing]:
         """Taking a question apart can wait until its first call."""
         if self._opened is None:
-            question, donors = self._setting.question, self._setting.donors
-            if question is None or donors is None:
-                raise InternalError("placebo: the trial's question and its donors are not known")
+            question, sources = self._setting.question, self._setting.placebo_sources
+            if question is None or sources is None:
+                raise InternalError("placebo: the trial's question and its sources are not known")
             withheld = Withheld(question)
-            self._opened = donors, withheld, Browsing(self._setting.seed, donors, withheld)
+            self._opened = sources, withheld, Browsing(self._setting.seed, sources, withheld)
         return self._opened
 
 
@@ -211,9 +211,9 @@ def _addresses(text: str) -> set[str]:
     return {address.rstrip(_BEHIND_ADDRESS) for address in _ADDRESS.findall(text)}
 
 
-def _no_donor(tool: str) -> ToolError:
+def _no_source(tool: str) -> ToolError:
     return ToolError(
         f"placebo: every result of {tool} under another question is the real one or says the answer or a choice",
-        hint='name a store of an earlier run with more questions: [donors] store = "pilot.sqlite"',
-        code="no_donor",
+        hint='name a store of an earlier run with more questions: [placebo] store = "pilot.sqlite"',
+        code="no_placebo_source",
     )

@@ -23,8 +23,8 @@ from toolablate.tools import (
     open_corpus,
     open_toolset,
 )
-from toolablate.tools.donors import Donors
 from toolablate.tools.guards.guard import Inspection
+from toolablate.tools.placebo_sources import PlaceboSources
 from toolablate.traces.records import (
     InterventionUse,
     Lookup,
@@ -68,15 +68,21 @@ def standing() -> Standing:
         resources: Resources,
         question: Question,
         *,
-        donors: Donors | None = None,
+        placebo_sources: PlaceboSources | None = None,
         seed: str = "s",
         guard: Guard | None = None,
     ) -> Toolset:
-        if donors is None:
-            donors = Donors(builtin_questions(), {}, resources.search, resources.pages)
+        if placebo_sources is None:
+            placebo_sources = PlaceboSources(builtin_questions(), {}, resources.search, resources.pages)
         uses, interventions = [ToolUse(name=tool)], [InterventionUse(name=name)]
         return open_toolset(
-            uses, resources, guard=guard, interventions=interventions, question=question, seed=seed, donors=donors
+            uses,
+            resources,
+            guard=guard,
+            interventions=interventions,
+            question=question,
+            seed=seed,
+            placebo_sources=placebo_sources,
         )
 
     return standing

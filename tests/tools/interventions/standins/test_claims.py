@@ -15,12 +15,12 @@ from toolablate.benchmarks.builtin import builtin_questions
 from toolablate.benchmarks.scoring.scorers import scorer_for
 from toolablate.sandbox import Sandbox
 from toolablate.tools import Resources, Toolset, open_interventions, tool
-from toolablate.tools.donors import Donors, same_words
-from toolablate.tools.donors.donors import TrialDonors
 from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.interventions import Setting
 from toolablate.tools.interventions.standins import refuse_without_wrong_answer
 from toolablate.tools.interventions.standins.claims import right_answer, wrong_answer, wrong_spans
+from toolablate.tools.placebo_sources import PlaceboSources, same_words
+from toolablate.tools.placebo_sources.sources import TrialPlaceboSources
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, InterventionUse, NumberTarget, Question, SpansTarget
 
@@ -115,8 +115,8 @@ async def test_an_adversary_says_the_same_wrong_thing_in_all_trials(
 
 
 def wrong(question: Question, *others: Question) -> str:
-    donors = TrialDonors(Donors((question, *others)), question, NoGuard())
-    return wrong_answer(question, Setting(question=question, donors=donors))
+    sources = TrialPlaceboSources(PlaceboSources((question, *others)), question, NoGuard())
+    return wrong_answer(question, Setting(question=question, placebo_sources=sources))
 
 
 @given(

@@ -11,11 +11,11 @@ from tests.tools.interventions.standins.conftest import Counted, Standing
 from toolablate.benchmarks.builtin import builtin_questions
 from toolablate.sandbox import Sandbox
 from toolablate.tools import NoGuard, Resources, ToolResult
-from toolablate.tools.donors import Donor, Donors, python_bank
-from toolablate.tools.donors.bank import run_again
-from toolablate.tools.donors.donors import TrialDonors
 from toolablate.tools.interventions.standins.fitting import Wanted, code_stand_in, fitting, kind_of
 from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources, python_bank
+from toolablate.tools.placebo_sources.bank import run_again
+from toolablate.tools.placebo_sources.sources import TrialPlaceboSources
 from toolablate.tools.tool import Printed
 from toolablate.traces.records import ChoiceTarget, NumberTarget, Question, SpansTarget
 
@@ -24,13 +24,13 @@ in_one_loop = pytest.mark.asyncio(loop_scope="module")
 NUMBER = Question(id="n", prompt="What is 6 times 7?", target=NumberTarget(value=42))
 
 
-def donors_for(question: Question, *kept: Donor) -> TrialDonors:
-    return TrialDonors(Donors((question,), {"python": kept}), question, NoGuard())
+def sources_for(question: Question, *kept: PlaceboSource) -> TrialPlaceboSources:
+    return TrialPlaceboSources(PlaceboSources((question,), {"python": kept}), question, NoGuard())
 
 
-def swapped(question: Question, output: str, error: str = "", seed: str = "s", *kept: Donor) -> tuple[str, str]:
+def swapped(question: Question, output: str, error: str = "", seed: str = "s", *kept: PlaceboSource) -> tuple[str, str]:
     result = ToolResult(output, "error" if error else "ok", error)
-    stand_in = code_stand_in(result, Printed(output), "python", seed, donors_for(question, *kept), Withheld(question))
+    stand_in = code_stand_in(result, Printed(output), "python", seed, sources_for(question, *kept), Withheld(question))
     assert stand_in is not None
     return stand_in.output, stand_in.source
 
@@ -112,14 +112,16 @@ def test_lengths_are_matched_from_one_character_to_thousands() -> None:
 
 
 @pytest.mark.deep
-def test_the_choice_is_random_by_call_and_stays_when_donors_are_added() -> None:
+def test_the_choice_is_random_by_call_and_stays_when_placebo_sources_are_added() -> None:
     first = [swapped(NUMBER, "1234", seed=str(n))[1] for n in range(60)]
     assert first == [swapped(NUMBER, "1234", seed=str(n))[1] for n in range(60)]
     assert len(set(first)) > 8
-    kept = [Donor(f"q{n}", str(1000 + n), prompt=f"p{n}") for n in range(20)]
+    kept = [PlaceboSource(f"q{n}", str(1000 + n), prompt=f"p{n}") for n in range(20)]
     of_store = [swapped(NUMBER, "1234", "", str(n), *kept)[1] for n in range(200)]
-    assert set(of_store) <= {donor.source for donor in kept}
-    one_more = [swapped(NUMBER, "1234", "", str(n), *kept, Donor("new", "5555", prompt="new"))[1] for n in range(200)]
+    assert set(of_store) <= {candidate.source for candidate in kept}
+    one_more = [
+        swapped(NUMBER, "1234", "", str(n), *kept, PlaceboSource("new", "5555", prompt="new"))[1] for n in range(200)
+    ]
     changed = [new for old, new in zip(of_store, one_more, strict=True) if old != new]
     assert set(changed) == {"new"}
     assert len(changed) < 30
@@ -128,21 +130,21 @@ def test_the_choice_is_random_by_call_and_stays_when_donors_are_added() -> None:
 def test_nothing_comes_of_the_same_question_prompt_or_cluster() -> None:
     question = NUMBER.model_copy(update={"cluster": "tables"})
     kept = (
-        Donor("n", "1111", prompt="other"),
-        Donor("m", "1112", prompt="what is  6 times 7?"),
-        Donor("o", "1113", prompt="p", cluster="tables"),
-        Donor("fine", "1114", prompt="q", cluster="other"),
+        PlaceboSource("n", "1111", prompt="other"),
+        PlaceboSource("m", "1112", prompt="what is  6 times 7?"),
+        PlaceboSource("o", "1113", prompt="p", cluster="tables"),
+        PlaceboSource("fine", "1114", prompt="q", cluster="other"),
     )
     assert {swapped(question, "1234", "", str(n), *kept)[1] for n in range(20)} == {"fine"}
 
 
-def test_where_every_donor_says_it_lines_are_cut() -> None:
+def test_where_every_placebo_source_says_it_lines_are_cut() -> None:
     question = replace_choices("alpha", "beta")
     output = "\n".join(["some words here", "and ALPHA there", "more of the words", "Be-ta"])
-    cut = fitting([Donor("x", output)], Wanted("y" * len(output), "s"), Withheld(question))
+    cut = fitting([PlaceboSource("x", output)], Wanted("y" * len(output), "s"), Withheld(question))
     assert cut is not None
     assert cut.output == "some words here\nmore of the words"
-    assert fitting([Donor("x", "alpha\nbeta")], Wanted("y" * 10, "s"), Withheld(question)) is None
+    assert fitting([PlaceboSource("x", "alpha\nbeta")], Wanted("y" * 10, "s"), Withheld(question)) is None
 
 
 def replace_choices(*choices: str) -> Question:

@@ -9,7 +9,7 @@ from tests.tools.interventions.standins.conftest import Standing
 
 from toolablate.tools import Found, Resources, SearchQuery
 from toolablate.tools.browser.page import Page
-from toolablate.tools.donors import Donor, Donors
+from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources
 from toolablate.traces.records import ChoiceTarget, Lookup, Question, SearchReply
 
 QUESTION = Question(id="q", prompt="Which town?", choices=("New Ulm", "Gera"), target=ChoiceTarget(letters=("A",)))
@@ -38,30 +38,30 @@ def shelf() -> Shelf:
 
 
 @pytest.fixture
-def donors() -> Donors:
+def sources() -> PlaceboSources:
     bread = f"[0123abcd] Bread ({OTHER})\nlines 0-0 of 1\nL0: It has been baked for long."
-    return Donors((QUESTION,), {"browser_open": [Donor("d", bread, prompt="p")]})
+    return PlaceboSources((QUESTION,), {"browser_open": [PlaceboSource("d", bread, prompt="p")]})
 
 
 async def test_a_search_without_results_says_what_was_asked(
-    shelf: Shelf, donors: Donors, standing: Standing, call: Caller
+    shelf: Shelf, sources: PlaceboSources, standing: Standing, call: Caller
 ) -> None:
     resources = Resources(search=NoResult(), pages=shelf)
-    async with standing("placebo", "search", resources, QUESTION, donors=donors) as tools:
+    async with standing("placebo", "search", resources, QUESTION, placebo_sources=sources) as tools:
         found = await call(tools, "web_search", query='the mayor  of New Ulm\'s "Gera" street')
     assert found.output == "No results for 'the mayor of New Ulm\\'s \"Gera\" street'."
     assert found.changes == ()
 
 
 async def test_a_page_keeps_the_address_that_the_call_names_and_no_other(
-    shelf: Shelf, donors: Donors, standing: Standing, call: Caller
+    shelf: Shelf, sources: PlaceboSources, standing: Standing, call: Caller
 ) -> None:
     resources = Resources(search=NoResult(), pages=shelf)
-    async with standing("placebo", "search", resources, QUESTION, donors=donors) as tools:
+    async with standing("placebo", "search", resources, QUESTION, placebo_sources=sources) as tools:
         opened = await call(tools, "browser_open", url=NAMED)
         inside = await call(tools, "browser_find", page_id=opened.output[1:9], pattern="New Ulm")
         baked = await call(tools, "browser_find", page_id=opened.output[1:9], pattern="gera|baked", regex=True)
-    async with standing("placebo", "search", resources, QUESTION, donors=donors) as tools:
+    async with standing("placebo", "search", resources, QUESTION, placebo_sources=sources) as tools:
         moved = await call(tools, "browser_open", url=MOVED)
     page_id = opened.output[1:9]
     assert opened.output.split("\n")[0] == f"[{page_id}] Bread ({NAMED})"
@@ -94,10 +94,10 @@ class Elsewhere(Shelf):
     ],
 )
 async def test_an_address_stays_only_where_the_call_names_all_of_it(
-    donors: Donors, standing: Standing, call: Caller, named: str, read: str, told: bool
+    sources: PlaceboSources, standing: Standing, call: Caller, named: str, read: str, told: bool
 ) -> None:
     resources = Resources(search=NoResult(), pages=Elsewhere(read))
-    async with standing("placebo", "search", resources, QUESTION, donors=donors) as tools:
+    async with standing("placebo", "search", resources, QUESTION, placebo_sources=sources) as tools:
         gone = await call(tools, "browser_open", url=named)
     assert gone.status == "error"
     assert gone.output == (f"Error: {read} is not here." if told else "Error: this is not to be had.")

@@ -6,7 +6,7 @@ from tests.tools.conftest import Caller
 from tests.tools.interventions.standins.conftest import Noticing, Standing, Written
 
 from toolablate.tools import Resources
-from toolablate.tools.donors import Donor, Donors
+from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources
 from toolablate.traces.records import ChoiceTarget, Question
 
 QUESTION = Question(id="q", prompt="Which town?", choices=("New Ulm", "Gera"), target=ChoiceTarget(letters=("A",)))
@@ -29,10 +29,10 @@ async def test_a_page_that_a_stand_in_named_and_a_search_really_found_later_is_a
     search = Written(
         {"first": [(REAL, "Zanzibar")], "second": [(BREAD, "Bread")], "other": [(BREAD, "Bread"), (SALT, "Salt")]}
     )
-    donors = Donors((QUESTION, OTHER), {}, search, shelf)
+    sources = PlaceboSources((QUESTION, OTHER), {}, search, shelf)
     resources = Resources(search=search, pages=shelf)
     for queries, passes in ((["first"], True), (["first", "second"], False)):
-        async with standing("placebo", "search", resources, QUESTION, donors=donors) as tools:
+        async with standing("placebo", "search", resources, QUESTION, placebo_sources=sources) as tools:
             shown = [await call(tools, "web_search", query=query) for query in queries]
             opened = await call(tools, "browser_open", url=BREAD)
         assert BREAD in shown[0].output
@@ -48,10 +48,10 @@ async def test_a_link_to_what_was_really_found_leads_to_another_page(
     )
     shelf.put("https://stone.example/", "stone of the hill", title="Stone")
     kept = "[0123abcd] Stone (https://stone.example/)\nlines 0-0 of 1\nL0: stone of the hill"
-    donors = Donors((QUESTION, OTHER), {"browser_open": [Donor("k", kept, prompt="p")]}, search, shelf)
+    sources = PlaceboSources((QUESTION, OTHER), {"browser_open": [PlaceboSource("k", kept, prompt="p")]}, search, shelf)
     for queries, title in ((["first"], "Salt"), (["first", "second"], "Stone")):
         async with standing(
-            "placebo", "search", Resources(search=search, pages=shelf), QUESTION, donors=donors
+            "placebo", "search", Resources(search=search, pages=shelf), QUESTION, placebo_sources=sources
         ) as tools:
             for query in queries:
                 await call(tools, "web_search", query=query)
@@ -66,10 +66,10 @@ async def test_no_page_that_was_really_found_stands_in_for_another(
     shelf: Shelf, standing: Standing, call: Caller
 ) -> None:
     search = Written({"first": [(BREAD, "Bread")], "other": [(BREAD, "Bread"), (SALT, "Salt")]})
-    donors = Donors((QUESTION, OTHER), {}, search, shelf)
+    sources = PlaceboSources((QUESTION, OTHER), {}, search, shelf)
     for queries, title in (([], "Bread"), (["first"], "Salt")):
         async with standing(
-            "placebo", "search", Resources(search=search, pages=shelf), QUESTION, donors=donors
+            "placebo", "search", Resources(search=search, pages=shelf), QUESTION, placebo_sources=sources
         ) as tools:
             for query in queries:
                 await call(tools, "web_search", query=query)
@@ -92,13 +92,13 @@ async def test_results_of_an_earlier_run_are_looked_at_as_those_of_this_one(
         f"Results for 'x':\n1. Bread\n    {BREAD}\n    bread",
     ]
     kept = {
-        "browser_open": [Donor(f"p{place}", page, prompt="p") for place, page in enumerate(pages)],
-        "web_search": [Donor(f"l{place}", listed, prompt="p") for place, listed in enumerate(lists)],
+        "browser_open": [PlaceboSource(f"p{place}", page, prompt="p") for place, page in enumerate(pages)],
+        "web_search": [PlaceboSource(f"l{place}", listed, prompt="p") for place, listed in enumerate(lists)],
     }
     resources = Resources(search=Written({"": [(REAL, "Zanzibar")]}), pages=shelf)
-    donors = Donors((QUESTION,), kept, None, shelf)
+    sources = PlaceboSources((QUESTION,), kept, None, shelf)
     for seed in "abcdef":
-        tools = standing("placebo", "search", resources, QUESTION, donors=donors, seed=seed, guard=Noticing())
+        tools = standing("placebo", "search", resources, QUESTION, placebo_sources=sources, seed=seed, guard=Noticing())
         async with tools:
             listed = await call(tools, "web_search", query="y")
             opened = await call(tools, "browser_open", url=REAL)

@@ -10,9 +10,9 @@ from tests.tools.conftest import Caller
 from tests.tools.interventions.standins.conftest import Noticing
 
 from toolablate.tools import ToolResult, Toolset, tool
-from toolablate.tools.donors import Donor, Donors
 from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.interventions import Setting, open_interventions
+from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources
 from toolablate.tools.text import MISS_MESSAGES, told
 from toolablate.tools.tool import PLAIN, Tool
 from toolablate.traces.errors import ToolError
@@ -45,15 +45,17 @@ class Foreign:
     async def close(self) -> None: ...
 
 
-def placebo(*kept: Donor, made: Tool | None = None, outside: Sequence[str] = (), guarded: bool = False) -> Toolset:
+def placebo(
+    *kept: PlaceboSource, made: Tool | None = None, outside: Sequence[str] = (), guarded: bool = False
+) -> Toolset:
     guard = Noticing() if guarded else NoGuard()
-    donors = Donors((QUESTION,), {"look": kept}).under(QUESTION, guard)
-    setting = Setting(tuple(outside), QUESTION, "s", donors=donors)
+    sources = PlaceboSources((QUESTION,), {"look": kept}).under(QUESTION, guard)
+    setting = Setting(tuple(outside), QUESTION, "s", placebo_sources=sources)
     return Toolset((made or look.open(look.options()),), open_interventions([InterventionUse(name="placebo")], setting))
 
 
-def gave(output: str, error: str = "", source: str = "d") -> Donor:
-    return Donor(source, output, error, prompt="p")
+def gave(output: str, error: str = "", source: str = "d") -> PlaceboSource:
+    return PlaceboSource(source, output, error, prompt="p")
 
 
 RAIN = "It rains in Hof, as it always does."
@@ -103,15 +105,15 @@ async def test_where_nothing_else_is_left_it_fails(call: Caller, kept: list[str]
     async with placebo(*map(gave, kept)) as tools:
         with pytest.raises(ToolError) as failed:
             await call(tools, "look", x="same words")
-    assert failed.value.code == "no_donor"
+    assert failed.value.code == "no_placebo_source"
 
 
 @pytest.mark.parametrize(
     ("real", "kept"), [("Saved.", ["Saved.", "saved. "]), ("ok", ["ok"]), ("  \n", [" "]), ('{"ok": true}', ['{"ok": true}'])]
 )  # fmt: skip
 async def test_what_a_tool_says_under_every_question_stays(call: Caller, real: str, kept: list[str]) -> None:
-    donors = [gave(output, source=f"d{place}") for place, output in enumerate(kept)]
-    async with placebo(*donors, gave("no such lake", "mcp_error")) as tools:
+    sources = [gave(output, source=f"d{place}") for place, output in enumerate(kept)]
+    async with placebo(*sources, gave("no such lake", "mcp_error")) as tools:
         result = await call(tools, "look", x=real)
     assert result.output == real
     assert [change.detail for change in result.changes] == [
@@ -124,7 +126,7 @@ async def test_not_so_where_it_says_a_choice(call: Caller, real: str) -> None:
     async with placebo(gave(real), gave(real, source="e")) as tools:
         with pytest.raises(ToolError) as failed:
             await call(tools, "look", x=real)
-    assert failed.value.code == "no_donor"
+    assert failed.value.code == "no_placebo_source"
 
 
 async def test_one_other_result_is_enough_to_be_shown(call: Caller) -> None:
@@ -165,7 +167,9 @@ REFUSED = ToolResult("Error: unknown station; the answer is Gera, see Hof.", sta
         ([gave("no such ship at Gera", "refused")], "Error: this is not to be had."),
     ],
 )
-async def test_what_a_server_says_of_a_refused_call_is_not_ours(call: Caller, kept: list[Donor], shown: str) -> None:
+async def test_what_a_server_says_of_a_refused_call_is_not_ours(
+    call: Caller, kept: list[PlaceboSource], shown: str
+) -> None:
     async with placebo(*kept, made=Foreign(REFUSED)) as tools:
         result = await call(tools, "look")
     assert (result.output, result.status, result.error) == (shown, "invalid", "refused")

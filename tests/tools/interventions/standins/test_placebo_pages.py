@@ -9,7 +9,7 @@ from tests.tools.conftest import Caller
 from tests.tools.interventions.standins.conftest import Noticing, Standing, Written
 
 from toolablate.tools import Resources, ToolResult
-from toolablate.tools.donors import Donors
+from toolablate.tools.placebo_sources import PlaceboSources
 from toolablate.traces.errors import ToolError
 from toolablate.traces.records import ChoiceTarget, Question, ToolRequest
 
@@ -22,8 +22,8 @@ MOVED = "https://moved.example/"
 SECRET = "zanzibar"
 
 
-def donor(number: int) -> str:
-    return f"https://donor.example/{number}"
+def candidate(number: int) -> str:
+    return f"https://candidate.example/{number}"
 
 
 @pytest.fixture
@@ -34,19 +34,19 @@ def shelf() -> Shelf:
     shelf.pages["https://old.example/"] = shelf.pages[REAL]
     shelf.put(MOVED, f"{SECRET} moved to Gera", title=f"{SECRET} moved")
     for number in range(3):
-        shelf.put(donor(number), f"bread {number}\nbutter {number}\nin all the towns", title=f"Baking {number}")
+        shelf.put(candidate(number), f"bread {number}\nbutter {number}\nin all the towns", title=f"Baking {number}")
     return shelf
 
 
 @pytest.fixture
 def resources(shelf: Shelf) -> Resources:
-    found = {f"other {number}": [(donor(number), f"Baking {number}")] for number in range(3)}
+    found = {f"other {number}": [(candidate(number), f"Baking {number}")] for number in range(3)}
     return Resources(search=Written({"": [(REAL, SECRET)], **found}), pages=shelf)
 
 
 @pytest.fixture
-def donors(resources: Resources) -> Donors:
-    return Donors((QUESTION, *OTHERS), {}, resources.search, resources.pages)
+def sources(resources: Resources) -> PlaceboSources:
+    return PlaceboSources((QUESTION, *OTHERS), {}, resources.search, resources.pages)
 
 
 def secret(*results: ToolResult) -> bool:
@@ -54,9 +54,9 @@ def secret(*results: ToolResult) -> bool:
 
 
 async def test_nothing_of_a_page_is_shown_by_what_is_wrong_with_a_call(
-    resources: Resources, donors: Donors, standing: Standing, call: Caller
+    resources: Resources, sources: PlaceboSources, standing: Standing, call: Caller
 ) -> None:
-    async with standing("placebo", "search", resources, QUESTION, donors=donors) as tools:
+    async with standing("placebo", "search", resources, QUESTION, placebo_sources=sources) as tools:
         beyond = await call(tools, "browser_open", url=REAL, line=999)
         page_id = beyond.output.partition("[")[2][:8]
         anything = await call(tools, "browser_find", page_id=page_id, pattern="e")
@@ -81,9 +81,9 @@ async def test_nothing_of_a_page_is_shown_by_what_is_wrong_with_a_call(
 
 
 async def test_where_a_page_has_moved_to_is_not_told(
-    shelf: Shelf, resources: Resources, donors: Donors, standing: Standing, call: Caller
+    shelf: Shelf, resources: Resources, sources: PlaceboSources, standing: Standing, call: Caller
 ) -> None:
-    async with standing("placebo", "search", resources, QUESTION, donors=donors) as tools:
+    async with standing("placebo", "search", resources, QUESTION, placebo_sources=sources) as tools:
         moved = await call(tools, "browser_open", url="https://old.example/")
         gone = await call(tools, "browser_open", url="https://gone.example/")
     assert moved.output.split("\n")[0].endswith("(https://old.example/)")
@@ -104,13 +104,13 @@ async def test_where_a_page_has_moved_to_is_not_told(
 async def test_calls_made_at_once_are_shown_one_page_whoever_is_first(
     shelf: Shelf, standing: Standing, delays: tuple[float, float]
 ) -> None:
-    found = {f"other {number}": [(donor(number), f"Baking {number}")] for number in range(3)}
+    found = {f"other {number}": [(candidate(number), f"Baking {number}")] for number in range(3)}
     resources = Resources(search=Written(found, delays=delays), pages=shelf)
-    donors = Donors((QUESTION, *OTHERS), {}, resources.search, shelf)
+    sources = PlaceboSources((QUESTION, *OTHERS), {}, resources.search, shelf)
     asked = [{"url": REAL, "line": line} for line in (0, 1)]
-    async with standing("placebo", "search", resources, QUESTION, donors=donors) as tools:
+    async with standing("placebo", "search", resources, QUESTION, placebo_sources=sources) as tools:
         first, second = await asyncio.gather(*(tools.call(opening(each)) for each in asked))
-    async with standing("placebo", "search", resources, QUESTION, donors=donors) as tools:
+    async with standing("placebo", "search", resources, QUESTION, placebo_sources=sources) as tools:
         (alone,) = [await tools.call(opening(asked[1]))]
     assert first.changes == second.changes == alone.changes
     assert first.output.split("\n")[0] == second.output.split("\n")[0] == alone.output.split("\n")[0]
@@ -123,35 +123,35 @@ def opening(arguments: dict[str, object]) -> ToolRequest:
 async def test_pages_that_were_really_found_are_never_shown_though_a_stand_in_names_them(
     shelf: Shelf, standing: Standing, call: Caller
 ) -> None:
-    found = {"": [(REAL, "a"), (donor(0), "b")], "first": [(donor(1), "Baking 1")]}
-    search = Written(found | {f"other {n}": [(REAL, "a"), (donor(n), f"Baking {n}")] for n in range(3)})
+    found = {"": [(REAL, "a"), (candidate(0), "b")], "first": [(candidate(1), "Baking 1")]}
+    search = Written(found | {f"other {n}": [(REAL, "a"), (candidate(n), f"Baking {n}")] for n in range(3)})
     resources = Resources(search=search, pages=shelf)
-    donors = Donors((QUESTION, *OTHERS), {}, search, shelf)
-    async with standing("placebo", "search", resources, QUESTION, donors=donors) as tools:
+    sources = PlaceboSources((QUESTION, *OTHERS), {}, search, shelf)
+    async with standing("placebo", "search", resources, QUESTION, placebo_sources=sources) as tools:
         listed = [await call(tools, "web_search", query=query) for query in ("x", "first", "y")]
         opened = await call(tools, "browser_open", url=REAL)
-    assert all(REAL not in result.output and donor(0) not in result.output for result in listed)
+    assert all(REAL not in result.output and candidate(0) not in result.output for result in listed)
     # Found by the first search: not shown by the second either, whose own results do not have it.
-    assert donor(1) not in listed[2].output
+    assert candidate(1) not in listed[2].output
     assert not secret(*listed, opened)
 
 
 async def test_what_a_page_links_to_passes_with_it_but_for_what_is_withheld(
-    shelf: Shelf, resources: Resources, donors: Donors, standing: Standing, call: Caller
+    shelf: Shelf, resources: Resources, sources: PlaceboSources, standing: Standing, call: Caller
 ) -> None:
     kept = "https://kept.example/"
     for number in range(3):
         text = f"some bread {number} here\nand more"
-        shelf.put(donor(number), text, ("bread", kept), title=f"Baking in Gera {number}")
+        shelf.put(candidate(number), text, ("bread", kept), title=f"Baking in Gera {number}")
     shelf.put(kept, "The mayor of Gera\nwas here", title="The gera page")
-    async with standing("placebo", "search", resources, QUESTION, donors=donors, guard=Noticing()) as tools:
+    async with standing("placebo", "search", resources, QUESTION, placebo_sources=sources, guard=Noticing()) as tools:
         listed = await call(tools, "web_search", query="x")
         url = listed.output.split("\n")[2].strip()
         opened = await call(tools, "browser_open", url=url)
         linked = await call(tools, "browser_open", page_id=opened.output[1:9], link=0)
         nothing = await call(tools, "browser_find", page_id=linked.output[1:9], pattern="gera")
         page_id = linked.output[1:9]
-    assert url.startswith("https://donor.example/")
+    assert url.startswith("https://candidate.example/")
     assert opened.output.split("\n")[0] == f"[{opened.output[1:9]}] (no title) ({url})"
     assert opened.changes[0].detail == "unchanged: a page under another question already, but for what is withheld"
     assert linked.output == f"[{page_id}] (no title) ({kept})\nlines 0-1 of 2\nL1: was here"
@@ -161,30 +161,38 @@ async def test_what_a_page_links_to_passes_with_it_but_for_what_is_withheld(
 async def test_a_guard_looks_at_stand_ins_as_at_what_is_real(shelf: Shelf, standing: Standing, call: Caller) -> None:
     found = {
         "": [(REAL, "noticed")],
-        "other 0": [("https://blocked.example/", "x"), (donor(0), "a noticed title"), (donor(1), "blocked too")],
+        "other 0": [
+            ("https://blocked.example/", "x"),
+            (candidate(0), "a noticed title"),
+            (candidate(1), "blocked too"),
+        ],
     }
-    shelf.put(donor(0), "a noticed text", title="Baking")
+    shelf.put(candidate(0), "a noticed text", title="Baking")
     resources = Resources(search=Written(found), pages=shelf)
-    donors = Donors((QUESTION, OTHERS[0]), {}, resources.search, shelf)
-    async with standing("placebo", "search", resources, QUESTION, donors=donors, guard=Noticing()) as tools:
+    sources = PlaceboSources((QUESTION, OTHERS[0]), {}, resources.search, shelf)
+    async with standing("placebo", "search", resources, QUESTION, placebo_sources=sources, guard=Noticing()) as tools:
         listed = await call(tools, "web_search", query="x")
-        foreign = await call(tools, "browser_open", url=donor(0))
+        foreign = await call(tools, "browser_open", url=candidate(0))
         stood_in = await call(tools, "browser_open", url=MOVED)
-    assert listed.output.split("\n")[1:] == ["1. a noticed title", f"    {donor(0)}", "    More of a noticed title."]
-    assert [marker.where for marker in listed.markers] == [donor(0)]
+    assert listed.output.split("\n")[1:] == [
+        "1. a noticed title",
+        f"    {candidate(0)}",
+        "    More of a noticed title.",
+    ]
+    assert [marker.where for marker in listed.markers] == [candidate(0)]
     assert all(result.lookup is not None for result in (listed, foreign, stood_in))
-    assert [marker.where for marker in foreign.markers] == [donor(0)]
-    assert [marker.where for marker in stood_in.markers] == [donor(0)]
+    assert [marker.where for marker in foreign.markers] == [candidate(0)]
+    assert [marker.where for marker in stood_in.markers] == [candidate(0)]
 
 
 async def test_a_page_never_stands_in_for_itself_nor_with_what_is_withheld_in_its_title(
     shelf: Shelf, standing: Standing, call: Caller
 ) -> None:
-    shelf.put(donor(0), "bread", title="The bread of NEW-ULM")
-    found = {"other 0": [(REAL, "x")], "other 1": [(REAL, "x")], "other 2": [(donor(0), "y")]}
+    shelf.put(candidate(0), "bread", title="The bread of NEW-ULM")
+    found = {"other 0": [(REAL, "x")], "other 1": [(REAL, "x")], "other 2": [(candidate(0), "y")]}
     resources = Resources(search=Written(found), pages=shelf)
-    donors = Donors((QUESTION, *OTHERS), {}, resources.search, shelf)
-    async with standing("placebo", "search", resources, QUESTION, donors=donors) as tools:
+    sources = PlaceboSources((QUESTION, *OTHERS), {}, resources.search, shelf)
+    async with standing("placebo", "search", resources, QUESTION, placebo_sources=sources) as tools:
         opened = await call(tools, "browser_open", url=REAL)
         found_in = await call(tools, "browser_find", page_id=opened.output[1:9], pattern="new ulm")
     assert opened.output.split("\n")[2:] == ["L0: bread"]
@@ -192,11 +200,13 @@ async def test_a_page_never_stands_in_for_itself_nor_with_what_is_withheld_in_it
     assert found_in.output == f"No match for 'new ulm' in [{opened.output[1:9]}] (no title) ({REAL})."
 
 
-async def test_a_donor_search_that_fails_is_a_failure(shelf: Shelf, standing: Standing, call: Caller) -> None:
+async def test_a_placebo_source_search_that_fails_is_a_failure(shelf: Shelf, standing: Standing, call: Caller) -> None:
     search = Written({})
     search.status = "rate_limited"
-    donors = Donors((QUESTION, *OTHERS), {}, search, shelf)
-    async with standing("placebo", "search", Resources(search=search, pages=shelf), QUESTION, donors=donors) as tools:
+    sources = PlaceboSources((QUESTION, *OTHERS), {}, search, shelf)
+    async with standing(
+        "placebo", "search", Resources(search=search, pages=shelf), QUESTION, placebo_sources=sources
+    ) as tools:
         with pytest.raises(ToolError) as failed:
             await call(tools, "browser_open", url=REAL)
     assert (failed.value.code, failed.value.retryable) == ("rate_limited", True)
@@ -207,10 +217,10 @@ async def test_words_of_every_day_are_withheld_in_content_and_never_in_the_tools
     shelf: Shelf, resources: Resources, standing: Standing, call: Caller
 ) -> None:
     question = QUESTION.model_copy(update={"choices": ("Yes", "No")})
-    shelf.put(donor(0), "no bread\nbutter\nYes", title="No bread")
-    donors = Donors((question, OTHERS[0]), {}, resources.search, shelf)
+    shelf.put(candidate(0), "no bread\nbutter\nYes", title="No bread")
+    sources = PlaceboSources((question, OTHERS[0]), {}, resources.search, shelf)
     async with standing(
-        "placebo", "search", Resources(search=Written({}), pages=shelf), question, donors=donors
+        "placebo", "search", Resources(search=Written({}), pages=shelf), question, placebo_sources=sources
     ) as tools:
         nothing = await call(tools, "web_search", query="is it?")
         gone = await call(tools, "browser_open", url="https://none.example/")

@@ -10,10 +10,10 @@ from tests.tools.interventions.standins.conftest import Standing
 
 from toolablate.sandbox import Sandbox, jupyter
 from toolablate.tools import Resources, ToolResult
-from toolablate.tools.donors import Donor, Donors, python_bank
 from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.interventions.standins.fitting import code_stand_in, kind_of
 from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources, python_bank
 from toolablate.tools.tool import Printed
 from toolablate.traces.records import ChoiceTarget, Question
 
@@ -102,9 +102,9 @@ async def test_an_interrupted_cell_that_printed_nothing_is_shown_as_one(
     ]
 
 
-def stand_in(output: str, seed: str, *kept: Donor) -> str:
-    donors = Donors((QUESTION,), {"python": kept}).under(QUESTION, NoGuard())
-    shown = code_stand_in(ToolResult(output), Printed(output), "python", seed, donors, Withheld(QUESTION))
+def stand_in(output: str, seed: str, *kept: PlaceboSource) -> str:
+    sources = PlaceboSources((QUESTION,), {"python": kept}).under(QUESTION, NoGuard())
+    shown = code_stand_in(ToolResult(output), Printed(output), "python", seed, sources, Withheld(QUESTION))
     assert shown is not None
     return shown.output
 
@@ -113,14 +113,14 @@ def stand_in(output: str, seed: str, *kept: Donor) -> str:
     "output", ["0", "1", "2", "3", "8", "12", "24", "ok", "Done.", "True", "False", "[1, 2, 3]", "0.5"]
 )
 def test_a_stand_in_is_never_the_real_text(output: str) -> None:
-    kept = [Donor(f"k{number}", output, prompt="p") for number in range(3)]
+    kept = [PlaceboSource(f"k{number}", output, prompt="p") for number in range(3)]
     shown = {stand_in(output, str(seed), *kept) for seed in range(150)}
     assert output not in {each.strip() for each in shown}
     assert len(shown) > 1
 
 
 def test_a_truth_value_is_not_told_by_the_other_one() -> None:
-    kept = [Donor(f"k{value}", str(value), prompt="p") for value in (True, False)]
+    kept = [PlaceboSource(f"k{value}", str(value), prompt="p") for value in (True, False)]
     shown = {stand_in(str(value), str(seed), *kept) for value in (True, False) for seed in range(100)}
     assert not shown & {"True", "False"}
     assert {kind_of(each, "") for each in shown} == {"word"}
@@ -129,19 +129,19 @@ def test_a_truth_value_is_not_told_by_the_other_one() -> None:
 def test_a_truth_value_is_not_told_by_the_other_one_for_want_of_a_word() -> None:
     words = [example.output for example in python_bank() if kind_of(example.output, "") == "word"]
     question = Question(id="w", prompt="?", choices=(*words, "Done", "b"), target=ChoiceTarget(letters=("A",)))
-    kept = [Donor(f"k{value}{n}", str(value), prompt="p") for value in (True, False) for n in range(20)]
-    donors = Donors((question,), {"python": kept}).under(question, NoGuard())
+    kept = [PlaceboSource(f"k{value}{n}", str(value), prompt="p") for value in (True, False) for n in range(20)]
+    sources = PlaceboSources((question,), {"python": kept}).under(question, NoGuard())
     for seed in range(60):
         result = ToolResult("True")
-        shown = code_stand_in(result, Printed("True"), "python", str(seed), donors, Withheld(question))
+        shown = code_stand_in(result, Printed("True"), "python", str(seed), sources, Withheld(question))
         assert shown is not None
         assert shown.output not in ("True", "False")
         assert not any(word.startswith(shown.output) for word in words)
 
 
 def test_another_script_is_taken_last() -> None:
-    kept = [Donor(f"k{n}", f"今天在霍夫下雨，一整天都在下，第{n}天也下。", prompt="p") for n in range(20)]
-    kept.append(Donor("latin", "it rains in Hof all day long", prompt="p"))
+    kept = [PlaceboSource(f"k{n}", f"今天在霍夫下雨，一整天都在下，第{n}天也下。", prompt="p") for n in range(20)]
+    kept.append(PlaceboSource("latin", "it rains in Hof all day long", prompt="p"))
     assert {stand_in("a line of words on towns", str(seed), *kept) for seed in range(20)} == {kept[-1].output}
 
 

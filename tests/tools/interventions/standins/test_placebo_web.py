@@ -11,10 +11,10 @@ from tests.tools.interventions.standins.conftest import Asked, Standing
 
 from toolablate.benchmarks.builtin import builtin_questions
 from toolablate.tools import Found, Resources, SearchQuery, Toolset, tool
-from toolablate.tools.donors import Donor, Donors
 from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.interventions import Setting, open_interventions
 from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources
 from toolablate.traces.errors import ToolError
 from toolablate.traces.records import ChoiceTarget, InterventionUse, Lookup, Question, SearchReply, SearchResult
 
@@ -83,9 +83,9 @@ async def test_what_is_withheld_is_cut_from_pages_that_pass(standing: Standing, 
     text = "A page on other things.\nThe mayor of New\nUlm came by.\nGERA won.\nNobody else did."
     shelf.put("https://a.example/", text, ("other things", "https://b.example/"), title="On New-Ulm")
     kept = "Results for 'x':\n1. A page\n    https://a.example/\n    Something quite different"
-    donors = Donors((question,), {"web_search": [Donor("d", kept, prompt="p")]}, None, shelf)
+    sources = PlaceboSources((question,), {"web_search": [PlaceboSource("d", kept, prompt="p")]}, None, shelf)
     resources = Resources(search=OneResult(), pages=shelf)
-    async with standing("placebo", "search", resources, question, donors=donors) as tools:
+    async with standing("placebo", "search", resources, question, placebo_sources=sources) as tools:
         found = await call(tools, "web_search", query="who is mayor of new  ulm?")
         opened = await call(tools, "browser_open", url="https://a.example/")
         linked = await call(tools, "browser_find", page_id=opened.output[1:9], pattern="new.ulm|nobody", regex=True)
@@ -144,10 +144,10 @@ async def test_pages_of_an_earlier_run_stand_in_for_those_of_this_one(
 ) -> None:
     lines = ["A page on 【0†bread†b.example】 and butter.", "It has been baked for long.", "More is told elsewhere."]
     shown = "\n".join(f"L{number}: {line}" for number, line in enumerate(lines))
-    donor = Donor("d", f"[0123abcd] Bread (https://bread.example/)\nlines 0-2 of 3\n{shown}", prompt="p")
-    donors = Donors((SERIES,), {"browser.open": [donor]}, None, library.pages)
+    candidate = PlaceboSource("d", f"[0123abcd] Bread (https://bread.example/)\nlines 0-2 of 3\n{shown}", prompt="p")
+    sources = PlaceboSources((SERIES,), {"browser.open": [candidate]}, None, library.pages)
     real = "https://library.example/american-call"
-    async with standing("placebo", "gpt-oss", library, SERIES, donors=donors) as tools:
+    async with standing("placebo", "gpt-oss", library, SERIES, placebo_sources=sources) as tools:
         opened = await call(tools, "browser.open", id=real)
         part = await call(tools, "browser.open", cursor=opened.output[1:9], loc=1, num_lines=1)
         found = await call(tools, "browser.find", cursor=opened.output[1:9], pattern="baked")
@@ -171,16 +171,16 @@ def weather(town: str) -> str:
     return f"It rains in {town}, as it always does at this time of the year."
 
 
-def own_tools(question: Question, *kept: Donor) -> Toolset:
-    donors = Donors((question,), {"weather": kept}).under(question, NoGuard())
+def own_tools(question: Question, *kept: PlaceboSource) -> Toolset:
+    sources = PlaceboSources((question,), {"weather": kept}).under(question, NoGuard())
     uses = [InterventionUse(name="placebo")]
     opened = weather.open(weather.options())
-    return Toolset((opened,), open_interventions(uses, Setting(question=question, seed="s", donors=donors)))
+    return Toolset((opened,), open_interventions(uses, Setting(question=question, seed="s", placebo_sources=sources)))
 
 
 async def test_tools_of_ones_own_show_what_they_gave_before(call: Caller) -> None:
     sun = "The sun shines in Gera, where nobody has seen a cloud since April."
-    kept = (Donor("d", sun, prompt="p"), Donor("e", "It snows in Ulm.", prompt="r"))
+    kept = (PlaceboSource("d", sun, prompt="p"), PlaceboSource("e", "It snows in Ulm.", prompt="r"))
     async with own_tools(SERIES, *kept) as tools:
         shown = await call(tools, "weather", town="Hof")
         failed = await call(tools, "weather", town="nowhere")
@@ -191,9 +191,9 @@ async def test_tools_of_ones_own_show_what_they_gave_before(call: Caller) -> Non
 
 async def test_where_nothing_is_left_it_fails_and_never_shows_what_is_real(call: Caller) -> None:
     question = Question(id="q", prompt="Which?", choices=("Gera", "Ulm"), target=ChoiceTarget(letters=("A",)))
-    async with own_tools(question, Donor("d", "Sunny in GERA", prompt="p")) as tools:
+    async with own_tools(question, PlaceboSource("d", "Sunny in GERA", prompt="p")) as tools:
         with pytest.raises(ToolError) as refused:
             await call(tools, "weather", town="Hof")
-    assert refused.value.code == "no_donor"
-    assert "[donors] store" in refused.value.hint
+    assert refused.value.code == "no_placebo_source"
+    assert "[placebo] store" in refused.value.hint
     assert "rains" not in str(refused.value)

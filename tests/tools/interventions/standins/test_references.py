@@ -10,13 +10,13 @@ from tests.tools.interventions.standins.conftest import Standing
 from toolablate.benchmarks.builtin import builtin_questions
 from toolablate.sandbox import Sandbox
 from toolablate.tools import Resources
-from toolablate.tools.donors import Donors
-from toolablate.tools.donors.donors import TrialDonors
 from toolablate.tools.guards.guard import NoGuard
 from toolablate.tools.interventions import Setting
 from toolablate.tools.interventions.standins import refuse_without_wrong_answer
 from toolablate.tools.interventions.standins.claims import right_answer, wrong_answer
 from toolablate.tools.interventions.standins.withheld import Withheld
+from toolablate.tools.placebo_sources import PlaceboSources
+from toolablate.tools.placebo_sources.sources import TrialPlaceboSources
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import ChoiceTarget, Question, ReferenceTarget, Rubric
 
@@ -34,8 +34,8 @@ def asked(id: str, answer: str, domain: str = "", **more: object) -> Question:
 
 
 def wrong(question: Question, *others: Question) -> str:
-    donors = TrialDonors(Donors((question, *others)), question, NoGuard())
-    return wrong_answer(question, Setting(question=question, donors=donors))
+    sources = TrialPlaceboSources(PlaceboSources((question, *others)), question, NoGuard())
+    return wrong_answer(question, Setting(question=question, placebo_sources=sources))
 
 
 @pytest.mark.deep
@@ -50,10 +50,12 @@ async def test_an_adversary_says_another_reference_in_all_trials(
     sandbox: Sandbox, standing: Standing, call: Caller
 ) -> None:
     question = asked("q", LONG)
-    donors = Donors((question, *(asked(f"other {number}", f"Answer number {number}") for number in range(9))))
+    sources = PlaceboSources((question, *(asked(f"other {number}", f"Answer number {number}") for number in range(9))))
     said = set()
     for seed in "abc":
-        async with standing("adversarial", "python", Resources(sandbox), question, donors=donors, seed=seed) as tools:
+        async with standing(
+            "adversarial", "python", Resources(sandbox), question, placebo_sources=sources, seed=seed
+        ) as tools:
             said.add((await call(tools, "python", code=seed)).output)
     assert len(said) == 1
     assert said.pop().startswith("Answer number ")

@@ -36,7 +36,7 @@ _PAGES_TRIED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Donor:
+class PlaceboSource:
     """A result that was shown under another question, which `source` names; `error` is empty where it worked."""
 
     source: str
@@ -55,12 +55,12 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Donors:
+class PlaceboSources:
     """For all trials of a run: the `questions` that there are, results of an earlier run by tool, and what is asked of
     the web; `asked` are those of the questions that the run asks."""
 
     questions: Sequence[Question] = ()
-    kept: Mapping[str, Sequence[Donor]] = field(default_factory=dict)
+    kept: Mapping[str, Sequence[PlaceboSource]] = field(default_factory=dict)
     search: SearchSource | None = None
     pages: PageSource | None = None
     asked: Sequence[Question] = ()
@@ -73,32 +73,32 @@ class Donors:
         }
         if from_questions:
             kept.update((each.id, same_words(each.prompt), each.cluster) for each in self.questions)
-        return next((each for each in self.asked if not any(is_other(each, *donor) for donor in kept)), None)
+        return next((each for each in self.asked if not any(is_other(each, *candidate) for candidate in kept)), None)
 
-    def under(self, question: Question, guard: Guard) -> "TrialDonors":
+    def under(self, question: Question, guard: Guard) -> "TrialPlaceboSources":
         """For a trial of one question, which gives none to itself, nor what shares its prompt or its cluster."""
-        return TrialDonors(self, question, guard)
+        return TrialPlaceboSources(self, question, guard)
 
 
-class TrialDonors:
+class TrialPlaceboSources:
     """For one trial. What is drawn depends on the `seed` of each call and on what there is to choose from; one more
     question changes few of the choices."""
 
-    def __init__(self, donors: Donors, question: Question, guard: Guard) -> None:
-        self._donors = donors
+    def __init__(self, sources: PlaceboSources, question: Question, guard: Guard) -> None:
+        self._sources = sources
         self._question = question
         self._guard = guard
 
-    def kept(self, tool: str) -> list[Donor]:
+    def kept(self, tool: str) -> list[PlaceboSource]:
         """Results of the tool from an earlier run, in no order."""
-        found = self._donors.kept.get(tool, ())
+        found = self._sources.kept.get(tool, ())
         return [each for each in found if is_other(self._question, each.source, same_words(each.prompt), each.cluster)]
 
     def others(self, seed: str) -> list[Question]:
         """The other questions of the plan, in an order drawn by the seed: those in the language of this one first."""
         others = (
             each
-            for each in self._donors.questions
+            for each in self._sources.questions
             if is_other(self._question, each.id, same_words(each.prompt), each.cluster)
         )
         order = ranked(others, seed, lambda question: question.id)
@@ -111,9 +111,9 @@ class TrialDonors:
     async def results(self, seed: str, most: int = 0, before: date | None = None) -> AsyncIterator[Finding]:
         """Searches for what other questions say, for `most` results from before a day, or for as many as a provider
         gives anyhow, since some may have to be left out. Raises ToolError where a search failed."""
-        if self._donors.search is None:
+        if self._sources.search is None:
             return
-        tool = search_tool(self._donors.search, self._guard)
+        tool = search_tool(self._sources.search, self._guard)
         for other in self.others(seed)[:MOST_ASKED]:
             result = await tool.call(
                 {
@@ -128,11 +128,11 @@ class TrialDonors:
     async def pages(self, seed: str, taken: Collection[str] = ()) -> AsyncIterator[tuple[str, Page]]:
         """For other questions, with their ids, the first page that can be read of those that a search finds, apart from
         those at the canonical addresses that are `taken`. Raises ToolError where a search failed."""
-        if self._donors.pages is None:
+        if self._sources.pages is None:
             return
         async for found in self.results(seed):
             urls = [entry.url for entry in found.entries if canonical_url(entry.url) not in taken]
-            page = await self._first_readable(self._donors.pages, urls[:_PAGES_TRIED])
+            page = await self._first_readable(self._sources.pages, urls[:_PAGES_TRIED])
             if page is not None:
                 yield found.source, page
 

@@ -4,8 +4,8 @@ import pytest
 from tests.tools.browser.conftest import Shelf
 from tests.tools.interventions.standins.conftest import Noticing, Written
 
-from toolablate.tools.donors import Donor, Donors, entries_of, page_of
 from toolablate.tools.guards.guard import NoGuard
+from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources, entries_of, page_of
 from toolablate.traces.errors import ToolError
 from toolablate.traces.records import ChoiceTarget, Question
 
@@ -18,28 +18,28 @@ def question(id: str, prompt: str = "", cluster: str = "", language: str = "en")
 def test_questions_in_the_same_language_are_drawn_first() -> None:
     asked = question("q", language="zh")
     others = [question(f"o{number}", language="zh" if number % 3 == 0 else "en") for number in range(12)]
-    donors = Donors((asked, *others)).under(asked, NoGuard())
-    orders = [[each.language for each in donors.others(seed)] for seed in "abc"]
+    sources = PlaceboSources((asked, *others)).under(asked, NoGuard())
+    orders = [[each.language for each in sources.others(seed)] for seed in "abc"]
     assert orders == [["zh"] * 4 + ["en"] * 8] * 3
-    assert len({tuple(each.id for each in donors.others(seed)) for seed in "abc"}) == 3
+    assert len({tuple(each.id for each in sources.others(seed)) for seed in "abc"}) == 3
 
 
 async def test_a_search_that_failed_is_no_search_that_found_nothing() -> None:
     asked, other = question("q"), question("o")
     search = Written({"prompt of o": []})
-    donors = Donors((asked, other), {}, search).under(asked, NoGuard())
-    assert [found async for found in donors.results("s")] == []
+    sources = PlaceboSources((asked, other), {}, search).under(asked, NoGuard())
+    assert [found async for found in sources.results("s")] == []
     search.status = "rate_limited"
     with pytest.raises(ToolError) as failed:
-        [found async for found in donors.results("s")]
+        [found async for found in sources.results("s")]
     assert failed.value.retryable
 
 
 async def test_what_a_guard_keeps_back_gives_nothing() -> None:
     asked, other = question("q"), question("o")
     rows = [("https://blocked.example/", "x"), ("https://a.example/", "blocked"), ("https://b.example/", "fine")]
-    donors = Donors((asked, other), {}, Written({"": rows})).under(asked, Noticing())
-    (found,) = [found async for found in donors.results("s")]
+    sources = PlaceboSources((asked, other), {}, Written({"": rows})).under(asked, Noticing())
+    (found,) = [found async for found in sources.results("s")]
     assert found.source == "o"
     assert [entry.url for entry in found.entries] == ["https://b.example/"]
     assert found.entries[0].text == "fine\n    https://b.example/\n    More of fine."
@@ -52,8 +52,8 @@ async def test_the_first_page_is_taken_that_can_be_read_and_shown() -> None:
     for (url, title), text in zip(rows, ("taken", None, "this is blocked", "fine", "more"), strict=True):
         if text:
             shelf.put(url, text, title=title)
-    donors = Donors((asked, other), {}, Written({"": rows}), shelf).under(asked, Noticing())
-    pages = [(source, page.url) async for source, page in donors.pages("s", {rows[0][0]})]
+    sources = PlaceboSources((asked, other), {}, Written({"": rows}), shelf).under(asked, Noticing())
+    pages = [(source, page.url) async for source, page in sources.pages("s", {rows[0][0]})]
     assert pages == [("o", "https://fine.example/")]
     assert rows[0][0] not in shelf.asked
 
@@ -72,13 +72,15 @@ def test_who_has_no_other_question_is_found(
     asked: list[tuple[str, str, str]], there_are: list[tuple[str, str, str]], alone: str | None
 ) -> None:
     questions = tuple(question(*each) for each in there_are)
-    donors = Donors(questions, {}, asked=tuple(question(*each) for each in asked))
-    found = donors.without("web_search", from_questions=True)
+    sources = PlaceboSources(questions, {}, asked=tuple(question(*each) for each in asked))
+    found = sources.without("web_search", from_questions=True)
     assert (found.id if found else None) == alone
-    kept = {"look": [Donor("k", "x", prompt="of another"), Donor("q", "y")]}
-    assert Donors(questions, kept, asked=donors.asked).without("look", from_questions=False) is None
-    failed = {"look": [Donor("k", "x", "an error", prompt="of another")]}
-    assert Donors(questions, failed, asked=donors.asked).without("look", from_questions=False) == donors.asked[0]
+    kept = {"look": [PlaceboSource("k", "x", prompt="of another"), PlaceboSource("q", "y")]}
+    assert PlaceboSources(questions, kept, asked=sources.asked).without("look", from_questions=False) is None
+    failed = {"look": [PlaceboSource("k", "x", "an error", prompt="of another")]}
+    assert (
+        PlaceboSources(questions, failed, asked=sources.asked).without("look", from_questions=False) == sources.asked[0]
+    )
 
 
 def test_results_of_a_trace_are_read_back() -> None:

@@ -15,102 +15,103 @@ from toolablate.traces.errors import InputError, StoreError
 from toolablate.traces.records import Condition, Question, ToolCall, digest_json
 from toolablate.traces.store import Store
 
-# Few plans have donors, and they know search results and pages.
+# Few plans have placebos, whose sources know search results and pages.
 if TYPE_CHECKING:
-    from toolablate.tools.donors import Donor, Donors
+    from toolablate.tools.placebo_sources import PlaceboSource, PlaceboSources
 
 MOST_RESULTS = 4_000
 MOST_CHARS = 20_000_000
 """What is kept of a store at most, in results and in characters; of a larger one some trials are drawn by their ids."""
 
 _BUILT_IN = frozenset(name for names in TOOLSETS.values() for name in names)
-_REMEDY = 'name the store of an earlier run with these tools: [donors] store = "pilot.sqlite"'
+_REMEDY = 'name the store of an earlier run with these tools: [placebo] store = "pilot.sqlite"'
 
 
-def donors_world(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
+def placebo_world(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
     """Where placebos come from, by name; nothing where no condition has any. Raises InputError where they can come from
     nowhere, StoreError for a store that cannot be read."""
     with_placebo = [condition for condition in conditions if _has(condition, "placebo")]
     if not with_placebo:
         return {}
-    if plan.donors.store:
+    if plan.placebo.store:
         source = f"store/{_store_digest(plan)[:12]}"
     else:
         for condition in with_placebo:
             _require_other_sources(condition)
         source = "questions"
-    from toolablate.tools.donors import bank_digest
+    from toolablate.tools.placebo_sources import bank_digest
 
     runs_code = any("sandbox" in resources_needed(condition.tools) for condition in with_placebo)
-    return {"donors": f"{source} + bank/{bank_digest()[:12]}" if runs_code else source}
+    return {"placebo": f"{source} + bank/{bank_digest()[:12]}" if runs_code else source}
 
 
-async def open_donors(plan: Plan, conditions: Sequence[Condition], resources: Resources) -> "Donors | None":
+async def open_placebo_sources(
+    plan: Plan, conditions: Sequence[Condition], resources: Resources
+) -> "PlaceboSources | None":
     """For the placebos of these conditions, and for the wrong answers of adversaries; None where there are neither.
-    Raises InputError for questions or a store of donors that cannot be read, and for a question of which an adversary
-    finds nothing wrong to say."""
+    Raises InputError for questions or a store that cannot be read, and for a question without a wrong answer."""
     with_placebo = any(_has(condition, "placebo") for condition in conditions)
     if not with_placebo and not any(_has(condition, "adversarial") for condition in conditions):
         return None
-    from toolablate.tools.donors import Donors
     from toolablate.tools.interventions.standins import refuse_without_wrong_answer
+    from toolablate.tools.placebo_sources import PlaceboSources
 
-    kept: Mapping[str, Sequence[Donor]] = {}
-    if with_placebo and plan.donors.store:
+    kept: Mapping[str, Sequence[PlaceboSource]] = {}
+    if with_placebo and plan.placebo.store:
         try:
-            kept = await asyncio.to_thread(read_results, Path(plan.donors.store))
+            kept = await asyncio.to_thread(read_results, Path(plan.placebo.store))
         except StoreError as error:
-            raise InputError(f"donors.store: {error.message}", hint=error.hint, code="bad_donors") from error
+            raise InputError(f"placebo.store: {error.message}", hint=error.hint, code="bad_placebo_source") from error
     questions = await asyncio.to_thread(_questions, plan)
     asked = questions[: plan.questions.limit]
     if any(_has(condition, "adversarial") for condition in conditions):
         refuse_without_wrong_answer(asked, questions)
-    return Donors(questions, kept, resources.search, resources.pages, asked)
+    return PlaceboSources(questions, kept, resources.search, resources.pages, asked)
 
 
-def require_results(condition: Condition, tools: Sequence[str], donors: "Donors | None") -> None:
+def require_results(condition: Condition, tools: Sequence[str], sources: "PlaceboSources | None") -> None:
     """Refuses placebos of tools, as a model knows them, that no question could give any: raises InputError."""
-    if donors is None or not _has(condition, "placebo"):
+    if sources is None or not _has(condition, "placebo"):
         return
     for tool in tools:
         if tool == "python":
             continue
         built_in = tool in _BUILT_IN
-        if tool not in donors.kept and not built_in:
+        if tool not in sources.kept and not built_in:
             raise InputError(
-                f"donors.store: holds no result of {one_line(tool, 80)!r}, of which condition {condition.name!r} has"
-                " placebos",
+                f"placebo.store: holds no result of {one_line(tool, 80)!r}, of which condition {condition.name!r}"
+                " shows placebos",
                 hint=_REMEDY,
-                code="no_donors",
+                code="no_placebo_source",
             )
-        if (alone := donors.without(tool, from_questions=built_in)) is not None:
+        if (alone := sources.without(tool, from_questions=built_in)) is not None:
             raise InputError(
-                f"conditions: {condition.name}: a placebo of {tool!r} shows what another question gives, and for the"
-                f" question {one_line(alone.id, 80)!r} there is none: all share its words or its cluster",
+                f"conditions: {condition.name}: no placebo of {tool!r} for the question {one_line(alone.id, 80)!r}:"
+                " every other question shares its prompt or its cluster",
                 hint=f"add questions of other clusters, or {_REMEDY}",
-                code="no_donors",
+                code="no_placebo_source",
             )
 
 
-def read_results(store: Path) -> "dict[str, list[Donor]]":
+def read_results(store: Path) -> "dict[str, list[PlaceboSource]]":
     """What tools gave in the finished trials of a store, by tool, as they gave it: no result that anything had changed,
     none of a call that did not fit. Raises StoreError."""
-    found: dict[str, list[Donor]] = defaultdict(list)
+    found: dict[str, list[PlaceboSource]] = defaultdict(list)
     results = chars = 0
     with Store(store) as opened:
         questions = {question.identity(): question for question in opened.questions()}
         for trial in sorted(opened.finished_trials()):
             trace = opened.trace(trial)
-            for tool, donor in _results(trace.events, questions[trace.trial.question]):
-                found[tool].append(donor)
-                results, chars = results + 1, chars + len(donor.output)
+            for tool, candidate in _results(trace.events, questions[trace.trial.question]):
+                found[tool].append(candidate)
+                results, chars = results + 1, chars + len(candidate.output)
             if results >= MOST_RESULTS or chars >= MOST_CHARS:
                 break
     return dict(found)
 
 
-def _results(events: Sequence[object], question: Question) -> "Iterator[tuple[str, Donor]]":
-    from toolablate.tools.donors import Donor
+def _results(events: Sequence[object], question: Question) -> "Iterator[tuple[str, PlaceboSource]]":
+    from toolablate.tools.placebo_sources import PlaceboSource
 
     for event in events:
         if not isinstance(event, ToolCall) or event.status == "invalid" or event.changes:
@@ -118,7 +119,7 @@ def _results(events: Sequence[object], question: Question) -> "Iterator[tuple[st
         # A call that the time of its trial ran out under says so in words that are not the tool's.
         if event.error != OUT_OF_TIME:
             error = event.error or "error" if event.status == "error" else ""
-            yield event.call.name, Donor(question.id, event.output, error, question.prompt, question.cluster)
+            yield event.call.name, PlaceboSource(question.id, event.output, error, question.prompt, question.cluster)
 
 
 def _questions(plan: Plan) -> Sequence[Question]:
@@ -133,20 +134,20 @@ def _has(condition: Condition, intervention: str) -> bool:
 
 def _store_digest(plan: Plan) -> str:
     """Of the trials that are finished there: each has given its results for good."""
-    store = Path(plan.donors.store)
+    store = Path(plan.placebo.store)
     if store.resolve() == Path(plan.store).resolve():
         raise InputError(
-            "donors.store: it is the store that this plan writes; results must be of an earlier run",
+            "placebo.store: it is the store that this plan writes; an earlier run's store is needed",
             hint="run the conditions without placebos into a store of their own first (--store), and name that",
-            code="bad_donors",
+            code="bad_placebo_source",
         )
     if not store.exists():
-        raise InputError(f"donors.store: there is no store at {store}", hint=_REMEDY, code="bad_donors")
+        raise InputError(f"placebo.store: there is no store at {store}", hint=_REMEDY, code="bad_placebo_source")
     try:
         with Store(store) as opened:
             return digest_json(sorted(opened.finished_trials()))
     except StoreError as error:
-        raise InputError(f"donors.store: {error.message}", hint=error.hint, code="bad_donors") from None
+        raise InputError(f"placebo.store: {error.message}", hint=error.hint, code="bad_placebo_source") from None
 
 
 def _require_other_sources(condition: Condition) -> None:
@@ -154,15 +155,15 @@ def _require_other_sources(condition: Condition) -> None:
     own = [*tool_sources(condition.tools), *(f"mcp:{name}" for name in mcp_servers_needed(condition.tools))]
     if own:
         raise InputError(
-            f"donors.store: missing; condition {condition.name!r} has placebos of {one_line(own[0], 80)!r}, and results"
-            " of such a tool under other questions are in no other place",
+            f"placebo.store: missing; condition {condition.name!r} has placebos of {one_line(own[0], 80)!r}, whose"
+            " results for other questions only an earlier run can give",
             hint=_REMEDY,
-            code="no_donors",
+            code="no_placebo_source",
         )
     if "pages" in (parts := resources_needed(condition.tools)) and "search" not in parts:
         raise InputError(
-            f"donors.store: missing; condition {condition.name!r} has placebos of pages, and without a search tool none"
-            " are found for other questions",
+            f"placebo.store: missing; condition {condition.name!r} has placebos of pages and no search tool to"
+            " find pages for other questions",
             hint=f"{_REMEDY}; or give the condition the toolset `search`",
-            code="no_donors",
+            code="no_placebo_source",
         )

@@ -38,7 +38,7 @@ def bank_digest() -> str:
 
 
 # Runs the programs of the bank again, each in a kernel of its own, and writes down what they give: `python -m
-# toolablate.tools.donors.bank`.
+# toolablate.tools.placebo_sources.bank`.
 
 
 _LIBRARY = "/usr/lib/python3"
