@@ -40,7 +40,8 @@ def test_every_command_of_the_guide_works_on_its_plan(cli: Cli, tmp_path: Path) 
             found = json.loads(cli(*arguments[:2], "--json").stdout)["trials"]
             trial = next(each["trial"][:10] for each in found if each["attribution"])
             assert trial in told.stdout
-    assert (tmp_path / "ledgers.csv").read_text(encoding="utf-8").startswith("model,simulated,condition,kind,name")
+    table = (tmp_path / "decomposition.csv").read_text(encoding="utf-8")
+    assert table.startswith("model,simulated,condition,kind,name")
 
 
 def test_every_command_and_option_of_the_guide_is_there() -> None:
