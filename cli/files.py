@@ -180,8 +180,8 @@ def record_command(
 
     from rich.console import Console
 
+    from toolablate.experiments.environment.recording import Wanted, read_list, record, shown_progress
     from toolablate.experiments.plans.plan import load_plan
-    from toolablate.experiments.world.recording import Wanted, read_list, record, shown_progress
     from toolablate.traces.commands import STOPPED
 
     loaded, _ = load_plan(plan)
@@ -242,7 +242,7 @@ def seal_command(archive: Path, as_json: bool) -> None:
 
     from rich.console import Console
 
-    from toolablate.experiments.world.recording import seal_archive, shown_progress
+    from toolablate.experiments.environment.recording import seal_archive, shown_progress
 
     began = datetime.now(UTC)
     with shown_progress(Console(stderr=True), "reading pages") as tell:

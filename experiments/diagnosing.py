@@ -19,13 +19,13 @@ from toolablate.analysis.arms import has_ladder
 from toolablate.analysis.from_store import observe
 from toolablate.analysis.pairing import RIGHT, counts
 from toolablate.benchmarks.judging.failures import FailureJudge
+from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, is_replayed, open_judges
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.replay.requests import Parents
 from toolablate.experiments.running.grading import JudgeCalls, JudgeQueue, JudgeWork, JudgeWorkers, Ungraded
 from toolablate.experiments.running.launch import beating, interruptible, told_at_the_end
 from toolablate.experiments.running.progress import RunProgress
 from toolablate.experiments.running.runner import StopSwitch, Watcher
-from toolablate.experiments.world.replies import JudgeCosts, asked_lines, is_replayed, open_judges
 from toolablate.reports.numbers import counted, dollars
 from toolablate.traces.errors import InputError
 from toolablate.traces.plain import one_line

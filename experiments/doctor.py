@@ -18,11 +18,18 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from toolablate.agents import connect, read_api_key
-from toolablate.experiments.plans.plan import Plan, design
-from toolablate.experiments.plans.prices import open_prices, show_price
-from toolablate.experiments.scoring import Scorers
-from toolablate.experiments.world.replies import is_replayed
-from toolablate.experiments.world.web import (
+from toolablate.experiments.environment.environment import (
+    UNPROTECTED,
+    fingerprint_of,
+    needed,
+    refuse_too_large,
+    require_same_environment,
+    servers_needed,
+    try_backend,
+    unbounded,
+)
+from toolablate.experiments.environment.replies import is_replayed
+from toolablate.experiments.environment.web import (
     asks_the_web,
     offline,
     open_plan_archive,
@@ -31,16 +38,9 @@ from toolablate.experiments.world.web import (
     server_address,
     skipped_documents,
 )
-from toolablate.experiments.world.world import (
-    UNPROTECTED,
-    needed,
-    refuse_too_large,
-    require_same_world,
-    servers_needed,
-    try_backend,
-    unbounded,
-    world_of,
-)
+from toolablate.experiments.plans.plan import Plan, design
+from toolablate.experiments.plans.prices import open_prices, show_price
+from toolablate.experiments.scoring import Scorers
 from toolablate.sandbox import BACKENDS, Limits
 from toolablate.sandbox.cgroups import find_cgroups
 from toolablate.traces.errors import InputError, ToolablateError
@@ -346,7 +346,7 @@ async def _try_scorers(plan: Plan, questions: Sequence[Question]) -> None:
 
 def _look_at_tools(plan: Plan) -> str:
     conditions = plan.resolved_conditions()
-    require_same_world(Path(plan.store), world_of(plan, conditions))
+    require_same_environment(Path(plan.store), fingerprint_of(plan, conditions))
     return f"those of {len(conditions)} conditions can be had"
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
-from toolablate.experiments.world.world import require_store_or_none
+from toolablate.experiments.environment.environment import require_store_or_none
 from toolablate.formats.imported import (
     Imported,
     ImportedArm,
@@ -112,7 +112,7 @@ def shown_scorers(
 # Writes logs of other harnesses into a store.
 
 
-WORLD = {"imported": "logs of other harnesses"}
+FINGERPRINT = {"imported": "logs of other harnesses"}
 
 BATCH = 32
 """Samples that are held and written at a time."""
@@ -180,7 +180,7 @@ def _before(path: Path) -> _Before:
         runs = store.runs()
         if any(not run.imported for run in runs):
             raise InputError(
-                f"{path} holds trials that a plan ran: what others measured cannot be compared with those as one world",
+                f"{path} holds trials that a plan ran; imported trials cannot be compared with those",
                 hint="Import into a store of its own (--store).",
                 code="not_imported",
             )
@@ -214,7 +214,7 @@ def _run(arms: Sequence[ImportedArm], before: _Before, scorers: tuple[str, ...])
         toolablate=version("toolablate"),
         baseline=(before.run.baseline if before.run else "") or _baseline(arms),
         scorers=scorers,
-        world=WORLD,
+        fingerprint=FINGERPRINT,
         imported=tuple(listed.values()),
     )
 

@@ -88,7 +88,7 @@ def _facts(store: Store, runs: Sequence[Run], called: Sequence[Trial], trials: T
     yield "Trials ended", f"{len(trials.summaries):,}"
     yield "Baseline", trials.baseline
     yield "Scored by", trials.scorer or ", ".join(last.scorers or store.scorers())
-    for name, value in last.world.items():
+    for name, value in last.fingerprint.items():
         yield name.replace("_", " ").capitalize(), value
 
 

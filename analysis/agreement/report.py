@@ -298,7 +298,7 @@ def _pairs(path: Path, found: Gradings, pairs: Iterable[tuple[str, str]]) -> lis
 
 def _recorded(store: Store) -> bool:
     """Whether a judge's replies may be kept and shared by equal answers, of which two then say nothing of its noise."""
-    return any(run.world.get(REPLIES, "live") != "live" for run in store.runs())
+    return any(run.fingerprint.get(REPLIES, "live") != "live" for run in store.runs())
 
 
 def _answers(store: Store, found: Gradings) -> dict[str, str]:

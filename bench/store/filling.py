@@ -12,8 +12,8 @@ from bench.store.contents import BEGAN, EVENTS, LETTERS, conversation, spent
 from bench.store.sources import Sources
 
 from toolablate.benchmarks.prompt import render
+from toolablate.experiments.environment.environment import fingerprint_of, recorded_environment
 from toolablate.experiments.plans.plan import PlannedTrial, design, load_plan
-from toolablate.experiments.world.world import environment, world_of
 from toolablate.traces.records import Environment, Event, Run, Score, Trace
 from toolablate.traces.store import Recorder
 
@@ -47,11 +47,11 @@ def fill(plan_file: Path, store: Path, sources: Sources, *, left: int = 0) -> Fi
             toolablate="0.1.0",
             baseline=plan.baseline,
             scorers=(SCORER,),
-            world=world_of(plan, planned.conditions),
+            fingerprint=fingerprint_of(plan, planned.conditions),
         )
         trials = [entry.trial for entry in planned.trials]
         recorder.plan(run, planned.questions, planned.models, planned.conditions, trials)
-        asyncio.run(_fill(recorder, done, sources, environment(None, run.world)))
+        asyncio.run(_fill(recorder, done, sources, recorded_environment(None, run.fingerprint)))
     seconds, used = time.perf_counter() - began, _cpu() - cpu
     return Filled(len(done), EVENTS * len(done), seconds - making, used - making)
 

@@ -139,7 +139,7 @@ def total_cost(costs: Sequence[float | None]) -> float | None:
     return sum(known) if len(known) == len(costs) else None
 
 
-# Many trials taken up again in one go: one world, one recorder, and each parent read once.
+# Many trials taken up again in one go: one environment, one recorder, and each parent read once.
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ async def _replay_many(asked: _Asked, watcher: Watcher) -> Batch:
         ready = [await open_group(group, finished, stack, cap, live=asked.live) for group in groups]
         recorder = stack.enter_context(Recorder(asked.store))
         for each in ready:
-            recorder.resume(each.world, each.planned.conditions, [entry.trial for entry in each.planned.trials])
+            recorder.resume(each.fingerprint, each.planned.conditions, [entry.trial for entry in each.planned.trials])
         launched = _together(asked.store, [run async for run in _runs(ready, finished, recorder, cap.stop)])
     spent = cap.spent + sum(work.cost_usd for work in launched.judges)
     return Batch(_replayed(ready, estimate, launched), launched, estimate.usd, spent)

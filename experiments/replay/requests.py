@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Literal
 
 from toolablate.agents import Start, require_capabilities, start_before
+from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.plans.plan import Design, Plan, PlannedTrial, find_modules_beside, load_plan, read_plan
 from toolablate.experiments.replay.changes import changed_start, counterfactual, refuse_unfit
 from toolablate.experiments.scoring import Scorers, is_judged, judges_of
-from toolablate.experiments.world.world import world_of
 from toolablate.tools import open_interventions
 from toolablate.tools.interventions import Call
 from toolablate.tools.interventions.intervention import Scope
@@ -292,7 +292,7 @@ class Group:
 
     plan: Plan
     taken: list[TakenUp]
-    world: dict[str, str] = field(default_factory=dict)
+    fingerprint: dict[str, str] = field(default_factory=dict)
 
     def scorers(self) -> Scorers:
         return Scorers(self.plan)
@@ -311,8 +311,8 @@ class Group:
 
 
 def take_up(store: Store, wanted: Sequence[Wanted], path: Path | None) -> list[Group]:
-    """Raises RefusedError where any of them cannot be made, InputError where their plan's world is no more that of the
-    store."""
+    """Raises RefusedError where any of them cannot be made, InputError where their plan's environment is no more that
+    of the store."""
     parents, groups, refusals = Parents(store, path), dict[int, Group](), list[Refusal]()
     for place, each in enumerate(wanted):
         try:
@@ -403,16 +403,16 @@ def _complete(group: Group, store: Store) -> None:
     group.plan = group.plan.model_copy(update={"store": str(store.path), "models": tuple(models.values())})
     conditions = {parent.trial.condition: parent.condition for parent in parents}
     with files_that_may_have_moved():
-        group.world = _world(group.plan, tuple(conditions.values()))
-    store.require_same_world(group.world)
+        group.fingerprint = _fingerprint(group.plan, tuple(conditions.values()))
+    store.require_same_environment(group.fingerprint)
     group.scorers().names({parent.trial.question: parent.question for parent in parents}.values())
 
 
-def _world(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
+def _fingerprint(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
     """The parts that these conditions stand on, as all of the plan together do: what the placebo sources are depends on
     every placebo of a run."""
-    parts = world_of(plan, conditions)
+    parts = fingerprint_of(plan, conditions)
     if "placebo" not in parts:
         return parts
-    whole = world_of(plan, (*plan.resolved_conditions(), *conditions))
+    whole = fingerprint_of(plan, (*plan.resolved_conditions(), *conditions))
     return {part: whole[part] for part in parts}

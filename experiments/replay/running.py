@@ -9,6 +9,22 @@ from pathlib import Path
 
 from toolablate.agents import AgentResult, ChatModel, Line, ModelSource, RetryPolicy, resume_agent
 from toolablate.agents.session import Tools
+from toolablate.experiments.environment.environment import (
+    UNPROTECTED,
+    TriedSandbox,
+    needed,
+    open_tried_sandbox,
+    recorded_environment,
+    servers_needed,
+    work_files,
+)
+from toolablate.experiments.environment.placebo_sources import (
+    open_placebo_sources,
+    placebo_fingerprint,
+    require_results,
+)
+from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, open_judges, open_sources
+from toolablate.experiments.environment.web import asks_the_web, guard_for, offline, open_web
 from toolablate.experiments.plans.plan import Design, Plan
 from toolablate.experiments.replay.changes import is_faulty, swapped_call, was_made_to_fail
 from toolablate.experiments.replay.replayed_tools import (
@@ -37,18 +53,6 @@ from toolablate.experiments.replay.requests import (
 from toolablate.experiments.running.execution import Executor, TrialTask
 from toolablate.experiments.running.launch import Opened
 from toolablate.experiments.running.runner import Failures, Setting, StopSwitch, Watcher
-from toolablate.experiments.world.placebo_sources import open_placebo_sources, placebo_world, require_results
-from toolablate.experiments.world.replies import JudgeCosts, asked_lines, open_judges, open_sources
-from toolablate.experiments.world.web import asks_the_web, guard_for, offline, open_web
-from toolablate.experiments.world.world import (
-    UNPROTECTED,
-    TriedSandbox,
-    environment,
-    needed,
-    open_tried_sandbox,
-    servers_needed,
-    work_files,
-)
 from toolablate.tools import (
     OpenedTool,
     Resources,
@@ -113,7 +117,7 @@ class OpenedTools:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayWorld:
+class ReplayEnvironment:
     """`asked` are the parts of `Resources` that may be asked for what is not recorded, None among them for functions of
     the user's own; `recorded` those of these that reach nothing outside of this machine."""
 
@@ -160,9 +164,9 @@ class ReplayWorld:
         return replace(opened, tool=UnrecordedTool(opened.tool.spec, kind, opened.tool))
 
 
-async def open_replay_world(
+async def open_replay_environment(
     plan: Plan, conditions: Sequence[Condition], stack: AsyncExitStack, *, live: bool
-) -> ReplayWorld:
+) -> ReplayEnvironment:
     """Opens what these conditions need; the stack closes it. Without `live` nothing is asked that a plan in replay
     would not ask. Raises ToolablateError for what cannot be had."""
     parts = needed(conditions)
@@ -175,7 +179,7 @@ async def open_replay_world(
         tried.sandbox if tried else None, web.search or UnrecordedSearch(), web.pages or UnrecordedPages(), web.mcp
     )
     sources = await open_placebo_sources(plan, conditions, resources)
-    return ReplayWorld(plan, resources, tried, sources, asked, recorded)
+    return ReplayEnvironment(plan, resources, tried, sources, asked, recorded)
 
 
 def _recorded(plan: Plan) -> frozenset[str | None]:
@@ -210,7 +214,7 @@ class ReplayExecutor:
     """An `Executor` of the trials of counterfactuals, which `taken` has by the ids of their conditions."""
 
     taken: Mapping[str, TakenUp]
-    world: ReplayWorld
+    replay_environment: ReplayEnvironment
     sources: Mapping[str, ModelSource]
     environment: Environment
     retry: RetryPolicy
@@ -223,7 +227,7 @@ class ReplayExecutor:
             return await self._go_on(taken, task, BarredTools(taken.parent.specs), record)
         assert taken.resumption is not None
         parent, before, change = taken.parent, taken.start.before, taken.resumption.change
-        opened = self.world.open_tools(parent, taken.condition)
+        opened = self.replay_environment.open_tools(parent, taken.condition)
         toolset, stage = opened.across(parent.condition.interventions, taken.condition.interventions)
         async with toolset:
             waiting = taken.start.messages[-1].tool_calls if taken.start.node == "act" else ()
@@ -365,13 +369,13 @@ _REMEDY = (
 )
 
 
-def refuse_without_placebo(taken: TakenUp, world: ReplayWorld) -> None:
+def refuse_without_placebo(taken: TakenUp, replay_environment: ReplayEnvironment) -> None:
     """Raises InputError where a `Rerun` wants placebos of a tool that may not be asked, or of which nobody has results
     under other questions."""
     change = taken.resumption.change if taken.resumption else None
     if not isinstance(change, Rerun) or change.stand_in != "placebo" or not taken.calls:
         return
-    opened = world.open_tools(taken.parent, taken.condition)
+    opened = replay_environment.open_tools(taken.parent, taken.condition)
     for name in change.tools:
         if name not in opened.askable:
             raise InputError(
@@ -380,17 +384,17 @@ def refuse_without_placebo(taken: TakenUp, world: ReplayWorld) -> None:
                 code="not_recorded",
             )
     try:
-        require_results(taken.condition, change.tools, world.placebo_sources)
+        require_results(taken.condition, change.tools, replay_environment.placebo_sources)
     except InputError as error:
         raise InputError(error.message, hint=_REMEDY, code=error.code) from None
-    _require_source(world.plan, taken.condition, change)
+    _require_source(replay_environment.plan, taken.condition, change)
 
 
 def _require_source(plan: Plan, condition: Condition, change: Rerun) -> None:
     """Of the built-in tools; others have their results from a store of placebo sources alone."""
     uses = (use for use in expanded_uses(condition.tools) if resource_of(use) not in ("mcp", None))
     named = tuple(use for use in uses if use.name in change.tools or resource_of(use) == "search")
-    placebo_world(plan, [condition.model_copy(update={"tools": named})])
+    placebo_fingerprint(plan, [condition.model_copy(update={"tools": named})])
 
 
 # What replays of trials of one plan stand on, opened for those of them that are missing.
@@ -405,7 +409,7 @@ class OpenedGroup:
     """`taken` are those of the group, with their trials."""
 
     taken: tuple[TakenUp, ...]
-    world: Mapping[str, str]
+    fingerprint: Mapping[str, str]
     planned: Design
     setting: Setting
     opened: Opened
@@ -421,18 +425,24 @@ async def open_group(
     if group.plan.sandbox.backend == UNPROTECTED and "sandbox" in needed(conditions):
         cap.watcher.warn('sandbox = "none": code that models write runs unprotected')
     with files_that_may_have_moved():
-        world = await open_replay_world(group.plan, conditions, stack, live=live)
-    group.taken = await _settled(group.taken, finished, world)
+        replay_environment = await open_replay_environment(group.plan, conditions, stack, live=live)
+    group.taken = await _settled(group.taken, finished, replay_environment)
     planned, scorers = group.design(), await stack.enter_async_context(group.scorers())
     # What only grades needs no key but its judges'.
     asked = group.plan if missing else group.plan.model_copy(update={"models": ()})
     lines, runner = asked_lines(asked), group.plan.runner
-    sources: Mapping[str, ModelSource] = await open_sources(asked, group.world, stack, lines)
+    sources: Mapping[str, ModelSource] = await open_sources(asked, group.fingerprint, stack, lines)
     retry = RetryPolicy(attempts=runner.attempts, paced=True)
     judged = any(map(scorers.is_judged, planned.questions))
     opened = await _judges(group.plan, stack, lines, retry, judged=judged)
     by_condition = {taken.trials[0].trial.condition: taken for taken in group.taken}
-    executor = ReplayExecutor(by_condition, world, sources, environment(world.tried, group.world), retry)
+    executor = ReplayExecutor(
+        by_condition,
+        replay_environment,
+        sources,
+        recorded_environment(replay_environment.tried, group.fingerprint),
+        retry,
+    )
     setting = Setting(
         CappedExecutor(executor, cap),
         scorers,
@@ -442,7 +452,7 @@ async def open_group(
         runner.trial_seconds,
         coding=frozenset(identity for identity, taken in by_condition.items() if _codes(taken)),
     )
-    return OpenedGroup(tuple(group.taken), group.world, planned, setting, opened)
+    return OpenedGroup(tuple(group.taken), group.fingerprint, planned, setting, opened)
 
 
 def _standing(taken: TakenUp) -> Sequence[Condition]:
@@ -467,13 +477,15 @@ def _codes(taken: TakenUp) -> bool:
     return not uncalled or any(isinstance(each, ToolCall) and each.call.name == _PYTHON for each in taken.start.before)
 
 
-async def _settled(group: Sequence[TakenUp], finished: AbstractSet[str], world: ReplayWorld) -> list[TakenUp]:
+async def _settled(
+    group: Sequence[TakenUp], finished: AbstractSet[str], replay_environment: ReplayEnvironment
+) -> list[TakenUp]:
     found, refusals = [], []
     for taken in group:
         try:
             if taken.missing(finished):
-                refuse_without_placebo(taken, world)
-            found.append(taken if taken.trials else settled(taken, await _swap(taken, world)))
+                refuse_without_placebo(taken, replay_environment)
+            found.append(taken if taken.trials else settled(taken, await _swap(taken, replay_environment)))
         except InputError as error:
             refusals.append(Refusal(taken.place, error))
     if refusals:
@@ -481,12 +493,12 @@ async def _settled(group: Sequence[TakenUp], finished: AbstractSet[str], world: 
     return found
 
 
-async def _swap(taken: TakenUp, world: ReplayWorld) -> Swap:
+async def _swap(taken: TakenUp, replay_environment: ReplayEnvironment) -> Swap:
     content, parent = taken.wanted.change, taken.parent
     assert isinstance(content, str)
     swapped = swapped_call(parent.conversation, taken.wanted.event, Swap(content=content, text=""))
     assert swapped is not None
-    opened = world.open_tools(parent, parent.condition)
+    opened = replay_environment.open_tools(parent, parent.condition)
     return await swap_of(content, swapped.recorded, taken.start.before, opened)
 
 

@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING, Protocol
 
 from toolablate.agents import AgentResult, Line, ModelSource, RetryPolicy, run_agent
 from toolablate.benchmarks.prompt import render
+from toolablate.experiments.environment.environment import (
+    needed,
+    open_tried_sandbox,
+    recorded_environment,
+    servers_needed,
+    work_files,
+)
+from toolablate.experiments.environment.placebo_sources import open_placebo_sources, require_results
+from toolablate.experiments.environment.replies import asked_lines, open_sources
+from toolablate.experiments.environment.web import Tell, guard_for, open_web, silent
 from toolablate.experiments.plans.plan import Plan
 from toolablate.experiments.plans.sections import WebSection
-from toolablate.experiments.world.placebo_sources import open_placebo_sources, require_results
-from toolablate.experiments.world.replies import asked_lines, open_sources
-from toolablate.experiments.world.web import Tell, guard_for, open_web, silent
-from toolablate.experiments.world.world import environment, needed, open_tried_sandbox, servers_needed, work_files
 from toolablate.tools import Resources, open_toolset
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Condition, Environment, Event, Model, OpenAIModel, Price, Question, Trial
@@ -26,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TrialTask:
-    """One trial, described for whoever runs it in the world of a plan: small, and can be pickled.
+    """One trial, described for whoever runs it in the environment of a plan: small, and can be pickled.
 
     `model` and `condition` are the names that the plan has for them.
     """
@@ -38,7 +44,7 @@ class TrialTask:
 
 
 class Executor(Protocol):
-    """Runs trials somewhere. It has opened the world of a plan (models, tools, sandbox, web) for all of them."""
+    """Runs trials somewhere. It has opened the environment of a plan (models, tools, sandbox, web) for all of them."""
 
     @property
     def environment(self) -> Environment:
@@ -104,14 +110,14 @@ def _price(model: Model) -> Price | None:
 async def open_executor(
     plan: Plan,
     conditions: Sequence[Condition],
-    world: Mapping[str, str],
+    fingerprint: Mapping[str, str],
     stack: AsyncExitStack,
     *,
     tell: Tell = silent,
     warn: Tell = silent,
 ) -> LocalExecutor:
-    """Opens what trials under these conditions of the plan need; the stack closes it. `world` is what the run says of
-    itself; `tell` hears of what may take a while, `warn` of what a user should know.
+    """Opens what trials under these conditions of the plan need; the stack closes it. `fingerprint` is what the run
+    says of itself; `tell` hears of what may take a while, `warn` of what a user should know.
 
     Raises ToolablateError for what cannot be had.
     """
@@ -127,9 +133,9 @@ async def open_executor(
     return LocalExecutor(
         models={model.name: model for model in plan.models},
         conditions={condition.name: condition for condition in conditions},
-        sources=await open_sources(plan, world, stack, lines),
+        sources=await open_sources(plan, fingerprint, stack, lines),
         resources=resources,
-        environment=environment(tried, world),
+        environment=recorded_environment(tried, fingerprint),
         retry=RetryPolicy(attempts=plan.runner.attempts, paced=True),
         files_folder=plan.questions.files_folder,
         web=plan.web,

@@ -14,6 +14,7 @@ from toolablate.agents import ChatModel, ModelSource, RetryPolicy
 from toolablate.agents.chat import ask
 from toolablate.agents.pacing import LetGo
 from toolablate.benchmarks.judging.answers import Judge
+from toolablate.experiments.environment.replies import JudgeCosts
 from toolablate.experiments.plans.plan import Design, PlannedTrial
 from toolablate.experiments.running.runner import (
     TRIALS_IN_A_ROW,
@@ -25,7 +26,6 @@ from toolablate.experiments.running.runner import (
     first_error,
 )
 from toolablate.experiments.scoring import Scorers
-from toolablate.experiments.world.replies import JudgeCosts
 from toolablate.traces.errors import ScoringError, ToolablateError
 from toolablate.traces.records import JudgeCall, Model, ModelRequest, OpenAIModel, Score
 from toolablate.traces.store import Recorder, Store

@@ -13,20 +13,20 @@ from pathlib import Path
 from toolablate.agents import Line, ModelSource, RetryPolicy, require_capabilities
 from toolablate.agents.pacing import Pressure, pressures
 from toolablate.analysis.from_store import changed_kernels, environments
+from toolablate.experiments.environment.environment import (
+    fingerprint_of,
+    finished_trials,
+    needed,
+    refuse_too_large,
+    require_same_environment,
+    unbounded,
+)
+from toolablate.experiments.environment.replies import JudgeCosts, asked_lines, open_judges
 from toolablate.experiments.plans.plan import Design, Plan, PlannedTrial, design
 from toolablate.experiments.running.execution import LocalExecutor, open_executor
 from toolablate.experiments.running.grading import Gradings, JudgeWork, ungraded
 from toolablate.experiments.running.runner import Failures, GivenUp, Setting, StopSwitch, Watcher, run_trials
 from toolablate.experiments.scoring import Scorers, Unscored, idle_judges, judges_of_their_own, score_unscored
-from toolablate.experiments.world.replies import JudgeCosts, asked_lines, open_judges
-from toolablate.experiments.world.world import (
-    finished_trials,
-    needed,
-    refuse_too_large,
-    require_same_world,
-    unbounded,
-    world_of,
-)
 from toolablate.reports.numbers import counted
 from toolablate.traces.errors import StoreError
 from toolablate.traces.records import Run
@@ -178,9 +178,9 @@ async def _launch(plan: Plan, plan_text: str, planned: Design, watcher: Watcher)
         toolablate=version("toolablate"),
         baseline=plan.baseline or planned.conditions[0].name,
         scorers=scorers.names(planned.questions),
-        world=world_of(plan, planned.conditions),
+        fingerprint=fingerprint_of(plan, planned.conditions),
     )
-    require_same_world(store, run.world)
+    require_same_environment(store, run.fingerprint)
     refuse_too_large(plan, planned)
     for told in (idle_judges(plan, planned.questions), judges_of_their_own(plan, planned.questions)):
         if told:
@@ -257,7 +257,7 @@ async def _open(
         watcher.tell(f"Starting the sandbox ({plan.sandbox.backend}) ...")
     # What only grades needs no key but its judges'.
     asked = plan if left else plan.model_copy(update={"models": ()})
-    executor = await open_executor(asked, left, run.world, stack, tell=watcher.tell, warn=watcher.warn)
+    executor = await open_executor(asked, left, run.fingerprint, stack, tell=watcher.tell, warn=watcher.warn)
     if changed := changed_kernels([*environments(Path(plan.store)), executor.environment]):
         watcher.warn(f"{changed}. To keep such trials apart, name another store (--store)")
     lines = executor.lines if left else asked_lines(plan)

@@ -33,7 +33,7 @@ def write(
     identity: str = "run-1",
     questions: int = 12,
     repeats: int = 2,
-    world: Mapping[str, str] = {},
+    fingerprint: Mapping[str, str] = {},
 ) -> None:
     """Trials of which the repeats of a question end with the same text."""
 
@@ -42,7 +42,7 @@ def write(
             asked = tuple(samples.question(number) for number in range(questions))
             planned = samples.trials(asked, repeats=repeats)
             run = samples.run(identity).model_copy(
-                update={"baseline": "none", "scorers": (next(iter(graders)),), "world": dict(world)}
+                update={"baseline": "none", "scorers": (next(iter(graders)),), "fingerprint": dict(fingerprint)}
             )
             recorder.plan(run, asked, [samples.MODEL], [samples.NONE, samples.CODE], planned)
             for trial in planned:
@@ -219,7 +219,7 @@ def test_equal_answers_say_nothing_of_noise_where_they_share_a_recorded_grade(
     tmp_path: Path, replies: str, ways: set[str]
 ) -> None:
     store = tmp_path / "s.sqlite"
-    write(store, FOUR, world={"replies": replies})
+    write(store, FOUR, fingerprint={"replies": replies})
     assert {row["way"] for row in figures(store)["regraded"]} == ways
 
 

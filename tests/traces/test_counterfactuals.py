@@ -23,7 +23,7 @@ from toolablate.traces.records import (
 from toolablate.traces.store import Counterfactual, Recorder, Store, standing, verify
 from toolablate.traces.store.same_as import same_as
 
-WORLD: dict[str, str] = {}
+FINGERPRINT: dict[str, str] = {}
 
 
 def resumed(trace: Trace, event: int = 2, change: ReplayChange | None = None) -> Condition:
@@ -42,7 +42,7 @@ async def _resumed(path: Path) -> tuple[Trace, Trace]:
     condition = resumed(parent)
     trial = trial_under(condition, parent)
     with Recorder(path) as recorder:
-        recorder.resume(WORLD, [condition], [trial])
+        recorder.resume(FINGERPRINT, [condition], [trial])
         child = await attempt(recorder, trial, turns=1)
         await recorder.score([score(trial, 0.0)])
     return parent, child
@@ -77,7 +77,7 @@ def test_a_failed_one_is_no_failure_of_the_plan(tmp_path: Path) -> None:
         parent = (await filled(path))[0]
         condition = resumed(parent)
         with Recorder(path) as recorder:
-            recorder.resume(WORLD, [condition], [trial_under(condition, parent)])
+            recorder.resume(FINGERPRINT, [condition], [trial_under(condition, parent)])
             await attempt(recorder, trial_under(condition, parent), outcome="failed")
 
     asyncio.run(fail())
@@ -111,22 +111,22 @@ def test_the_parent_has_to_be_there(tmp_path: Path) -> None:
     parent = asyncio.run(filled(path, 1))[0]
     lost = parent.model_copy(update={"trial": Trial(**{**parent.trial.model_dump(), "repeat": 7})})
     with Recorder(path) as recorder, pytest.raises(StoreError) as caught:
-        recorder.resume(WORLD, [resumed(lost)], [])
+        recorder.resume(FINGERPRINT, [resumed(lost)], [])
     assert caught.value.code == "unknown_trial"
 
 
-def test_another_world_is_refused(tmp_path: Path) -> None:
+def test_another_environment_is_refused(tmp_path: Path) -> None:
     from tests.traces.samples import plan, run
 
     path = tmp_path / "s.db"
     parent = asyncio.run(filled(path, 1))[0]
     with Recorder(path) as recorder:
-        planned = run("run-2").model_copy(update={"world": {"sandbox": "docker"}})
+        planned = run("run-2").model_copy(update={"fingerprint": {"sandbox": "docker"}})
         recorder.plan(planned, [], [], [], [])
         with pytest.raises(InputError) as caught:
             recorder.resume({"sandbox": "none"}, [resumed(parent)], [])
         plan(recorder, identity="run-3")
-    assert caught.value.code == "other_world"
+    assert caught.value.code == "other_environment"
 
 
 def test_a_parent_that_was_altered_is_found(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ async def _replayed(path: Path) -> list[Trace]:
     with Recorder(path) as recorder:
         trials = [trial_under(probed, parents[0], repeat) for repeat in (0, 1, 2)]
         spoiled, elsewhere = trial_under(swapped, parents[0]), trial_under(other, parents[1])
-        recorder.resume(WORLD, [probed, swapped, other], [*trials, spoiled, elsewhere])
+        recorder.resume(FINGERPRINT, [probed, swapped, other], [*trials, spoiled, elsewhere])
         for trial in (*trials[:2], elsewhere):
             await attempt(recorder, trial, turns=1)
         await attempt(recorder, spoiled, outcome="failed")

@@ -1,4 +1,4 @@
-"""What changes while a recorder writes: an answer key, the world, the file, the clock, the process itself."""
+"""What changes while a recorder writes: an answer key, the environment, the file, the clock, the process itself."""
 
 import os
 import shutil
@@ -20,11 +20,11 @@ PROJECT = Path(__file__).parents[2]
 WRONG, RIGHT = ChoiceTarget(letters=("B",)), QUESTIONS[0].target
 
 
-def _plan(recorder: Recorder, identity: str, *, target: ChoiceTarget | None = None, world: str = "") -> list[Trial]:
+def _plan(recorder: Recorder, identity: str, *, target: ChoiceTarget | None = None, sandbox: str = "") -> list[Trial]:
     questions: list[Question] = list(QUESTIONS)
     if target is not None:
         questions = [each.model_copy(update={"target": target}) for each in questions]
-    entered = run(identity).model_copy(update={"world": {"sandbox": world} if world else {}})
+    entered = run(identity).model_copy(update={"fingerprint": {"sandbox": sandbox} if sandbox else {}})
     recorder.plan(entered, questions, [MODEL, SIMULATED], [NONE, CODE], trials())
     return trials()
 
@@ -62,23 +62,23 @@ async def test_a_score_by_another_key_than_its_questions_is_damage(
     assert "another answer key" in problem.what
 
 
-async def test_a_recorder_of_another_world_is_refused_while_one_is_at_its_trials(tmp_path: Path) -> None:
+async def test_a_recorder_of_another_environment_is_refused_while_one_is_at_its_trials(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with Recorder(path) as one, Recorder(path) as other:
-        _plan(one, "run-1", world="bubblewrap")
+        _plan(one, "run-1", sandbox="bubblewrap")
         with pytest.raises(InputError, match="ran with sandbox = 'bubblewrap'; this plan says 'none'") as caught:
-            _plan(other, "run-2", world="none")
-        assert caught.value.code == "other_world"
+            _plan(other, "run-2", sandbox="none")
+        assert caught.value.code == "other_environment"
         # Nothing of the refused run is there, and its recorder can go on.
         with Store(path) as store:
             assert [each.id for each in store.runs()] == ["run-1"]
         one.close()
-        (trial, *_) = _plan(other, "run-2", world="none")
+        (trial, *_) = _plan(other, "run-2", sandbox="none")
         await attempt(other, trial)
     with Recorder(path) as late, pytest.raises(InputError, match="ran with sandbox = 'none'"):
-        _plan(late, "run-3", world="bubblewrap")
+        _plan(late, "run-3", sandbox="bubblewrap")
     with Store(path) as store, pytest.raises(InputError, match="ran with sandbox = 'none'"):
-        store.require_same_world({"sandbox": "bubblewrap"})
+        store.require_same_environment({"sandbox": "bubblewrap"})
 
 
 @pytest.mark.parametrize("fate", ["deleted", "moved", "replaced", "folder deleted"])

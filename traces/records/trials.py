@@ -75,7 +75,7 @@ class Trace(TaggedRecord):
 
 
 REPLIES = "replies"
-"""The key of a run's world that says whether models' replies are live, recorded or replayed."""
+"""The key of an environment's fingerprint that says whether models' replies are live, recorded or replayed."""
 
 
 class ImportedLog(Record):
@@ -97,9 +97,10 @@ class ImportedLog(Record):
 
 
 class Run(TaggedRecord):
-    """One start of a plan: its text as it was, the names of its baseline and its scorers, and its trials' world.
+    """One start of a plan: its text as it was, the names of its baseline and its scorers, and its trials'
+    environment.
 
-    `world` names what the tools stood on: `search` (a provider, with the digest of its corpus) and `sandbox`.
+    `fingerprint` names what the tools stood on: `search` (a provider, with the digest of its corpus) and `sandbox`.
     `imported` are the logs that its trials come from, where no plan called for them; its plan is "" then.
     """
 
@@ -110,5 +111,5 @@ class Run(TaggedRecord):
     toolablate: str
     baseline: str = ""
     scorers: tuple[str, ...] = ()
-    world: dict[str, str] = Field(default_factory=dict)
+    fingerprint: dict[str, str] = Field(default_factory=dict)
     imported: tuple[ImportedLog, ...] = ()

@@ -226,21 +226,21 @@ class Recorder:
         """Enters a run and the trials it calls for, all or nothing. What is there already stays.
 
         A name or price that differs from what the store has replaces it, since it is no part of what it names.
-        Raises StoreError for a trial whose question, model or condition is unknown, InputError where the run's world is
-        another than that of trials that are done or that a living recorder is at.
+        Raises StoreError for a trial whose question, model or condition is unknown, InputError where the run's
+        environment is another than that of trials that are done or that a living recorder is at.
         """
         recorder = self._membership.key
         job = writing.plan(run, questions, models, conditions, trials, store=self.path, recorder=recorder)
         self._wait(self._writer.submit(job, durable=True))
 
-    def resume(self, world: Mapping[str, str], conditions: Sequence[Condition], trials: Sequence[Trial]) -> None:
+    def resume(self, fingerprint: Mapping[str, str], conditions: Sequence[Condition], trials: Sequence[Trial]) -> None:
         """Enters trials that go on from events of others, all or nothing; each condition says of which. They are in no
         run, and no plan's trials.
 
-        Raises StoreError for a parent, question or model that is not there, InputError where the world is another than
-        that of the trials that are done.
+        Raises StoreError for a parent, question or model that is not there, InputError where the environment is another
+        than that of the trials that are done.
         """
-        self._wait(self._writer.submit(writing.resume(world, conditions, trials, store=self.path), durable=True))
+        self._wait(self._writer.submit(writing.resume(fingerprint, conditions, trials, store=self.path), durable=True))
 
     def finished_trials(self) -> frozenset[str]:
         """Ids of the trials that need not be run again: those that were answered or ran out of budget."""

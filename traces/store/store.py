@@ -70,7 +70,7 @@ from toolablate.traces.store.trials import (
     read_unscored,
     run_key,
 )
-from toolablate.traces.store.writing import require_same_world
+from toolablate.traces.store.writing import require_same_environment
 
 R = TypeVar("R", bound=Record)
 
@@ -175,11 +175,11 @@ class Store(OpenStore):
         with reading(self.path):
             return values_beside(self._connection, trial, condition, scorers=scorers, run=run)
 
-    def require_same_world(self, world: Mapping[str, str]) -> None:
-        """Refuses a run of another world than that of trials that are done or that a living recorder is at: raises
-        InputError."""
+    def require_same_environment(self, fingerprint: Mapping[str, str]) -> None:
+        """Refuses a run of another environment than that of trials that are done or that a living recorder is at:
+        raises InputError."""
         with reading(self.path):
-            require_same_world(self._connection, self.path, world)
+            require_same_environment(self._connection, self.path, fingerprint)
 
     def failures(self, *, run: str | None = None) -> tuple[FailureCount, ...]:
         """Why trials have failed, the most frequent reason first: the trials whose current trace is failed, counted by

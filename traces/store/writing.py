@@ -224,11 +224,11 @@ def keep_label(label: Label) -> Callable[[Desk], None]:
     return write
 
 
-# A store holds one world: what the tools of its trials stood on.
+# A store holds one environment: what the tools of its trials stood on.
 
 
 IMPORTED = "imported"
-"""The part of a world that tells that trials come from logs of other harnesses."""
+"""The part of a fingerprint that tells that trials come from logs of other harnesses."""
 
 
 _OWN = ("tool ", "intervention ")
@@ -239,30 +239,30 @@ _UNDER_ANOTHER_NAME = "; or mend its module under another name (my_tools_2): its
 _OF_THE_TEXT = "; this store's digest is of the module's text, as an earlier toolablate took it, and not of its code"
 
 
-def require_same_world(connection: sqlite3.Connection, store: Path, world: Mapping[str, str]) -> None:
+def require_same_environment(connection: sqlite3.Connection, store: Path, fingerprint: Mapping[str, str]) -> None:
     """Refuses a run whose trials could not be compared with those that are done, or that a living recorder is at.
 
     Raises InputError, StoreError where a run is damaged, sqlite3.Error.
     """
-    earlier = _earlier_world(connection, store)
-    if IMPORTED in earlier and IMPORTED not in world:
+    earlier = _earlier_fingerprint(connection, store)
+    if IMPORTED in earlier and IMPORTED not in fingerprint:
         raise InputError(
             f"{store} holds trials that were imported from logs: their models cannot be asked, and none can join them",
             hint="name another store (--store) for what is to be run",
             code="imported",
         )
-    for part in sorted(world.keys() & earlier.keys()):
-        if world[part] != earlier[part]:
+    for part in sorted(fingerprint.keys() & earlier.keys()):
+        if fingerprint[part] != earlier[part]:
             raise InputError(
-                f"the trials in {store} ran with {part} = {earlier[part]!r}; this plan says {world[part]!r}",
-                hint="trials of different worlds cannot be compared: name another store (--store), or change it back"
+                f"the trials in {store} ran with {part} = {earlier[part]!r}; this plan says {fingerprint[part]!r}",
+                hint="trials of two environments cannot be compared: name another store (--store), or change it back"
                 + (_UNDER_ANOTHER_NAME if part.startswith(_OWN) else "")
                 + (_OF_THE_TEXT if part.startswith(_OWN) and " " not in earlier[part] else ""),
-                code="other_world",
+                code="other_environment",
             )
 
 
-def _earlier_world(connection: sqlite3.Connection, store: Path) -> dict[str, str]:
+def _earlier_fingerprint(connection: sqlite3.Connection, store: Path) -> dict[str, str]:
     """Where no trial is done, what earlier runs stood on binds nobody but those who are at it."""
     runs = connection.execute("SELECT key, body FROM runs ORDER BY key").fetchall()
     if not connection.execute("SELECT 1 FROM trials WHERE outcome IN ('answered', 'budget') LIMIT 1").fetchone():
@@ -270,8 +270,8 @@ def _earlier_world(connection: sqlite3.Connection, store: Path) -> dict[str, str
         living = {run for recorder, run in recorders if lives(store, recorder)}
         runs = [run for run in runs if run[0] in living]
     reader = TextReader(connection)
-    worlds = [reader.unpack(body).get("world", {}) for _, body in runs]
-    return {part: value for world in worlds for part, value in world.items()}
+    fingerprints = [reader.unpack(body).get("fingerprint", {}) for _, body in runs]
+    return {part: value for fingerprint in fingerprints for part, value in fingerprint.items()}
 
 
 # How runs and their trials are entered, those that go on from others, and what is to be replayed.
@@ -288,7 +288,7 @@ def plan(
     recorder: int,
 ) -> Callable[[Desk], None]:
     def write(desk: Desk) -> None:
-        require_same_world(desk.connection, store, run.world)
+        require_same_environment(desk.connection, store, run.fingerprint)
         for question in questions:
             drop_scores_of_another_target(desk, question)
             _put(
@@ -394,10 +394,10 @@ def _keys(connection: sqlite3.Connection, table: str) -> dict[str, int]:
 
 
 def resume(
-    world: Mapping[str, str], conditions: Sequence[Condition], trials: Sequence[Trial], *, store: Path
+    fingerprint: Mapping[str, str], conditions: Sequence[Condition], trials: Sequence[Trial], *, store: Path
 ) -> Callable[[Desk], None]:
     def write(desk: Desk) -> None:
-        require_same_world(desk.connection, store, world)
+        require_same_environment(desk.connection, store, fingerprint)
         for condition in conditions:
             _put_condition(desk, condition)
         _put_trials(desk, trials)

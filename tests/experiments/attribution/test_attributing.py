@@ -362,7 +362,7 @@ name = "steady"
 
 
 @pytest.mark.deep
-def test_a_placebo_of_one_toolset_is_replayed_in_the_world_of_all(tmp_path: Path) -> None:
+def test_a_placebo_of_one_toolset_is_replayed_in_the_environment_of_all(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text(LADDERS, encoding="utf-8")
     store = run(plan)

@@ -16,9 +16,9 @@ from tests.experiments.scripted import QUESTION
 from tests.project.pages import blocks, text_of
 
 from toolablate.experiments import condition
+from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.running.execution import open_executor
-from toolablate.experiments.world.world import world_of
 from toolablate.tools import INTERVENTIONS, Resources, open_toolset, own
 from toolablate.traces.records import Condition, ToolRequest, ToolUse, Trace
 
@@ -120,7 +120,7 @@ async def test_every_plan_of_the_guide_can_be_run(package: Path, text: str) -> N
     assert conditions
     reachable = [each for each in conditions if not any(use.name == "mcp:files" for use in each.tools)]
     async with AsyncExitStack() as stack:
-        await open_executor(plan, reachable, world_of(plan, reachable), stack)
+        await open_executor(plan, reachable, fingerprint_of(plan, reachable), stack)
 
 
 @pytest.mark.deep

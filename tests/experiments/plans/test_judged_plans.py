@@ -10,9 +10,9 @@ from tests.experiments.judged import grades, judge_at, judged_plan, let_judge, r
 from tests.experiments.plan_files import endpoint_plan
 from tests.servers.chat_server import ChatServer, ChatServers
 
+from toolablate.experiments.environment.replies import asked_lines
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.experiments.scoring import judges_of
-from toolablate.experiments.world.replies import asked_lines
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import OpenAIModel
 

@@ -7,8 +7,8 @@ import pytest
 from tests.experiments.plans.test_plan import MINIMAL, load
 
 from toolablate.experiments import ladder_of
+from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.plans.conditions import SCAFFOLD, named_condition, starts_kernel
-from toolablate.experiments.world.world import world_of
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Budget, Condition, InterventionUse, ToolUse
 
@@ -199,7 +199,7 @@ def test_a_server_that_is_not_there_is_named_before_anything_else(tmp_path: Path
     table = '[[mcp]]\nname = "library"\nurl = "http://127.0.0.1:9/mcp"\n'
     plan = load(tmp_path, LADDER.format(f'["mcp:{server}"]') + table)
     with pytest.raises(InputError, match="mcp names no server 'libary'") as refused:
-        world_of(plan, plan.resolved_conditions())
+        fingerprint_of(plan, plan.resolved_conditions())
     assert "did you mean 'mcp:library'? put into the plan a table [[mcp]] with name" in refused.value.hint
 
 

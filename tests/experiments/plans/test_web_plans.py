@@ -11,8 +11,8 @@ from tests.experiments.scripted import QUESTION, run, write_scripted
 from tests.tools.mcp import library_server
 
 from toolablate.cli import group
+from toolablate.experiments.environment.recording import Wanted, record
 from toolablate.experiments.plans.plan import load_plan
-from toolablate.experiments.world.recording import Wanted, record
 from toolablate.tools.archive import seal
 from toolablate.traces.errors import InputError, ToolablateError
 from toolablate.traces.store import Store
@@ -42,9 +42,9 @@ def test_documents_of_ones_own_are_searched_and_opened_offline(folder: Path) -> 
     assert "https://a.example/light" in searched.output
     assert "is tall" in opened.output
     with Store(folder / "store.sqlite") as store:
-        (world,) = (seen.world for seen in store.runs())
-    assert world["web"] == "documents"
-    assert world["search"].startswith("corpus/")
+        (fingerprint,) = (seen.fingerprint for seen in store.runs())
+    assert fingerprint["web"] == "documents"
+    assert fingerprint["search"].startswith("corpus/")
 
 
 @pytest.mark.parametrize("blocked", [False, True])

@@ -23,9 +23,9 @@ from tests.experiments.replay.scenes import (
 )
 from tests.servers.chat_server import ChatServer, Hang, Json, Step, reply
 
+from toolablate.experiments.environment import environment
 from toolablate.experiments.replay.batch import estimate_many, replay_many
 from toolablate.experiments.replay.requests import Wanted
-from toolablate.experiments.world import world
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import Again, AnswerNow, Say, SetAside, Swap
 from toolablate.traces.store import Store, verify
@@ -89,7 +89,7 @@ def test_what_is_there_is_not_run_again_and_opens_nothing(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a sandbox was opened")
 
-    monkeypatch.setattr(world, "open_sandbox", refuse)
+    monkeypatch.setattr(environment, "open_sandbox", refuse)
     batch = replay_many(computed, wanted, max_cost=0)
     assert [each.trials for each in batch.replayed] == [each.trials for each in before.replayed]
     assert (batch.launched.done_before, batch.estimated_usd) == (7, 0.0)

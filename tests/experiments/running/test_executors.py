@@ -14,9 +14,9 @@ from tests.conftest import WritePlan
 from tests.experiments.plan_files import answered, call
 
 from toolablate.agents import AgentResult
+from toolablate.experiments.environment.environment import fingerprint_of
 from toolablate.experiments.plans.plan import Plan, design, load_plan
 from toolablate.experiments.running.execution import Executor, TrialTask, open_executor
-from toolablate.experiments.world.world import world_of
 from toolablate.traces.errors import ModelError, ToolablateError
 from toolablate.traces.records import Environment, Event
 
@@ -59,7 +59,7 @@ def _serve(plan: Plan, far: Connection) -> None:
 async def _serve_all(plan: Plan, far: Connection) -> None:
     async with AsyncExitStack() as stack:
         conditions = plan.resolved_conditions()
-        executor = await open_executor(plan, conditions, world_of(plan, conditions), stack)
+        executor = await open_executor(plan, conditions, fingerprint_of(plan, conditions), stack)
         far.send(executor.environment)
         while True:
             try:
@@ -110,7 +110,7 @@ async def test_a_trial_in_another_process_is_the_same_trial(plan: Plan, monkeypa
         other.close()
     conditions = plan.resolved_conditions()
     async with AsyncExitStack() as stack:
-        local = await open_executor(plan, conditions, world_of(plan, conditions), stack)
+        local = await open_executor(plan, conditions, fingerprint_of(plan, conditions), stack)
         here = await _all(local, tasks)
         assert other.environment == local.environment
     assert there == here

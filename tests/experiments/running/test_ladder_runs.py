@@ -233,4 +233,6 @@ async def test_arms_that_start_no_kernel_do_not_wait_for_ones_place(tmp_path: Pa
 
 
 def _run(plan: Plan) -> Run:
-    return Run(id=uuid.uuid4().hex, started_at=datetime.now(UTC), plan="", toolablate="0", baseline="none", world={})
+    return Run(
+        id=uuid.uuid4().hex, started_at=datetime.now(UTC), plan="", toolablate="0", baseline="none", fingerprint={}
+    )

@@ -146,7 +146,7 @@ def test_answers_that_a_scorer_cannot_score_are_told_and_scored_by_the_next_run(
 @pytest.mark.parametrize(
     "change", ["[sandbox]\nbackend = 'none'\n", "[sandbox]\nlimits = { memory_mb = 512 }\n"], ids=["backend", "limits"]
 )
-def test_a_store_holds_one_world_only(usual_plan: Path, cli: Cli, change: str) -> None:
+def test_a_store_holds_one_environment_only(usual_plan: Path, cli: Cli, change: str) -> None:
     assert cli("run", usual_plan).returncode == 0
     text = usual_plan.read_text(encoding="utf-8")
     usual_plan.write_text(text + change, encoding="utf-8")

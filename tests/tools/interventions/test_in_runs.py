@@ -94,7 +94,7 @@ def test_a_trace_keeps_what_was_changed_and_what_the_tool_gave(tmp_path: Path) -
 
 
 @pytest.mark.deep
-def test_another_text_of_an_intervention_of_ones_own_is_another_world(tmp_path: Path) -> None:
+def test_another_text_of_an_intervention_of_ones_own_is_another_environment(tmp_path: Path) -> None:
     plan = write_plan(tmp_path, "interventions = ['own_things:rounded']")
     assert run(plan).returncode == 0
     (tmp_path / "own_things.py").write_text(f"# A comment.\n{OWN}")

@@ -249,16 +249,16 @@ GUARDED = frozenset({"blocked_hosts", "block_leaks"})
 """Keys of `[web]` that hold for documents of the user's own as well."""
 
 
-def web_world(plan: Plan, parts: frozenset[str]) -> dict[str, str]:
+def web_fingerprint(plan: Plan, parts: frozenset[str]) -> dict[str, str]:
     """What `parts` (of `search`, `pages`, `mcp`) stand on. Raises InputError for what cannot be had."""
-    world = {}
+    fingerprint = {}
     if "search" in parts or (offline(plan) and "pages" in parts):
-        world["search"] = _search_name(plan)
+        fingerprint["search"] = _search_name(plan)
     if parts & {"search", "pages", "mcp"}:
-        world["web"] = _web_name(plan, parts)
+        fingerprint["web"] = _web_name(plan, parts)
     if "mcp" in parts:
-        world |= {f"mcp {section.name}": server_address(section).identity[:12] for section in plan.mcp}
-    return world
+        fingerprint |= {f"mcp {section.name}": server_address(section).identity[:12] for section in plan.mcp}
+    return fingerprint
 
 
 def _search_name(plan: Plan) -> str:

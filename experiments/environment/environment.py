@@ -10,10 +10,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from toolablate.benchmarks.question_files import read_content
+from toolablate.experiments.environment.placebo_sources import placebo_fingerprint
+from toolablate.experiments.environment.replies import replies_fingerprint
+from toolablate.experiments.environment.web import web_fingerprint
 from toolablate.experiments.plans.plan import Design, Plan, SandboxSection
-from toolablate.experiments.world.placebo_sources import placebo_world
-from toolablate.experiments.world.replies import replies_world
-from toolablate.experiments.world.web import web_world
 from toolablate.sandbox import BACKENDS, Availability, Limits, Sandbox, WorkFile, open_sandbox
 from toolablate.sandbox.cgroups import NoCgroups, find_cgroups, look_for_cgroups
 from toolablate.sandbox.process import ENVIRONMENT
@@ -65,24 +65,26 @@ def servers_needed(conditions: Sequence[Condition]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for condition in conditions for name in mcp_servers_needed(condition.tools)))
 
 
-def world_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
-    """What the trials stand on, by name.
+def fingerprint_of(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
+    """The fingerprint of the trials' environment: what they depend on, by name.
 
     Raises InputError for a tool, an intervention, a server, a search, a corpus, an archive or sources that cannot be
     had.
     """
     parts = needed(conditions)
     _require_servers(plan, conditions)
-    world = {
+    fingerprint = {
         f"tool {name}": digest for condition in conditions for name, digest in tool_sources(condition.tools).items()
     }
     for condition in conditions:
         open_interventions(condition.interventions)
         sources = intervention_sources(condition.interventions)
-        world |= {f"intervention {name}": digest for name, digest in sources.items()}
+        fingerprint |= {f"intervention {name}": digest for name, digest in sources.items()}
     if "sandbox" in parts:
-        world["sandbox"] = _sandbox_name(plan.sandbox)
-    return world | web_world(plan, parts) | replies_world(plan) | placebo_world(plan, conditions)
+        fingerprint["sandbox"] = _sandbox_name(plan.sandbox)
+    return (
+        fingerprint | web_fingerprint(plan, parts) | replies_fingerprint(plan) | placebo_fingerprint(plan, conditions)
+    )
 
 
 def _require_servers(plan: Plan, conditions: Sequence[Condition]) -> None:
@@ -114,14 +116,14 @@ def finished_trials(store: Path) -> frozenset[str]:
         return opened.finished_trials()
 
 
-def require_same_world(store: Path, world: dict[str, str]) -> None:
+def require_same_environment(store: Path, fingerprint: dict[str, str]) -> None:
     """Refuses, before anything is opened for writing, what `Recorder.plan` would refuse.
 
     Raises InputError; StoreError where the file is no store.
     """
     if opened := _opened(store):
         with opened:
-            opened.require_same_world(world)
+            opened.require_same_environment(fingerprint)
 
 
 def require_store_or_none(store: Path) -> None:
@@ -205,9 +207,9 @@ async def _others(failed: Sandbox) -> str:
     return "No other backend works here"
 
 
-def environment(tried: TriedSandbox | None, world: Mapping[str, str]) -> Environment:
+def recorded_environment(tried: TriedSandbox | None, fingerprint: Mapping[str, str]) -> Environment:
     shared = Environment(
-        versions=_versions(), search="; ".join(world[part] for part in ("search", "web") if part in world)
+        versions=_versions(), search="; ".join(fingerprint[part] for part in ("search", "web") if part in fingerprint)
     )
     if tried is None:
         return shared

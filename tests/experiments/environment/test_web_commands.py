@@ -14,8 +14,8 @@ from tests.servers.chat_server import closed_port
 
 from toolablate.cli import group
 from toolablate.experiments.doctor import examine, web_findings
+from toolablate.experiments.environment.web import open_plan_archive, provider_options
 from toolablate.experiments.plans.plan import load_plan
-from toolablate.experiments.world.web import open_plan_archive, provider_options
 from toolablate.tools.recorded import RecordedSearch
 from toolablate.tools.search import SearchQuery, provider_identity
 from toolablate.traces.errors import InputError

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import Cli, WritePlan
-from tests.experiments.world.test_standins import CORPUS, tool_calls
+from tests.experiments.environment.test_standins import CORPUS, tool_calls
 from tests.tools.interventions.standins.said import says
 
 from toolablate.benchmarks.builtin import BUILTIN_CORPUS, builtin_questions

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from toolablate.experiments.environment.web import OpenedWeb, open_web
 from toolablate.experiments.plans.plan import Plan
-from toolablate.experiments.world.web import OpenedWeb, open_web
 from toolablate.tools import PageUnreadableError, SearchQuery
 from toolablate.tools.web.exchange import FetchError
 from toolablate.traces.errors import InputError, ToolablateError

@@ -69,9 +69,10 @@ Section = Literal["models", "judges"]
 """Of a plan."""
 
 
-def replies_world(plan: Plan) -> dict[str, str]:
-    """How replies are come by, as a part of the trials' world; for replays, with the root digest of what was recorded.
-    Judges are no part of it: they look at answers that are there already, and each score says by which judge it is.
+def replies_fingerprint(plan: Plan) -> dict[str, str]:
+    """How replies are come by, as a part of the environment's fingerprint; for replays, with the root digest of what
+    was recorded. Judges are no part of it: they look at answers that are there already, and each score says by which
+    judge it is.
 
     Raises InputError where there is nothing to replay; StoreError where it is damaged.
     """
@@ -106,14 +107,14 @@ def asked_lines(plan: Plan) -> dict[str, Line]:
 
 
 async def open_sources(
-    plan: Plan, world: Mapping[str, str], stack: AsyncExitStack, lines: Mapping[str, Line]
+    plan: Plan, fingerprint: Mapping[str, str], stack: AsyncExitStack, lines: Mapping[str, Line]
 ) -> dict[str, ModelSource]:
     """The plan's models by name; the stack closes them. `lines` are those that `asked_lines` gives. In replay no client
     is made and no key is read.
 
-    Raises InputError where one cannot be had, or where what is replayed is no more what `world` says.
+    Raises InputError where one cannot be had, or where what is replayed is no more what `fingerprint` says.
     """
-    return await _open(plan, plan.models, await _live(plan, "models", plan.models, stack, lines), stack, world)
+    return await _open(plan, plan.models, await _live(plan, "models", plan.models, stack, lines), stack, fingerprint)
 
 
 async def open_judges(
@@ -147,11 +148,11 @@ async def _open(
     models: Sequence[Model],
     live: Mapping[str, ModelSource],
     stack: AsyncExitStack,
-    world: Mapping[str, str],
+    fingerprint: Mapping[str, str],
 ) -> dict[str, ModelSource]:
     """The sources that are asked, and those that the library of replies stands before. A replay has to be that of
-    `world`, where that names one."""
-    sources, replayed = dict(live), world.get(REPLIES, "")
+    `fingerprint`, where that names one."""
+    sources, replayed = dict(live), fingerprint.get(REPLIES, "")
     endpoints = [model for model in models if isinstance(model, OpenAIModel)]
     if plan.replies.mode == "live" or not endpoints:
         return sources

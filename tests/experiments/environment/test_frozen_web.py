@@ -138,7 +138,7 @@ def test_what_was_replayed_is_named_in_every_trace(recorded: tuple[Path, Library
     root = json.loads(toolablate(folder, "status", "web-archive", "--json").stdout)["sealed"]["root"]
     with Store(replayed[0]) as opened:
         (run,) = opened.runs()
-        assert root in run.world["web"]
+        assert root in run.fingerprint["web"]
         assert all(root in trace.environment.search for trace in opened.traces())
 
 
@@ -147,7 +147,7 @@ import asyncio, sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 from toolablate.experiments.plans.plan import load_plan
-from toolablate.experiments.world.web import open_web
+from toolablate.experiments.environment.web import open_web
 
 async def read():
     async with AsyncExitStack() as stack:

@@ -27,7 +27,7 @@ _BUILT_IN = frozenset(name for names in TOOLSETS.values() for name in names)
 _REMEDY = 'name the store of an earlier run with these tools: [placebo] store = "pilot.sqlite"'
 
 
-def placebo_world(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
+def placebo_fingerprint(plan: Plan, conditions: Sequence[Condition]) -> dict[str, str]:
     """Where placebos come from, by name; nothing where no condition has any. Raises InputError where they can come from
     nowhere, StoreError for a store that cannot be read."""
     with_placebo = [condition for condition in conditions if _has(condition, "placebo")]

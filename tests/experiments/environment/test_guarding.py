@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolablate.experiments.world.web import answers_of
+from toolablate.experiments.environment.web import answers_of
 from toolablate.traces.records import (
     ChoiceTarget,
     NumberTarget,

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import Cli, WritePlan
+from tests.experiments.environment.test_frozen_web import toolablate
 from tests.experiments.library import Library
 from tests.experiments.plan_files import answered, call
-from tests.experiments.world.test_frozen_web import toolablate
 from tests.tools.interventions.standins.said import says
 
 from toolablate.benchmarks.builtin import builtin_questions
-from toolablate.experiments.world.placebo_sources import read_results
+from toolablate.experiments.environment.placebo_sources import read_results
 from toolablate.traces.records import ToolCall
 from toolablate.traces.store import Store
 
@@ -86,8 +86,8 @@ def test_an_oracle_helps_and_an_adversary_harms(tmp_path: Path, cli: Cli, tools:
     assert {condition for condition, _, _ in made} == {"sham", "placebo", "oracle", "adversarial"}
     with Store(store) as opened:
         questions = {each.id: each for each in opened.questions()}
-        world = opened.runs()[0].world["placebo"]
-    assert world.startswith("questions")
+        fingerprint = opened.runs()[0].fingerprint["placebo"]
+    assert fingerprint.startswith("questions")
     everyone = {question.id for question in builtin_questions()}
     for condition, question, event in made:
         called = condition == "placebo"
@@ -190,7 +190,7 @@ def test_tools_of_ones_own_take_their_placebos_from_an_earlier_run(
     shown = {question: (event.output, event.changes[0].detail) for (question, _), event in made.items()}
     assert shown == {"q1": ("twice that is 100", "q2"), "q2": ("twice that is 2", "q1")}
     with Store(store) as opened:
-        assert opened.runs()[0].world["placebo"].startswith("store/")
+        assert opened.runs()[0].fingerprint["placebo"].startswith("store/")
     # A store in which all was changed gives nothing.
     assert read_results(store) == {}
 
