@@ -20,17 +20,17 @@ from bench.kernels.ways import Way, answering
 
 _SANDBOX = "toolablate.sandbox"
 STEPS = (
-    "sockets:KernelSockets.__init__",
+    "process:KernelSockets.__init__",
     "backends.forkserver:ForkServer.fork",
     "process:KernelProcess.start",
     "jupyter:connect",
     "jupyter:wait_until_ready",
     "process:KernelProcess._read_control",
     "jupyter:JupyterKernel.open",
-    "execution:Execution.run",
+    "jupyter:Execution.run",
     "client:BoundedClient.stop_channels",
     "process:KernelProcess.close",
-    "sockets:KernelSockets.close",
+    "process:KernelSockets.close",
     "jupyter:JupyterKernel.close",
 )
 """What first comes to `_read_control` is the guardian's greeting: the fork is made, the namespaces are not yet.

@@ -70,7 +70,7 @@ def test_every_part_of_it_runs(recorded: Path, tmp_path: Path) -> None:
     (row,) = report["rows"]
     assert row["kernels"] == 2
     assert not {"processes", "descriptors", "files"} & set(row["left"])
-    assert {step["name"] for step in report["steps"]} >= {"process:KernelProcess.start", "execution:Execution.run"}
+    assert {step["name"] for step in report["steps"]} >= {"process:KernelProcess.start", "jupyter:Execution.run"}
     assert report["failed"] == []
     for aim in ("start to the first reply", "kernels per second", "TAT-QA example"):
         assert aim in done.stdout

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 from tests.browser.hostile import done
 from tests.browser.plans import PLAN, REPLAYED
 from tests.browser.serving import Site, indexed, serving, viewing
-from tests.experiments.attribution.test_attribute import toolablate
+from tests.experiments.attribution.commands import toolablate
 from tests.traces.samples import attempt, plan, score
 
 from toolablate.traces.store import Recorder

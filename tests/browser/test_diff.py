@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import Site
 from tests.browser.wire import get
-from tests.experiments.attribution.test_attribute import toolablate
+from tests.experiments.attribution.commands import toolablate
 
 from toolablate.traces.store import Store, TrialSummary
 

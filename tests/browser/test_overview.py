@@ -12,7 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import Browse, LookAt
 from tests.browser.serving import Site, indexed, serving, viewing
 from tests.browser.wire import get
-from tests.experiments.attribution.test_attribute import said
+from tests.experiments.attribution.commands import said
 from tests.reports.plots.samples import many
 from tests.traces.samples import plan
 from tests.viewer.keeping.reading import read_findings

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page
 from tests.browser.conftest import LookAt
 from tests.browser.hostile import SCRIPT, UNSEEN, done, hostile
 from tests.browser.test_trial_hostile import _FOREIGN
-from tests.experiments.attribution.test_attribute import toolablate
+from tests.experiments.attribution.commands import toolablate
 
 LEAST = """(figure) => figure.getScreenCTM().a * Math.min(
     ...[...figure.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize)))"""

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.experiments.attribution.test_attribute import toolablate
+from tests.experiments.attribution.commands import toolablate
 from tests.formats.test_lm_eval import NO_SHOT, samples
 from tests.viewer.keeping.reading import read_findings
 
@@ -168,6 +168,7 @@ def test_markdown_has_its_figures_beside_it(ran: Path, tmp_path: Path) -> None:
     assert "trusting\\_m%" in text
 
 
+@pytest.mark.deep
 def test_latex_and_every_figure_as_two_files(ran: Path, tmp_path: Path) -> None:
     written(ran, "-o", tmp_path / "r.tex", "--figures", tmp_path / "figures")
     assert r"trusting\_m\%" in (tmp_path / "r.tex").read_text(encoding="utf-8")

@@ -59,7 +59,7 @@ def test_the_commands_of_the_readme_work_in_their_order(cli: Cli, tmp_path: Path
             _, *arguments = shlex.split(line, comments=True)
             told = cli(*(trial if each == "TRIAL" else each for each in arguments))
             assert told.returncode == 0, f"{line}\n{told.stdout}{told.stderr}"
-            if arguments[0] == "show":
+            if arguments[0] == "show" and not trial:
                 listed = json.loads(cli(*arguments, "--condition", "python", "--json").stdout)
                 trial = listed["trials"][0]["trial"]
         assert cli("run", "more.toml").returncode == 0

@@ -61,10 +61,14 @@ def check(arguments: list[str]) -> None:
                     parameter.type.convert(each, parameter, context)
 
 
+OF_THE_PAGE = {"capitals": "docs/extending.md"}
+"""Commands of the benchmarks that a page writes; tests of that page run them."""
+
+
 @pytest.mark.parametrize(("name", "line"), SHOWN)
 def test_a_command_of_a_block_can_be_typed(name: str, line: str) -> None:
     arguments = own(line)
-    if arguments is not None:
+    if arguments is not None and OF_THE_PAGE.get(arguments[0]) != name:
         check(arguments)
 
 

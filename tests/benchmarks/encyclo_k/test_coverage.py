@@ -123,6 +123,7 @@ def test_statements_beside_questions_are_covered(sets: list[Question]) -> None:
     assert 0.91 <= held(100 * KNOWN, of_questions) <= 0.99
 
 
+@pytest.mark.deep
 def test_lengths_are_covered_though_they_are_skewed() -> None:
     asked = [question(n).model_copy(update={"cluster": f"c{n // 3}"}) for n in range(240)]
 

@@ -1,11 +1,24 @@
-"""Stores that real runs filled, with and without replays."""
+"""Stores that real runs of a simulated model filled: with replays, without, and without a baseline."""
 
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from tests.experiments.attribution.test_attribute import PLAN, REPLAY, toolablate
+from tests.experiments.attribution.commands import toolablate
+
+PLAN = """
+ladder = ["python"]
+repeats = 3
+[questions]
+file = "builtin"
+limit = 6
+[[models]]
+name = "trusting"
+provider = "simulated"
+playbook = "builtin"
+"""
+REPLAY = ("--replay", "--samples", "2", "--rollouts", "2")
 
 
 @pytest.fixture(scope="module")

@@ -4,59 +4,16 @@ import csv
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from tests.conftest import Cli
+from tests.experiments.attribution.commands import called, called_through, read, said
+from tests.experiments.attribution.conftest import REPLAY
 from tests.experiments.diagnosing.failures import failing_store, reads
 from tests.servers.chat_server import ChatServer
 
-from toolablate.cli import group
 from toolablate.traces.errors import InputError
-
-PLAN = """
-ladder = ["python"]
-repeats = 3
-[questions]
-file = "builtin"
-limit = 6
-[[models]]
-name = "trusting"
-provider = "simulated"
-playbook = "builtin"
-"""
-REPLAY = ("--replay", "--samples", "2", "--rollouts", "2")
-
-
-def toolablate(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "toolablate", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=100)
-
-
-def called(*arguments: str | Path) -> Result:
-    """The command in this process, which takes a tenth of the time."""
-    return CliRunner().invoke(group, [str(each) for each in arguments])
-
-
-def said(*arguments: str | Path) -> str:
-    result = called(*arguments)
-    assert result.exit_code == 0, result.output
-    return result.stdout
-
-
-def called_through(*arguments: str | Path) -> None:
-    """Raises what the command raises."""
-    result = called(*arguments)
-    assert result.exception is not None, result.output
-    raise result.exception
-
-
-def read(store: Path, *options: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(said("attribute", store, "--json", *options))
-    return found
 
 
 @pytest.mark.deep

@@ -305,7 +305,7 @@ def test_processes_at_one_file_give_the_same_though_some_are_killed(tmp_path: Pa
     asyncio.run(filled(store))
     whole = explained(store)
     script = (
-        "import sys; from toolablate.experiments.attribution import explained\n"
+        "import sys; from toolablate.experiments.attribution.explained import explained\n"
         "while True: explained(sys.argv[1], kept=__import__('pathlib').Path(sys.argv[2])); print('read', flush=True)"
     )
     command = [sys.executable, "-c", script, str(store), str(place)]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.experiments.attribution.test_attribute import called_through, read, said, toolablate
+from tests.experiments.attribution.commands import called_through, read, said, toolablate
 from tests.traces.samples import attempt, plan, score
 from tests.traces.samples import trials as planned
 

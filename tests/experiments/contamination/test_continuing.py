@@ -236,7 +236,7 @@ def test_the_plan_of_the_guide_is_valid(tmp_path: Path) -> None:
 
 
 def start(plan: Path) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "toolablate", "exposure", str(plan)]
+    command = [sys.executable, "-m", "toolablate", "contamination", str(plan)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 

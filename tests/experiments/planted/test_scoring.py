@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import Cli
-from tests.experiments.attribution.test_attribute import called, called_through, said
+from tests.experiments.attribution.commands import called, called_through, said
 from tests.experiments.diagnosing.failures import labelled
 from tests.experiments.judged import judge_at
 from tests.experiments.replay.scenes import run

@@ -103,7 +103,7 @@ def test_a_damaged_content_is_never_handed_out(copy: Path, name: str) -> None:
     edit(copy, EDITS[name][0])
     with (
         open_archive(copy) as archive,
-        pytest.raises(ToolError, match=r"is damaged: extraction(.|\n)*web verify") as caught,
+        pytest.raises(ToolError, match=r"is damaged: extraction(.|\n)*toolablate verify") as caught,
     ):
         archive.find("extraction", key(0), "")
     assert caught.value.code == "archive_damaged"
@@ -203,7 +203,7 @@ def test_captures_that_are_not_those_of_the_root_digest_are_not_opened(
     create_overlay(tmp_path / "over", copy)
     edit(copy, statement)
     for path in copy, tmp_path / "over":
-        with pytest.raises(InputError, match=r"is damaged(.|\n)*web verify") as caught:
+        with pytest.raises(InputError, match=r"is damaged(.|\n)*toolablate verify") as caught:
             open_archive(path)
         assert caught.value.code == "damaged"
 

@@ -20,7 +20,7 @@ def test_a_sealed_archive_is_plain_files_and_never_changes(tmp_path: Path) -> No
     assert sealed.counts == {"exchange": 24, "extraction": 12, "failure": 3, "raw": 12, "search": 12}
     before = contents(path)
     assert seal(path) == sealed
-    with pytest.raises(InputError, match=r"is sealed.*\n.*overlay"):
+    with pytest.raises(InputError, match=r"is sealed.*\n.*web record PLAN --over"):
         open_archive(path, write=True)
     with open_archive(path) as archive:
         assert (archive.sealed, archive.root, archive.path) == (True, sealed.root, path)

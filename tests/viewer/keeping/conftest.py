@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.experiments.attribution.test_attribute import toolablate
+from tests.experiments.attribution.commands import toolablate
 
 PLAN = """
 ladder = ["python"]
