@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from toolablate.analysis.attribution.decomposition import Account, Ledger
+from toolablate.analysis.attribution.decomposition import Account, Decomposition
 from toolablate.analysis.attribution.judge_labels import ErrorTypes, JudgedDistraction
 from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.effect import Accuracy
@@ -50,7 +50,7 @@ class Why:
     """What tools did to scores, by mechanism; `unreplayed` chosen trials still lack replays. Of `put_down`, what is so
     by trace is a first guess."""
 
-    ledgers: tuple[Ledger, ...]
+    decompositions: tuple[Decomposition, ...]
     put_down: tuple[PutDown, ...] = ()
     floors: tuple[Floor, ...] = ()
     judged: tuple[JudgedDistraction, ...] = ()
@@ -59,9 +59,9 @@ class Why:
     notes: tuple[str, ...] = ()
 
     @property
-    def resolved(self) -> tuple[Ledger, ...]:
-        """Ledgers of which anything is known but the effect."""
-        return tuple(each for each in self.ledgers if any(map(_is_resolved, each.mechanisms)))
+    def resolved(self) -> tuple[Decomposition, ...]:
+        """Decompositions of which anything is known but the effect."""
+        return tuple(each for each in self.decompositions if any(map(_is_resolved, each.mechanisms)))
 
 
 def _is_resolved(account: Account) -> bool:

@@ -83,9 +83,9 @@ if TYPE_CHECKING:
     help="Correct judges' shares by their errors on planted trials, as `planted score --judges` wrote them.",
 )
 @click.option("--list", "all_trials", is_flag=True, help="List all wrong trials, not only the first.")
-@options.as_json("ledgers and trials")
-@options.csv("the ledgers")
-@options.plot("the ledgers")
+@options.as_json("decompositions and trials")
+@options.csv("the decompositions")
+@options.plot("the decompositions")
 @click.pass_context
 def attribute_command(context: click.Context, /, store: Path, **given: Any) -> None:
     """Say why the tools in STORE changed scores: by which mechanisms, trial by trial and in sum.
@@ -237,18 +237,18 @@ def _judged(store: Path, given: dict[str, Any], max_cost: float | None, console:
 
 
 def _write(report: "AttributionReport", csv: Path | None, plot: Path | None) -> None:
-    from toolablate.analysis.attribution.report import ledgers_csv
+    from toolablate.analysis.attribution.report import decompositions_csv
     from toolablate.traces.output import export, make_folder
 
     if csv is not None:
-        export(ledgers_csv(report.ledgers, report.simulated), csv, "--csv")
+        export(decompositions_csv(report.decompositions, report.simulated), csv, "--csv")
     if plot is not None:
         from toolablate.reports.plots.drawing import boxes_note
-        from toolablate.reports.plots.waterfall import draw_ledgers
+        from toolablate.reports.plots.waterfall import draw_decompositions
         from toolablate.traces.commands import warn
 
         make_folder(plot, "--plot")
-        warn(boxes_note(draw_ledgers(report.ledgers, plot, simulated=report.simulated)))
+        warn(boxes_note(draw_decompositions(report.decompositions, plot, simulated=report.simulated)))
 
 
 if TYPE_CHECKING:

@@ -85,7 +85,7 @@ class Exported(TaggedRecord):
 def reasons(explained: Iterable[Outlined]) -> Mapping[str, Reasons]:
     """By trial, without the evidence."""
     return {
-        each.evidence.chain.trial: Reasons(attribution=each.attribution, hypotheses=each.hypotheses)
+        each.evidence.inputs.trial: Reasons(attribution=each.attribution, hypotheses=each.hypotheses)
         for each in explained
         if each.attribution is not None or each.hypotheses
     }

@@ -141,7 +141,7 @@ def read_for_report(
         findings = findings_of(trials, store.conditions_of(trials.summaries), seed=seed)
         setup = setup_of(store, trials)
     report = read_report(path, run=run, scorer=trials.scorer, kept=readings_of(path))
-    attributed = {each.evidence.chain.trial: each for each in report.explained}
+    attributed = {each.evidence.inputs.trial: each for each in report.explained}
     with Store(path) as store:
         reading = _Reading(store, path, attributed.keys(), run, trials.scorer)
         choices = _telling(trials, attributed, wanted.telling)

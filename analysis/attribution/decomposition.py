@@ -58,7 +58,7 @@ class Replay:
     rollouts  with the reasoning drawn again after the same results, by the kinds of tools whose results were swapped
               for placebo ones: by none of them, by all, and where several were used by each choice of them
     signals   by other runs than `rollouts`: a signal that is a sign of their noise would make that noise a mechanism
-    mended    what the same answer scores with its format mended, where the chain does not know it
+    mended    what the same answer scores with its format mended, where the inputs does not know it
     """
 
     extended: Scores = ()
@@ -69,7 +69,7 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class DecompositionInputs:
     """One trial of a condition with tools.
 
     unit         the independent unit of its question
@@ -137,7 +137,7 @@ BELOW: Mapping[Level, Term] = {
 that `format` is what the trial loses by its form more than the question does without tools."""
 
 
-def terms(chain: Chain, replay: Replay | None, *, calling: bool) -> dict[Term, float]:
+def terms(inputs: DecompositionInputs, replay: Replay | None, *, calling: bool) -> dict[Term, float]:
     """Of the trial's score less the mean without tools, by what is known with this replay, or without any.
 
     Each term is a difference of neighbouring levels, so that they sum to it whatever the levels are. Where levels are
@@ -145,7 +145,7 @@ def terms(chain: Chain, replay: Replay | None, *, calling: bool) -> dict[Term, f
     to one term: use, with or without the placebo arm. Terms that no pair of levels shows are not among those returned.
     Without `calling`, where the condition has no sham arm, use is all from the offered tools to placebo results.
     """
-    known = dict(_levels(chain, replay))
+    known = dict(_levels(inputs, replay))
     order = [level for level in LEVELS if calling or level != "sham"]
     found: dict[Term, float] = defaultdict(float)
     for above, below in pairwise(level for level in order if level in known):
@@ -155,19 +155,19 @@ def terms(chain: Chain, replay: Replay | None, *, calling: bool) -> dict[Term, f
     return dict(found)
 
 
-def points(chain: Chain) -> dict[Term, float]:
+def points(inputs: DecompositionInputs) -> dict[Term, float]:
     """What one trial adds to an effect, in percentage points, as far as its own replays and arms tell; it counts in the
-    ledger with the weight of its lot."""
-    own = terms(chain, chain.replay, calling=bool(chain.arms.sham))
+    decomposition with the weight of its lot."""
+    own = terms(inputs, inputs.replay, calling=bool(inputs.arms.sham))
     return {name: 100 * value for name, value in own.items()}
 
 
-def _levels(chain: Chain, replay: Replay | None) -> Iterator[tuple[Level, float]]:
-    yield "observed", chain.score
-    mended = replay.mended if chain.mended is None and replay is not None else ()
-    if chain.mended is not None or mended:
-        yield "mended", mean(mended) if chain.mended is None else chain.mended
-    arms = chain.arms
+def _levels(inputs: DecompositionInputs, replay: Replay | None) -> Iterator[tuple[Level, float]]:
+    yield "observed", inputs.score
+    mended = replay.mended if inputs.mended is None and replay is not None else ()
+    if inputs.mended is not None or mended:
+        yield "mended", mean(mended) if inputs.mended is None else inputs.mended
+    arms = inputs.arms
     runs: dict[Level, Scores] = {
         "placebo": arms.placebo,
         "sham": arms.sham,
@@ -179,7 +179,7 @@ def _levels(chain: Chain, replay: Replay | None) -> Iterator[tuple[Level, float]
     if replay is not None:
         runs["extended"], runs["repaired"] = replay.extended, replay.repaired
         runs["resampled"] = replay.rollouts.get(frozenset(), ())
-        runs["swapped"] = replay.rollouts.get(chain.tools, ())
+        runs["swapped"] = replay.rollouts.get(inputs.tools, ())
     yield from ((level, mean(scores)) for level, scores in runs.items() if scores)
 
 
@@ -231,7 +231,9 @@ SIGNALLED: Mapping[ToolKind, Mapping[Signal, EffectMechanism]] = {
 """What content is called where a trial has a signal; the first that it has."""
 
 
-def mechanisms(chain: Chain, replay: Replay | None, found: Mapping[Term, float]) -> dict[EffectMechanism, float]:
+def mechanisms(
+    inputs: DecompositionInputs, replay: Replay | None, found: Mapping[Term, float]
+) -> dict[EffectMechanism, float]:
     """The terms of a trial under other names, with the same sum.
 
     The content of a trial's results is shared among kinds of tools by their Shapley value: where both search and code
@@ -245,15 +247,15 @@ def mechanisms(chain: Chain, replay: Replay | None, found: Mapping[Term, float])
         if term != "content":
             named[OF_TERMS[term]] += value
     # Without results nothing was swapped, and the content is 0.
-    if replay is None or "content" not in found or not chain.tools:
+    if replay is None or "content" not in found or not inputs.tools:
         return dict(named)
-    by_kind = _by_kind(chain.tools, replay.rollouts)
+    by_kind = _by_kind(inputs.tools, replay.rollouts)
     if not by_kind:
         named["unresolved"] += found["content"]
     for kind, value in by_kind.items():
         signalled = (name for signal, name in SIGNALLED[kind].items() if signal in replay.signals)
         named[next(signalled, CONTENT[kind])] += value
-    if "lock_in" in replay.signals and chain.tools == {"code"} and "use" in named:
+    if "lock_in" in replay.signals and inputs.tools == {"code"} and "use" in named:
         named["computational_lock_in"] += named.pop("use")
     return dict(named)
 
@@ -268,7 +270,7 @@ def _by_kind(tools: frozenset[ToolKind], rollouts: Mapping[frozenset[ToolKind], 
     return {kind: worth.value for kind, worth in zip(kinds, shapley_values(over, real), strict=True)}
 
 
-# One trial's share of a ledger where only some trials were replayed.
+# One trial's share of a decomposition where only some trials were replayed.
 
 
 TermKey = TypeVar("TermKey", bound=str)
@@ -296,7 +298,7 @@ def weighed(
     }
 
 
-# The ledger of an effect: terms and mechanisms in points, which sum to it.
+# The decomposition of an effect: terms and mechanisms in points, which sum to it.
 
 
 Interval = tuple[float, float]
@@ -318,7 +320,7 @@ class Account:
                 data cannot tell
     small       too few questions, or too few in which it is not 0, for intervals that cover what they say (`effect`)
     p_value     two-sided sign-flip test of points = 0; of mechanisms alone, and not of UNTESTED
-    p_holm      the same, corrected over all mechanisms of all ledgers that were made together
+    p_holm      the same, corrected over all mechanisms of all decompositions that were made together
     """
 
     name: str
@@ -331,7 +333,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class Decomposition:
     """One model and condition against no tools. Terms sum to the effect, and so do mechanisms; those that no trial
     shows are not among them. `replayed` of its `trials` were replayed; the unresolved is what is not known."""
 
@@ -356,15 +358,17 @@ class _Columns:
     mechanisms: Mapping[EffectMechanism, Sequence[float]]
 
 
-def ledgers(chains: Iterable[Chain], *, seed: int = 0, resamples: int = RESAMPLES) -> list[Ledger]:
+def decompositions(
+    all_inputs: Iterable[DecompositionInputs], *, seed: int = 0, resamples: int = RESAMPLES
+) -> list[Decomposition]:
     """One for each model and condition, by name. The result depends on the trials and the seed, not on their order."""
-    ordered = sorted(chains, key=lambda chain: (chain.model, chain.condition, chain.question, chain.trial))
-    groups = groupby(ordered, key=lambda chain: (chain.model, chain.condition))
-    return _corrected([_ledger(list(trials), seed, resamples) for _, trials in groups])
+    ordered = sorted(all_inputs, key=lambda inputs: (inputs.model, inputs.condition, inputs.question, inputs.trial))
+    groups = groupby(ordered, key=lambda inputs: (inputs.model, inputs.condition))
+    return _corrected([_decomposition(list(trials), seed, resamples) for _, trials in groups])
 
 
-def _ledger(chains: Sequence[Chain], seed: int, resamples: int) -> Ledger:
-    columns = _columns(chains)
+def _decomposition(all_inputs: Sequence[DecompositionInputs], seed: int, resamples: int) -> Decomposition:
+    columns = _columns(all_inputs)
     values = [columns.effect, *columns.terms.values(), *columns.mechanisms.values()]
     names = ["effect", *columns.terms, *columns.mechanisms]
     sizes, *sums = by_unit(columns.units, [1.0] * len(columns.units), *values)
@@ -377,13 +381,13 @@ def _ledger(chains: Sequence[Chain], seed: int, resamples: int) -> Ledger:
         for name, column, narrow, wide, each in zip(names, values, ci90, ci95, sums, strict=True)
     ]
     first = 1 + len(columns.terms)
-    return Ledger(
-        model=chains[0].model,
-        condition=chains[0].condition,
+    return Decomposition(
+        model=all_inputs[0].model,
+        condition=all_inputs[0].condition,
         questions=len(columns.units),
         clusters=len(sizes),
-        trials=len(chains),
-        replayed=sum(chain.replay is not None for chain in chains),
+        trials=len(all_inputs),
+        replayed=sum(inputs.replay is not None for inputs in all_inputs),
         effect=accounts[0],
         terms=tuple(accounts[1:first]),
         mechanisms=tuple(
@@ -395,16 +399,16 @@ def _ledger(chains: Sequence[Chain], seed: int, resamples: int) -> Ledger:
     )
 
 
-def _columns(chains: Sequence[Chain]) -> _Columns:
-    """Of chains in the order of their questions."""
-    calling = any(chain.arms.sham for chain in chains)
-    by_question = [list(trials) for _, trials in groupby(chains, key=lambda chain: chain.question)]
-    booked = [[_booked(chain, calling) for chain in trials] for trials in by_question]
+def _columns(all_inputs: Sequence[DecompositionInputs]) -> _Columns:
+    """Of inputs in the order of their questions."""
+    calling = any(inputs.arms.sham for inputs in all_inputs)
+    by_question = [list(trials) for _, trials in groupby(all_inputs, key=lambda inputs: inputs.question)]
+    booked = [[_booked(inputs, calling) for inputs in trials] for trials in by_question]
     of_terms = [_means([own for own, _ in trials]) for trials in booked]
     of_mechanisms = [_means([own for _, own in trials]) for trials in booked]
     return _Columns(
         units=[trials[0].unit for trials in by_question],
-        effect=[mean([chain.score - mean(chain.arms.none) for chain in trials]) for trials in by_question],
+        effect=[mean([inputs.score - mean(inputs.arms.none) for inputs in trials]) for trials in by_question],
         terms={name: _column(name, of_terms) for name in TERMS if any(name in own for own in of_terms)},
         mechanisms={
             name: _column(name, of_mechanisms) for name in MECHANISMS if any(name in own for own in of_mechanisms)
@@ -412,16 +416,16 @@ def _columns(chains: Sequence[Chain]) -> _Columns:
     )
 
 
-def _booked(chain: Chain, calling: bool) -> tuple[dict[Term, float], dict[EffectMechanism, float]]:
+def _booked(inputs: DecompositionInputs, calling: bool) -> tuple[dict[Term, float], dict[EffectMechanism, float]]:
     def booked(replay: Replay | None) -> tuple[dict[Term, float], dict[EffectMechanism, float]]:
-        own = terms(chain, replay, calling=calling)
-        return own, mechanisms(chain, replay, own)
+        own = terms(inputs, replay, calling=calling)
+        return own, mechanisms(inputs, replay, own)
 
     known, named = booked(None)
-    if chain.replay is None:
+    if inputs.replay is None:
         return known, named
-    own, own_named = booked(chain.replay)
-    return weighed(known, own, chain.probability), weighed(named, own_named, chain.probability)
+    own, own_named = booked(inputs.replay)
+    return weighed(known, own, inputs.probability), weighed(named, own_named, inputs.probability)
 
 
 def _means(trials: Sequence[Mapping[Name, float]]) -> dict[Name, float]:
@@ -440,17 +444,18 @@ def _hundredfold(interval: Interval | None) -> Interval | None:
     return None if interval is None else (100 * interval[0], 100 * interval[1])
 
 
-def _corrected(found: Sequence[Ledger]) -> list[Ledger]:
-    tested = [each.p_value for ledger in found for each in ledger.mechanisms if each.p_value is not None]
+def _corrected(found: Sequence[Decomposition]) -> list[Decomposition]:
+    tested = [each.p_value for decomposition in found for each in decomposition.mechanisms if each.p_value is not None]
     corrected = iter(holm(tested))
     return [
         replace(
-            ledger,
+            decomposition,
             mechanisms=tuple(
-                each if each.p_value is None else replace(each, p_holm=next(corrected)) for each in ledger.mechanisms
+                each if each.p_value is None else replace(each, p_holm=next(corrected))
+                for each in decomposition.mechanisms
             ),
         )
-        for ledger in found
+        for decomposition in found
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from toolablate.analysis.attribution.belief import BeliefFlip, Trajectory, cuts
-from toolablate.analysis.attribution.decomposition import Chain, Scores, Signal, ToolKind
+from toolablate.analysis.attribution.decomposition import DecompositionInputs, Scores, Signal, ToolKind
 from toolablate.analysis.attribution.signals.signal_types import CallSeen, Form, Signals
 from toolablate.analysis.attribution.trace_rules import Bare
 from toolablate.analysis.pairing import RIGHT, mean
@@ -28,10 +28,10 @@ class Turning:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Of one trial of a condition with tools what lists and ledgers are made of, of however many trials.
+    """Of one trial of a condition with tools what lists and decompositions are made of, of however many trials.
 
     score       without what a judge was asked
-    chain       what the ledger needs
+    inputs       what the decomposition needs
     steps       the events of its `belief_steps`; step k of the trajectory is before event steps[k]
     trajectory  by answers asked for before these; None where none were, or too few steps
     flip        where the belief in the right answer falls for good
@@ -43,7 +43,7 @@ class Outline:
     question: str
     domain: str
     score: Score
-    chain: Chain
+    inputs: DecompositionInputs
     steps: tuple[int, ...] = field(default=(), kw_only=True)
     trajectory: Trajectory | None = field(default=None, kw_only=True)
     flip: BeliefFlip | None = field(default=None, kw_only=True)
@@ -158,7 +158,7 @@ def fall_at(flip: BeliefFlip, steps: Sequence[int], calls: Sequence[CallSeen]) -
     return Fall("results", events[-1], events, kinds) if within else Fall("reply", begin, events, kinds)
 
 
-# What a trial's trace and its beliefs tell the ledger of its results: what harmed, and what helped.
+# What a trial's trace and its beliefs tell the decomposition of its results: what harmed, and what helped.
 
 
 FOUND: dict[ToolKind, Signal] = {"code": "computed", "search": "retrieved"}
@@ -180,7 +180,7 @@ def is_locked_in(flip: BeliefFlip | None, steps: Sequence[int], signals: Signals
     return fall.kinds == {"code"} and mean(set_aside) > (flip.before + flip.level) / 2
 
 
-def ledger_signals(
+def decomposition_signals(
     signals: Signals, steps: Sequence[int], trajectory: Trajectory | None, flip: BeliefFlip | None, set_aside: Scores
 ) -> frozenset[Signal]:
     found: set[Signal] = {FOUND[kind] for kind in _rises(trajectory, steps, signals) if kind in FOUND}

@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 
 from toolablate.analysis.attribution.belief import Share, share
-from toolablate.analysis.attribution.decomposition import Ledger
+from toolablate.analysis.attribution.decomposition import Decomposition
 from toolablate.analysis.attribution.evidence import Outlined
 from toolablate.analysis.pairing import RIGHT
 from toolablate.analysis.statistics.intervals import Floats
@@ -284,27 +284,29 @@ class JudgedDistraction:
 
 
 def judged_distractions(
-    ledger: Ledger, explained: Iterable[Outlined], matrices: Iterable[JudgeMatrix] = ()
+    decomposition: Decomposition, explained: Iterable[Outlined], matrices: Iterable[JudgeMatrix] = ()
 ) -> tuple[JudgedDistraction, ...]:
-    """Of those trials that are the ledger's, by judge and wording; none where there is no such term, or no judge gave a
-    label. Corrected by the matrix of the same judge and wording, where there is one that allows it."""
-    term = next((each.points for each in ledger.mechanisms if each.name == "retrieval_distraction"), None)
+    """Of those trials that are the decomposition's, by judge and wording; none where there is no such term, or no judge
+    gave a label. Corrected by the matrix of the same judge and wording, where there is one that allows it."""
+    term = next((each.points for each in decomposition.mechanisms if each.name == "retrieval_distraction"), None)
     if term is None:
         return ()
     found: list[JudgedDistraction] = []
     known = {(each.judge, each.wording): confusion_of(each) for each in matrices}
-    for (judge, wording), given in sorted(_labels(_of(ledger, explained)).items()):
+    for (judge, wording), given in sorted(_labels(_of(decomposition, explained)).items()):
         shares = judged_shares(given, known.get((judge, wording)))
         if shares is not None:
             kinds = {name: share for name in get_args(Distraction) if (share := shares.by_label[name].share) > 0}
             points = rescaled(kinds, term)
-            found.append(JudgedDistraction(ledger.model, ledger.condition, judge, wording, shares, points))
+            found.append(
+                JudgedDistraction(decomposition.model, decomposition.condition, judge, wording, shares, points)
+            )
     return tuple(found)
 
 
-def _of(ledger: Ledger, explained: Iterable[Outlined]) -> Iterator[Outlined]:
+def _of(decomposition: Decomposition, explained: Iterable[Outlined]) -> Iterator[Outlined]:
     for each in explained:
-        if (each.evidence.model, each.evidence.condition) == (ledger.model, ledger.condition):
+        if (each.evidence.model, each.evidence.condition) == (decomposition.model, decomposition.condition):
             yield each
 
 
@@ -317,7 +319,7 @@ def _labels(explained: Iterable[Outlined]) -> dict[tuple[str, int], Sequence[Seq
         for diagnosis in each.evidence.diagnoses:
             label = distraction_of(diagnosis)
             if label is not None:
-                by_judge[diagnosis.judge, diagnosis.wording][each.evidence.chain.unit].append(label)
+                by_judge[diagnosis.judge, diagnosis.wording][each.evidence.inputs.unit].append(label)
     return {judge: list(units.values()) for judge, units in by_judge.items()}
 
 

@@ -100,10 +100,10 @@ class Level:
 
 
 def chains(evidence: Evidence) -> tuple[tuple[Level, ...], ...]:
-    """The levels from the trial as it was to the question without tools, in the order of the ledger's; one chain for
-    each order in which kinds of tools lose their results. Levels without runs are left out, and orders that tell less
-    apart than others: of a tool without placebos it is not known what taking it away first does."""
-    orders = permutations(sorted(evidence.chain.tools))
+    """The levels from the trial as it was to the question without tools, in the order of the decomposition's; one chain
+    for each order in which kinds of tools lose their results. Levels without runs are left out, and orders that tell
+    less apart than others: of a tool without placebos it is not known what taking it away first does."""
+    orders = permutations(sorted(evidence.inputs.tools))
     fall = fall_at(evidence.flip, evidence.steps, evidence.signals.calls) if evidence.flip else None
     found = [
         tuple(_filled([*_before(evidence, order, fall), *_without_results(evidence, order)], fall)) for order in orders
@@ -135,7 +135,7 @@ def _named_of(passed: Sequence[Part], fall: Fall | None) -> Part:
 
 def _before(evidence: Evidence, order: Sequence[ToolKind], fall: Fall | None) -> Iterator[Level]:
     """As it was, mended from outside, drawn again, and without the results of one kind of tool after another."""
-    replay, signals = evidence.chain.replay or Replay(), evidence.signals
+    replay, signals = evidence.inputs.replay or Replay(), evidence.signals
     stopped, broken = ran_out(signals), bool(faults(signals))
     yield Level("again", _believed(evidence, len(evidence.steps) - 1))
     if stopped:
@@ -166,7 +166,7 @@ def _step_before_results(evidence: Evidence) -> int:
 def _without_results(evidence: Evidence, order: Sequence[ToolKind]) -> Iterator[Level]:
     """The arms of the ladder, and the belief at the first step, at which nothing was called yet. Calls that were all
     refused have no results, and are calls."""
-    arms = evidence.chain.arms
+    arms = evidence.inputs.arms
     if order:
         yield Level("calling", _tally(arms.placebo))
         yield Level("calling", _tally(arms.sham))
@@ -306,12 +306,12 @@ def _kinds_without_content(evidence: Evidence) -> frozenset[ToolKind]:
     calls, broken = evidence.signals.calls, set(faults(evidence.signals))
     if not broken <= {call.event for call in calls}:
         return frozenset()
-    return evidence.chain.tools - {KINDS[call.form] for call in calls if call.gave or call.event in broken}
+    return evidence.inputs.tools - {KINDS[call.form] for call in calls if call.gave or call.event in broken}
 
 
 def _comes_back(evidence: Evidence) -> bool:
     """To a belief nearer to the first than to the last, where no other fall was found."""
-    if evidence.chain.tools != {"code"} or evidence.trajectory is None or not evidence.set_aside:
+    if evidence.inputs.tools != {"code"} or evidence.trajectory is None or not evidence.set_aside:
         return False
     if not computes_an_answer(evidence.signals):
         return False
@@ -351,14 +351,14 @@ def layer_two(evidence: Evidence) -> Attribution | None:
     The confidence is the probability that it is this one (`blame`), as far as the number of runs lets it be known.
     """
     value = evidence.score.value
-    if value is None or value >= RIGHT or evidence.chain.replay is None or evidence.signals.misstated:
+    if value is None or value >= RIGHT or evidence.inputs.replay is None or evidence.signals.misstated:
         return None
     shares = blame(evidence)
     mechanism = max(shares, key=lambda each: shares[each])
     flip = evidence.flip
     fall = fall_at(flip, evidence.steps, evidence.signals.calls) if flip else None
     return Attribution(
-        trial=evidence.chain.trial,
+        trial=evidence.inputs.trial,
         mechanism=mechanism,
         method="replay",
         confidence=round(min(shares[mechanism], 1.0), 4),
@@ -375,7 +375,7 @@ def _distraction(evidence: Evidence, fall: Fall | None) -> Distraction | None:
 
 
 def _note(mechanism: Mechanism, share: float, evidence: Evidence) -> str:
-    arms = evidence.chain.arms
+    arms = evidence.inputs.arms
     right = sum(score >= RIGHT for score in arms.none)
     what = NOTES[mechanism]
     if mechanism == "availability" and evidence.signals.prompted and not arms.scaffold:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any
 
-from toolablate.analysis.attribution.decomposition import Account, Ledger, Replay, points
+from toolablate.analysis.attribution.decomposition import Account, Decomposition, Replay, points
 from toolablate.analysis.attribution.evidence import Explained, Outline, Outlined
 from toolablate.analysis.attribution.judge_labels import ErrorTypes, JudgedDistraction
 from toolablate.analysis.flips import Floor
@@ -18,7 +18,7 @@ class AttributionReport:
     """Of trials under conditions with tools, beside those of the same questions without.
 
     design      by which trials are chosen to be replayed; None where nothing was
-    ledgers     one for each model and condition
+    decompositions     one for each model and condition
     floors      flips of each of these against the trials without tools, beside those of chance
     explained   the trials, each with what is made of it
     unreplayed  how many chosen trials still lack replays
@@ -30,7 +30,7 @@ class AttributionReport:
     """
 
     design: ReplayDesign | None
-    ledgers: tuple[Ledger, ...]
+    decompositions: tuple[Decomposition, ...]
     floors: tuple[Floor, ...]
     explained: tuple[Outlined, ...]
     unreplayed: int = 0
@@ -40,15 +40,15 @@ class AttributionReport:
     simulated: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
 
-    def floor(self, ledger: Ledger) -> Floor | None:
-        return next((each for each in self.floors if _same(each, ledger)), None)
+    def floor(self, decomposition: Decomposition) -> Floor | None:
+        return next((each for each in self.floors if _same(each, decomposition)), None)
 
-    def trials(self, ledger: Ledger) -> tuple[Outlined, ...]:
-        return tuple(each for each in self.explained if _same(each.evidence, ledger))
+    def trials(self, decomposition: Decomposition) -> tuple[Outlined, ...]:
+        return tuple(each for each in self.explained if _same(each.evidence, decomposition))
 
 
-def _same(one: Floor | Outline, ledger: Ledger) -> bool:
-    return (one.model, one.condition) == (ledger.model, ledger.condition)
+def _same(one: Floor | Outline, decomposition: Decomposition) -> bool:
+    return (one.model, one.condition) == (decomposition.model, decomposition.condition)
 
 
 # What mechanisms are called where people read of them: one name each, of a trial and of an effect, in tables, figures,
@@ -89,19 +89,19 @@ def mechanism_name(name: str) -> str:
     return _NAMES.get(name, name.replace("_", " "))
 
 
-# Attributions and ledgers as JSON and CSV.
+# Attributions and decompositions as JSON and CSV.
 
 
 def attribution_json(report: AttributionReport) -> str:
-    """`{"design", "ledgers", "floors", "trials", "judged", "errors", "matrices", "unreplayed", "simulated", "notes"}`;
-    what is unknown is null.
+    """`{"design", "decompositions", "floors", "trials", "judged", "errors", "matrices", "unreplayed", "simulated",
+    "notes"}`; what is unknown is null.
 
     `trials` has a line for each trial with what it is attributed to. Of the evidence it has the steps, the belief in
     the right answer after each, and where it fell; all of it is in `explained_json`.
     """
     content = {
         "design": _plain(report.design),
-        "ledgers": [_ledger(ledger, report.simulated) for ledger in report.ledgers],
+        "decompositions": [_decomposition(decomposition, report.simulated) for decomposition in report.decompositions],
         "floors": [asdict(floor) for floor in report.floors],
         "trials": [_trial(each) for each in report.explained],
         "judged": [asdict(each) for each in report.judged],
@@ -120,15 +120,15 @@ def explained_json(explained: Explained) -> str:
     return json.dumps(_plain(explained), ensure_ascii=False, indent=2)
 
 
-def ledgers_csv(ledgers: Iterable[Ledger], simulated: Iterable[str] = ()) -> str:
+def decompositions_csv(decompositions: Iterable[Decomposition], simulated: Iterable[str] = ()) -> str:
     """A line for the effect (`kind` effect), and for each term and each mechanism of it, in percentage points; what is
     unknown is empty."""
     stand_ins = frozenset(simulated)
-    return csv_text(_COLUMNS, (line for ledger in ledgers for line in _lines(ledger, stand_ins)))
+    return csv_text(_COLUMNS, (line for decomposition in decompositions for line in _lines(decomposition, stand_ins)))
 
 
-def _ledger(ledger: Ledger, simulated: Collection[str]) -> dict[str, Any]:
-    told = asdict(ledger) | {"simulated": ledger.model in simulated}
+def _decomposition(decomposition: Decomposition, simulated: Collection[str]) -> dict[str, Any]:
+    told = asdict(decomposition) | {"simulated": decomposition.model in simulated}
     for each in told["mechanisms"]:
         each["put_down_as"] = PUT_DOWN_AS.get(each["name"])
     return told
@@ -140,12 +140,15 @@ _COLUMNS = (
 )
 
 
-def _lines(ledger: Ledger, simulated: frozenset[str]) -> Iterator[dict[str, Any]]:
-    of = {name: getattr(ledger, name) for name in ("model", "condition", "questions", "clusters", "trials", "replayed")}
-    of["simulated"] = ledger.model in simulated
-    yield of | {"kind": "effect"} | _account(ledger.effect)
-    yield from (of | {"kind": "term"} | _account(each) for each in ledger.terms)
-    yield from (of | {"kind": "mechanism"} | _account(each) for each in ledger.mechanisms)
+def _lines(decomposition: Decomposition, simulated: frozenset[str]) -> Iterator[dict[str, Any]]:
+    of = {
+        name: getattr(decomposition, name)
+        for name in ("model", "condition", "questions", "clusters", "trials", "replayed")
+    }
+    of["simulated"] = decomposition.model in simulated
+    yield of | {"kind": "effect"} | _account(decomposition.effect)
+    yield from (of | {"kind": "term"} | _account(each) for each in decomposition.terms)
+    yield from (of | {"kind": "mechanism"} | _account(each) for each in decomposition.mechanisms)
 
 
 def _account(account: Account) -> dict[str, Any]:
@@ -157,16 +160,16 @@ def _account(account: Account) -> dict[str, Any]:
 def _trial(explained: Outlined) -> dict[str, Any]:
     evidence = explained.evidence
     return {
-        "trial": evidence.chain.trial,
+        "trial": evidence.inputs.trial,
         "model": evidence.model,
         "condition": evidence.condition,
         "question": evidence.question,
         "domain": evidence.domain,
         "value": evidence.score.value,
         "verdict": evidence.score.verdict,
-        "replayed": evidence.chain.replay is not None,
-        "probability": evidence.chain.probability,
-        "terms": points(evidence.chain),
+        "replayed": evidence.inputs.replay is not None,
+        "probability": evidence.inputs.probability,
+        "terms": points(evidence.inputs),
         "attribution": _attribution(explained.attribution),
         "hypotheses": [_attribution(each) for each in explained.hypotheses],
         "diagnoses": [

@@ -7,8 +7,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from toolablate.analysis.attribution.decomposition import Chain, Ledger, Replay, Scores, is_chosen, ledgers, probability
-from toolablate.analysis.attribution.evidence import Evidence, Explained, Outlined, ledger_signals
+from toolablate.analysis.attribution.decomposition import (
+    Decomposition,
+    DecompositionInputs,
+    Replay,
+    Scores,
+    decompositions,
+    is_chosen,
+    probability,
+)
+from toolablate.analysis.attribution.evidence import Evidence, Explained, Outlined, decomposition_signals
 from toolablate.analysis.attribution.expected_failures import Pool, tally
 from toolablate.analysis.attribution.replay_rules import layer_two
 from toolablate.analysis.attribution.signals.signal_types import Signals
@@ -30,14 +38,14 @@ class Gathered(Generic[T]):
 
     explained   the trials, in the order of the store, with all evidence or in outline
     design      the one that says which trials were to be replayed, None without any
-    ledgers     by model and condition; none where one trial alone was asked for
+    decompositions     by model and condition; none where one trial alone was asked for
     unreplayed  how many trials the design chooses that are not replayed yet: what is not known of them is unresolved
     notes       what makes all of this less than it could be, a sentence each
     """
 
     explained: tuple[T, ...]
     design: ReplayDesign | None
-    ledgers: tuple[Ledger, ...]
+    decompositions: tuple[Decomposition, ...]
     unreplayed: int
     notes: tuple[str, ...]
 
@@ -57,7 +65,7 @@ class Pools:
         """`pair` is the condition without tools that its own is set against, and its own."""
         of_whom = evidence.model, evidence.condition
         if of_whom not in self._known:
-            trial = evidence.chain.trial
+            trial = evidence.inputs.trial
             without, beside = (
                 self._store.values_beside(trial, condition.identity(), scorers=self._scorers, run=self._run)
                 for condition in pair
@@ -80,10 +88,10 @@ def beside_repeats(found: Sequence[Evidence]) -> list[Evidence]:
 
 
 def _beside(evidence: Evidence, group: Sequence[Evidence]) -> Evidence:
-    others = [each for each in group if each.chain.trial != evidence.chain.trial]
+    others = [each for each in group if each.inputs.trial != evidence.inputs.trial]
     return replace(
         evidence,
-        repeats=tuple(each.chain.score for each in others),
+        repeats=tuple(each.inputs.score for each in others),
         outset=tuple(score for each in others for score in _at_outset(each)),
     )
 
@@ -101,7 +109,7 @@ def _at_outset(evidence: Evidence) -> Scores:
     return (1.0,) * right + (0.0,) * (first.samples - right)
 
 
-# Reads out of a store why its trials went as they did: evidence, labels and ledgers. Nothing is asked of anyone.
+# Reads out of a store why its trials went as they did: evidence, labels and decompositions. Nothing is asked of anyone.
 
 
 _CHUNK = 200
@@ -171,13 +179,13 @@ def _gathered(
             wanted = _of_one_start(wanted, trial)
         found = _found(wanted, reading, told or _nobody, of)
     lonely = len(wanted) - len(found)
-    found = [each for each in found if trial in (None, each.evidence.chain.trial)]
-    chains = [each.evidence.chain for each in found]
-    unreplayed = sum(reading.chosen(chain.trial) and chain.replay is None for chain in chains)
+    found = [each for each in found if trial in (None, each.evidence.inputs.trial)]
+    all_inputs = [each.evidence.inputs for each in found]
+    unreplayed = sum(reading.chosen(inputs.trial) and inputs.replay is None for inputs in all_inputs)
     return Gathered(
         explained=tuple(found),
         design=design,
-        ledgers=tuple(ledgers(chains)) if chains and trial is None else (),
+        decompositions=tuple(decompositions(all_inputs)) if all_inputs and trial is None else (),
         unreplayed=unreplayed,
         notes=tuple(_notes(lonely, unreplayed, reading)),
     )
@@ -280,7 +288,7 @@ def _found(
         reading.known.keep()
         found += [of(_explained(each, reading)) for each in beside_repeats(evidence)]
     order = {seen.trial: place for place, seen in enumerate(wanted)}
-    return sorted(found, key=lambda each: order[each.evidence.chain.trial])
+    return sorted(found, key=lambda each: order[each.evidence.inputs.trial])
 
 
 def _chunks(wanted: Sequence[TrialSummary]) -> Iterator[list[TrialSummary]]:
@@ -322,14 +330,14 @@ def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
     value = seen.value or 0.0
     own = () if score.verdict == "unparsed" else (value,)
     found = replays_of(case, signals, own, reading.replays.of(seen.trial), reading.mending, reading.store.trace)
-    chain = Chain(
+    inputs = DecompositionInputs(
         *(seen.model, seen.condition, seen.question, unit(seen), seen.trial, value, arms, case.used),
         mended=value if own else None,
         probability=reading.probability(seen.trial),
         replay=_replay(found, case.steps, signals) if reading.chosen(seen.trial) else None,
     )
     return Evidence(
-        *(seen.model, seen.condition, seen.question, seen.domain, score, chain, signals),
+        *(seen.model, seen.condition, seen.question, seen.domain, score, inputs, signals),
         bare=tuple(known.bare(each.trial) for each in reading.ladders.without_tools(seen)),
         steps=case.steps,
         trajectory=found.trajectory,
@@ -345,7 +353,9 @@ def _evidence(seen: TrialSummary, reading: _Reading) -> Evidence | None:
 def _replay(found: Replays, steps: Sequence[int], signals: Signals) -> Replay | None:
     if found.replay is None:
         return None
-    return replace(found.replay, signals=ledger_signals(signals, steps, found.trajectory, found.flip, found.set_aside))
+    return replace(
+        found.replay, signals=decomposition_signals(signals, steps, found.trajectory, found.flip, found.set_aside)
+    )
 
 
 def _notes(lonely: int, unreplayed: int, reading: _Reading) -> Iterator[str]:

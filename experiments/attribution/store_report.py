@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import ValidationError
 
 from toolablate.analysis.arms import has_ladder
-from toolablate.analysis.attribution.decomposition import Ledger
+from toolablate.analysis.attribution.decomposition import Decomposition
 from toolablate.analysis.attribution.evidence import Explanation
 from toolablate.analysis.attribution.judge_labels import error_types, judged_distractions
 from toolablate.analysis.attribution.report import AttributionReport
@@ -142,12 +142,14 @@ def read_report(
     known = tuple(each for each in matrices if (each.judge, each.wording) in by)
     return AttributionReport(
         design=gathered.design,
-        ledgers=gathered.ledgers,
-        floors=tuple(_floors(trials.summaries, labelled, baseline, gathered.ledgers)),
+        decompositions=gathered.decompositions,
+        floors=tuple(_floors(trials.summaries, labelled, baseline, gathered.decompositions)),
         explained=gathered.explained,
         unreplayed=gathered.unreplayed,
         judged=tuple(
-            each for ledger in gathered.ledgers for each in judged_distractions(ledger, gathered.explained, known)
+            each
+            for decomposition in gathered.decompositions
+            for each in judged_distractions(decomposition, gathered.explained, known)
         ),
         errors=tuple(error_types(trials.summaries, diagnoses)),
         matrices=known,
@@ -263,13 +265,16 @@ def _counts(path: Path, trial: str, scorer: str) -> bool:
 
 
 def _floors(
-    summaries: Sequence[TrialSummary], conditions: Mapping[str, Condition], baseline: str, found: Sequence[Ledger]
+    summaries: Sequence[TrialSummary],
+    conditions: Mapping[str, Condition],
+    baseline: str,
+    found: Sequence[Decomposition],
 ) -> Iterator[Floor]:
-    """Of each ledger, against the condition without tools that its effect is measured from."""
+    """Of each decomposition, against the condition without tools that its effect is measured from."""
     arms = arms_below(conditions, baseline)
-    for ledger in found:
-        both = (arms[ledger.condition]["none"], ledger.condition)
-        seen = [each for each in summaries if each.model == ledger.model and each.condition in both]
+    for decomposition in found:
+        both = (arms[decomposition.condition]["none"], decomposition.condition)
+        seen = [each for each in summaries if each.model == decomposition.model and each.condition in both]
         yield from floors(seen, both[0])
 
 

@@ -1,4 +1,4 @@
-"""The levels of the ledger for one run of a scene, in closed form, and the terms that they come to."""
+"""The levels of the decomposition for one run of a scene, in closed form, and the terms that they come to."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from toolablate.agents.simulated.planted.scene import TOOLSET_OF, Toolset
 from toolablate.analysis.arms import ArmKind
 from toolablate.analysis.attribution.decomposition import (
     Arms,
-    Chain,
+    DecompositionInputs,
     EffectMechanism,
     Replay,
     Signal,
@@ -26,7 +26,8 @@ FALL = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """Mean scores of one trial with one more thing changed each, as the ledger's `Chain` and `Replay` have them.
+    """Mean scores of one trial with one more thing changed each, as the decomposition's `DecompositionInputs` and
+    `Replay` have them.
 
     arms      from the start, by the arms of the ladder; with lost forms mended, as all but `observed`
     observed  before its answer is drawn, and so is `mended`
@@ -108,12 +109,12 @@ def rollout(world: World, run: Run, swapped: frozenset[Toolset], trial: str = ""
 
 
 def parts(world: World, run: Run, found: Levels, score: float, mended: float, there: frozenset[ArmKind]) -> Parts:
-    """Of a trial with this score, by the ledger's own rules; `there` are the arms that it has runs of."""
+    """Of a trial with this score, by the decomposition's own rules; `there` are the arms that it has runs of."""
     given: dict[ArmKind, tuple[float, ...]] = {arm: (found.arms[arm],) for arm in found.arms if arm in there}
     # Where no answer was wrong by its form or its budget or its tools, these levels are that of the answer itself.
     extended = found.extended if run.limit else mended
     repaired = found.repaired if run.fault is not None else extended
-    chain = Chain(
+    inputs = DecompositionInputs(
         model="",
         condition=world.condition.name,
         question=world.scene.question,
@@ -137,8 +138,8 @@ def parts(world: World, run: Run, found: Levels, score: float, mended: float, th
             signals=signals(world, run, found),
         ),
     )
-    summed = terms(chain, chain.replay, calling="sham" in there)
-    return Parts(summed, mechanisms(chain, chain.replay, summed))
+    summed = terms(inputs, inputs.replay, calling="sham" in there)
+    return Parts(summed, mechanisms(inputs, inputs.replay, summed))
 
 
 def signals(world: World, run: Run, found: Levels) -> frozenset[Signal]:

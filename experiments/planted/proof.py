@@ -203,7 +203,7 @@ def error_of_calibrated(verdicts: Iterable[Verdict], *, seed: int = 0) -> float 
 
 
 def share_error(found: Mapping[str, float], true: Mapping[str, float], names: Collection[str]) -> float:
-    """The mean distance of a ledger's shares and the true ones, in points; a share that is not named is 0."""
+    """The mean distance of a decomposition's shares and the true ones, in points; a share that is not named is 0."""
     return math.fsum(abs(found.get(name, 0.0) - true.get(name, 0.0)) for name in names) / len(names)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from toolablate.analysis.attribution.decomposition import Chain, Ledger, Scores, ledgers
+from toolablate.analysis.attribution.decomposition import Decomposition, DecompositionInputs, Scores, decompositions
 from toolablate.analysis.attribution.evidence import Evidence, Explained
 from toolablate.analysis.attribution.judge_labels import judge_matrices
 from toolablate.analysis.pairing import mean
@@ -72,45 +72,49 @@ class Coverage:
         return self.held_unmarked / self.unmarked if self.unmarked else None
 
 
-def coverage(found: Iterable[Ledger], true: Truths) -> Coverage:
+def coverage(found: Iterable[Decomposition], true: Truths) -> Coverage:
     """Over mechanisms x conditions. Mechanisms that are not found have no interval."""
     given = list(found)
-    missing = sum(_missing(ledger, parts) for ledger in given if (parts := true.get((ledger.model, ledger.condition))))
+    missing = sum(
+        _missing(decomposition, parts)
+        for decomposition in given
+        if (parts := true.get((decomposition.model, decomposition.condition)))
+    )
     return replace(_counted(_seen(given, true)), missing=missing)
 
 
-def over_samples(chains: Sequence[Chain], true: Truths, samples: int, seed: int) -> Coverage:
-    """Of ledgers over a third of the questions each, drawn without replacement, of what holds for all. The mean of such
-    a third varies less than that of independent questions, by a factor of sqrt(2/3) as far as questions differ, which
-    makes the intervals hold a little more than they promise; what chance does to trials is all there."""
-    by_question: dict[str, list[Chain]] = defaultdict(list)
-    for chain in chains:
-        by_question[chain.question].append(chain)
+def over_samples(all_inputs: Sequence[DecompositionInputs], true: Truths, samples: int, seed: int) -> Coverage:
+    """Of decompositions over a third of the questions each, drawn without replacement, of what holds for all. The mean
+    of such a third varies less than that of independent questions, by a factor of sqrt(2/3) as far as questions differ,
+    which makes the intervals hold a little more than they promise; what chance does to trials is all there."""
+    by_question: dict[str, list[DecompositionInputs]] = defaultdict(list)
+    for inputs in all_inputs:
+        by_question[inputs.question].append(inputs)
     names = sorted(by_question)
     rng = random.Random(seed)  # noqa: S311 - a simulation, not a secret
     seen: list[tuple[bool, bool]] = []
     for number in range(samples):
         drawn = rng.sample(names, k=max(1, len(names) // 3))
-        own = [chain for name in drawn for chain in by_question[name]]
-        seen += _seen(ledgers(own, seed=number, resamples=_RESAMPLES), true)
+        own = [inputs for name in drawn for inputs in by_question[name]]
+        seen += _seen(decompositions(own, seed=number, resamples=_RESAMPLES), true)
     return _counted(seen)
 
 
-def _seen(found: Iterable[Ledger], true: Truths) -> list[tuple[bool, bool]]:
-    pairs = ((ledger, true.get((ledger.model, ledger.condition))) for ledger in found)
-    return [hit for ledger, parts in pairs if parts is not None for hit in _hits(ledger, parts)]
+def _seen(found: Iterable[Decomposition], true: Truths) -> list[tuple[bool, bool]]:
+    pairs = ((decomposition, true.get((decomposition.model, decomposition.condition))) for decomposition in found)
+    return [hit for decomposition, parts in pairs if parts is not None for hit in _hits(decomposition, parts)]
 
 
-def _hits(ledger: Ledger, true: Parts) -> Iterator[tuple[bool, bool]]:
+def _hits(decomposition: Decomposition, true: Parts) -> Iterator[tuple[bool, bool]]:
     """Of each mechanism whether its interval holds the truth, and whether it is marked."""
     shares: Mapping[str, float] = {str(name): share for name, share in true.mechanisms.items()}
-    for account in ledger.mechanisms:
+    for account in decomposition.mechanisms:
         if account.ci90 is not None:
             yield covers(account.ci90, 100 * shares.get(account.name, 0.0)), account.small
 
 
-def _missing(ledger: Ledger, true: Parts) -> int:
-    with_interval = {account.name for account in ledger.mechanisms if account.ci90 is not None}
+def _missing(decomposition: Decomposition, true: Parts) -> int:
+    with_interval = {account.name for account in decomposition.mechanisms if account.ci90 is not None}
     return sum(abs(100 * share) >= _SOMETHING for name, share in true.mechanisms.items() if name not in with_interval)
 
 
@@ -131,7 +135,7 @@ def judged_beside(
     A trial is drawn away where its own draw puts it down to retrieval distraction, and by the way that was planted; by
     `misleading_adoption` where pages mislead by themselves.
     """
-    seen = [(true, each) for true, each in pairs if true.mechanism is not None and "search" in each.chain.tools]
+    seen = [(true, each) for true, each in pairs if true.mechanism is not None and "search" in each.inputs.tools]
     truth = {true.trial: _label(true, distractions) for true, _ in seen}
     return judge_matrices((each for _, evidence in seen for each in evidence.diagnoses), truth)
 
@@ -174,9 +178,9 @@ _CERTAIN = 1 - 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The mean distance of a ledger's mechanisms from the true ones, in points: from what the trials come to given
-    their answers (`realised`), and from what any number of repeats would tend to (`expected`). `arms` is what of the
-    first is left where every replay is exact and all trials have one: the chance in the arms' few trials."""
+    """The mean distance of a decomposition's mechanisms from the true ones, in points: from what the trials come to
+    given their answers (`realised`), and from what any number of repeats would tend to (`expected`). `arms` is what of
+    the first is left where every replay is exact and all trials have one: the chance in the arms' few trials."""
 
     model: str
     condition: str
@@ -294,8 +298,8 @@ def _score(
         blamed=blamed(verdicts),
         pure=sum(each.pure for each in verdicts),
         shares=tuple(_shares(known.conditions, gathered, pairs)),
-        whole=coverage(gathered.ledgers, expected),
-        sampled=over_samples([each.evidence.chain for _, each in pairs], expected, samples, seed),
+        whole=coverage(gathered.decompositions, expected),
+        sampled=over_samples([each.evidence.inputs for _, each in pairs], expected, samples, seed),
         judges=judged_beside([(true, each.evidence) for true, each in pairs], distractions),
         notes=gathered.notes,
     )
@@ -313,7 +317,7 @@ def _said(found: Explained, method: Method) -> Attribution | None:
 
 def _looked_at(found: Explained, method: Method) -> bool:
     """Whoever has nothing to say of a trial that was replayed, or of a trace, is not spared it."""
-    replayed = method == "replay" and found.evidence.chain.replay is not None
+    replayed = method == "replay" and found.evidence.inputs.replay is not None
     return method == "trace" or replayed or _said(found, method) is not None
 
 
@@ -352,11 +356,11 @@ def _step(steps: Sequence[int], event: int | None) -> int | None:
 def _shares(conditions: Sequence[ConditionTruth], gathered: Gathered[Explained], pairs: Sequence[Pair]) -> list[Shares]:
     true = {(each.model, each.condition): each for each in conditions}
     found: list[Shares] = []
-    for ledger in gathered.ledgers:
-        each = true.get((ledger.model, ledger.condition))
+    for decomposition in gathered.decompositions:
+        each = true.get((decomposition.model, decomposition.condition))
         if each is None:
             continue
-        said = {str(account.name): account.points for account in ledger.mechanisms}
+        said = {str(account.name): account.points for account in decomposition.mechanisms}
         realised, expected = (
             {str(name): 100 * share for name, share in parts.mechanisms.items()}
             for parts in (each.realised, each.expected)
@@ -367,8 +371,8 @@ def _shares(conditions: Sequence[ConditionTruth], gathered: Gathered[Explained],
         own = [pair for pair in pairs if (pair[0].model, pair[0].condition) == (each.model, each.condition)]
         found.append(
             Shares(
-                model=ledger.model,
-                condition=ledger.condition,
+                model=decomposition.model,
+                condition=decomposition.condition,
                 mechanisms=len(names),
                 realised=share_error(said, realised, names),
                 expected=share_error(said, expected, names),
@@ -385,7 +389,7 @@ def _error_of_arms(pairs: Sequence[Pair]) -> float:
     for true, each in pairs:
         exact: Mapping[str, float] = {str(arm): level for arm, level in true.levels.arms.items()}
         for name, errors in off.items():
-            scores: Scores = getattr(each.evidence.chain.arms, name)
+            scores: Scores = getattr(each.evidence.inputs.arms, name)
             errors.append(mean(scores) - exact[name] if scores else 0.0)
     levels = [0.0, *(mean(errors) for errors in off.values())]
     return sum(abs(above - below) for above, below in pairwise(levels))

@@ -13,7 +13,7 @@ from toolablate.agents.simulated.planted.reading import Scenes
 from toolablate.agents.simulated.planted.wording import answer_of, is_in_form
 from toolablate.analysis.arms import ArmKind, has_ladder, ladders
 from toolablate.analysis.attribution.belief import belief_steps
-from toolablate.analysis.attribution.decomposition import EffectMechanism as LedgerMechanism
+from toolablate.analysis.attribution.decomposition import EffectMechanism as DecompositionMechanism
 from toolablate.analysis.attribution.decomposition import Term
 from toolablate.experiments.plans.plan import file_digest
 from toolablate.experiments.planted.levels import FALL, Levels, Parts, extension, levels, moved_by, parts, repair
@@ -42,7 +42,7 @@ OFTEN_RIGHT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Causes:
-    """What a run would have believed with one thing removed each, in the order of the ledger's chain.
+    """What a run would have believed with one thing removed each, in the order of the decomposition's inputs.
 
     now      what it did believe
     bare     without tools and prompt
@@ -350,7 +350,7 @@ def _condition(known: _Known, arm: _Arm, trials: Sequence[TrialTruth]) -> Condit
 def summed(weighted: Iterable[tuple[float, Parts]]) -> Parts:
     """The parts of several trials, each times its weight."""
     terms: dict[Term, float] = defaultdict(float)
-    named: dict[LedgerMechanism, float] = defaultdict(float)
+    named: dict[DecompositionMechanism, float] = defaultdict(float)
     for weight, each in weighted:
         for term, value in each.terms.items():
             terms[term] += weight * value

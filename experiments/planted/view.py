@@ -202,13 +202,13 @@ def _footnotes(score: PlantedScore) -> Iterator[str]:
         f" ({numbers.counted(score.pure, 'trial')})."
     )
     yield "own: wrong without tools as well. none: nothing is said."
-    yield "share error: of ledgers' mechanisms, given the trials' answers; at best: what chance in the arms leaves."
+    yield "share error: of mechanisms, given the trials' answers; at best: what chance in the arms leaves."
     yield (
         f"coverage: {score.whole.held} of {score.whole.intervals} intervals hold what repeats tend to;"
         f" {score.whole.missing} more shares are something and have none. Samples of questions are a third each, and"
         " overlap."
     )
-    yield "marked: too small for their intervals, as the ledger says."
+    yield "marked: too small for their intervals, as the decomposition says."
     yield (
         "For scale, on other data: best published step accuracies on Who&When 47.5 and 29.3 %, AgentErrorBench 24.3 %"
         " all correct, CodeTracer .48 macro-F1."

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from toolablate.analysis.attribution.decomposition import Ledger
+from toolablate.analysis.attribution.decomposition import Decomposition
 from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.findings import Findings
 from toolablate.analysis.ladder import Waterfall
@@ -77,8 +77,10 @@ def bounded_domains(table: Sequence[Comparison]) -> tuple[Sequence[Comparison], 
     return [each for each in table if each.condition in columns and each.group in rows], "; ".join(said)
 
 
-def bounded_ledgers(ledgers: Sequence[Ledger]) -> tuple[Sequence[Ledger], str]:
-    return _fitting(ledgers, lambda each: abs(each.effect.points), lambda each: len(each.mechanisms) + 2, "conditions")
+def bounded_decompositions(decompositions: Sequence[Decomposition]) -> tuple[Sequence[Decomposition], str]:
+    return _fitting(
+        decompositions, lambda each: abs(each.effect.points), lambda each: len(each.mechanisms) + 2, "conditions"
+    )
 
 
 def bounded_ladders(ladders: Sequence[Waterfall]) -> tuple[Sequence[Waterfall], str]:
@@ -212,11 +214,11 @@ def in_order(findings: Findings, rows: Iterable[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: places.get(row.model, len(places)))
 
 
-def ledgers_of(findings: Findings) -> list[Ledger]:
+def decompositions_of(findings: Findings) -> list[Decomposition]:
     """Those of which anything is known but the effect, by model and condition, as the store has them."""
     places = {condition: place for place, condition in enumerate(findings.conditions)}
-    ledgers = () if findings.why is None else findings.why.resolved
-    return in_order(findings, sorted(ledgers, key=lambda each: places.get(each.condition, len(places))))
+    decompositions = () if findings.why is None else findings.why.resolved
+    return in_order(findings, sorted(decompositions, key=lambda each: places.get(each.condition, len(places))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,12 +233,14 @@ _kept: list[_Kept] = []
 
 
 def _of_each_model(findings: Findings, link: Link | None, form: Form) -> Iterator[Plate]:
-    ledgers = ledgers_of(findings)
+    decompositions = decompositions_of(findings)
     put_down = () if findings.why is None else findings.why.put_down
     for model, ending in _models(findings):
-        if own := [each for each in ledgers if each.model == model]:
-            own_ledgers, said = bounded_ledgers(own)
-            drawn = draw_mechanisms(own_ledgers, simulated=findings.simulated, put_down=put_down, link=link, form=form)
+        if own := [each for each in decompositions if each.model == model]:
+            own_decompositions, said = bounded_decompositions(own)
+            drawn = draw_mechanisms(
+                own_decompositions, simulated=findings.simulated, put_down=put_down, link=link, form=form
+            )
             yield _plate(f"mechanisms{ending}", drawn, said)
         if waterfalls := [each for each in findings.waterfalls if each.model == model]:
             ladders, said = bounded_ladders(waterfalls)

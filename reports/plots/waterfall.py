@@ -6,7 +6,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolablate.analysis.attribution.decomposition import Account, Ledger
+from toolablate.analysis.attribution.decomposition import Account, Decomposition
 from toolablate.analysis.attribution.report import PUT_DOWN_AS, mechanism_name
 from toolablate.analysis.effect import LEVEL
 from toolablate.analysis.findings import PutDown
@@ -66,29 +66,32 @@ ABOUT_MECHANISMS = (
 )
 
 
-def draw_ledgers(ledgers: Sequence[Ledger], path: Path, *, simulated: Collection[str] = ()) -> frozenset[str]:
-    """A panel for each ledger: models below each other, conditions side by side. `path` ends in .svg, .png or .pdf.
+def draw_decompositions(
+    decompositions: Sequence[Decomposition], path: Path, *, simulated: Collection[str] = ()
+) -> frozenset[str]:
+    """A panel for each decomposition: models below each other, conditions side by side. `path` ends in .svg, .png or
+    .pdf.
 
     The effect has a whisker, its 95 % interval; a mechanism's interval stands beside its bar, which is pale where its
     Holm-corrected p-value is not below .05, or it has none, or questions are too few to say; what is unresolved is an
     outline. Raises InputError where there is
     nothing to draw or the file cannot be written. Returns the letters that no font has.
     """
-    if not ledgers:
-        raise InputError("--plot: there is no effect to draw", code="no_ledger")
+    if not decompositions:
+        raise InputError("--plot: there is no effect to draw", code="no_decomposition")
     from matplotlib.figure import Figure
 
-    models = list(dict.fromkeys(each.model for each in ledgers))
-    conditions = list(dict.fromkeys(each.condition for each in ledgers))
-    most = max(len(each.mechanisms) + 1 for each in ledgers)
+    models = list(dict.fromkeys(each.model for each in decompositions))
+    conditions = list(dict.fromkeys(each.condition for each in decompositions))
+    most = max(len(each.mechanisms) + 1 for each in decompositions)
     size = (PANEL_INCHES * len(conditions), len(models) * (HEAD_INCHES + most * (LINE_INCHES + GAP_INCHES)))
     with as_text():
         figure = Figure(figsize=size, layout="constrained")
         panels = figure.subplots(len(models), len(conditions), squeeze=False)
         for panel in panels.flat:
             panel.set_axis_off()
-        limits = _limits(ledgers)
-        for each in ledgers:
+        limits = _limits(decompositions)
+        for each in decompositions:
             panel = panels[models.index(each.model)][conditions.index(each.condition)]
             _panel(panel, each, limits, simulated=each.model in simulated)
         figure.supxlabel(
@@ -101,24 +104,29 @@ def draw_ledgers(ledgers: Sequence[Ledger], path: Path, *, simulated: Collection
 
 
 def draw_mechanisms(
-    ledgers: Sequence[Ledger],
+    decompositions: Sequence[Decomposition],
     *,
     simulated: Collection[str] = (),
     put_down: Iterable[PutDown] = (),
     link: Link | None = None,
     form: Form = BROAD,
 ) -> Drawing:
-    """The same for pages: ledgers below each other on one scale. A bar leads to the trials that are put down to its
-    mechanism, where there are some, and the effect to all."""
+    """The same for pages: decompositions below each other on one scale. A bar leads to the trials that are put down to
+    its mechanism, where there are some, and the effect to all."""
     listed = {(each.model, each.condition, each.mechanism) for each in put_down}
-    rows = [(ledger, place) for ledger in ledgers for place, row in enumerate(_rows(ledger)) if _is_something(row)]
+    rows = [
+        (decomposition, place)
+        for decomposition in decompositions
+        for place, row in enumerate(_rows(decomposition))
+        if _is_something(row)
+    ]
     placed = grouped(rows, lambda row: titled(row[0].model, simulated, under=row[0].condition, short=form.above), form)
     with as_text():
         on = sheet(placed, form, numbers=NUMBERS)
-        for at, (ledger, place) in placed.rows:
-            _line(on, at, ledger, place, listed, link)
+        for at, (decomposition, place) in placed.rows:
+            _line(on, at, decomposition, place, listed, link)
         zero(on, placed, zorder=1)
-        scale(on, placed, *_limits(ledgers), "Points from no tools")
+        scale(on, placed, *_limits(decompositions), "Points from no tools")
         return on.drawing("What tools did to scores, by mechanism", ABOUT_MECHANISMS)
 
 
@@ -128,50 +136,53 @@ def _is_something(row: Account) -> bool:
 
 
 def _line(
-    on: Sheet, at: float, ledger: Ledger, place: int, listed: Set[tuple[str, str, str]], link: Link | None
+    on: Sheet, at: float, decomposition: Decomposition, place: int, listed: Set[tuple[str, str, str]], link: Link | None
 ) -> None:
-    row, start = _rows(ledger)[place], _starts(ledger)[place]
+    row, start = _rows(decomposition)[place], _starts(decomposition)[place]
     _bar(on.axes, at, row, start)
     numbers = f"{signed(row.points)}{between(row.ci95, sign=True)}"
-    labels(on, at, mechanism_name(row.name), numbers, bold=row is ledger.effect)
-    href, arm = None, Selection(models=(ledger.model,), conditions=(ledger.condition,))
-    if link is not None and row is ledger.effect:
+    labels(on, at, mechanism_name(row.name), numbers, bold=row is decomposition.effect)
+    href, arm = None, Selection(models=(decomposition.model,), conditions=(decomposition.condition,))
+    if link is not None and row is decomposition.effect:
         href = link(arm)
-    elif link is not None and (ledger.model, ledger.condition, blamed := PUT_DOWN_AS.get(row.name, "")) in listed:
+    elif (
+        link is not None
+        and (decomposition.model, decomposition.condition, blamed := PUT_DOWN_AS.get(row.name, "")) in listed
+    ):
         href = link(replace(arm, mechanisms=(blamed,)))
     tested = "" if row.p_holm is None else f", p (Holm) {probability(row.p_holm)}"
     points = f"{signed(row.points)} points{between(row.ci95, sign=True)}{tested}"
-    replayed = f"{ledger.replayed:,} of {ledger.trials:,} trials replayed"
-    told = f"{ledger.model} · {ledger.condition}: {mechanism_name(row.name)} {points}; {replayed}"
+    replayed = f"{decomposition.replayed:,} of {decomposition.trials:,} trials replayed"
+    told = f"{decomposition.model} · {decomposition.condition}: {mechanism_name(row.name)} {points}; {replayed}"
     whole_row(on, at, Mark(told, href))
 
 
-def _starts(ledger: Ledger) -> list[float]:
+def _starts(decomposition: Decomposition) -> list[float]:
     """Where each mechanism begins, and the effect, which begins where the first does."""
-    return [*accumulate((each.points for each in ledger.mechanisms[:-1]), initial=0.0), 0.0]
+    return [*accumulate((each.points for each in decomposition.mechanisms[:-1]), initial=0.0), 0.0]
 
 
-def _rows(ledger: Ledger) -> tuple[Account, ...]:
-    return (*ledger.mechanisms, ledger.effect)
+def _rows(decomposition: Decomposition) -> tuple[Account, ...]:
+    return (*decomposition.mechanisms, decomposition.effect)
 
 
-def _limits(ledgers: Sequence[Ledger]) -> tuple[float, float]:
+def _limits(decompositions: Sequence[Decomposition]) -> tuple[float, float]:
     """One scale for all panels, so that they can be compared."""
     ends = [0.0]
-    for ledger in ledgers:
-        for start, row in zip(_starts(ledger), _rows(ledger), strict=True):
-            ends += [start, start + row.points, *(row.ci95 or () if row is ledger.effect else ())]
+    for decomposition in decompositions:
+        for start, row in zip(_starts(decomposition), _rows(decomposition), strict=True):
+            ends += [start, start + row.points, *(row.ci95 or () if row is decomposition.effect else ())]
     margin = MARGIN * (max(ends) - min(ends)) or 1.0
     return min(ends) - margin, max(ends) + margin
 
 
-def _panel(axes: "Axes", ledger: Ledger, limits: tuple[float, float], *, simulated: bool) -> None:
+def _panel(axes: "Axes", decomposition: Decomposition, limits: tuple[float, float], *, simulated: bool) -> None:
     axes.set_axis_on()
-    axes.set_title(_title(ledger, simulated=simulated), loc="left", fontsize="medium", fontweight="bold")
-    rows, starts = _rows(ledger), _starts(ledger)
+    axes.set_title(_title(decomposition, simulated=simulated), loc="left", fontsize="medium", fontweight="bold")
+    rows, starts = _rows(decomposition), _starts(decomposition)
     for place, (row, start) in enumerate(zip(rows, starts, strict=True)):
         _bar(axes, place, row, start)
-        beside(axes, place, with_interval(row.points, row.ci95), bold=row is ledger.effect)
+        beside(axes, place, with_interval(row.points, row.ci95), bold=row is decomposition.effect)
     axes.axvline(0, color="black", linewidth=0.9, zorder=0)
     axes.set_yticks(range(len(rows)), [mechanism_name(row.name) for row in rows])
     axes.set_xlim(limits)
@@ -190,11 +201,13 @@ def _bar(axes: "Axes", place: float, row: Account, start: float) -> None:
         whisker(axes, place, row.ci95)
 
 
-def _title(ledger: Ledger, *, simulated: bool) -> str:
+def _title(decomposition: Decomposition, *, simulated: bool) -> str:
     marked = " (SIMULATED: no measurement)" if simulated else ""
-    names = f"{plain(ledger.model, NAME_CHARS)}: {plain(ledger.condition, NAME_CHARS)}{marked}"
-    replayed = f"{ledger.replayed:,} of {ledger.trials:,} trials replayed"
-    return f"{names}\n{signed(ledger.effect.points)} against no tools; n = {ledger.questions:,}; {replayed}"
+    names = f"{plain(decomposition.model, NAME_CHARS)}: {plain(decomposition.condition, NAME_CHARS)}{marked}"
+    replayed = f"{decomposition.replayed:,} of {decomposition.trials:,} trials replayed"
+    return (
+        f"{names}\n{signed(decomposition.effect.points)} against no tools; n = {decomposition.questions:,}; {replayed}"
+    )
 
 
 # Ladders as waterfalls: each rung a bar from where the last one ended, in points from the first arm.

@@ -9,7 +9,7 @@ from itertools import groupby
 from markupsafe import Markup
 
 from toolablate.analysis.alignment import align
-from toolablate.analysis.attribution.decomposition import Account, Ledger
+from toolablate.analysis.attribution.decomposition import Account, Decomposition
 from toolablate.analysis.attribution.report import mechanism_name
 from toolablate.analysis.comparison import Comparison
 from toolablate.analysis.findings import Findings
@@ -21,7 +21,7 @@ from toolablate.reports.html.events import event_cards
 from toolablate.reports.html.side_by_side import SideBySide, side_by_side
 from toolablate.reports.plots.belief import draw_belief
 from toolablate.reports.plots.drawing import as_svg
-from toolablate.reports.plots.plates import Printed, in_order, ledgers_of, printed
+from toolablate.reports.plots.plates import Printed, decompositions_of, in_order, printed
 from toolablate.reports.plots.scores import is_sure
 from toolablate.reports.report.contents import Beside, Report, Told, how_to_read, notes_of, simulated_note
 from toolablate.reports.report.tables import Table, blocks, model_name, small_note, tables
@@ -36,9 +36,9 @@ def in_short(findings: Findings) -> Iterator[str]:
     models = list(dict.fromkeys(each.model for each in rows))
     for model in models[:MOST_MODELS]:
         yield _of_model(model, [each for each in rows if each.model == model], findings)
-    for ledger in ledgers_of(findings):
-        if ledger.model in models[:MOST_MODELS] and (sure := _sure_mechanisms(ledger)):
-            yield _of_ledger(ledger, sure, findings)
+    for decomposition in decompositions_of(findings):
+        if decomposition.model in models[:MOST_MODELS] and (sure := _sure_mechanisms(decomposition)):
+            yield _of_decomposition(decomposition, sure, findings)
     if len(models) > MOST_MODELS:
         yield f"{numbers.counted(len(models) - MOST_MODELS, 'more model')}: see the effects below."
 
@@ -86,10 +86,10 @@ def _named(found: Sequence[Comparison]) -> str:
     return ", ".join([*named, *([f"and {len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else [])])
 
 
-def _sure_mechanisms(ledger: Ledger) -> list[Account]:
+def _sure_mechanisms(decomposition: Decomposition) -> list[Account]:
     found = [
         each
-        for each in ledger.mechanisms
+        for each in decomposition.mechanisms
         if each.name != "unresolved"
         and not each.small
         and each.p_holm is not None
@@ -98,10 +98,11 @@ def _sure_mechanisms(ledger: Ledger) -> list[Account]:
     return sorted(found, key=lambda each: -abs(each.points))[:MOST_NAMED]
 
 
-def _of_ledger(ledger: Ledger, sure: Sequence[Account], findings: Findings) -> str:
-    whole = _points(ledger.effect.points, ledger.effect.ci95)
+def _of_decomposition(decomposition: Decomposition, sure: Sequence[Account], findings: Findings) -> str:
+    whole = _points(decomposition.effect.points, decomposition.effect.ci95)
     parts = ", ".join(f"{mechanism_name(each.name)} {_points(each.points, each.ci95)}" for each in sure)
-    return f"{model_name(ledger.model, findings)}, {ledger.condition}: of {whole} points against no tools, {parts}."
+    arm = f"{model_name(decomposition.model, findings)}, {decomposition.condition}"
+    return f"{arm}: of {whole} points against no tools, {parts}."
 
 
 def _points(points: float, ci95: tuple[float, float] | None) -> str:

@@ -10,7 +10,7 @@ from toolablate.analysis.findings import ArmScore, Findings, FlipMatrix
 from toolablate.analysis.flips import Chance
 from toolablate.reports import numbers
 from toolablate.reports.plots.panels import ENDINGS
-from toolablate.reports.plots.plates import in_order, ledgers_of
+from toolablate.reports.plots.plates import decompositions_of, in_order
 from toolablate.reports.plots.scores import Ended
 from toolablate.reports.terminal.attribution import accounts_of, rests_on
 from toolablate.reports.terminal.causes import METHODS, counted, how_alone, how_known, measured_by, methods_of
@@ -214,13 +214,13 @@ def _outcomes(findings: Findings, endings: Sequence[Ended]) -> Table:
 
 
 def _mechanisms(findings: Findings) -> Iterator[Table]:
-    for number, ledger in enumerate(ledgers_of(findings), start=1):
-        effect = ledger.effect
+    for number, decomposition in enumerate(decompositions_of(findings), start=1):
+        effect = decomposition.effect
         total = numbers.signed(effect.points), _interval(effect.ci95, small=effect.small)
         yield Table(
             f"why-{number}",
             "Why",
-            f"{model_name(ledger.model, findings)}, {ledger.condition}",
+            f"{model_name(decomposition.model, findings)}, {decomposition.condition}",
             (
                 Column("Mechanism", figures=False),
                 *map(Column, ("Points", "95 % interval", "p Holm")),
@@ -233,17 +233,18 @@ def _mechanisms(findings: Findings) -> Iterator[Table]:
                         numbers.signed(each.points),
                         _interval(each.ci95, small=each.small),
                         numbers.p_value(each.p_holm),
-                        rests_on(each.name, ledger),
+                        rests_on(each.name, decomposition),
                     )
-                    for each in accounts_of(ledger)
+                    for each in accounts_of(decomposition)
                 ),
                 ("effect", *total, "", ""),
             ),
             (
-                f"Points from no tools, over {numbers.counted(ledger.questions, 'question')}; the mechanisms sum to the"
-                f" effect. Replayed: {ledger.replayed:,} of {numbers.counted(ledger.trials, 'trial')}.",
+                f"Points from no tools, over {numbers.counted(decomposition.questions, 'question')}; the mechanisms sum"
+                f" to the effect. Replayed: {decomposition.replayed:,}"
+                f" of {numbers.counted(decomposition.trials, 'trial')}.",
             ),
-            figures=(_of_model("mechanisms", ledger.model, findings),),
+            figures=(_of_model("mechanisms", decomposition.model, findings),),
         )
 
 

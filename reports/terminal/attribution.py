@@ -10,7 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.text import Text
 
-from toolablate.analysis.attribution.decomposition import Account, Ledger
+from toolablate.analysis.attribution.decomposition import Account, Decomposition
 from toolablate.analysis.attribution.evidence import Outlined
 from toolablate.analysis.attribution.judge_labels import (
     DISTRACTIONS,
@@ -39,39 +39,39 @@ TRACE, ARMS, REPLAYS = "trace", "arms", "replays"
 _BY_ARMS = frozenset({"calling", "availability", "prompt"})
 
 
-def ledger_view(
-    ledger: Ledger, floor: Floor | None, design: ReplayDesign | None, room: int, *, simulated: bool
+def decomposition_view(
+    decomposition: Decomposition, floor: Floor | None, design: ReplayDesign | None, room: int, *, simulated: bool
 ) -> Iterator[RenderableType]:
     """One model and condition: flips beside those of chance, the waterfall, and on what it rests."""
     against = " against no tools" + (f" ({one_line(floor.baseline)})" if floor else "")
     yield Text.assemble(
-        *(" ", (one_line(ledger.model), "bold"), "  ", (one_line(ledger.condition), "bold"), against),
-        f"  over {numbers.counted(ledger.questions, 'question')}",
+        *(" ", (one_line(decomposition.model), "bold"), "  ", (one_line(decomposition.condition), "bold"), against),
+        f"  over {numbers.counted(decomposition.questions, 'question')}",
     )
     if simulated:
         yield simulated_banner()
     if floor is not None:
         yield Padding(Text(_flips(floor)), (0, 1, 0, 1))
-    yield _ledger_table(ledger, room)
-    yield Padding(Text("\n".join(_remarks(ledger, design))), (0, 1, 1, 1))
+    yield _decomposition_table(decomposition, room)
+    yield Padding(Text("\n".join(_remarks(decomposition, design))), (0, 1, 1, 1))
 
 
-def accounts_of(ledger: Ledger) -> tuple[Account, ...]:
+def accounts_of(decomposition: Decomposition) -> tuple[Account, ...]:
     """Mechanisms that are not 0 in every trial, and what is unresolved also where it is nothing."""
-    told = tuple(each for each in ledger.mechanisms if each.points or each.ci95 or each.name == "unresolved")
+    told = tuple(each for each in decomposition.mechanisms if each.points or each.ci95 or each.name == "unresolved")
     if any(each.name == "unresolved" for each in told):
         return told
     return (*told, Account("unresolved", 0.0, None, None, small=False))
 
 
-def rests_on(name: str, ledger: Ledger) -> str:
+def rests_on(name: str, decomposition: Decomposition) -> str:
     """Whether a mechanism is known by other arms of the ladder, by replays, or from traces alone."""
     # Without replays, what is known of the tools' use is the difference of two arms.
-    if name in _BY_ARMS or (name == "use" and not ledger.replayed):
+    if name in _BY_ARMS or (name == "use" and not decomposition.replayed):
         return ARMS
     if name == "unresolved":
         return ""
-    return REPLAYS if ledger.replayed else TRACE
+    return REPLAYS if decomposition.replayed else TRACE
 
 
 def _flips(floor: Floor) -> str:
@@ -91,9 +91,9 @@ def _flips_of(flips: float) -> str:
     return f"{round(flips, 1):g}"
 
 
-def _ledger_table(ledger: Ledger, room: int) -> Fitted:
-    accounts = accounts_of(ledger)
-    rows = (*accounts, ledger.effect)
+def _decomposition_table(decomposition: Decomposition, room: int) -> Fitted:
+    accounts = accounts_of(decomposition)
+    rows = (*accounts, decomposition.effect)
     least = LEAST_NAME if room < NARROW else WHOLE_NAME
     columns = (
         Column("", (Text(NO_TOOLS), *(inert(_account_name(each)) for each in rows)), least=least),
@@ -102,7 +102,7 @@ def _ledger_table(ledger: Ledger, room: int) -> Fitted:
         figures("90 % interval", ["", *(_interval(each, each.ci90) for each in rows)], spare=1),
         figures("p", ["", *(numbers.p_value(each.p_value) for each in rows)], spare=2),
         figures("p Holm", ["", *(numbers.p_value(each.p_holm) for each in rows)], spare=4),
-        words("rests on", ["", *(rests_on(each.name, ledger) for each in accounts), ""]),
+        words("rests on", ["", *(rests_on(each.name, decomposition) for each in accounts), ""]),
     )
     taken = sum(column.width + 2 for column in columns) + 3
     bars = _bars([each.points for each in accounts], rows, min(MOST_BAR, max(room // 6, room - taken)))
@@ -139,13 +139,13 @@ def _style(account: Account) -> str:
     return "bold red" if account.points < 0 else "bold green"
 
 
-def _remarks(ledger: Ledger, design: ReplayDesign | None) -> Iterator[str]:
-    yield f"The mechanisms sum to the effect. {_replayed(ledger, design)}"
-    shown = {each.name for each in accounts_of(ledger)}
-    if nothing := [_of_nothing(each.name) for each in ledger.mechanisms if each.name not in shown]:
+def _remarks(decomposition: Decomposition, design: ReplayDesign | None) -> Iterator[str]:
+    yield f"The mechanisms sum to the effect. {_replayed(decomposition, design)}"
+    shown = {each.name for each in accounts_of(decomposition)}
+    if nothing := [_of_nothing(each.name) for each in decomposition.mechanisms if each.name not in shown]:
         yield f"0 in every trial: {', '.join(nothing)}."
-    if ledger.clusters != ledger.questions:
-        clusters = numbers.counted(ledger.clusters, "cluster")
+    if decomposition.clusters != decomposition.questions:
+        clusters = numbers.counted(decomposition.clusters, "cluster")
         yield f"Intervals and p rest on {clusters} of questions that share a source."
 
 
@@ -153,13 +153,13 @@ def _of_nothing(name: str) -> str:
     return mechanism_name(name) + (" (of answers that could not be read)" if name == "format_loss" else "")
 
 
-def _replayed(ledger: Ledger, design: ReplayDesign | None) -> str:
-    trials = numbers.counted(ledger.trials, "trial")
-    if not ledger.replayed or design is None:
+def _replayed(decomposition: Decomposition, design: ReplayDesign | None) -> str:
+    trials = numbers.counted(decomposition.trials, "trial")
+    if not decomposition.replayed or design is None:
         return f"None of {trials} was replayed: what only replays tell is unresolved."
     shares = f"{100 * design.failures:g} % of the wrong, {100 * design.successes:g} % of the right"
-    weighed = "" if ledger.replayed == ledger.trials else "; each stands for as many as its chance says"
-    return f"{ledger.replayed:,} of {trials} were replayed, chosen by lot ({shares}){weighed}."
+    weighed = "" if decomposition.replayed == decomposition.trials else "; each stands for as many as its chance says"
+    return f"{decomposition.replayed:,} of {trials} were replayed, chosen by lot ({shares}){weighed}."
 
 
 # The trials that are wrong, and what each is attributed to.
@@ -206,7 +206,7 @@ def trials_view(
 def _trials_table(found: Sequence[Found], marked: Set[str]) -> RenderableType:
     return Fitted(
         (
-            words("trial", [each.evidence.chain.trial[:ID_CHARS] for each, _ in found]),
+            words("trial", [each.evidence.inputs.trial[:ID_CHARS] for each, _ in found]),
             names("question", [_name(each.evidence.question) for each, _ in found], cut=True),
             names("model", [_model(each.evidence.model, marked) for each, _ in found], common=True),
             names("condition", [_name(each.evidence.condition) for each, _ in found], common=True),
@@ -356,7 +356,7 @@ HARMS = ("retrieval_distraction", "computation_misled", "computational_lock_in")
 
 
 def attribution_view(report: AttributionReport, *, all_trials: bool = False) -> RenderableType:
-    """Ledger by ledger, then the wrong trials: the first of them, unless `all_trials`."""
+    """Decomposition by decomposition, then the wrong trials: the first of them, unless `all_trials`."""
     return _Report(report, all_trials)
 
 
@@ -367,15 +367,15 @@ class _Report:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         report = self.report
-        for ledger in report.ledgers:
-            yield from ledger_view(
-                ledger,
-                report.floor(ledger),
+        for decomposition in report.decompositions:
+            yield from decomposition_view(
+                decomposition,
+                report.floor(decomposition),
                 report.design,
                 options.max_width,
-                simulated=ledger.model in report.simulated,
+                simulated=decomposition.model in report.simulated,
             )
-        if not report.ledgers:
+        if not report.decompositions:
             yield Text(_NOTHING, style="yellow")
         yield from judged_view(report.judged)
         yield from matrices_view(report.matrices)
@@ -393,30 +393,36 @@ def _sentence(note: str) -> str:
 def _footnotes(report: AttributionReport) -> Iterator[str]:
     if report.unreplayed:
         yield "Replays that are missing are made by attribute --replay with the same shares and numbers of runs."
-    if report.ledgers:
-        yield from _of_ledgers(report.ledgers)
+    if report.decompositions:
+        yield from _of_decompositions(report.decompositions)
     if any(found.method != "replay" for _, found in attributed_trials(report.explained)):
         yield "An attribution by trace or judge is a hypothesis; only a replay shows what would have been."
     yield "What each figure means: docs/attribution.md."
 
 
-def _of_ledgers(ledgers: Sequence[Ledger]) -> Iterator[str]:
+def _of_decompositions(decompositions: Sequence[Decomposition]) -> Iterator[str]:
     # Also those of rows that are left out, since they are 0 in every trial.
-    tested = sum(each.p_value is not None for ledger in ledgers for each in ledger.mechanisms)
+    tested = sum(each.p_value is not None for decomposition in decompositions for each in decomposition.mechanisms)
     corrected = f"; in colour: p Holm < {SIGNIFICANT:g}, corrected for {numbers.counted(tested, 'test')}"
     yield f"{GAIN} gain, {LOSS} loss{corrected if tested else ''}."
     yield "points: percentage points of score. Luck and the unresolved have no test: they are no mechanism."
-    if any(each.points > 0 and each.name in HARMS for ledger in ledgers for each in ledger.mechanisms):
+    if any(
+        each.points > 0 and each.name in HARMS for decomposition in decompositions for each in decomposition.mechanisms
+    ):
         yield "A harm's name with points above 0: gains of which there is no sign outweigh it."
-    if any(each.points and each.name == "computation_misled" for ledger in ledgers for each in ledger.mechanisms):
+    if any(
+        each.points and each.name == "computation_misled"
+        for decomposition in decompositions
+        for each in decomposition.mechanisms
+    ):
         yield (
             "Misled by computation: what trials put down to computational lock-in lost where telling the model to set"
             " the computation aside did not bring the right answer back."
         )
-    if any(each.small and each.ci95 for ledger in ledgers for each in _all(ledger)):
+    if any(each.small and each.ci95 for decomposition in decompositions for each in _all(decomposition)):
         few = f"fewer than {FEW_CLUSTERS} independent questions, or {FEW_DIFFERING} in which it is not 0"
         yield f"{SMALL}: {few}; do not rely on their intervals."
 
 
-def _all(ledger: Ledger) -> tuple[Account, ...]:
-    return (ledger.effect, *ledger.mechanisms)
+def _all(decomposition: Decomposition) -> tuple[Account, ...]:
+    return (decomposition.effect, *decomposition.mechanisms)

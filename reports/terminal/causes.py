@@ -210,7 +210,7 @@ def why(told: Explanation) -> Iterator[str]:
 
 def summed(evidence: Evidence) -> Iterator[str]:
     """Without terms that are 0."""
-    found = points(evidence.chain)
+    found = points(evidence.inputs)
     parts = [f"{mechanism_name(name)} {signed(value)}" for name, value in found.items() if abs(value) >= LEAST_POINTS]
     if parts:
         yield f"Against no tools it is {signed(sum(found.values()))} points: {', '.join(parts)}."
@@ -269,7 +269,7 @@ def _note(attribution: Attribution) -> str:
 
 
 def _gains(evidence: Evidence) -> Iterator[str]:
-    signals = evidence.chain.replay.signals if evidence.chain.replay else frozenset()
+    signals = evidence.inputs.replay.signals if evidence.inputs.replay else frozenset()
     gains = {
         "computed": "Its code found what the model did not know.",
         "retrieved": "Its search found what the model did not know.",

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from toolablate.analysis.attribution.belief import Belief, belief_steps, share
-from toolablate.analysis.attribution.decomposition import Chain, Scores, ToolKind
+from toolablate.analysis.attribution.decomposition import DecompositionInputs, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation
 from toolablate.analysis.attribution.trace_rules import faults, ran_out
 from toolablate.reports import numbers
@@ -311,7 +311,7 @@ def otherwise(evidence: Evidence) -> Iterator[Without]:
         Without("told to set aside what its tools gave", evidence.set_aside),
         *_repaired(evidence),
         Without("asked once more after its final reply", evidence.closing),
-        *_arms(evidence.chain),
+        *_arms(evidence.inputs),
     )
     yield from (each for each in found if each.scores)
 
@@ -340,7 +340,7 @@ def _at_the_turn(evidence: Evidence) -> Iterator[Without]:
 
 
 def _rollouts(evidence: Evidence) -> Iterator[Without]:
-    chain, replay = evidence.chain, evidence.chain.replay
+    inputs, replay = evidence.inputs, evidence.inputs.replay
     if replay is None:
         return
     # What spoiled the trial from outside is mended in them as well, so that they differ from it in more than one thing.
@@ -349,16 +349,16 @@ def _rollouts(evidence: Evidence) -> Iterator[Without]:
     mended = f", with {' and '.join((*budget, *tools))}" if budget or tools else ""
     for swapped, scores in sorted(replay.rollouts.items(), key=lambda item: (len(item[0]), sorted(item[0]))):
         if not swapped:
-            again = REASONED_AGAIN if chain.tools else "asked at once for its answer"
+            again = REASONED_AGAIN if inputs.tools else "asked at once for its answer"
             yield Without(f"{again}{mended}", scores)
             continue
         named = " and ".join(_RESULTS[kind] for kind in sorted(swapped))
-        only = "" if swapped == chain.tools else "only "
+        only = "" if swapped == inputs.tools else "only "
         yield Without(f"{only}{named} {SWAPPED}{mended}", scores)
 
 
 def _repaired(evidence: Evidence) -> Iterator[Without]:
-    replay = evidence.chain.replay
+    replay = evidence.inputs.replay
     if replay is None:
         return
     # Of any other trial these levels are the ones before them, and nothing was run.
@@ -368,11 +368,11 @@ def _repaired(evidence: Evidence) -> Iterator[Without]:
         yield Without("with tools that work", replay.repaired)
 
 
-def _arms(chain: Chain) -> Iterator[Without]:
+def _arms(inputs: DecompositionInputs) -> Iterator[Without]:
     """From the start, as the ladder has them."""
-    yield Without("from the start, its tools only offered", chain.arms.offered)
-    yield Without("from the start, calls give nothing", chain.arms.sham)
-    yield Without("from the start, results of another question", chain.arms.placebo)
+    yield Without("from the start, its tools only offered", inputs.arms.offered)
+    yield Without("from the start, calls give nothing", inputs.arms.sham)
+    yield Without("from the start, results of another question", inputs.arms.placebo)
 
 
 # What is not known of a trial, and the command that would find out.
@@ -386,7 +386,7 @@ def unknowns(told: Explanation) -> Iterator[Said]:
         yield "How often the model is right without tools: a single trial does not tell (repeats in the plan)."
     if told.scripted:
         yield "What would have been otherwise. The model is scripted: it says what its script says whatever is changed."
-    elif evidence.chain.replay is None:
+    elif evidence.inputs.replay is None:
         yield from _unreplayed(told)
     else:
         yield from _noise(evidence)
@@ -406,7 +406,7 @@ def _words_or_offer(explained: Explained) -> bool:
     """Whether it is put down to what is there before any call, and no arm parts the two."""
     attribution, evidence = explained.attribution, explained.evidence
     before = attribution is not None and attribution.mechanism in ("availability", "prompt")
-    return before and evidence.signals.prompted and not evidence.chain.arms.scaffold
+    return before and evidence.signals.prompted and not evidence.inputs.arms.scaffold
 
 
 def _is_open(attribution: Attribution | None) -> bool:

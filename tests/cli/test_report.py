@@ -97,14 +97,16 @@ def test_figures_say_what_compare_and_attribute_say(ran: Path, tmp_path: Path) -
         low, high = row["ci95"]
         points = f"{signed(row['delta_points'])} points ({signed(low)} to {signed(high)}) against {row['baseline']}"
         assert [each for each in told if each.startswith(f"{row['model']} · {row['condition']}: {points}")], row
-    named = [each for ledger in attributed["ledgers"] for each in ledger["mechanisms"] if each["points"]]
+    named = [
+        each for decomposition in attributed["decompositions"] for each in decomposition["mechanisms"] if each["points"]
+    ]
     assert named
-    for ledger in attributed["ledgers"]:
-        for each in ledger["mechanisms"]:
+    for decomposition in attributed["decompositions"]:
+        for each in decomposition["mechanisms"]:
             if each["points"] and each["ci95"]:
                 low, high = each["ci95"]
                 points = f" {signed(each['points'])} points ({signed(low)} to {signed(high)})"
-                arm = f"{ledger['model']} · {ledger['condition']}: "
+                arm = f"{decomposition['model']} · {decomposition['condition']}: "
                 assert [title for title in told if title.startswith(arm) and points in title], each
 
 

@@ -80,7 +80,7 @@ def test_comparisons_and_attributions_are_those_of_before(store: Path, back: Pat
     assert before["comparisons"][0]["simulated"] is True
     assert before["comparisons"][0]["right_to_wrong"] > 0
     before, after = printed("attribute", store), printed("attribute", back)
-    assert before["ledgers"] == after["ledgers"]
+    assert before["decompositions"] == after["decompositions"]
     explained, again = ([(each["question"], named(each)) for each in found["trials"]] for found in (before, after))
     assert explained == again
     assert any(mechanism for _, mechanism in explained)

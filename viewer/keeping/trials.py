@@ -266,7 +266,7 @@ def findings_of(trials: Trials, conditions: dict[str, Condition], *, seed: int =
 
 def with_why(found: Findings, report: AttributionReport) -> Findings:
     why = Why(
-        ledgers=report.ledgers,
+        decompositions=report.decompositions,
         put_down=tuple(_put_down(report)),
         floors=report.floors,
         judged=report.judged,

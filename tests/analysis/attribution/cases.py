@@ -8,7 +8,7 @@ import numpy as np
 from tests.analysis.attribution.stories import CONDITION, QUESTION, ended, ran, searched, trace, wrong
 
 from toolablate.analysis.attribution.belief import Probe, belief_steps, flip_step, trajectory
-from toolablate.analysis.attribution.decomposition import Arms, Chain, Replay, Scores, ToolKind
+from toolablate.analysis.attribution.decomposition import Arms, DecompositionInputs, Replay, Scores, ToolKind
 from toolablate.analysis.attribution.evidence import Evidence
 from toolablate.analysis.attribution.signals.of_trace import signals_of
 from toolablate.traces.records import Event, Mechanism
@@ -27,14 +27,14 @@ class World:
     """Chances of being right.
 
     believed   before each step of the trial; the last is the one that it had
-    chain      from the first thing that is taken away to the question without tools, each with what it is
+    inputs      from the first thing that is taken away to the question without tools, each with what it is
     set_aside  with the computation set aside
     """
 
     name: str
     events: Sequence[Event]
     believed: Sequence[float]
-    chain: Mapping[str, float]
+    inputs: Mapping[str, float]
     parts: Mapping[str, Mechanism] = field(default_factory=dict)
     kind: ToolKind | None = None
     set_aside: float = 0.9
@@ -64,15 +64,15 @@ def steady(chance: float, kind: ToolKind | None) -> World:
 
 def truth(world: World, draw: float) -> Mechanism:
     """What has to be taken away for the draw to be right."""
-    for name, chance in world.chain.items():
+    for name, chance in world.inputs.items():
         if draw <= chance:
             return world.parts.get(name, "luck")
-    return "luck" if world.chain["none"] >= 0.5 else "own_error"
+    return "luck" if world.inputs["none"] >= 0.5 else "own_error"
 
 
 def evidence(world: World, rng: np.random.Generator, *, repeats: int = 3) -> Evidence:
     """With so many trials of each arm."""
-    chances = world.chain
+    chances = world.inputs
 
     def drawn(chance: float, runs: int) -> Scores:
         return tuple(rng.binomial(1, chance, runs).astype(float).tolist())
@@ -95,7 +95,7 @@ def evidence(world: World, rng: np.random.Generator, *, repeats: int = 3) -> Evi
     arms = Arms(none, none, drawn(chances["offered"], repeats), drawn(sham, repeats), drawn(sham, repeats))
     return Evidence(
         *("m", "T", "q", "", wrong()),
-        Chain("m", "T", "q", ("question", "q"), told.trial.id, 0.0, arms, tools, 0.0, 1.0, replay),
+        DecompositionInputs("m", "T", "q", ("question", "q"), told.trial.id, 0.0, arms, tools, 0.0, 1.0, replay),
         signals,
         steps=belief_steps(told.events),
         trajectory=found,

@@ -1,4 +1,4 @@
-"""Ledgers over trials: exact sums for any data, weights of partial replay, clusters, and what is corrected."""
+"""Decompositions over trials: exact sums for any data, weights of partial replay, clusters, and what is corrected."""
 
 import random
 from dataclasses import replace
@@ -11,13 +11,13 @@ from tests.analysis.attribution.test_simulated_decompositions import Replaying, 
 
 from toolablate.analysis.attribution.decomposition import (
     Arms,
-    Chain,
-    Ledger,
+    Decomposition,
+    DecompositionInputs,
     Replay,
     Signal,
     Term,
     ToolKind,
-    ledgers,
+    decompositions,
     mechanisms,
     points,
     terms,
@@ -31,7 +31,7 @@ SCORES = st.lists(st.sampled_from([0.0, 0.25, 1.0, 1 / 3]), max_size=3).map(tupl
 
 
 @st.composite
-def chains(draw: st.DrawFn) -> list[Chain]:
+def all_inputs(draw: st.DrawFn) -> list[DecompositionInputs]:
     found = []
     for number in range(draw(st.integers(1, 8))):
         arms = Arms((0.3, *draw(SCORES)), draw(SCORES), draw(SCORES), draw(SCORES), draw(SCORES))
@@ -45,7 +45,7 @@ def chains(draw: st.DrawFn) -> list[Chain]:
                 frozenset(draw(st.sets(st.sampled_from(["lock_in", "computed", "answer_leak", "retrieved"])))),
             )
             found.append(
-                Chain(
+                DecompositionInputs(
                     *(draw(st.sampled_from("mn")), "T", f"q{number}", ("question", f"q{number}"), f"{number}-{repeat}"),
                     *(draw(st.floats(0, 1)), arms, tools, draw(st.none() | st.floats(0, 1))),
                     *(draw(st.floats(0.05, 1)), draw(st.none() | st.just(replay))),
@@ -56,9 +56,9 @@ def chains(draw: st.DrawFn) -> list[Chain]:
 
 @pytest.mark.deep
 @settings(deadline=None)
-@given(chains())
-def test_terms_and_mechanisms_sum_to_the_effect_for_any_data(of: list[Chain]) -> None:
-    for found in ledgers(of, resamples=20):
+@given(all_inputs())
+def test_terms_and_mechanisms_sum_to_the_effect_for_any_data(of: list[DecompositionInputs]) -> None:
+    for found in decompositions(of, resamples=20):
         mine = [each for each in of if each.model == found.model]
         by_question: dict[str, list[float]] = {}
         for each in mine:
@@ -77,11 +77,11 @@ def test_a_replay_counts_as_often_as_it_stands_for_a_trial_and_changes_no_sum() 
     assert weighed(known, None, 0.25) == known
 
 
-def made(seed: int = 0, questions: int = 60, replaying: Replaying = ALL) -> list[Chain]:
+def made(seed: int = 0, questions: int = 60, replaying: Replaying = ALL) -> list[DecompositionInputs]:
     return list(trials(HARMED.kinds(), questions, replaying, np.random.default_rng(seed)))
 
 
-def in_points(found: Ledger) -> dict[str, float]:
+def in_points(found: Decomposition) -> dict[str, float]:
     return {each.name: each.points for each in found.terms}
 
 
@@ -89,7 +89,7 @@ def test_over_every_choice_of_replays_the_terms_are_those_of_a_full_replay() -> 
     """Two trials, replayed or not: all four choices, each as likely as it is."""
     pair = made(questions=1)
     chances = (0.3, 0.6)
-    (full,) = ledgers([replace(each, probability=1.0) for each in pair])
+    (full,) = decompositions([replace(each, probability=1.0) for each in pair])
     expected: dict[str, float] = {}
     for first in (True, False):
         for second in (True, False):
@@ -98,7 +98,7 @@ def test_over_every_choice_of_replays_the_terms_are_those_of_a_full_replay() -> 
                 replace(each, probability=chance, replay=each.replay if drawn else None)
                 for each, chance, drawn in zip(pair, chances, (first, second), strict=True)
             ]
-            (found,) = ledgers(chosen)
+            (found,) = decompositions(chosen)
             for name, value in in_points(found).items():
                 expected[name] = expected.get(name, 0.0) + weight * value
     whole = in_points(full)
@@ -107,8 +107,8 @@ def test_over_every_choice_of_replays_the_terms_are_those_of_a_full_replay() -> 
 
 def test_trials_that_were_never_to_be_replayed_stay_unresolved() -> None:
     some = made()
-    (found,) = ledgers([replace(each, probability=0.0, replay=None) for each in some])
-    (full,) = ledgers(some)
+    (found,) = decompositions([replace(each, probability=0.0, replay=None) for each in some])
+    (full,) = decompositions(some)
     lost = sum(in_points(full).get(name, 0.0) for name in ("budget", "tool_fault", "luck", "content", "use"))
     assert in_points(found)["unresolved"] == pytest.approx(lost)
     assert (found.trials, found.replayed, full.replayed) == (120, 0, 120)
@@ -118,13 +118,13 @@ def test_trials_that_were_never_to_be_replayed_stay_unresolved() -> None:
 def test_intervals_and_p_values_rest_on_clusters_and_not_on_the_order_of_trials() -> None:
     some = made(1)
     together = [replace(each, unit=("cluster", each.question[-1])) for each in some]
-    (alone,), (clustered,) = ledgers(some), ledgers(together)
+    (alone,), (clustered,) = decompositions(some), decompositions(together)
     assert (alone.clusters, clustered.clusters, clustered.questions) == (60, 10, 60)
     assert in_points(alone) == pytest.approx(in_points(clustered))
     assert [each.ci95 for each in alone.terms] != [each.ci95 for each in clustered.terms]
     assert all(each.small for each in clustered.terms)
     random.Random(2).shuffle(some)
-    assert ledgers(some) == [alone]
+    assert decompositions(some) == [alone]
     wide, narrow = alone.effect.ci95, alone.effect.ci90
     assert wide is not None
     assert narrow is not None
@@ -137,13 +137,13 @@ def test_holm_is_over_mechanisms_conditions_and_models_without_luck_and_what_is_
         for model, condition, seed in (("b", "T", 3), ("a", "U", 4), ("a", "T", 5))
         for each in made(seed, replaying=Replaying(0.5, 0.5))
     ]
-    found = ledgers(some, resamples=500)
+    found = decompositions(some, resamples=500)
     assert [(each.model, each.condition) for each in found] == [("a", "T"), ("a", "U"), ("b", "T")]
-    accounts = [each for ledger in found for each in ledger.mechanisms]
+    accounts = [each for decomposition in found for each in decomposition.mechanisms]
     assert {each.name for each in accounts if each.p_value is None} == {"luck", "unresolved"}
     tested = [each for each in accounts if each.p_value is not None]
     assert [each.p_holm for each in tested] == pytest.approx(holm([each.p_value or 0 for each in tested]))
-    assert {each.p_value for ledger in found for each in (*ledger.terms, ledger.effect)} == {None}
+    assert {each.p_value for decomposition in found for each in (*decomposition.terms, decomposition.effect)} == {None}
 
 
 # What each term is, which levels it needs, and what it is called.
@@ -158,15 +158,15 @@ ARMS = Arms(none=(0.75,), scaffold=(0.7,), offered=(0.6,), sham=(0.5,), placebo=
 REPLAY = Replay(extended=(0.1,), repaired=(0.3,), rollouts={NO_SWAP: (0.2, 0.4), CODE: (0.4, 0.5)})
 
 
-def chain(arms: Arms = ARMS, replay: Replay | None = REPLAY, tools: frozenset[ToolKind] = CODE) -> Chain:
-    return Chain("m", "T", "q", ("question", "q"), "t", 0.0, arms, tools, 0.05, 0.5, replay)
+def inputs(arms: Arms = ARMS, replay: Replay | None = REPLAY, tools: frozenset[ToolKind] = CODE) -> DecompositionInputs:
+    return DecompositionInputs("m", "T", "q", ("question", "q"), "t", 0.0, arms, tools, 0.05, 0.5, replay)
 
 
-def of(each: Chain, *, calling: bool = True) -> dict[Term, float]:
+def of(each: DecompositionInputs, *, calling: bool = True) -> dict[Term, float]:
     return {term: pytest.approx(value) for term, value in terms(each, each.replay, calling=calling).items()}
 
 
-def named(each: Chain) -> dict[str, float]:
+def named(each: DecompositionInputs) -> dict[str, float]:
     return {
         name: pytest.approx(value)
         for name, value in mechanisms(each, each.replay, terms(each, each.replay, calling=True)).items()
@@ -174,7 +174,7 @@ def named(each: Chain) -> dict[str, float]:
 
 
 def test_each_term_is_the_difference_of_its_two_levels() -> None:
-    assert of(chain()) == {
+    assert of(inputs()) == {
         "format": -0.05,
         "budget": -0.05,
         "tool_fault": -0.2,
@@ -188,7 +188,7 @@ def test_each_term_is_the_difference_of_its_two_levels() -> None:
 
 
 def test_the_points_of_one_trial_sum_to_what_it_scores_above_the_question_without_tools() -> None:
-    each = chain()
+    each = inputs()
     found = points(each)
     assert sum(found.values()) == pytest.approx(100 * (each.score - sum(ARMS.none) / len(ARMS.none)))
     assert found["prompt"] == pytest.approx(-5)
@@ -198,37 +198,37 @@ def test_the_points_of_one_trial_sum_to_what_it_scores_above_the_question_withou
 
 def test_use_is_the_same_without_the_placebo_arm_and_takes_calling_where_no_sham_is() -> None:
     bare = Arms(none=(0.75,), scaffold=(0.7,), offered=(0.6,), sham=(0.5,))
-    assert of(chain(bare))["use"] == -0.05
+    assert of(inputs(bare))["use"] == -0.05
     none = Arms(none=(0.75,), scaffold=(0.7,), offered=(0.6,))
-    assert of(chain(none), calling=False)["use"] == -0.15
-    assert "calling" not in of(chain(none), calling=False)
+    assert of(inputs(none), calling=False)["use"] == -0.15
+    assert "calling" not in of(inputs(none), calling=False)
     # Where other questions of the condition have a sham arm, this one's use and calling cannot be told apart.
-    assert of(chain(none))["unresolved"] == -0.15
-    assert "use" not in of(chain(none))
+    assert of(inputs(none))["unresolved"] == -0.15
+    assert "use" not in of(inputs(none))
 
 
 def test_formats_that_are_lost_without_tools_too_are_set_against_those_of_the_trial() -> None:
     arms = Arms(none=(0.6, 0.7), scaffold=(0.7,), offered=(0.6,), sham=(0.5,), placebo=(0.48,), bare=(0.8, 0.7))
-    found = of(chain(arms))
+    found = of(inputs(arms))
     assert (found["format"], found["prompt"]) == (-0.05 + 0.1, 0.7 - 0.75)
 
 
 def test_a_format_that_is_lost_without_tools_and_not_asked_for_again_is_unresolved() -> None:
-    found = of(chain(replace(ARMS, bare=None)))
+    found = of(inputs(replace(ARMS, bare=None)))
     assert "prompt" not in found
-    assert found["unresolved"] == of(chain())["prompt"]
+    assert found["unresolved"] == of(inputs())["prompt"]
 
 
 def test_a_format_that_only_a_replay_can_mend_is_unresolved_without_one() -> None:
-    each = Chain("m", "T", "q", ("question", "q"), "t", 0.0, ARMS, CODE, None, 0.5, REPLAY)
+    each = DecompositionInputs("m", "T", "q", ("question", "q"), "t", 0.0, ARMS, CODE, None, 0.5, REPLAY)
     mended = replace(each, replay=replace(REPLAY, mended=(0.0, 0.1)))
-    assert of(mended) == of(chain())
+    assert of(mended) == of(inputs())
     assert (of(each)["format"], of(each)["unresolved"]) == (0.0, pytest.approx(-0.1))
     assert terms(mended, None, calling=True)["format"] == 0.0
 
 
 def test_what_no_replay_shows_is_unresolved() -> None:
-    found = of(chain(replay=None))
+    found = of(inputs(replay=None))
     assert found == {
         "format": -0.05,
         "unresolved": 0.05 - 0.48,
@@ -240,12 +240,12 @@ def test_what_no_replay_shows_is_unresolved() -> None:
 
 
 def test_a_missing_step_makes_its_two_terms_unresolved_and_no_other() -> None:
-    found = of(chain(replay=Replay(extended=(0.1,), rollouts=REPLAY.rollouts)))
+    found = of(inputs(replay=Replay(extended=(0.1,), rollouts=REPLAY.rollouts)))
     assert found["unresolved"] == pytest.approx(0.1 - 0.3)
     assert not {"tool_fault", "luck"} & found.keys()
     assert found["content"] == pytest.approx(-0.15)
     lacking = Arms(none=(0.75,), offered=(0.6,), sham=(0.5,))
-    assert of(chain(lacking))["unresolved"] == pytest.approx(0.6 - 0.75)
+    assert of(inputs(lacking))["unresolved"] == pytest.approx(0.6 - 0.75)
 
 
 @pytest.mark.parametrize(
@@ -266,23 +266,23 @@ def test_content_is_called_after_its_tool_and_the_signals(
 ) -> None:
     replay = Replay((0.1,), (0.3,), {NO_SWAP: (0.2, 0.4), tools: (0.4, 0.5)}, frozenset(signals))
     others = {"format_loss", "budget", "tool_fault", "luck", "calling", "availability", "prompt"}
-    found = named(chain(replay=replay, tools=tools))
+    found = named(inputs(replay=replay, tools=tools))
     assert {name: value for name, value in found.items() if name not in others} == expected
 
 
 def test_of_both_tools_each_has_the_mean_of_both_orders() -> None:
     rollouts = {NO_SWAP: (0.1,), CODE: (0.5,), SEARCH: (0.3,), BOTH: (0.6,)}
-    found = named(chain(replay=Replay((0.1,), (0.3,), rollouts, frozenset({"lock_in"})), tools=BOTH))
+    found = named(inputs(replay=Replay((0.1,), (0.3,), rollouts, frozenset({"lock_in"})), tools=BOTH))
     # Code: first with search real (.1 - .5), then with search swapped (.3 - .6).
     assert found["computational_lock_in"] == pytest.approx(-0.35)
     assert found["retrieval_distraction"] == pytest.approx(((0.1 - 0.3) + (0.5 - 0.6)) / 2)
     assert found["use"] == pytest.approx(0.1)
-    lacking = named(chain(replay=Replay((0.1,), (0.3,), {NO_SWAP: (0.1,), BOTH: (0.6,)}), tools=BOTH))
+    lacking = named(inputs(replay=Replay((0.1,), (0.3,), {NO_SWAP: (0.1,), BOTH: (0.6,)}), tools=BOTH))
     assert lacking["unresolved"] == pytest.approx(-0.5)
 
 
 def test_a_trial_without_results_has_no_content() -> None:
-    found = of(chain(replay=Replay((0.1,), (0.3,), {NO_SWAP: (0.2,)}), tools=NO_SWAP))
+    found = of(inputs(replay=Replay((0.1,), (0.3,), {NO_SWAP: (0.2,)}), tools=NO_SWAP))
     assert (found["content"], found["use"]) == (0.0, pytest.approx(-0.3))
 
 
@@ -294,7 +294,9 @@ def test_terms_and_mechanisms_sum_to_the_difference_whatever_is_missing(lost: se
     arms = Arms((0.7,), kept("scaffold", 0.1), kept("offered", 0.9), kept("sham", 0.3, 0.2), kept("placebo", 0.6))
     rollouts = {NO_SWAP: kept("resampled", 0.2, 0.8, 0.5), CODE: kept("swapped", 0.4)}
     replay = Replay(kept("extended", 0.3), kept("repaired", 1.0), rollouts, frozenset({"lock_in"}))
-    each = Chain("m", "T", "q", ("question", "q"), "t", 1.0, arms, CODE, None if "mended" in lost else 0.5, 1.0, replay)
+    each = DecompositionInputs(
+        "m", "T", "q", ("question", "q"), "t", 1.0, arms, CODE, None if "mended" in lost else 0.5, 1.0, replay
+    )
     for known in (replay, None):
         found = terms(each, known, calling=calling)
         assert sum(found.values()) == pytest.approx(0.3, abs=1e-12)
@@ -306,4 +308,4 @@ def test_records_that_cannot_be_are_refused() -> None:
         Arms(none=())
     for probability in (0.0, 1.5, -0.1):
         with pytest.raises(ValueError, match="probability"):
-            Chain("m", "T", "q", ("question", "q"), "t", 0.0, ARMS, CODE, None, probability, REPLAY)
+            DecompositionInputs("m", "T", "q", ("question", "q"), "t", 0.0, ARMS, CODE, None, probability, REPLAY)

@@ -47,8 +47,8 @@ def of_two_kinds(each: Evidence, events: Sequence[Event], swapped: dict[frozense
     signals = read(*events)
     tools = frozenset(KINDS[call.form] for call in signals.calls)
     replay = Replay((0.0,), (0.0,) * 8, {NONE: (0.0,) * 8, **swapped})
-    chain = replace(each.chain, tools=tools, arms=Arms(none=(1.0,) * 3), replay=replay)
-    return replace(each, signals=signals, flip=None, steps=belief_steps(events), chain=chain)
+    inputs = replace(each.inputs, tools=tools, arms=Arms(none=(1.0,) * 3), replay=replay)
+    return replace(each, signals=signals, flip=None, steps=belief_steps(events), inputs=inputs)
 
 
 def label(each: Evidence) -> Attribution:
@@ -81,7 +81,7 @@ def test_each_mechanism_is_told_with_the_events_that_speak_for_it(
 def test_what_is_right_or_was_not_replayed_has_no_label() -> None:
     each = drawn("search")
     assert layer_two(replace(each, score=right())) is None
-    assert layer_two(replace(each, chain=replace(each.chain, replay=None))) is None
+    assert layer_two(replace(each, inputs=replace(each.inputs, replay=None))) is None
     question = Question(id="s", prompt="How much was it?", target=SpansTarget(spans=("$2.7 million",)))
     assert layer_two(replace(each, signals=read(*CELL, *ended("[2700000]"), question=question))) is None
 
@@ -114,8 +114,8 @@ def test_of_both_tools_the_one_whose_results_restore_it_is_blamed() -> None:
         rollouts = {NONE: (0.0,) * 4, BOTH: (1.0,) * 4} | {
             frozenset({kind}): (float(kind == harming),) * 4 for kind in BOTH
         }
-        chain = replace(each.chain, tools=BOTH, replay=Replay((0.0,), (0.0,), rollouts))
-        found = label(replace(each, signals=signals, chain=chain, trajectory=None, flip=None))
+        inputs = replace(each.inputs, tools=BOTH, replay=Replay((0.0,), (0.0,), rollouts))
+        found = label(replace(each, signals=signals, inputs=inputs, trajectory=None, flip=None))
         assert (found.mechanism, found.turned_at) == (mechanism, None)
         assert found.evidence == ((1,) if harming == "search" else (3,))
 
@@ -128,7 +128,7 @@ def test_levels_without_runs_hand_on_what_they_would_have_shown() -> None:
     alone = replace(
         each,
         trajectory=None,
-        chain=replace(each.chain, arms=Arms(none=(1.0,) * 3), replay=Replay((0.0,), (0.0,), {NONE: (0.0,) * 4})),
+        inputs=replace(each.inputs, arms=Arms(none=(1.0,) * 3), replay=Replay((0.0,), (0.0,), {NONE: (0.0,) * 4})),
     )
     assert [level.part for level in chains(alone)[0]] == ["again", "search"]
 
@@ -145,8 +145,8 @@ def test_of_a_limit_and_a_fault_the_one_whose_removal_restores_it_first_is_blame
     each = drawn("fault")
     signals = read(*FLAKY, *ended("Answer: B", "turns"))
     for extended, mechanism in ((1.0, "budget"), (0.0, "tool_fault")):
-        replayed = replace(each.chain.replay or Replay(), extended=(extended,) * 4)
-        found = label(replace(each, signals=signals, chain=replace(each.chain, replay=replayed)))
+        replayed = replace(each.inputs.replay or Replay(), extended=(extended,) * 4)
+        found = label(replace(each, signals=signals, inputs=replace(each.inputs, replay=replayed)))
         assert found.mechanism == mechanism
 
 
@@ -174,8 +174,8 @@ def test_without_placebos_what_is_said_before_the_first_result_tells_what_was_gi
     said: float, mechanism: str
 ) -> None:
     each = of_own_tool([1.0, said, 0.0])
-    chain = replace(each.chain, arms=Arms(none=(1.0,) * 3), replay=Replay((0.0,), (0.0,), {NONE: (0.0,) * 4}))
-    found = label(replace(each, chain=chain))
+    inputs = replace(each.inputs, arms=Arms(none=(1.0,) * 3), replay=Replay((0.0,), (0.0,), {NONE: (0.0,) * 4}))
+    found = label(replace(each, inputs=inputs))
     assert (found.mechanism, found.confidence > 0.8) == (mechanism, True)
 
 
@@ -187,17 +187,17 @@ def test_a_call_that_was_refused_before_gives_no_result_to_be_told_from(said: fl
         "own", [*calls, *REPLY], [1.0, 1.0, 1.0, said, 0.0], {**again, "offered": 1.0, "none": 1.0}, kind="other"
     )
     each = evidence(world, np.random.default_rng(0))
-    chain = replace(each.chain, arms=Arms(none=(1.0,) * 3), replay=Replay((0.0,), (0.0,), {NONE: (0.0,) * 4}))
-    assert label(replace(each, chain=chain)).mechanism == mechanism
+    inputs = replace(each.inputs, arms=Arms(none=(1.0,) * 3), replay=Replay((0.0,), (0.0,), {NONE: (0.0,) * 4}))
+    assert label(replace(each, inputs=inputs)).mechanism == mechanism
 
 
 def test_calls_that_were_all_refused_are_calls_and_no_chance() -> None:
     each = drawn("calling")
     refused = read(*told(asked("calculator"), "there is no such tool", status="invalid"), *REPLY)
-    chain = replace(
-        each.chain, tools=NONE, arms=Arms(none=(1.0,) * 3), replay=Replay((0.0,), (0.0,), {NONE: (0.0,) * 8})
+    inputs = replace(
+        each.inputs, tools=NONE, arms=Arms(none=(1.0,) * 3), replay=Replay((0.0,), (0.0,), {NONE: (0.0,) * 8})
     )
-    assert label(replace(each, signals=refused, chain=chain)).mechanism == "calling"
+    assert label(replace(each, signals=refused, inputs=inputs)).mechanism == "calling"
 
 
 def test_code_that_only_failed_by_its_own_doing_is_no_lock_in() -> None:
@@ -260,7 +260,7 @@ def test_levels_are_pooled_unless_runs_on_both_sides_differ() -> None:
 def test_what_was_asked_of_other_trials_before_anything_was_called_tells_an_offer_from_a_hard_question() -> None:
     each = drawn("availability")
     arms = Arms(none=(1.0, 1.0, 1.0, 0.0), offered=(1.0, 0.0, 0.0))
-    each = replace(each, chain=replace(each.chain, arms=arms), trajectory=None)
+    each = replace(each, inputs=replace(each.inputs, arms=arms), trajectory=None)
     alone, others = blame(each), blame(replace(each, outset=(0.0,) * 15 + (1.0,)))
     assert others["availability"] > 2 * alone["availability"]
     assert (label(each).mechanism, label(replace(each, outset=(0.0,) * 15 + (1.0,))).mechanism) == (
@@ -280,8 +280,8 @@ def test_the_conditions_words_are_told_from_the_offer_of_tools_where_an_arm_has_
         each, signals=replace(each.signals, prompted=True), trajectory=None, outset=(0.0,) * 9 + (1.0,) * 3
     )
     arms = Arms(none=(1.0,) * 3, scaffold=(0.0, 1.0, 0.0))
-    assert label(replace(worded, chain=replace(each.chain, arms=arms))).mechanism == "prompt"
-    alone = label(replace(worded, chain=replace(each.chain, arms=Arms(none=(1.0,) * 3))))
+    assert label(replace(worded, inputs=replace(each.inputs, arms=arms))).mechanism == "prompt"
+    alone = label(replace(worded, inputs=replace(each.inputs, arms=Arms(none=(1.0,) * 3))))
     assert (alone.mechanism, "which no arm tells apart" in alone.note) == ("availability", True)
 
 

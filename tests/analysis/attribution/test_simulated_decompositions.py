@@ -9,7 +9,16 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from toolablate.analysis.attribution.decomposition import TERMS, Arms, Chain, Ledger, Replay, Scores, ToolKind, ledgers
+from toolablate.analysis.attribution.decomposition import (
+    TERMS,
+    Arms,
+    Decomposition,
+    DecompositionInputs,
+    Replay,
+    Scores,
+    ToolKind,
+    decompositions,
+)
 
 POPULATION = 400
 """Kinds of questions; a run draws its questions from these, so that questions differ as they do in a benchmark."""
@@ -105,7 +114,7 @@ class Replaying:
 
 def trials(
     kinds: list[Question], questions: int, replaying: Replaying, rng: np.random.Generator, *, repeats: int = 2
-) -> Iterator[Chain]:
+) -> Iterator[DecompositionInputs]:
     for number, kind in enumerate(rng.integers(0, len(kinds), questions).tolist()):
         question = kinds[kind]
         arms = Arms(
@@ -120,7 +129,7 @@ def trials(
 
 def _trial(
     question: Question, name: str, repeat: int, arms: Arms, replaying: Replaying, rng: np.random.Generator
-) -> Chain:
+) -> DecompositionInputs:
     world, tools = question.world, KINDS[int(rng.integers(len(KINDS)))]
     (repaired,) = _drawn(question.chance(tools), 1, rng)
     extended = 0.0 if rng.random() < world.fault else repaired
@@ -133,7 +142,7 @@ def _trial(
         for swapped in swaps
     }
     replay = Replay(extended=(extended,), repaired=(repaired,), rollouts=rollouts)
-    return Chain(
+    return DecompositionInputs(
         *("m", "T", name, ("question", name), f"{name}-{repeat}", score, arms, tools, mended, probability),
         replay=replay if rng.random() < probability else None,
     )
@@ -143,7 +152,7 @@ def _drawn(chance: float, count: int, rng: np.random.Generator) -> Scores:
     return tuple(rng.binomial(1, chance, count).astype(float).tolist())
 
 
-# Bias, coverage and error rates of ledgers, on trials of which every term is known.
+# Bias, coverage and error rates of decompositions, on trials of which every term is known.
 
 
 RUNS, QUESTIONS, RESAMPLES = 300, 100, 399
@@ -155,12 +164,12 @@ NAMES = {"content": "content", "retrieval_distraction": "search", "computation_m
 """Mechanisms whose truth the world has under another name."""
 
 
-def simulated(world: World, replaying: Replaying) -> list[Ledger]:
+def simulated(world: World, replaying: Replaying) -> list[Decomposition]:
     kinds = world.kinds()
     return [
         found
         for run in range(RUNS)
-        for found in ledgers(
+        for found in decompositions(
             trials(kinds, QUESTIONS, replaying, np.random.default_rng([run, 9])), seed=run, resamples=RESAMPLES
         )
     ]

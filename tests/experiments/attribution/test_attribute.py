@@ -27,8 +27,8 @@ def test_without_replays_it_reads_what_is_there_and_changes_nothing(ran: Path) -
     assert ran.read_bytes() == before
 
 
-def test_ledgers_sum_to_the_effect_that_compare_shows(ran: Path) -> None:
-    (found,) = read(ran)["ledgers"]
+def test_decompositions_sum_to_the_effect_that_compare_shows(ran: Path) -> None:
+    (found,) = read(ran)["decompositions"]
     compared = json.loads(said("compare", ran, "--baseline", "none", "--json"))["comparisons"]
     effect = next(each["delta_points"] for each in compared if each["condition"] == "python")
     assert found["effect"]["points"] == pytest.approx(effect)
@@ -38,7 +38,7 @@ def test_ledgers_sum_to_the_effect_that_compare_shows(ran: Path) -> None:
 
 def test_every_form_says_the_same(ran: Path, tmp_path: Path) -> None:
     table, figure = tmp_path / "tables" / "a.csv", tmp_path / "figures" / "a.svg"
-    (found,) = read(ran, "--csv", str(table), "--plot", str(figure))["ledgers"]
+    (found,) = read(ran, "--csv", str(table), "--plot", str(figure))["decompositions"]
     with table.open(encoding="utf-8") as lines:
         rows = list(csv.DictReader(lines))
     points = {row["name"]: float(row["points"]) for row in rows if row["kind"] == "mechanism"}
@@ -99,10 +99,10 @@ def test_replays_are_estimated_first_and_resolve_what_was_not_known(
     page = " ".join(told.stdout.split())
     assert "were replayed, chosen by lot (100 % of the wrong, 30 % of the right)" in page
     found = read(store)
-    (ledger,) = found["ledgers"]
-    assert 0 < ledger["replayed"] <= ledger["trials"]
+    (decomposition,) = found["decompositions"]
+    assert 0 < decomposition["replayed"] <= decomposition["trials"]
     assert found["design"]["samples"] == 2
-    assert {"luck", "unresolved"} <= {each["name"] for each in ledger["mechanisms"]}
+    assert {"luck", "unresolved"} <= {each["name"] for each in decomposition["mechanisms"]}
     wrong = [each for each in found["trials"] if each["value"] == 0]
     assert wrong
     assert {each["attribution"]["method"] for each in wrong} == {"replay"}
@@ -125,11 +125,11 @@ def test_the_page_is_of_the_design_that_was_asked_for_last(
     for name in ("plan.toml", "s.sqlite"):
         shutil.copy(store.parent / name, tmp_path)
     mine = tmp_path / "s.sqlite"
-    (before,) = read(mine)["ledgers"]
-    (fewer,) = read(mine, *REPLAY, "--failures", "0", "--successes", "0")["ledgers"]
+    (before,) = read(mine)["decompositions"]
+    (fewer,) = read(mine, *REPLAY, "--failures", "0", "--successes", "0")["decompositions"]
     assert fewer["replayed"] == 0 < before["replayed"]
-    assert read(mine, *REPLAY)["ledgers"] == [before]
-    assert read(mine)["ledgers"] == [before]
+    assert read(mine, *REPLAY)["decompositions"] == [before]
+    assert read(mine)["decompositions"] == [before]
 
 
 def test_trials_are_listed_when_they_are_asked_for(replayed: tuple[Path, subprocess.CompletedProcess[str]]) -> None:

@@ -36,10 +36,10 @@ def only(gathered: Gathered[Explained]) -> Explained:
 
 
 def points(gathered: Gathered[Explained]) -> dict[str, float]:
-    (ledger,) = gathered.ledgers
-    assert sum(each.points for each in ledger.terms) == pytest.approx(ledger.effect.points, abs=1e-9)
-    assert sum(each.points for each in ledger.mechanisms) == pytest.approx(ledger.effect.points, abs=1e-9)
-    return {each.name: each.points for each in ledger.mechanisms if each.points}
+    (decomposition,) = gathered.decompositions
+    assert sum(each.points for each in decomposition.terms) == pytest.approx(decomposition.effect.points, abs=1e-9)
+    assert sum(each.points for each in decomposition.mechanisms) == pytest.approx(decomposition.effect.points, abs=1e-9)
+    return {each.name: each.points for each in decomposition.mechanisms if each.points}
 
 
 @pytest.mark.deep
@@ -59,12 +59,12 @@ def test_a_misled_trial_is_told_with_all_that_its_replays_say(chat_server: ChatS
     assert (evidence.turning.event, evidence.turning.kept, evidence.turning.without) == (3, (0.0, 0.0), (1.0, 1.0))
     assert {event: each.value for event, each in evidence.worth.items()} == {1: 0.0, 3: -1.0}
     assert [bare.signals.answer for bare in evidence.bare] == [("4",)]
-    chain = evidence.chain
-    assert (chain.score, chain.mended, chain.probability, chain.tools) == (0.0, 0.0, 1.0, SWAPPED)
-    assert chain.replay is not None
-    assert (chain.replay.extended, chain.replay.repaired) == ((0.0,), (0.0,))
-    assert chain.replay.rollouts == {frozenset(): (0.0, 0.0), SWAPPED: (1.0, 1.0)}
-    assert chain.replay.signals == {"lock_in"}
+    inputs = evidence.inputs
+    assert (inputs.score, inputs.mended, inputs.probability, inputs.tools) == (0.0, 0.0, 1.0, SWAPPED)
+    assert inputs.replay is not None
+    assert (inputs.replay.extended, inputs.replay.repaired) == ((0.0,), (0.0,))
+    assert inputs.replay.rollouts == {frozenset(): (0.0, 0.0), SWAPPED: (1.0, 1.0)}
+    assert inputs.replay.signals == {"lock_in"}
     assert (gathered.design, gathered.unreplayed, gathered.notes) == (ALL, 0, ())
     assert points(gathered) == {"computational_lock_in": pytest.approx(-100)}
 
@@ -76,7 +76,7 @@ def test_without_replays_the_trace_alone_is_asked_and_the_effect_is_unresolved(
     found = only(gathered)
     assert found.attribution is not None
     assert (found.attribution.method, found.hypotheses) == ("trace", ())
-    assert (found.evidence.chain.probability, found.evidence.chain.replay, gathered.design) == (0.0, None, None)
+    assert (found.evidence.inputs.probability, found.evidence.inputs.replay, gathered.design) == (0.0, None, None)
     assert points(gathered) == {"unresolved": pytest.approx(-100)}
 
 
@@ -87,13 +87,13 @@ def test_what_a_design_chooses_and_nobody_replayed_is_counted_and_stays_unresolv
     with Recorder(store) as recorder:
         recorder.keep_design(ALL)
     gathered = explained(store)
-    assert (gathered.unreplayed, only(gathered).evidence.chain.probability) == (1, 1.0)
+    assert (gathered.unreplayed, only(gathered).evidence.inputs.probability) == (1, 1.0)
     assert gathered.notes == ("1 trial chosen by the design without replays, or with none that tell: unresolved",)
     assert points(gathered) == {"unresolved": pytest.approx(-100)}
     assert explained(store, design=ReplayDesign(failures=0, successes=0)).unreplayed == 0
 
 
-def test_replays_that_somebody_asked_for_by_hand_show_in_the_evidence_and_in_no_ledger(
+def test_replays_that_somebody_asked_for_by_hand_show_in_the_evidence_and_in_no_decomposition(
     chat_server: ChatServer, tmp_path: Path
 ) -> None:
     store = store_of(chat_server, tmp_path, MISLED)
@@ -102,7 +102,7 @@ def test_replays_that_somebody_asked_for_by_hand_show_in_the_evidence_and_in_no_
     evidence = only(explained(store)).evidence
     assert evidence.trajectory is not None
     assert [(each.step, each.right.mean) for each in evidence.trajectory.beliefs] == [(0, 1), (4, 0)]
-    assert evidence.chain.replay is None
+    assert evidence.inputs.replay is None
 
 
 SOUND = swayed(["print(5)"], lambda _: False)
@@ -123,9 +123,9 @@ def test_formats_are_mended_at_every_level_and_lost_once(chat_server: ChatServer
     found = only(gathered)
     assert found.attribution is not None
     assert (found.attribution.mechanism, found.attribution.method) == ("format", "replay")
-    replayed = found.evidence.chain.replay
+    replayed = found.evidence.inputs.replay
     assert replayed is not None
-    assert (found.evidence.chain.mended, replayed.mended) == (None, (1.0,) * 3)
+    assert (found.evidence.inputs.mended, replayed.mended) == (None, (1.0,) * 3)
     assert set(replayed.rollouts.values()) == {(1.0, 1.0)}
     assert gathered.notes == ()
     assert points(gathered) == {"format_loss": pytest.approx(-100)}
@@ -141,7 +141,7 @@ def test_formats_that_nobody_asked_for_again_are_no_other_term(chat_server: Chat
     conditions = "['none', 'scaffold', 'python:offered', 'python:sham', 'python:placebo', 'python']"
     store = store_of(chat_server, tmp_path, decide, conditions)
     gathered = explained(store)
-    arms = only(gathered).evidence.chain.arms
+    arms = only(gathered).evidence.inputs.arms
     assert (arms.none, arms.offered, arms.sham, arms.placebo) == ((1.0,), (), (), ())
     assert points(gathered) == {"unresolved": pytest.approx(-100)}
 
@@ -157,7 +157,7 @@ def test_a_format_that_is_lost_without_tools_too_is_no_loss_by_tools(chat_server
     store = store_of(chat_server, tmp_path, decide)
     attribute(store, ReplayDesign(samples=2, rollouts=2))
     gathered = explained(store)
-    arms = only(gathered).evidence.chain.arms
+    arms = only(gathered).evidence.inputs.arms
     assert (arms.none, arms.bare) == ((0.0,), (1.0,))
     assert points(gathered) == {}
 
@@ -169,7 +169,7 @@ def test_models_conditions_and_single_trials_can_be_asked_about(chat_server: Cha
     assert explained(store, models=["other"]).explained == ()
     assert explained(store, conditions=["scaffold"]).explained == ()
     single = explained(store, trial=trial_of(store))
-    assert (only(single), single.ledgers) == (only(explained(store)), ())
+    assert (only(single), single.decompositions) == (only(explained(store)), ())
     assert explained(store, trial=trial_of(store, "none")).explained == ()
     for unknown in ({"run": "no-run"}, {"trial": "0" * 32}, {"scorer": "nobody"}):
         with pytest.raises(InputError):
@@ -184,7 +184,7 @@ def test_a_condition_is_set_against_one_with_words_where_there_is_no_other(
     assert gathered.notes == (
         "set against 'scaffold', which has words of its own: no condition has neither words nor tools",
     )
-    assert only(gathered).evidence.chain.arms.scaffold == ()
+    assert only(gathered).evidence.inputs.arms.scaffold == ()
 
 
 @pytest.mark.deep
@@ -193,13 +193,13 @@ def test_who_has_its_words_and_no_tools_is_the_scaffold_of_a_condition_without_a
 ) -> None:
     conditions = "['none', 'scaffold', { name = 'short', base = 'python', budget = { turns = 9 } }]"
     each = only(explained(store_of(chat_server, tmp_path, MISLED, conditions)))
-    assert (each.evidence.condition, len(each.evidence.chain.arms.scaffold)) == ("short", 1)
+    assert (each.evidence.condition, len(each.evidence.inputs.arms.scaffold)) == ("short", 1)
 
 
 @pytest.mark.deep
 def test_where_nothing_is_without_tools_nothing_can_be_explained(chat_server: ChatServer, tmp_path: Path) -> None:
     gathered = explained(store_of(chat_server, tmp_path, MISLED, "['python']"))
-    assert (gathered.explained, gathered.ledgers) == ((), ())
+    assert (gathered.explained, gathered.decompositions) == ((), ())
 
 
 FAILING = """
@@ -226,7 +226,7 @@ def test_a_tool_that_fails_again_is_none_that_works(chat_server: ChatServer, tmp
     found = only(explained(store))
     assert found.attribution is not None
     assert (found.attribution.mechanism, found.attribution.method) == ("tool_fault", "trace")
-    assert found.evidence.chain.replay is None
+    assert found.evidence.inputs.replay is None
 
 
 # A trial has one label by its trace, whether it is asked about alone or with all others.
@@ -239,7 +239,7 @@ def test_a_trial_alone_is_held_against_all_questions_of_its_condition(chat_serve
     every = explained(path).explained
     assert every
     for each in every:
-        assert explained(path, trial=each.evidence.chain.trial).explained == (each,)
+        assert explained(path, trial=each.evidence.inputs.trial).explained == (each,)
 
     with Store(path) as store:
         seen = store.summaries()
@@ -259,7 +259,7 @@ def trials(*names: str) -> list[Evidence]:
     rng = np.random.default_rng(4)
     drawn = [evidence(steady(chance, "search"), rng) for chance in (1.0, 0.0, 1.0)]
     return [
-        replace(each, chain=replace(each.chain, trial=name))
+        replace(each, inputs=replace(each.inputs, trial=name))
         for name, each in zip(names, drawn[: len(names)], strict=True)
     ]
 

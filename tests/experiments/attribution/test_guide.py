@@ -9,10 +9,10 @@ from typing import get_args
 import pytest
 from click.testing import CliRunner
 from tests.conftest import Cli
-from tests.reports.attribution.samples import explained, ledger, report
+from tests.reports.attribution.samples import decomposition, explained, report
 
 from toolablate.analysis.attribution.decomposition import EffectMechanism, Term
-from toolablate.analysis.attribution.report import attribution_json, explained_json, ledgers_csv, mechanism_name
+from toolablate.analysis.attribution.report import attribution_json, decompositions_csv, explained_json, mechanism_name
 from toolablate.cli import group
 from toolablate.cli.attributing import attribute_command
 from toolablate.experiments.attribution.store_report import Reason
@@ -61,14 +61,14 @@ def test_the_guide_names_every_key_of_the_json_and_csv() -> None:
     named = set(re.findall(r"`(\w+)`", GUIDE.partition("## As JSON and CSV")[2]))
     found = json.loads(attribution_json(report()))
     assert named >= found.keys()
-    for part, without in (("trials", ()), ("ledgers", ("model", "condition")), ("design", ("version",))):
+    for part, without in (("trials", ()), ("decompositions", ("model", "condition")), ("design", ("version",))):
         one = found[part][0] if isinstance(found[part], list) else found[part]
         assert named >= one.keys() - set(without), part
     (trial,) = found["trials"]
-    for part in (found["ledgers"][0]["effect"], trial["attribution"], trial["belief"][0], trial["flip"]):
+    for part in (found["decompositions"][0]["effect"], trial["attribution"], trial["belief"][0], trial["flip"]):
         assert named >= part.keys() - {"version"}
     assert named >= set(get_args(Reason)) | set(json.loads(explained_json(explained())))
-    (header, *_) = ledgers_csv([ledger()]).splitlines()
+    (header, *_) = decompositions_csv([decomposition()]).splitlines()
     assert named >= set(header.split(","))
 
 

@@ -121,7 +121,7 @@ def test_a_store_that_grows_is_explained_as_if_all_were_read_again(
             assert found(store, place, named) == whole
             assert found(store, place, named) == whole
             for alone in () if isinstance(whole, str) else whole.explained:
-                assert explained(store, trial=alone.evidence.chain.trial, **named).explained == (alone,)
+                assert explained(store, trial=alone.evidence.inputs.trial, **named).explained == (alone,)
 
 
 @pytest.mark.deep
@@ -212,7 +212,7 @@ async def test_what_would_not_come_back_as_it_is_is_not_kept(answer: tuple[str, 
     """Models write halves of characters in the JSON of a call."""
     await filled(tmp_path / "s.sqlite", 2)
     with Store(tmp_path / "s.sqlite") as store, KeptReadings(tmp_path / "kept") as readings:
-        (trial,) = [found.evidence.chain.trial for found in explained(store.path).explained]
+        (trial,) = [found.evidence.inputs.trial for found in explained(store.path).explained]
         known = Known(store, store.scorers(), readings)
         known.turn_to([trial])
         found = known.reading(trial)

@@ -49,7 +49,7 @@ def test_all_evidence_is_there_as_json(replayed: Replayed) -> None:
     wrong = next(each for each in trials(store) if each["attribution"] and each["belief"])
     found = json.loads(said("show", "--why", store, wrong["trial"], "--json"))
     assert found["attribution"]["mechanism"] == wrong["attribution"]["mechanism"]
-    assert found["evidence"]["chain"]["replay"]["rollouts"]
+    assert found["evidence"]["inputs"]["replay"]["rollouts"]
     assert found["evidence"]["signals"]["trial"] == wrong["trial"]
 
 

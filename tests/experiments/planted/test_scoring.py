@@ -121,8 +121,8 @@ def test_a_trial_that_was_replayed_counts_where_nothing_is_said_of_it(
 def test_shares_without_an_interval_are_counted(made: Path) -> None:
     with Store(store_of(made)) as opened:
         truth = {(each.model, each.condition): each.expected for each in truth_of(opened).conditions}
-    found = explained(store_of(made)).ledgers
-    bare = [replace(ledger, mechanisms=()) for ledger in found]
+    found = explained(store_of(made)).decompositions
+    bare = [replace(decomposition, mechanisms=()) for decomposition in found]
     something = sum(abs(share) >= 0.001 for parts in truth.values() for share in parts.mechanisms.values())
     assert coverage(bare, truth) == Coverage(0, 0, 0, 0, missing=something)
     assert 0 <= coverage(found, truth).missing < something

@@ -1,4 +1,4 @@
-"""Evidence and ledgers made by hand, and what a terminal shows of them."""
+"""Evidence and decompositions made by hand, and what a terminal shows of them."""
 
 import io
 from dataclasses import replace
@@ -10,7 +10,13 @@ from tests.analysis.attribution.stories import QUESTION, ended, read, right, sea
 from tests.analysis.attribution.test_simulated_decompositions import Replaying, World, trials
 
 from toolablate.analysis.attribution.belief import Probe, Trajectory, flip_step, trajectory
-from toolablate.analysis.attribution.decomposition import Arms, Chain, Ledger, Replay, ledgers
+from toolablate.analysis.attribution.decomposition import (
+    Arms,
+    Decomposition,
+    DecompositionInputs,
+    Replay,
+    decompositions,
+)
 from toolablate.analysis.attribution.evidence import Evidence, Explained, Explanation, Turning
 from toolablate.analysis.attribution.report import AttributionReport
 from toolablate.analysis.attribution.trace_rules import Bare
@@ -34,16 +40,18 @@ def page(view: RenderableType, width: int = 80, *, markup: bool = False) -> str:
     return out.getvalue()
 
 
-def ledger(*, questions: int = 120, replayed: bool = True, model: str = "", condition: str = "") -> Ledger:
+def decomposition(
+    *, questions: int = 120, replayed: bool = True, model: str = "", condition: str = ""
+) -> Decomposition:
     """Of a world in which what is found misleads."""
     some = list(trials(HARMED.kinds(), questions, Replaying(), np.random.default_rng(0)))
     if not replayed:
         some = [replace(each, probability=0.0, replay=None) for each in some]
-    (found,) = ledgers(some, resamples=500)
+    (found,) = decompositions(some, resamples=500)
     return replace(found, model=model or found.model, condition=condition or found.condition)
 
 
-def floor(of: Ledger, noise: float | None = 6.0) -> Floor:
+def floor(of: Decomposition, noise: float | None = 6.0) -> Floor:
     chance = Chance(14.0, 3.0, noise, 0 if noise is None else 120, noise, 0 if noise is None else 120)
     return Floor(of.model, "none", of.condition, of.questions, chance)
 
@@ -53,8 +61,8 @@ def believed(rights: tuple[int, ...] = (8, 7, 0), samples: int = 8) -> Trajector
     return trajectory(probes)
 
 
-def chain(score: float = 0.0, replay: Replay | None = None, **more: Any) -> Chain:
-    return Chain(
+def inputs(score: float = 0.0, replay: Replay | None = None, **more: Any) -> DecompositionInputs:
+    return DecompositionInputs(
         *("m", "search", "q", ("question", "q"), IDENTITY, score, Arms((1.0, 1.0, 0.0, 1.0))),
         tools=frozenset({"search"}),
         probability=1.0,
@@ -77,7 +85,7 @@ def evidence(events: tuple[Event, ...] = EVENTS, **more: Any) -> Evidence:
     known: dict[str, Any] = {
         "signals": signals,
         "score": wrong().model_copy(update={"trial": signals.trial, "extracted": ("B",)}),
-        "chain": chain(replay=REPLAYED),
+        "inputs": inputs(replay=REPLAYED),
         "bare": (bare, bare, other, bare),
         "steps": (0, 1, 2),
         "trajectory": found,
@@ -91,7 +99,7 @@ def evidence(events: tuple[Event, ...] = EVENTS, **more: Any) -> Evidence:
 
 
 UNREPLAYED: dict[str, Any] = {
-    "chain": chain(), "trajectory": None, "flip": None, "closing": (), "set_aside": (), "turning": None, "worth": {},
+    "inputs": inputs(), "trajectory": None, "flip": None, "closing": (), "set_aside": (), "turning": None, "worth": {},
 }  # fmt: skip
 
 
@@ -121,11 +129,11 @@ def explanation(of: Explained | None = None, **more: Any) -> Explanation:
     return Explanation(of or explained(), **(known | more))
 
 
-def report(*found: Ledger, **more: Any) -> AttributionReport:
-    mine = found or (ledger(),)
+def report(*found: Decomposition, **more: Any) -> AttributionReport:
+    mine = found or (decomposition(),)
     known: dict[str, Any] = {
         "design": DESIGN,
-        "ledgers": mine,
+        "decompositions": mine,
         "floors": tuple(map(floor, mine)),
         "explained": (explained(),),
     }

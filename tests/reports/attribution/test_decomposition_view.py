@@ -1,4 +1,4 @@
-"""Ledgers and the trials behind them, in a terminal."""
+"""Decompositions and the trials behind them, in a terminal."""
 
 import re
 from dataclasses import replace
@@ -8,10 +8,10 @@ from tests.reports.attribution.samples import (
     IDENTITY,
     UNREPLAYED,
     attribution,
+    decomposition,
     evidence,
     explained,
     floor,
-    ledger,
     page,
     report,
 )
@@ -26,8 +26,8 @@ HOSTILE = "\x1b]0;owned\x07[red]m\u202e"
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_a_ledger_fits_its_terminal_and_names_every_mechanism(width: int) -> None:
-    found = ledger()
+def test_a_decomposition_fits_its_terminal_and_names_every_mechanism(width: int) -> None:
+    found = decomposition()
     shown = page(attribution_view(report(found)), width)
     assert max(map(len, shown.splitlines())) <= width
     joined = re.sub(r"\s+", " ", shown)
@@ -48,7 +48,7 @@ def test_bars_begin_where_the_last_one_ended_and_the_effect_spans_them() -> None
 
 
 def test_what_is_unresolved_is_shown_also_where_it_is_nothing() -> None:
-    found = ledger()
+    found = decomposition()
     without = replace(found, mechanisms=tuple(each for each in found.mechanisms if each.name != "unresolved"))
     assert re.search(r"unresolved +0\.0", page(attribution_view(report(without)), 120))
 
@@ -60,7 +60,7 @@ def test_it_is_told_on_what_each_mechanism_rests() -> None:
     assert "240 of 240 trials were replayed, chosen by lot (100 % of the wrong, 30 % of the right)" in re.sub(
         r"\s+", " ", replayed
     )
-    alone = page(attribution_view(report(ledger(replayed=False), design=None)), 120)
+    alone = page(attribution_view(report(decomposition(replayed=False), design=None)), 120)
     assert "None of 240 trials was replayed: what only replays tell is unresolved." in alone
     assert re.search(r"format lost.* trace ", alone)
     assert "retrieval distraction" not in alone.partition("Wrong trials")[0]
@@ -68,13 +68,15 @@ def test_it_is_told_on_what_each_mechanism_rests() -> None:
 
 def test_without_replays_the_use_of_tools_rests_on_arms() -> None:
     """Which is placebo less sham, as far as it is known."""
-    rested = {name: rests_on(name, ledger(replayed=False)) for name in ("use", "calling", "format_loss", "unresolved")}
+    rested = {
+        name: rests_on(name, decomposition(replayed=False)) for name in ("use", "calling", "format_loss", "unresolved")
+    }
     assert rested == {"use": "arms", "calling": "arms", "format_loss": "trace", "unresolved": ""}
-    assert rests_on("use", ledger()) == "replays"
+    assert rests_on("use", decomposition()) == "replays"
 
 
 def test_flips_stand_beside_those_of_chance() -> None:
-    found = ledger()
+    found = decomposition()
     known = page(attribution_view(report(found)), 160)
     assert "14 right to wrong, 3 wrong to right; by chance alone 6 either way" in known
     unknown = page(attribution_view(report(found, floors=(floor(found, noise=None),))), 160)
@@ -82,14 +84,14 @@ def test_flips_stand_beside_those_of_chance() -> None:
 
 
 def test_few_questions_are_marked() -> None:
-    few = page(attribution_view(report(ledger(questions=20))), 120)
+    few = page(attribution_view(report(decomposition(questions=20))), 120)
     assert "*: fewer than 40 independent questions" in few
     assert re.search(r"effect +−[\d.]+ +\*", few)
     assert "*: fewer" not in page(attribution_view(report()), 120)
 
 
 def test_what_is_nothing_in_every_trial_is_told_in_a_line() -> None:
-    found = ledger(replayed=False)
+    found = decomposition(replayed=False)
     lost = next(each for each in found.mechanisms if each.name == "format_loss")
     nothing = replace(lost, points=0.0, ci90=None, ci95=None)
     others = (each for each in found.mechanisms if each.name != "prompt")
@@ -102,7 +104,7 @@ def test_what_is_nothing_in_every_trial_is_told_in_a_line() -> None:
 
 def test_a_gain_under_the_name_of_a_harm_is_told() -> None:
     assert "A harm's name with points above 0" in page(attribution_view(report()), 120)
-    alone = report(ledger(replayed=False), design=None)
+    alone = report(decomposition(replayed=False), design=None)
     assert "A harm's name" not in page(attribution_view(alone), 120)
 
 
@@ -138,7 +140,7 @@ def test_what_lacks_replays_and_what_is_to_be_known_is_told() -> None:
 
 
 def test_names_are_inert_and_simulated_models_are_announced() -> None:
-    found = ledger(model=HOSTILE, condition=HOSTILE)
+    found = decomposition(model=HOSTILE, condition=HOSTILE)
     shown = page(attribution_view(report(found, simulated=frozenset({HOSTILE}), notes=(HOSTILE,))), markup=True)
     assert "owned" not in shown
     assert "\u202e" not in shown
@@ -157,13 +159,13 @@ def test_among_real_models_the_stand_ins_are_marked_by_row() -> None:
     assert "(simulated)" not in alone
 
 
-def test_without_a_ledger_it_is_said() -> None:
-    shown = page(attribution_view(report(ledgers=(), floors=(), explained=())))
+def test_without_a_decomposition_it_is_said() -> None:
+    shown = page(attribution_view(report(decompositions=(), floors=(), explained=())))
     assert "No trial with tools can be set against one of its question without" in re.sub(r"\s+", " ", shown)
 
 
 def test_what_judges_read_is_shown_apart_and_sums_to_what_was_measured() -> None:
-    found = ledger(model="m", condition="search")
+    found = decomposition(model="m", condition="search")
     labels: list[tuple[ErrorType, Distraction | None]] = [
         ("knowledge", "misleading_adoption"),
         ("knowledge", "existence_as_norm"),
@@ -187,16 +189,16 @@ def test_what_judges_read_is_shown_apart_and_sums_to_what_was_measured() -> None
     assert "all 4 0.0 0.0 50.0 0.0 0.0 25.0 25.0" in shown
 
 
-def test_trials_of_other_ledgers_or_mechanisms_are_not_shared_out() -> None:
+def test_trials_of_other_decompositions_or_mechanisms_are_not_shared_out() -> None:
     diagnosis = Diagnosis(trial=IDENTITY, judge="j", error_type="other", distraction="over_engineering")
     read_so = evidence(diagnoses=(diagnosis,))
-    assert judged_distractions(ledger(), (explained(read_so),)) == ()
-    mine = ledger(model="m", condition="search")
+    assert judged_distractions(decomposition(), (explained(read_so),)) == ()
+    mine = decomposition(model="m", condition="search")
     assert judged_distractions(mine, (explained(read_so, mechanism="luck", distraction=None),)) == ()
 
 
 def test_points_of_lock_in_under_another_name_are_told() -> None:
-    found = ledger()
+    found = decomposition()
     other = tuple(
         replace(each, name="other_results") if each.name == "computation_misled" else each for each in found.mechanisms
     )

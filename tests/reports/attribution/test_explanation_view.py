@@ -11,10 +11,10 @@ from tests.reports.attribution.samples import (
     REPLAYED,
     UNREPLAYED,
     believed,
-    chain,
     evidence,
     explained,
     explanation,
+    inputs,
     page,
 )
 
@@ -110,7 +110,7 @@ def test_two_kinds_of_tools_are_told_apart_and_graded_scores_have_a_mean() -> No
             frozenset(): (0.0, 0.0),
         }
     )
-    found = evidence(chain=replace(chain(replay=both), tools=frozenset({"search", "code"})))
+    found = evidence(inputs=replace(inputs(replay=both), tools=frozenset({"search", "code"})))
     text = flat(shown(explanation(explained(found))))
     assert "1 of 2 right (mean score .62) only what it found swapped for another question's" in text
     assert "2 of 2 right what its code gave and what it found swapped for another question's" in text
@@ -159,7 +159,7 @@ def test_a_trial_that_was_not_replayed_is_told_as_a_hypothesis_with_the_commands
 
 
 def test_replays_that_no_label_rests_on_are_not_denied() -> None:
-    text = flat(shown(explanation(explained(evidence(chain=chain()), method="trace"))))
+    text = flat(shown(explanation(explained(evidence(inputs=inputs()), method="trace"))))
     assert "7 of 8 right told to set aside" in text
     assert "nothing was tried" not in text
     assert "By trace or judge it is a hypothesis: replays have no part in it." in text
@@ -172,13 +172,13 @@ def test_where_no_arm_has_the_words_alone_it_is_not_known_whether_they_did_it() 
     found = explained(evidence(), mechanism="availability", confidence=0.8)
     assert found.evidence.signals.prompted
     assert unsure in flat(shown(explanation(found)))
-    of_words = replace(found.evidence, chain=replace(found.evidence.chain, arms=Arms(none=(1.0,), scaffold=(1.0,))))
+    of_words = replace(found.evidence, inputs=replace(found.evidence.inputs, arms=Arms(none=(1.0,), scaffold=(1.0,))))
     assert unsure not in flat(shown(explanation(replace(found, evidence=of_words))))
 
 
 def test_a_right_trial_is_blamed_for_nothing_and_gains_are_told() -> None:
     found = evidence(
-        score=right(), chain=chain(1.0, replay=Replay(rollouts=REPLAYED.rollouts, signals=frozenset({"retrieved"})))
+        score=right(), inputs=inputs(1.0, replay=Replay(rollouts=REPLAYED.rollouts, signals=frozenset({"retrieved"})))
     )
     text = flat(shown(explanation(Explained(found, None))))
     assert "This trial is right: there is nothing to blame." in text
@@ -197,7 +197,7 @@ def test_a_budget_that_ran_out_and_faults_have_lines_of_their_own() -> None:
         *ended("Answer: B", "turns"),
     )
     spent = Replay(extended=(1.0, 0.0), repaired=(1.0, 0.0), rollouts=REPLAYED.rollouts)
-    text = flat(shown(told_of(stopped, chain=chain(replay=spent))))
+    text = flat(shown(told_of(stopped, inputs=inputs(replay=spent))))
     assert "1 of 2 right with twice the budget" in text
     assert "reasoned again after the same results, with twice the budget and tools that work" in text
     assert "swapped for another question's, with twice the budget and tools that work" in text
@@ -211,7 +211,7 @@ def test_levels_for_which_nothing_was_run_have_no_line() -> None:
         *ended("Answer: B", "reply_length"),
     )
     own = Replay(extended=(0.0,), repaired=(0.0,), rollouts=REPLAYED.rollouts)
-    text = flat(shown(told_of(stopped, chain=chain(replay=own))))
+    text = flat(shown(told_of(stopped, inputs=inputs(replay=own))))
     assert "right reasoned again after the same results" in text
     assert "same results, with" not in text
     assert "twice the budget" not in text
@@ -219,8 +219,8 @@ def test_levels_for_which_nothing_was_run_have_no_line() -> None:
 
 
 def test_a_trial_without_results_is_asked_at_once() -> None:
-    asked = replace(chain(replay=Replay(rollouts={frozenset(): (1.0, 0.0)})), tools=frozenset())
-    text = flat(shown(told_of(tuple(ended("Answer: B")), chain=asked)))
+    asked = replace(inputs(replay=Replay(rollouts={frozenset(): (1.0, 0.0)})), tools=frozenset())
+    text = flat(shown(told_of(tuple(ended("Answer: B")), inputs=asked)))
     assert "1 of 2 right asked at once for its answer" in text
     assert "same results" not in text
 

@@ -1,4 +1,4 @@
-"""Ledgers and attributions as JSON, CSV and figures."""
+"""Decompositions and attributions as JSON, CSV and figures."""
 
 import csv
 import io
@@ -8,23 +8,34 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.reports.attribution.samples import IDENTITY, UNREPLAYED, evidence, explained, ledger, report
+from tests.reports.attribution.samples import IDENTITY, UNREPLAYED, decomposition, evidence, explained, report
 
 from toolablate.analysis.attribution.evidence import Explained
-from toolablate.analysis.attribution.report import attribution_json, explained_json, ledgers_csv
-from toolablate.reports.plots.waterfall import draw_ledgers
+from toolablate.analysis.attribution.report import attribution_json, decompositions_csv, explained_json
+from toolablate.reports.plots.waterfall import draw_decompositions
 from toolablate.traces.errors import InputError
 
 
-def test_json_has_ledgers_that_sum_and_a_line_for_every_trial() -> None:
+def test_json_has_decompositions_that_sum_and_a_line_for_every_trial() -> None:
     right = Explained(evidence(**UNREPLAYED), None)
     found = json.loads(
         attribution_json(report(explained=(explained(), right), simulated=frozenset({"m"}), unreplayed=1))
     )
     assert list(found) == [
-        *("design", "ledgers", "floors", "trials", "judged", "errors", "matrices", "unreplayed", "simulated", "notes")
+        *(
+            "design",
+            "decompositions",
+            "floors",
+            "trials",
+            "judged",
+            "errors",
+            "matrices",
+            "unreplayed",
+            "simulated",
+            "notes",
+        )
     ]
-    (only,) = found["ledgers"]
+    (only,) = found["decompositions"]
     assert only["simulated"] is True
     assert sum(each["points"] for each in only["mechanisms"]) == pytest.approx(only["effect"]["points"])
     assert {each["name"]: each["put_down_as"] for each in only["mechanisms"]}["luck"] == "luck"
@@ -42,7 +53,7 @@ def test_json_has_ledgers_that_sum_and_a_line_for_every_trial() -> None:
 
 def test_json_of_one_trial_has_all_of_its_evidence() -> None:
     found = json.loads(explained_json(explained()))
-    rollouts = found["evidence"]["chain"]["replay"]["rollouts"]
+    rollouts = found["evidence"]["inputs"]["replay"]["rollouts"]
     assert {tuple(each["swapped"]): each["scores"] for each in rollouts} == {
         (): [0, 0, 0, 1],
         ("search",): [1, 1, 1, 0],
@@ -54,8 +65,8 @@ def test_json_of_one_trial_has_all_of_its_evidence() -> None:
 
 
 def test_csv_has_a_line_for_the_effect_each_term_and_each_mechanism() -> None:
-    found = ledger(model="=1+1")
-    rows = list(csv.DictReader(io.StringIO(ledgers_csv([found], ["=1+1"]))))
+    found = decomposition(model="=1+1")
+    rows = list(csv.DictReader(io.StringIO(decompositions_csv([found], ["=1+1"]))))
     kinds = [row["kind"] for row in rows]
     assert kinds == ["effect", *["term"] * len(found.terms), *["mechanism"] * len(found.mechanisms)]
     assert {row["model"] for row in rows} == {"'=1+1"}
@@ -65,10 +76,10 @@ def test_csv_has_a_line_for_the_effect_each_term_and_each_mechanism() -> None:
     assert luck["p_value"] == ""
 
 
-def test_a_figure_says_what_the_ledger_says_and_is_the_same_each_time(tmp_path: Path) -> None:
-    drawn = [ledger(), ledger(replayed=False, condition="$search$")]
-    draw_ledgers(drawn, tmp_path / "a.svg", simulated=["m"])
-    draw_ledgers(drawn, tmp_path / "b.svg", simulated=["m"])
+def test_a_figure_says_what_the_decomposition_says_and_is_the_same_each_time(tmp_path: Path) -> None:
+    drawn = [decomposition(), decomposition(replayed=False, condition="$search$")]
+    draw_decompositions(drawn, tmp_path / "a.svg", simulated=["m"])
+    draw_decompositions(drawn, tmp_path / "b.svg", simulated=["m"])
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
     assert text == (tmp_path / "b.svg").read_text(encoding="utf-8")
     assert "misled by computation" in text, "by the names of the page"
@@ -78,13 +89,13 @@ def test_a_figure_says_what_the_ledger_says_and_is_the_same_each_time(tmp_path: 
 
 
 def test_the_effect_is_drawn_as_sure_as_its_whisker_says(tmp_path: Path) -> None:
-    account = ledger().effect
-    draw_ledgers([replace(ledger(), mechanisms=(replace(account, name="luck"),))], tmp_path / "a.svg")
+    account = decomposition().effect
+    draw_decompositions([replace(decomposition(), mechanisms=(replace(account, name="luck"),))], tmp_path / "a.svg")
     bars = re.findall(r'style="fill: #(\w+)(; opacity: 0\.4)?"', (tmp_path / "a.svg").read_text(encoding="utf-8"))
     assert ("999999", "") in bars
     assert ("d55e00", "; opacity: 0.4") in bars
 
 
-def test_no_ledger_is_no_figure(tmp_path: Path) -> None:
+def test_no_decomposition_is_no_figure(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no effect to draw"):
-        draw_ledgers([], tmp_path / "a.svg")
+        draw_decompositions([], tmp_path / "a.svg")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from tests.analysis.ladder_arms import graded, ladder_conditions
-from tests.reports.attribution.samples import ledger
+from tests.reports.attribution.samples import decomposition
 
 from toolablate.analysis.arms import ladders
 from toolablate.analysis.comparison import compare
@@ -59,7 +59,10 @@ def findings(models: Sequence[str] = ("m", "n"), conditions: Sequence[str] = ("n
             row for row in compare(seen, conditions[0], by=["domain"], order=conditions, harm=False) if row.by
         ),
         waterfalls=tuple(waterfalls(climbed(models[0]), ladders(ladder_conditions()), resamples=200)),
-        why=Why(ledgers=tuple(ledger(model=model, condition=conditions[-1]) for model in models), notes=("A note.",)),
+        why=Why(
+            decompositions=tuple(decomposition(model=model, condition=conditions[-1]) for model in models),
+            notes=("A note.",),
+        ),
         notes=("What to know first.",),
     )
 

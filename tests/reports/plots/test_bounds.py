@@ -11,9 +11,9 @@ from toolablate.reports.plots.plates import (
     MOST_DOMAINS,
     MOST_ROWS,
     bounded,
+    bounded_decompositions,
     bounded_domains,
     bounded_ladders,
-    bounded_ledgers,
     plates,
     printed,
 )
@@ -91,15 +91,15 @@ def test_domains_are_those_with_most_questions_and_conditions_those_that_differ_
     assert bounded_domains(table[:5]) == (table[:5], "")
 
 
-def test_ledgers_and_ladders_are_those_of_the_largest_effects() -> None:
+def test_decompositions_and_ladders_are_those_of_the_largest_effects() -> None:
     found = findings()
     assert found.why is not None
-    (ledger, *_), (ladder, *_) = found.why.ledgers, found.waterfalls
-    ledgers = [
-        replace(ledger, condition=f"c{place}", effect=replace(ledger.effect, points=-float(place % 50)))
+    (decomposition, *_), (ladder, *_) = found.why.decompositions, found.waterfalls
+    decompositions = [
+        replace(decomposition, condition=f"c{place}", effect=replace(decomposition.effect, points=-float(place % 50)))
         for place in range(50)
     ]
-    few, said = bounded_ledgers(ledgers)
+    few, said = bounded_decompositions(decompositions)
     assert [each.condition for each in few] == [f"c{place}" for place in range(50 - len(few), 50)]
     assert sum(len(each.mechanisms) + 2 for each in few) <= MOST_ROWS
     assert said == f"{len(few)} of 50 conditions: those with the largest effects"

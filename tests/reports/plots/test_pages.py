@@ -148,14 +148,16 @@ def test_parts_say_what_they_count_and_lead_there() -> None:
         PutDown("m", "python", "format", "trace", 1),
         PutDown("n", "python", "luck", "replay", 1),
     ]
-    why = parsed(as_svg(draw_mechanisms(FOUND.why.ledgers[:1], put_down=put_down, link=questions_address)))
+    why = parsed(as_svg(draw_mechanisms(FOUND.why.decompositions[:1], put_down=put_down, link=questions_address)))
     assert told(why, "m · python: retrieval distraction ")[1] == (
         "/questions?model=m&condition=python&mechanism=retrieval_distraction"
     )
     assert told(why, "m · python: format lost ")[1] == "/questions?model=m&condition=python&mechanism=format"
     assert told(why, "m · python: tools' use ")[1] is None, "no trial is put down to it"
     assert "one with a harmful name can be a gain" in (why.findtext(f"{SVG}desc") or "")
-    unlisted = parsed(as_svg(draw_mechanisms(FOUND.why.ledgers[:1], put_down=put_down[:1], link=questions_address)))
+    unlisted = parsed(
+        as_svg(draw_mechanisms(FOUND.why.decompositions[:1], put_down=put_down[:1], link=questions_address))
+    )
     assert told(unlisted, "m · python: format lost ")[1] is None, "no trial of this arm is"
     assert told(why, "m · python: effect ")[1] == "/questions?model=m&condition=python"
 
@@ -241,10 +243,12 @@ def test_a_printed_figure_says_what_it_is() -> None:
 
 def test_a_mechanism_that_is_nothing_in_every_trial_has_no_bar() -> None:
     assert FOUND.why is not None
-    ledger = FOUND.why.ledgers[0]
-    nothing = replace(ledger.mechanisms[0], name="budget", points=0.0, ci95=None, ci90=None)
-    drawing = draw_mechanisms([replace(ledger, mechanisms=(*ledger.mechanisms[:-1], nothing, ledger.mechanisms[-1]))])
-    assert len(drawing.marks) == len(draw_mechanisms([ledger]).marks)
+    decomposition = FOUND.why.decompositions[0]
+    nothing = replace(decomposition.mechanisms[0], name="budget", points=0.0, ci95=None, ci90=None)
+    drawing = draw_mechanisms(
+        [replace(decomposition, mechanisms=(*decomposition.mechanisms[:-1], nothing, decomposition.mechanisms[-1]))]
+    )
+    assert len(drawing.marks) == len(draw_mechanisms([decomposition]).marks)
 
 
 def test_scores_that_are_all_one_have_a_scale() -> None:

@@ -119,7 +119,7 @@ def test_a_band_of_what_could_be_found_is_as_wide_to_either_side() -> None:
 def test_the_line_at_zero_leaves_headings_free() -> None:
     found = findings()
     assert found.why is not None
-    for drawing in (draw_effects(found.comparisons), draw_mechanisms(found.why.ledgers)):
+    for drawing in (draw_effects(found.comparisons), draw_mechanisms(found.why.decompositions)):
         axes = drawing.figure.axes[0]
         headings = [text.get_position()[1] for text in axes.texts if text.get_fontweight() == "bold"]
         (first, *_) = [row for row in headings if row == 0]
@@ -142,7 +142,7 @@ def test_many_probes_have_no_more_ticks_than_there_is_room_for() -> None:
 def test_names_of_models_and_mechanisms_are_whole() -> None:
     why = findings().why
     assert why is not None
-    shown = {text for text, _, _ in texts(draw_mechanisms(why.ledgers))}
+    shown = {text for text, _, _ in texts(draw_mechanisms(why.decompositions))}
     assert {"computational lock-in", "retrieval distraction"} & shown
     assert not [text for text in shown if "…" in text]
 

@@ -59,18 +59,20 @@ def test_what_differs_over_few_questions_is_told_with_what_it_rests_on() -> None
 
 def test_mechanisms_that_are_sure_are_named() -> None:
     assert FOUND.why is not None
-    ledger = FOUND.why.ledgers[0]
-    first, *others = (replace(each, p_holm=0.5) for each in ledger.mechanisms)
+    decomposition = FOUND.why.decompositions[0]
+    first, *others = (replace(each, p_holm=0.5) for each in decomposition.mechanisms)
     sure = replace(
-        ledger, mechanisms=(replace(first, points=-12.0, ci95=(-20.0, -4.0), p_holm=0.01, small=False), *others)
+        decomposition, mechanisms=(replace(first, points=-12.0, ci95=(-20.0, -4.0), p_holm=0.01, small=False), *others)
     )
     said = [
-        each for each in in_short(replace(FOUND, why=replace(FOUND.why, ledgers=(sure,)))) if "against no tools" in each
+        each
+        for each in in_short(replace(FOUND, why=replace(FOUND.why, decompositions=(sure,))))
+        if "against no tools" in each
     ]
     assert len(said) == 1
     assert said[0].endswith(" \u221212.0 (\u221220.0 to \u22124.0).")
-    none = replace(ledger, mechanisms=(replace(first, p_holm=0.5), *others))
-    found = in_short(replace(FOUND, why=replace(FOUND.why, ledgers=(none,))))
+    none = replace(decomposition, mechanisms=(replace(first, p_holm=0.5), *others))
+    found = in_short(replace(FOUND, why=replace(FOUND.why, decompositions=(none,))))
     assert not [each for each in found if "against no tools" in each]
 
 

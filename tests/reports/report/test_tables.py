@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.reports.attribution.samples import ledger
+from tests.reports.attribution.samples import decomposition
 from tests.reports.plots.samples import HOSTILE, endings, findings
 from tests.reports.report.samples import LATEX, report
 
@@ -56,10 +56,10 @@ def test_without_replays_it_is_counted_what_traces_tell() -> None:
         PutDown("m", "search", "luck", "trace", 7),
         PutDown("n", "python", "luck", "trace", 1),
     )
-    unreplayed = ledger(replayed=False, model="m", condition="search")
+    unreplayed = decomposition(replayed=False, model="m", condition="search")
     unknown = tuple(each for each in unreplayed.mechanisms if each.name == "unresolved")
     unreplayed = replace(unreplayed, mechanisms=unknown)
-    found = replace(FOUND, why=Why(ledgers=(unreplayed,), put_down=guessed))
+    found = replace(FOUND, why=Why(decompositions=(unreplayed,), put_down=guessed))
     assert [plate.name for plate in plates(found) if plate.name.startswith("mechanisms")] == []
     (table,) = [each for each in tables(found) if each.section == "Why"]
     assert (table.title, table.columns[-1].title) == (
@@ -95,9 +95,11 @@ def test_without_replays_it_is_counted_what_traces_tell() -> None:
 @pytest.mark.parametrize("conditions", [3, 25])
 def test_where_a_figure_leaves_rows_out_there_is_a_link_to_all(conditions: int) -> None:
     named = ["none", *(f"search-{number}" for number in range(conditions))]
-    ledgers = [replace(ledger, condition=name) for ledger in FOUND.why.ledgers[:1] for name in named[1:]]
+    decompositions = [
+        replace(decomposition, condition=name) for decomposition in FOUND.why.decompositions[:1] for name in named[1:]
+    ]
     mine = report(("m",), named)
-    page = as_html(replace(mine, findings=replace(mine.findings, why=Why(ledgers=tuple(ledgers)))))
+    page = as_html(replace(mine, findings=replace(mine.findings, why=Why(decompositions=tuple(decompositions)))))
     links, ids = re.findall(r'href="#([^"]*)"', page), re.findall(r' id="([^"]*)"', page)
     assert set(links) <= set(ids)
     assert len(ids) == len(set(ids))
@@ -220,9 +222,9 @@ def test_models_are_headings_of_blocks_and_come_in_one_order() -> None:
     assert columns[0].title == "Condition"
     assert [(each.heading, len(each.rows)) for each in several] == [("z", 3), ("a (simulated)", 3)]
     assert found.findings.why is not None
-    last = found.findings.why.ledgers[1]
-    ledgers = (last, *found.findings.why.ledgers[:1], replace(last, condition="zoom"))
-    turned = replace(found.findings, why=Why(ledgers=ledgers))
+    last = found.findings.why.decompositions[1]
+    decompositions = (last, *found.findings.why.decompositions[:1], replace(last, condition="zoom"))
+    turned = replace(found.findings, why=Why(decompositions=decompositions))
     whys = [table for table in tables(turned) if table.section == "Why"]
     assert [table.title for table in whys] == ["z, search", "a (simulated), zoom", "a (simulated), search"]
     assert [table.figures for table in whys] == [("mechanisms",), ("mechanisms-2",), ("mechanisms-2",)]

@@ -32,7 +32,7 @@ def test_a_page_says_what_the_tables_say(tmp_path: Path, run: str, scorers: tupl
     scope = Scope(path, run)
     with Store(path) as store:
         scorer = read_trials(store, run=run).scorer
-    said = {each.evidence.chain.trial: each for each in read_report(path, run=run, scorer=scorer).explained}
+    said = {each.evidence.inputs.trial: each for each in read_report(path, run=run, scorer=scorer).explained}
     assert any(each.attribution for each in said.values())
     explain = Explanations(scope)
     for trial, each in said.items():

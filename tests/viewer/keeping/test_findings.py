@@ -34,13 +34,17 @@ def test_findings_are_those_of_the_commands(ran: Path) -> None:
     assert list(found.waterfalls) == read_ladders(ran).waterfalls()
     report = read_report(ran)
     assert found.why is not None
-    assert (found.why.ledgers, found.why.floors, found.why.unreplayed) == (report.ledgers, report.floors, 0)
+    assert (found.why.decompositions, found.why.floors, found.why.unreplayed) == (
+        report.decompositions,
+        report.floors,
+        0,
+    )
     counts = Counter((each.mechanism, each.method) for each in attributions_of(report))
     assert {(each.mechanism, each.method) for each in found.why.put_down} == set(counts)
     assert sum(each.trials for each in found.why.put_down) == counts.total() > 0
     assert not found.imported
     assert {each.trial for each in attributions_of(report)} == {
-        each.chain.trial
+        each.inputs.trial
         for each in (explained.evidence for explained in report.explained)
         if each.score.verdict != "correct"
     }
@@ -122,7 +126,7 @@ def test_a_run_whose_baseline_has_not_ended(tmp_path: Path) -> None:
     assert [(arm.condition, arm.accuracy.percent) for arm in found.arms] == [("python", 100.0)]
     assert found.notes == ("No trial of the baseline, none, has ended yet: nothing can be compared.",)
     assert found.why is not None
-    assert found.why.ledgers == ()
+    assert found.why.decompositions == ()
     assert read_findings(path, baseline="never").baseline == "never"
 
 
