@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from toolablate.tools.mcp import HttpAddress, McpServer, StdioAddress
     from toolablate.tools.python import FileSource
-    from toolablate.tools.recorded import Mode, RecordedCalls, RecordedHops, RecordedSearch, WebPages
+    from toolablate.tools.recorded import Mode, RecordedCalls, RecordedHttpClient, RecordedSearch, WebPages
     from toolablate.tools.registry import (
         TOOLSETS,
         OpenedTool,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     )
     from toolablate.tools.tool import Tool, ToolResult
     from toolablate.tools.toolset import Toolset
-    from toolablate.tools.web import FetchError, LiveHops, WebPolicy
+    from toolablate.tools.web import FetchError, LiveHttpClient, WebPolicy
 
 __all__ = [
     "INTERVENTIONS",
@@ -76,7 +76,7 @@ __all__ = [
     "InstructionGuard",
     "Intervention",
     "LeakGuard",
-    "LiveHops",
+    "LiveHttpClient",
     "LiveSearch",
     "McpServer",
     "Mode",
@@ -86,7 +86,7 @@ __all__ = [
     "PageSource",
     "PageUnreadableError",
     "RecordedCalls",
-    "RecordedHops",
+    "RecordedHttpClient",
     "RecordedSearch",
     "Resources",
     "SearchProvider",
@@ -171,7 +171,7 @@ __getattr__ = importing(
         "recorded": (
             "Mode",
             "RecordedCalls",
-            "RecordedHops",
+            "RecordedHttpClient",
             "RecordedSearch",
             "WebPages",
         ),
@@ -205,7 +205,7 @@ __getattr__ = importing(
         "toolset": ("Toolset",),
         "web": (
             "FetchError",
-            "LiveHops",
+            "LiveHttpClient",
             "WebPolicy",
         ),
     },

@@ -14,7 +14,7 @@ from toolablate.tools import Resources, open_toolset
 from toolablate.tools.archive import open_archive, seal
 from toolablate.tools.browser.page import PageUnreadableError
 from toolablate.tools.extraction import ExtractionWorker
-from toolablate.tools.recorded import RecordedHops, RecordedSearch, WebPages
+from toolablate.tools.recorded import RecordedHttpClient, RecordedSearch, WebPages
 from toolablate.tools.search import SearchQuery
 from toolablate.tools.web import WebPolicy
 from toolablate.traces.records import ToolRequest, ToolUse
@@ -49,7 +49,7 @@ async def record(folder: Folder) -> None:
         archive = stack.enter_context(open_archive(folder.archive, write=True))
         worker = ExtractionWorker()
         stack.push_async_callback(worker.close)
-        pages = WebPages(RecordedHops(archive, "record", Site()), WebPolicy(), worker)
+        pages = WebPages(RecordedHttpClient(archive, "record", Site()), WebPolicy(), worker)
         search = RecordedSearch(Provider.name, PARAMETERS, archive, "record", Provider())
         for number in range(folder.pages):
             try:
@@ -74,7 +74,7 @@ class Ours:
     def __init__(self, folder: Folder, stack: AsyncExitStack, calls: int, *, held: bool = True) -> None:
         archive = stack.enter_context(open_archive(folder.archive))
         settings = {} if held else {"held_chars": 0}
-        pages = WebPages(RecordedHops(archive, "replay"), WebPolicy(), ExtractionWorker(), **settings)
+        pages = WebPages(RecordedHttpClient(archive, "replay"), WebPolicy(), ExtractionWorker(), **settings)
         search = RecordedSearch(Provider.name, PARAMETERS, archive, "replay")
         resources = Resources(search=search, pages=pages)
         self._trials = [open_toolset([ToolUse(name="search")], resources) for _ in range(calls // TRIAL + 1)]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from toolablate.tools.corpus import Corpus
     from toolablate.tools.mcp import HttpAddress, McpServer, StdioAddress
     from toolablate.tools.search import SearchSource
-    from toolablate.tools.web import LiveHops
+    from toolablate.tools.web import LiveHttpClient
 
 Tell = Callable[[str], None]
 
@@ -202,22 +202,22 @@ def _pages(
 
         return CorpusPages(corpus)
     from toolablate.tools.extraction import ExtractionWorker
-    from toolablate.tools.recorded import RecordedHops, WebPages
+    from toolablate.tools.recorded import RecordedHttpClient, WebPages
 
-    live = _live_hops(web, stack) if web.mode != "replay" else None
+    live = _live_client(web, stack) if web.mode != "replay" else None
     extractor = ExtractionWorker()
     stack.push_async_callback(extractor.close)
     if archive is None:
         assert live is not None
         return WebPages(live, web.policy, extractor)
-    hops = RecordedHops(archive, web.mode, live, as_of=web.until, language=web.language, refresh=refresh)
-    return WebPages(hops, web.policy, extractor)
+    client = RecordedHttpClient(archive, web.mode, live, as_of=web.until, language=web.language, refresh=refresh)
+    return WebPages(client, web.policy, extractor)
 
 
-def _live_hops(web: WebSection, stack: AsyncExitStack) -> "LiveHops":
-    from toolablate.tools.web import LiveHops
+def _live_client(web: WebSection, stack: AsyncExitStack) -> "LiveHttpClient":
+    from toolablate.tools.web import LiveHttpClient
 
-    live = LiveHops(web.policy)
+    live = LiveHttpClient(web.policy)
     stack.push_async_callback(live.close)
     return live
 

@@ -9,10 +9,10 @@ from typing import Protocol
 from toolablate.tools.archive import Archive, ArchiveEntry, EntryKind, Missing, StoredExchange
 from toolablate.tools.browser.page import Page, PageUnreadableError
 from toolablate.tools.extraction.kinds import ExtractionOptions
-from toolablate.tools.recorded.hops import NO_NETWORK, RecordedHops
+from toolablate.tools.recorded.http_client import NO_NETWORK, RecordedHttpClient
 from toolablate.tools.recorded.lookups import MissedError, SingleFlight, error_of, failure_of, record_of
 from toolablate.tools.text import MISS_MESSAGES, one_line
-from toolablate.tools.web import Exchange, FetchError, Hops, WebPolicy, decoded_body, follow, request_key
+from toolablate.tools.web import Exchange, FetchError, HttpClient, WebPolicy, decoded_body, follow, request_key
 from toolablate.tools.web.follow import redirect_target
 from toolablate.tools.web.urls import page_url
 from toolablate.traces.errors import ToolError
@@ -154,17 +154,19 @@ TITLE_CHARS = 200
 
 
 class WebPages:
-    """A `PageSource`. With `RecordedHops`, texts come from the same archive as the replies, and what was read is held
-    in memory for the next who asks, up to `held_chars`; with live ones every page is fetched each time."""
+    """A `PageSource`. With `RecordedHttpClient`, texts come from the same archive as the replies, and what was read is
+    held in memory for the next who asks, up to `held_chars`; with live ones every page is fetched each time."""
 
-    def __init__(self, hops: Hops, policy: WebPolicy, extractor: Extractor, *, held_chars: int = HELD_CHARS) -> None:
+    def __init__(
+        self, client: HttpClient, policy: WebPolicy, extractor: Extractor, *, held_chars: int = HELD_CHARS
+    ) -> None:
         self._policy = policy
         self._source = (
-            _ArchivedTexts(hops, policy, extractor)
-            if isinstance(hops, RecordedHops)
-            else _LiveTexts(hops, policy, extractor)
+            _ArchivedTexts(client, policy, extractor)
+            if isinstance(client, RecordedHttpClient)
+            else _LiveTexts(client, policy, extractor)
         )
-        self._cache = PageCache(held_chars) if isinstance(hops, RecordedHops) else None
+        self._cache = PageCache(held_chars) if isinstance(client, RecordedHttpClient) else None
 
     async def read(self, url: str) -> Page:
         """Raises PageUnreadableError, caused by a FetchError where there is one, and ToolError where this machine has
@@ -195,39 +197,40 @@ class WebPages:
 
 
 class _LiveTexts:
-    def __init__(self, hops: Hops, policy: WebPolicy, extractor: Extractor) -> None:
-        self._hops = hops
+    def __init__(self, client: HttpClient, policy: WebPolicy, extractor: Extractor) -> None:
+        self._client = client
         self._policy = policy
         self._extractor = extractor
 
     async def read(self, place: str) -> tuple[str, PageText]:
         """Where the page was found in the end, and its text. Raises FetchError."""
-        fetched = await follow(place, self._hops, self._policy)
+        fetched = await follow(place, self._client, self._policy)
         options = ExtractionOptions(url=fetched.url, content_type=fetched.content_type)
         return fetched.url, await self._extractor.extract(fetched.body, options)
 
 
 class _ArchivedTexts:
-    def __init__(self, hops: RecordedHops, policy: WebPolicy, extractor: Extractor) -> None:
-        self._hops = hops
+    def __init__(self, client: RecordedHttpClient, policy: WebPolicy, extractor: Extractor) -> None:
+        self._client = client
         self._policy = policy
-        self._texts = RecordedTexts(hops.archive, extractor, keep=hops.records, limit=policy.decoded_bytes)
+        self._texts = RecordedTexts(client.archive, extractor, keep=client.records, limit=policy.decoded_bytes)
 
     async def read(self, place: str) -> tuple[str, PageText]:
-        heads = _Heads(self._hops)
+        heads = _Heads(self._client)
         fetched = await follow(place, heads, self._policy)
         return fetched.url, await self._texts.read(heads.found[-1])
 
 
 class _Heads:
-    """Hops without bodies: where the text is in the archive they are not needed, and reading them takes longest."""
+    """An HTTP client without bodies: where the text is in the archive they are not needed, and reading them takes
+    longest."""
 
-    def __init__(self, hops: RecordedHops) -> None:
-        self._hops = hops
+    def __init__(self, client: RecordedHttpClient) -> None:
+        self._client = client
         self.found: list[StoredExchange] = []
 
     async def get(self, url: str) -> Exchange:
-        stored = await self._hops.find(url)
+        stored = await self._client.find(url)
         self.found.append(stored)
         if stored.status != 200 and redirect_target(url, stored.status, stored.location) is None:
             return stored.read()

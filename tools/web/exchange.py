@@ -27,7 +27,7 @@ class FetchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One hop; a redirect is one of its own.
+    """One HTTP exchange; a redirect is one of its own.
 
     `url` is in normal form (`tools.web.urls`), without a fragment. `headers` are the reply's, in order, names as sent;
     `body` is the reply's as sent, with transfer encoding undone and content encoding not. `address` is the IP address
@@ -49,7 +49,7 @@ class Exchange:
         return next((value for key, value in self.headers if key.lower() == name), "")
 
 
-class Hops(Protocol):
+class HttpClient(Protocol):
     """Gets one URL, without following redirects: from the live web, or from an archive."""
 
     async def get(self, url: str) -> Exchange:

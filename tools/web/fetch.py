@@ -76,7 +76,7 @@ class Pace:
 _MAX_ADDRESSES = 4
 
 
-class LiveHops:
+class LiveHttpClient:
     """Gets URLs from the web under a policy: no cookies, no proxies, no connection that an earlier request left open.
 
     For one event loop, and shared by all trials of a run, since it is what keeps requests to one host apart. `resolve`

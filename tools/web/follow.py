@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from toolablate.tools.text import one_line
-from toolablate.tools.web.exchange import Exchange, FetchError, Hops, decoded_body
+from toolablate.tools.web.exchange import Exchange, FetchError, HttpClient, decoded_body
 from toolablate.tools.web.policy import WebPolicy, check_url
 from toolablate.tools.web.urls import normal_url, page_url
 
@@ -18,7 +18,7 @@ class _Budget:
     seconds: float
 
 
-# A context variable, because between a page and its hops there may be an archive, whose interface knows no time.
+# A context variable, because between a page and its requests there may be an archive, whose interface knows no time.
 _PAGE: ContextVar[_Budget | None] = ContextVar("page_budget", default=None)
 
 
@@ -81,14 +81,14 @@ class Fetched:
     exchanges: tuple[Exchange, ...] = ()
 
 
-async def follow(url: str, hops: Hops, policy: WebPolicy) -> Fetched:
+async def follow(url: str, client: HttpClient, policy: WebPolicy) -> Fetched:
     """Gets a page. `url` may lack its `https://`. Raises FetchError for whatever keeps it from being had."""
     place = page_url(url)
     exchanges: list[Exchange] = []
     with page_budget(policy.seconds):
         while True:
             check_url(place, policy)
-            exchange = await hops.get(place)
+            exchange = await client.get(place)
             exchanges.append(exchange)
             onward = redirect_target(place, exchange.status, exchange.header("location"))
             if onward is None:

@@ -82,7 +82,7 @@ _MAX_UNQUOTED = 20
 class WebPolicy:
     """The limits of one page, and what is not to be fetched at all.
 
-    `wire_bytes` and `decoded_bytes` hold for each reply as sent and as unpacked, `seconds` for all hops of a page
+    `wire_bytes` and `decoded_bytes` hold for each reply as sent and as unpacked, `seconds` for all requests of a page
     together and the robots.txt of their sites, apart from the wait for a host's turn; `redirects` are followed.
 
     `allow` lists `host:port` pairs (IPv6 in brackets) that may be fetched although they are private or on another port,

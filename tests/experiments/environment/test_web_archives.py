@@ -13,8 +13,8 @@ from toolablate.experiments.doctor import Finding, web_findings
 from toolablate.experiments.plans.plan import load_plan
 from toolablate.tools.archive import Archive, info, open_archive, seal
 from toolablate.tools.extraction import ExtractionOptions
-from toolablate.tools.recorded import RecordedHops, WebPages
-from toolablate.tools.web import LiveHops
+from toolablate.tools.recorded import RecordedHttpClient, WebPages
+from toolablate.tools.web import LiveHttpClient
 from toolablate.tools.web.follow import follow
 from toolablate.traces.errors import InputError
 from toolablate.traces.records import PageText
@@ -54,9 +54,9 @@ def test_sealing_reads_what_a_recording_that_was_killed_left_unread(
     policy = load_plan(plan)[0].web.policy
 
     async def fetch_only(archive: Archive) -> None:
-        hops = LiveHops(policy)
-        await follow(library.pages[0], RecordedHops(archive, "record", hops), policy)
-        await hops.close()
+        client = LiveHttpClient(policy)
+        await follow(library.pages[0], RecordedHttpClient(archive, "record", client), policy)
+        await client.close()
 
     with open_archive(tmp_path / "kept", write=True) as archive:
         asyncio.run(fetch_only(archive))
@@ -64,7 +64,9 @@ def test_sealing_reads_what_a_recording_that_was_killed_left_unread(
     assert result.exit_code == 0, result.output
     assert info(tmp_path / "kept").counts == {"exchange": 2, "extraction": 2}
     with open_archive(tmp_path / "kept") as archive:
-        page = asyncio.run(WebPages(RecordedHops(archive, "replay"), policy, NoExtractor()).read(library.pages[0]))
+        page = asyncio.run(
+            WebPages(RecordedHttpClient(archive, "replay"), policy, NoExtractor()).read(library.pages[0])
+        )
     assert page.text
     assert web("seal", tmp_path / "kept").exit_code == 0
 

@@ -9,7 +9,7 @@ from tests.tools.web_server import WebServer
 
 from toolablate.tools import (
     Guard,
-    LiveHops,
+    LiveHttpClient,
     Page,
     PageUnreadableError,
     Resources,
@@ -80,12 +80,12 @@ def browsing(web: WebServer) -> Browsing:
     @asynccontextmanager
     async def browsing(guard: Guard | None = None) -> AsyncIterator[Toolset]:
         policy = WebPolicy(allow=frozenset({web.host}), seconds=5, robots=False, delay_seconds=0)
-        hops = LiveHops(policy)
+        client = LiveHttpClient(policy)
         try:
-            async with open_toolset(USES, Resources(pages=WebPages(hops, policy, InProcess())), guard=guard) as tools:
+            async with open_toolset(USES, Resources(pages=WebPages(client, policy, InProcess())), guard=guard) as tools:
                 yield tools
         finally:
-            await hops.close()
+            await client.close()
 
     return browsing
 

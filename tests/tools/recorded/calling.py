@@ -15,9 +15,9 @@ from pathlib import Path
 from toolablate.tools.archive import Archive, open_archive
 from toolablate.tools.browser.page import PageUnreadableError
 from toolablate.tools.extraction import ExtractionWorker
-from toolablate.tools.recorded import Mode, RecordedHops, RecordedSearch, WebPages
+from toolablate.tools.recorded import Mode, RecordedHttpClient, RecordedSearch, WebPages
 from toolablate.tools.search.provider import SearchQuery
-from toolablate.tools.web import LiveHops, WebPolicy
+from toolablate.tools.web import LiveHttpClient, WebPolicy
 from toolablate.traces.records import digest_json, digest_text
 
 NETWORK_CLIENTS = ("httpx2", "httpx", "httpcore", "httpcore2", "ddgs", "mcp", "aiohttp", "requests", "urllib3")
@@ -50,8 +50,8 @@ class Answers:
 async def answered(archive: Archive, order: Order) -> Answers:
     policy = WebPolicy(allow=frozenset(order.allow), robots=False, delay_seconds=0)
     extractor = ExtractionWorker(processes=1)
-    hops, search = sources(archive, order, policy)
-    pages = WebPages(hops, policy, extractor, held_chars=order.held_chars)
+    client, search = sources(archive, order, policy)
+    pages = WebPages(client, policy, extractor, held_chars=order.held_chars)
     asked = [("open", url) for url in order.urls] + [("search", query) for query in order.queries]
     drawn = [asked[number % len(asked)] for number in range(order.calls)]
     random.Random(order.seed).shuffle(drawn)
@@ -72,14 +72,14 @@ async def answered(archive: Archive, order: Order) -> Answers:
     return Answers({key: sorted(values) for key, values in digests.items()}, len(drawn), clients, interfaces)
 
 
-def sources(archive: Archive, order: Order, policy: WebPolicy) -> tuple[RecordedHops, RecordedSearch]:
+def sources(archive: Archive, order: Order, policy: WebPolicy) -> tuple[RecordedHttpClient, RecordedSearch]:
     if order.mode == "replay":
-        return RecordedHops(archive, "replay"), RecordedSearch("made-up", {"region": "us-en"}, archive, "replay")
+        return RecordedHttpClient(archive, "replay"), RecordedSearch("made-up", {"region": "us-en"}, archive, "replay")
     from tests.tools.recorded.conftest import Provider
 
     provider = Provider(label=f"{os.getpid()}-")
     search = RecordedSearch(provider.name, provider.parameters, archive, "record", provider)
-    return RecordedHops(archive, "record", LiveHops(policy)), search
+    return RecordedHttpClient(archive, "record", LiveHttpClient(policy)), search
 
 
 async def opened(pages: WebPages, url: str) -> str:

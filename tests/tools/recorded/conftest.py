@@ -14,9 +14,9 @@ from toolablate.tools.archive import Archive, open_archive, seal
 from toolablate.tools.browser.page import PageUnreadableError
 from toolablate.tools.extraction import extract
 from toolablate.tools.extraction.kinds import ExtractionOptions
-from toolablate.tools.recorded import RecordedHops, WebPages
+from toolablate.tools.recorded import RecordedHttpClient, WebPages
 from toolablate.tools.search.provider import Searched, SearchQuery
-from toolablate.tools.web import LiveHops, WebPolicy
+from toolablate.tools.web import LiveHttpClient, WebPolicy
 from toolablate.traces.records import PageText, SearchReply, SearchResult, SearchStatus
 
 PARAGRAPHS = (
@@ -103,14 +103,16 @@ def policy_for(*servers: WebServer, **settings: object) -> WebPolicy:
 
 
 def recording(archive: Archive, policy: WebPolicy, reader: Reader | None = None, *, refresh: bool = False) -> WebPages:
-    hops = RecordedHops(archive, "record", LiveHops(policy), language=policy.language, refresh=refresh)
-    return WebPages(hops, policy, reader or Reader())
+    client = RecordedHttpClient(archive, "record", LiveHttpClient(policy), language=policy.language, refresh=refresh)
+    return WebPages(client, policy, reader or Reader())
 
 
 def replaying(
     archive: Archive, policy: WebPolicy, reader: Reader | None = None, *, as_of: datetime | None = None
 ) -> WebPages:
-    return WebPages(RecordedHops(archive, "replay", as_of=as_of, language=policy.language), policy, reader or Reader())
+    return WebPages(
+        RecordedHttpClient(archive, "replay", as_of=as_of, language=policy.language), policy, reader or Reader()
+    )
 
 
 @pytest.fixture

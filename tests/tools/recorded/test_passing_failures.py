@@ -9,7 +9,7 @@ from tests.tools.recorded.conftest import LONG_AGO, PARAGRAPHS, Reader, replayin
 from tests.tools.web_server import article
 
 from toolablate.tools.archive import Archive, info
-from toolablate.tools.recorded import RecordedHops, WebPages
+from toolablate.tools.recorded import RecordedHttpClient, WebPages
 from toolablate.tools.web import Exchange, FetchError, WebPolicy
 
 URL = "https://example.org/series"
@@ -32,8 +32,8 @@ class Moods:
         return Exchange(url, mood, "Told", self.headers, body, datetime.now(UTC))
 
 
-def recording(archive: Archive, hops: Moods, *, refresh: bool = False) -> WebPages:
-    return WebPages(RecordedHops(archive, "record", hops, refresh=refresh), WebPolicy(), Reader())
+def recording(archive: Archive, client: Moods, *, refresh: bool = False) -> WebPages:
+    return WebPages(RecordedHttpClient(archive, "record", client, refresh=refresh), WebPolicy(), Reader())
 
 
 PASSING = [408, 425, 429, 500, 502, 503, 504]
@@ -41,16 +41,16 @@ PASSING = [408, 425, 429, 500, 502, 503, 504]
 
 @pytest.mark.parametrize("status", PASSING)
 async def test_a_status_that_may_pass_is_asked_for_again_and_a_good_one_counts(archive: Archive, status: int) -> None:
-    hops = Moods([status, status, 200])
-    pages = recording(archive, hops)
+    client = Moods([status, status, 200])
+    pages = recording(archive, client)
     for _ in range(2):
         error = await unreadable(pages, URL)
         assert (error.code, error.message) == (f"http_{status}", f"{URL}: HTTP {status} Told")
     page = await pages.read(URL)
     assert "Capture 3" in page.title
-    assert await recording(archive, hops).read(URL) == page
+    assert await recording(archive, client).read(URL) == page
     assert await replaying(sealed(archive), WebPolicy()).read(URL) == page
-    assert len(hops.asked) == 3
+    assert len(client.asked) == 3
 
 
 @pytest.mark.parametrize("status", PASSING)
@@ -67,9 +67,9 @@ async def test_a_status_that_never_passed_is_shown_as_it_was(archive: Archive, s
 
 
 async def test_a_status_that_will_not_pass_is_the_last_word(archive: Archive) -> None:
-    hops = Moods([404])
+    client = Moods([404])
     for _ in range(2):
-        assert (await unreadable(recording(archive, hops), URL)).code == "http_404"
+        assert (await unreadable(recording(archive, client), URL)).code == "http_404"
     assert info(archive.path).failures == {}
 
 
@@ -101,9 +101,9 @@ LARGE = FetchError("it is too large", code="too_large")
     ],
 )
 async def test_the_newest_failure_counts(archive: Archive, moods: Sequence[int | FetchError], code: str) -> None:
-    hops = Moods(list(moods))
+    client = Moods(list(moods))
     for _ in moods:
-        recorded = await unreadable(recording(archive, hops), URL)
+        recorded = await unreadable(recording(archive, client), URL)
     assert recorded.code == code
     replayed = await unreadable(replaying(sealed(archive), WebPolicy()), URL)
     assert (replayed.code, replayed.message) == (recorded.code, recorded.message)

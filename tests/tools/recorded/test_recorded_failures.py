@@ -5,9 +5,9 @@ from tests.tools.recorded.conftest import PARAGRAPHS, Reader, policy_for, record
 from tests.tools.web_server import Drip, WebServer, article, redirect, reply, zipped
 
 from toolablate.tools.archive import Archive
-from toolablate.tools.recorded import RecordedHops, WebPages
+from toolablate.tools.recorded import RecordedHttpClient, WebPages
 from toolablate.tools.text import MISS_MESSAGES
-from toolablate.tools.web import Exchange, FetchError, LiveHops, WebPolicy
+from toolablate.tools.web import Exchange, FetchError, LiveHttpClient, WebPolicy
 from toolablate.traces.errors import ToolError
 
 
@@ -68,9 +68,9 @@ async def test_what_the_policy_forbids_is_told_in_the_same_words_live_recorded_a
         "https://user:\ud800@example.org/",
     ]
     web.pages = {"/to-private": redirect("http://192.168.1.1/")}
-    live = [await unreadable(WebPages(LiveHops(policy), policy, Reader()), url) for url in urls]
+    live = [await unreadable(WebPages(LiveHttpClient(policy), policy, Reader()), url) for url in urls]
     recorded = [await unreadable(recording(archive, policy), url) for url in urls]
-    robots = WebPages(RecordedHops(archive, "record", Robots()), policy, Reader())
+    robots = WebPages(RecordedHttpClient(archive, "record", Robots()), policy, Reader())
     recorded.append(await unreadable(robots, "https://example.org/robots"))
     frozen = sealed(archive)
     replayed = [await unreadable(replaying(frozen, policy), url) for url in [*urls, "https://example.org/robots"]]
@@ -85,7 +85,7 @@ async def test_what_the_policy_forbids_is_told_in_the_same_words_live_recorded_a
 
 async def test_a_policy_of_its_time_is_not_the_last_word(web: WebServer, archive: Archive, policy: WebPolicy) -> None:
     web.pages = {"/series": reply(article("Series", *PARAGRAPHS))}
-    await unreadable(WebPages(RecordedHops(archive, "record", Robots()), policy, Reader()), web.url("/series"))
+    await unreadable(WebPages(RecordedHttpClient(archive, "record", Robots()), policy, Reader()), web.url("/series"))
     page = await recording(archive, policy).read(web.url("/series"))
     assert await replaying(sealed(archive), policy).read(web.url("/series")) == page
 
@@ -130,9 +130,9 @@ class NoNetwork:
 
 async def test_a_machine_without_network_is_no_fact_about_a_page(archive: Archive, policy: WebPolicy) -> None:
     url = "https://example.org/"
-    for hops in (NoNetwork(), RecordedHops(archive, "record", NoNetwork())):
+    for client in (NoNetwork(), RecordedHttpClient(archive, "record", NoNetwork())):
         with pytest.raises(ToolError) as caught:
-            await WebPages(hops, policy, Reader()).read(url)
+            await WebPages(client, policy, Reader()).read(url)
         assert (caught.value.code, caught.value.retryable) == ("no_network", True)
     assert (await unreadable(replaying(sealed(archive), policy), url)).code == "not_in_archive"
 

@@ -17,9 +17,9 @@ from tests.tools.web_server import WebServer, article, redirect, reply, zipped
 
 from toolablate.tools.archive import Archive, StoredExchange, create_overlay, open_archive
 from toolablate.tools.browser.page import Page
-from toolablate.tools.recorded import RecordedHops, WebPages
+from toolablate.tools.recorded import RecordedHttpClient, WebPages
 from toolablate.tools.text import MISS_MESSAGES
-from toolablate.tools.web import LiveHops, WebPolicy
+from toolablate.tools.web import LiveHttpClient, WebPolicy
 from toolablate.traces.errors import ToolError
 
 
@@ -41,7 +41,7 @@ async def test_live_pages_are_fetched_each_time_and_have_the_same_key(
     web: WebServer, archive: Archive, policy: WebPolicy
 ) -> None:
     web.pages = {"/series": reply(article("Series", *PARAGRAPHS))}
-    live = WebPages(LiveHops(policy), policy, Reader())
+    live = WebPages(LiveHttpClient(policy), policy, Reader())
     pages = [await live.read(web.url("/series")) for _ in range(2)]
     assert len(web.requests) == 2
     assert pages[0] == await recording(archive, policy).read(web.url("/series"))
@@ -74,9 +74,9 @@ async def test_every_redirect_is_recorded_and_each_place_on_the_way_can_be_opene
     }
     recorded = await recording(archive, policy).read(web.url("/a"))
     assert recorded.url == web.url("/c")
-    hops = RecordedHops(sealed(archive), "replay")
-    assert [(await hops.get(web.url(path))).status for path in ("/a", "/b", "/c")] == [301, 302, 200]
-    replay = WebPages(hops, policy, Reader())
+    client = RecordedHttpClient(sealed(archive), "replay")
+    assert [(await client.get(web.url(path))).status for path in ("/a", "/b", "/c")] == [301, 302, 200]
+    replay = WebPages(client, policy, Reader())
     pages = [await replay.read(web.url(path)) for path in ("/a", "/b", "/c")]
     assert pages[0] == recorded
     assert {(page.url, page.text) for page in pages} == {(recorded.url, recorded.text)}
@@ -128,7 +128,7 @@ async def test_a_payload_whose_text_was_not_recorded_is_read_from_the_archive(
     web: WebServer, archive: Archive, policy: WebPolicy
 ) -> None:
     web.pages = {"/series": zipped(article("Series", *PARAGRAPHS))}
-    await RecordedHops(archive, "record", LiveHops(policy)).get(web.url("/series"))
+    await RecordedHttpClient(archive, "record", LiveHttpClient(policy)).get(web.url("/series"))
     reader = Reader()
     page = await replaying(sealed(archive), policy, reader).read(web.url("/series"))
     assert "as Oresme proved" in page.text
@@ -189,8 +189,8 @@ async def test_a_page_held_in_memory_is_the_same_page(web: WebServer, archive: A
 
 async def test_a_text_of_a_newer_version_is_no_page(web: WebServer, archive: Archive, policy: WebPolicy) -> None:
     web.pages = {"/series": reply(article("Series", *PARAGRAPHS))}
-    hops = RecordedHops(archive, "record", LiveHops(policy))
-    stored: StoredExchange = await hops.find(web.url("/series"))
+    client = RecordedHttpClient(archive, "record", LiveHttpClient(policy))
+    stored: StoredExchange = await client.find(web.url("/series"))
     from toolablate.tools.recorded.pages import first_key
 
     archive.keep("extraction", first_key(stored), stored.url, b"key", LONG_AGO)
@@ -199,8 +199,8 @@ async def test_a_text_of_a_newer_version_is_no_page(web: WebServer, archive: Arc
         await replaying(sealed(archive), policy).read(web.url("/series"))
 
 
-def test_live_hops_are_for_recording_alone(archive: Archive, policy: WebPolicy) -> None:
+def test_a_live_client_is_for_recording_alone(archive: Archive, policy: WebPolicy) -> None:
     with pytest.raises(ValueError):
-        RecordedHops(archive, "replay", LiveHops(policy))
+        RecordedHttpClient(archive, "replay", LiveHttpClient(policy))
     with pytest.raises(ValueError):
-        RecordedHops(archive, "record")
+        RecordedHttpClient(archive, "record")

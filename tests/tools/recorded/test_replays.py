@@ -18,7 +18,7 @@ from tests.tools.web_server import Drip, WebServer, article, reply
 
 from toolablate.tools.archive import open_archive, seal
 from toolablate.tools.browser.page import PageUnreadableError
-from toolablate.tools.recorded import RecordedHops, RecordedSearch, WebPages
+from toolablate.tools.recorded import RecordedHttpClient, RecordedSearch, WebPages
 from toolablate.tools.search.provider import SearchQuery
 from toolablate.tools.web import Exchange, FetchError, WebPolicy
 
@@ -78,15 +78,15 @@ def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 async def _record(folder: Path) -> None:
     with open_archive(folder, write=True) as archive:
-        hops = RecordedHops(archive, "record", Site())
-        pages = WebPages(hops, WebPolicy(), Reader())
+        client = RecordedHttpClient(archive, "record", Site())
+        pages = WebPages(client, WebPolicy(), Reader())
         provider = Provider()
         search = RecordedSearch(provider.name, provider.parameters, archive, "record", provider)
         for number in range(QUERIES):
             await search.find(SearchQuery(f"query {number}"))
         for number in range(PAGES):
             if number % 250 == 100:
-                await hops.get(url_of(number))
+                await client.get(url_of(number))
                 continue
             try:
                 await pages.read(url_of(number))

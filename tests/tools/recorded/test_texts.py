@@ -8,15 +8,15 @@ from tests.tools.recorded.conftest import PARAGRAPHS, Reader, policy_for, record
 from tests.tools.web_server import WebServer, article, reply, zipped
 
 from toolablate.tools.archive import Archive, create_overlay, open_archive
-from toolablate.tools.recorded import RecordedHops, complete_texts
-from toolablate.tools.web import LiveHops, WebPolicy
+from toolablate.tools.recorded import RecordedHttpClient, complete_texts
+from toolablate.tools.web import LiveHttpClient, WebPolicy
 
 NO_LIMIT = 1_000_000_000
 
 
 async def hop(archive: Archive, policy: WebPolicy, url: str) -> None:
     """As a recording does that is killed before the text is read."""
-    await RecordedHops(archive, "record", LiveHops(policy)).get(url)
+    await RecordedHttpClient(archive, "record", LiveHttpClient(policy)).get(url)
 
 
 async def completed(archive: Archive, reader: Reader) -> tuple[int, list[tuple[int, int]]]:

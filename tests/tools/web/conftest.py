@@ -9,7 +9,7 @@ import pytest
 from tests.tools.web.roads import Roads
 from tests.tools.web_server import WebServer
 
-from toolablate.tools.web import FetchError, LiveHops, WebPolicy
+from toolablate.tools.web import FetchError, LiveHttpClient, WebPolicy
 
 DATA = Path(os.environ.get("TOOLABLATE_DATA", Path(__file__).parents[4] / "shared" / "data"))
 HOW_TO_GET_CASES = (
@@ -17,7 +17,7 @@ HOW_TO_GET_CASES = (
     "and set TOOLABLATE_DATA to its folder"
 )
 
-Opening = Callable[..., LiveHops]
+Opening = Callable[..., LiveHttpClient]
 
 
 @pytest.fixture
@@ -35,16 +35,16 @@ def policy(web: WebServer) -> WebPolicy:
 
 @pytest.fixture
 async def live() -> AsyncIterator[Opening]:
-    """Opens live hops and closes them after the test."""
-    opened: list[LiveHops] = []
+    """Opens live HTTP clients and closes them after the test."""
+    opened: list[LiveHttpClient] = []
 
-    def opening(policy: WebPolicy, **edges: Any) -> LiveHops:
-        opened.append(LiveHops(policy, **edges))
+    def opening(policy: WebPolicy, **edges: Any) -> LiveHttpClient:
+        opened.append(LiveHttpClient(policy, **edges))
         return opened[-1]
 
     yield opening
-    for hops in opened:
-        await hops.close()
+    for client in opened:
+        await client.close()
 
 
 @pytest.fixture

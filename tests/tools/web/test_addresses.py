@@ -214,7 +214,7 @@ def test_a_policy_that_cannot_be_read_is_refused_by_its_key(setting: dict[str, o
 
 HANGING = """
 import asyncio, socket, time
-from toolablate.tools.web import FetchError, LiveHops, WebPolicy
+from toolablate.tools.web import FetchError, LiveHttpClient, WebPolicy
 
 asked = []
 
@@ -224,12 +224,12 @@ def hanging(host, *rest, **named):
 
 async def main():
     socket.getaddrinfo = hanging
-    hops = LiveHops(WebPolicy(seconds=0.2, robots=False))
+    client = LiveHttpClient(WebPolicy(seconds=0.2, robots=False))
     try:
-        await hops.get("http://page.example/")
+        await client.get("http://page.example/")
     except FetchError as error:
         print(error.code, asked)
-    await hops.close()
+    await client.close()
 
 asyncio.run(main())
 """

@@ -12,9 +12,9 @@ import pytest
 from tests.tools.web.roads import Roads
 from tests.tools.web_server import WebServer, redirect, reply
 
-from toolablate.tools.web import FetchError, LiveHops, WebPolicy, follow
+from toolablate.tools.web import FetchError, LiveHttpClient, WebPolicy, follow
 
-Opening = Callable[..., LiveHops]
+Opening = Callable[..., LiveHttpClient]
 Failure = Callable[[Awaitable[object]], Awaitable[FetchError]]
 
 
@@ -32,11 +32,11 @@ async def test_both_address_families(live: Opening) -> None:
         WebServer(pages={"/": reply("4")}, port=six.port).running() as four,
     ):
         policy = opened(six.host, four.host, f"both.test:{six.port}")
-        hops = live(policy, resolve=Answers(["::1", "127.0.0.1"], ["127.0.0.1", "::1"]))
-        assert (await follow(six.url("/"), hops, policy)).body == b"6"
+        client = live(policy, resolve=Answers(["::1", "127.0.0.1"], ["127.0.0.1", "::1"]))
+        assert (await follow(six.url("/"), client, policy)).body == b"6"
         assert six.requests[-1][1]["host"] == f"[::1]:{six.port}"
-        assert (await follow(four.url("/"), hops, policy)).body == b"4"
-        found = [await follow(f"http://both.test:{six.port}/", hops, policy) for _ in range(2)]
+        assert (await follow(four.url("/"), client, policy)).body == b"4"
+        found = [await follow(f"http://both.test:{six.port}/", client, policy) for _ in range(2)]
     assert [fetched.body for fetched in found] == [b"6", b"4"]
     assert [fetched.exchanges[0].address for fetched in found] == ["::1", "127.0.0.1"]
 
@@ -69,10 +69,10 @@ async def test_a_name_that_is_bound_anew_after_the_check_leads_nowhere_else(
 ) -> None:
     roads.server = web
     rebinding = Answers(["8.8.8.8"], ["127.0.0.1"])
-    hops = live(WebPolicy(ports=(web.port,), robots=False, delay_seconds=0.0), resolve=rebinding)
+    client = live(WebPolicy(ports=(web.port,), robots=False, delay_seconds=0.0), resolve=rebinding)
     url = f"http://rebinding.test:{web.port}/"
-    assert (await hops.get(url)).address == "8.8.8.8"
-    assert (await failure(hops.get(url))).code == "blocked"
+    assert (await client.get(url)).address == "8.8.8.8"
+    assert (await failure(client.get(url))).code == "blocked"
     assert roads.wanted == [("8.8.8.8", web.port)]
     assert rebinding.left == []
 
@@ -97,11 +97,11 @@ async def test_a_secure_connection_goes_to_the_address_and_is_verified_for_the_n
     async with WebServer(pages={"/": reply("secret")}).running(served) as web:
         policy = opened(f"pages.test:{web.port}", f"other.test:{web.port}", web.host)
         loopback = Answers(*[["127.0.0.1"]] * 4)
-        hops = live(policy, resolve=loopback, tls=trusting)
-        fetched = await follow(f"https://pages.test:{web.port}/", hops, policy)
-        await hops.get(f"https://pages.test.:{web.port}/")
+        client = live(policy, resolve=loopback, tls=trusting)
+        fetched = await follow(f"https://pages.test:{web.port}/", client, policy)
+        await client.get(f"https://pages.test.:{web.port}/")
         for url in (f"https://other.test:{web.port}/", f"https://{web.host}/"):
-            failed = await failure(hops.get(url))
+            failed = await failure(client.get(url))
             assert (failed.code, failed.transient) == ("tls", False)
             assert "not valid for" in failed.message
         unknown = await failure(live(policy, resolve=loopback).get(f"https://pages.test:{web.port}/"))
@@ -128,16 +128,16 @@ async def test_servers_that_do_not_speak_tls(live: Opening, failure: Failure) ->
 
 NO_NETWORK = """
 import asyncio, sys
-from toolablate.tools.web import FetchError, LiveHops, WebPolicy
+from toolablate.tools.web import FetchError, LiveHttpClient, WebPolicy
 
 async def codes():
-    hops = LiveHops(WebPolicy(robots=False, delay_seconds=0.0))
+    client = LiveHttpClient(WebPolicy(robots=False, delay_seconds=0.0))
     for url in ("http://8.8.8.8/", "http://page.example/"):
         try:
-            await hops.get(url)
+            await client.get(url)
         except FetchError as error:
             print(error.code, error.transient)
-    await hops.close()
+    await client.close()
 
 asyncio.run(codes())
 """

@@ -131,7 +131,7 @@ def test_no_more_is_unpacked_than_the_limit_needs() -> None:
 
 BOMB = """
 import asyncio, gzip, resource, sys
-from toolablate.tools.web import FetchError, LiveHops, WebPolicy, follow
+from toolablate.tools.web import FetchError, LiveHttpClient, WebPolicy, follow
 
 bomb = open(sys.argv[1], "rb").read()
 
@@ -154,15 +154,15 @@ async def main():
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     host = "127.0.0.1:%d" % server.sockets[0].getsockname()[1]
     policy = WebPolicy(allow=frozenset({host}), robots=False, delay_seconds=0.0)
-    hops = LiveHops(policy)
-    await follow(f"http://{host}/", hops, policy)
+    client = LiveHttpClient(policy)
+    await follow(f"http://{host}/", client, policy)
     before = peak()
     try:
-        await follow(f"http://{host}/", hops, policy)
+        await follow(f"http://{host}/", client, policy)
     except FetchError as error:
         print(error.code, peak() - before)
     server.close()
-    await hops.close()
+    await client.close()
 
 asyncio.run(main())
 """

@@ -14,9 +14,9 @@ import pytest
 from tests.tools.web.sizes import size
 from tests.tools.web_server import Drip, WebServer, redirect, reply, zipped
 
-from toolablate.tools.web import Exchange, Fetched, FetchError, LiveHops, WebPolicy, follow
+from toolablate.tools.web import Exchange, Fetched, FetchError, LiveHttpClient, WebPolicy, follow
 
-Opening = Callable[..., LiveHops]
+Opening = Callable[..., LiveHttpClient]
 Failure = Callable[[Awaitable[object]], Awaitable[FetchError]]
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
@@ -248,12 +248,12 @@ class Kept:
 )
 async def test_the_policy_holds_for_what_is_kept_too(failure: Failure, url: str, code: str) -> None:
     policy = WebPolicy(blocked_hosts=frozenset({"leaks.example"}))
-    hops = Kept("/b")
-    assert (await failure(follow(url, hops, policy))).code == code
-    assert hops.asked == []
-    hops = Kept(url)
-    assert (await failure(follow("page.example", hops, policy))).code == code
-    assert hops.asked == ["https://page.example/"]
+    client = Kept("/b")
+    assert (await failure(follow(url, client, policy))).code == code
+    assert client.asked == []
+    client = Kept(url)
+    assert (await failure(follow("page.example", client, policy))).code == code
+    assert client.asked == ["https://page.example/"]
 
 
 FOLLOWED = """

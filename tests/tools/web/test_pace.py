@@ -9,10 +9,10 @@ import pytest
 from tests.agents.virtual_time import at_once
 from tests.tools.web_server import WebServer, redirect, reply
 
-from toolablate.tools.web import LiveHops, WebPolicy, follow
+from toolablate.tools.web import LiveHttpClient, WebPolicy, follow
 from toolablate.tools.web.fetch import Pace
 
-Opening = Callable[..., LiveHops]
+Opening = Callable[..., LiveHttpClient]
 
 
 def now() -> float:
@@ -111,8 +111,10 @@ async def test_live_requests_are_paced_redirects_and_all_spellings_of_a_host_inc
     async def loopback(host: str, port: int) -> list[str]:
         return ["127.0.0.1"]
 
-    hops = live(slow, resolve=loopback)
-    await asyncio.gather(*(follow(f"http://{name}:{web.port}/", hops, slow) for name in ("pages.test", "PAGES.test.")))
+    client = live(slow, resolve=loopback)
+    await asyncio.gather(
+        *(follow(f"http://{name}:{web.port}/", client, slow) for name in ("pages.test", "PAGES.test."))
+    )
     assert len(web.requests) == len(turns) == 4
     assert len({host for host, _ in turns}) == 1
     assert all(later - sooner >= 0.299 for (_, sooner), (_, later) in pairwise(turns))

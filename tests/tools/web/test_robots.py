@@ -11,11 +11,11 @@ from tests.servers.packing import packed
 from tests.tools.web.sizes import size
 from tests.tools.web_server import Drip, WebServer, redirect, reply
 
-from toolablate.tools.web import FetchError, LiveHops, WebPolicy, follow
+from toolablate.tools.web import FetchError, LiveHttpClient, WebPolicy, follow
 from toolablate.tools.web.follow import page_budget
 from toolablate.tools.web.robots import ROBOTS_BYTES, Robots
 
-Opening = Callable[..., LiveHops]
+Opening = Callable[..., LiveHttpClient]
 Failure = Callable[[Awaitable[object]], Awaitable[FetchError]]
 
 
@@ -96,9 +96,9 @@ async def test_rules_that_cannot_be_had_keep_us_out_for_a_while(
     web: WebServer, heeding: WebPolicy, live: Opening, failure: Failure, robots: bytes | Drip
 ) -> None:
     web.pages = {"/robots.txt": robots, "/page": reply("x")}
-    hops = live(replace(heeding, seconds=0.5) if isinstance(robots, Drip) else heeding)
+    client = live(replace(heeding, seconds=0.5) if isinstance(robots, Drip) else heeding)
     for _ in range(2):
-        failed = await failure(hops.get(web.url("/page")))
+        failed = await failure(client.get(web.url("/page")))
         assert (failed.code, failed.policy, failed.transient) == ("robots", True, True)
     assert set(paths(web)) == {"/robots.txt"}
     assert len(paths(web)) == (6 if robots == redirect("/robots.txt") else 1)
@@ -120,10 +120,10 @@ async def test_a_page_that_has_no_time_left_for_rules_says_nothing_of_the_site(
     web: WebServer, heeding: WebPolicy, live: Opening, failure: Failure
 ) -> None:
     web.pages = {"/robots.txt": slow(rules(), 0.5), "/page": slow(reply("x"), 0.1)}
-    hops = live(heeding)
+    client = live(heeding)
     with page_budget(0.3):
-        assert (await failure(hops.get(web.url("/page")))).code == "timeout"
-    assert (await follow(web.url("/page"), hops, heeding)).body == b"x"
+        assert (await failure(client.get(web.url("/page")))).code == "timeout"
+    assert (await follow(web.url("/page"), client, heeding)).body == b"x"
 
 
 def slow(page: bytes, seconds: float) -> Drip:
@@ -136,9 +136,9 @@ async def test_redirected_rules_are_followed(
 ) -> None:
     web.pages = {"/robots.txt": redirect("/rules"), "/rules": rules("User-agent: *", "Disallow: /b")}
     web.pages |= {"/a": reply("a"), "/b": reply("b")}
-    hops = live(heeding)
-    assert (await hops.get(web.url("/a"))).body == b"a"
-    assert (await failure(hops.get(web.url("/b")))).code == "robots"
+    client = live(heeding)
+    assert (await client.get(web.url("/a"))).body == b"a"
+    assert (await failure(client.get(web.url("/b")))).code == "robots"
     assert paths(web) == ["/robots.txt", "/rules", "/a"]
 
 
@@ -152,8 +152,8 @@ async def test_a_redirect_to_what_is_not_allowed_is_not_followed(
 
 async def test_rules_are_read_once_however_many_ask(web: WebServer, heeding: WebPolicy, live: Opening) -> None:
     web.pages = {"/robots.txt": rules("User-agent: *", "Disallow: /b"), "/a": reply("a")}
-    hops = live(heeding)
-    await asyncio.gather(*(hops.get(web.url("/a")) for _ in range(20)))
+    client = live(heeding)
+    await asyncio.gather(*(client.get(web.url("/a")) for _ in range(20)))
     assert sorted(paths(web)) == ["/a"] * 20 + ["/robots.txt"]
 
 
@@ -161,10 +161,10 @@ async def test_whoever_gives_up_reading_leaves_it_to_the_next(
     web: WebServer, heeding: WebPolicy, live: Opening
 ) -> None:
     web.pages = {"/robots.txt": Drip((rules("User-agent: *", "Disallow: /b"),), 0.3), "/a": reply("a")}
-    hops = live(heeding)
-    first = asyncio.create_task(hops.get(web.url("/a")))
+    client = live(heeding)
+    first = asyncio.create_task(client.get(web.url("/a")))
     await asyncio.sleep(0.02)
-    second = asyncio.create_task(hops.get(web.url("/a")))
+    second = asyncio.create_task(client.get(web.url("/a")))
     await asyncio.sleep(0.02)
     first.cancel()
     assert (await second).body == b"a"
@@ -172,10 +172,10 @@ async def test_whoever_gives_up_reading_leaves_it_to_the_next(
 
 async def test_a_crawl_delay_is_kept_up_to_a_limit(web: WebServer, heeding: WebPolicy, live: Opening) -> None:
     web.pages = {"/robots.txt": rules("User-agent: *", "Crawl-delay: 0.3"), "/a": reply("a")}
-    hops = live(heeding)
+    client = live(heeding)
     begin = time.monotonic()
-    await hops.get(web.url("/a"))
-    await hops.get(web.url("/a"))
+    await client.get(web.url("/a"))
+    await client.get(web.url("/a"))
     assert time.monotonic() - begin > 0.29
     for asked, kept in (("1000000", 10.0), ("nan", 0.0), ("-5", 0.0), ("inf", 0.0), ("9" * 5_000, 0.0)):
         web.pages["/robots.txt"] = rules("User-agent: *", f"Crawl-delay: {asked}")
@@ -237,8 +237,8 @@ async def test_rules_are_parsed_once_and_those_of_many_long_ones_again(
 
     monkeypatch.setattr(Protego, "parse", counted)
     web.pages = {"/robots.txt": rules("User-agent: *", "Disallow: /b"), "/a": reply("a")}
-    hops = live(heeding)
-    await asyncio.gather(*(hops.get(web.url("/a")) for _ in range(20)))
+    client = live(heeding)
+    await asyncio.gather(*(client.get(web.url("/a")) for _ in range(20)))
     assert len(parsed) == 1
     web.pages["/robots.txt"] = rules("User-agent: *", "Disallow: /b", "#" * 400_000)
     unlimited = live(replace(heeding, robots=False))

@@ -8,10 +8,10 @@ import pytest
 from tests.tools.web.roads import Roads
 from tests.tools.web_server import WebServer, reply
 
-from toolablate.tools.web import Exchange, FetchError, LiveHops, WebPolicy, is_public, normal_url
+from toolablate.tools.web import Exchange, FetchError, LiveHttpClient, WebPolicy, is_public, normal_url
 from toolablate.tools.web.urls import target_of
 
-Opening = Callable[..., LiveHops]
+Opening = Callable[..., LiveHttpClient]
 EVERYWHERE = WebPolicy(ports=tuple(range(65_536)), robots=False, delay_seconds=0.0, seconds=10.0)
 
 
@@ -30,7 +30,7 @@ async def test_every_case_of_the_standard_goes_where_it_says(
     served.sni_callback = lambda _socket, name, _context: names.append(name)
     trusting.check_hostname = False
     trusting.verify_mode = ssl.CERT_NONE
-    hops = live(EVERYWHERE, resolve=public_address, tls=trusting)
+    client = live(EVERYWHERE, resolve=public_address, tls=trusting)
     counts = {"sent": 0, "blocked": 0, "unnameable": 0}
     for scheme, tls in (("http:", None), ("https:", served)):
         async with WebServer().running(tls) as roads.server:
@@ -40,7 +40,7 @@ async def test_every_case_of_the_standard_goes_where_it_says(
                 for kept in (roads.wanted, roads.server.requests, names):
                     kept.clear()
                 try:
-                    exchange = await hops.get(normal_url(case["input"], case.get("base")))
+                    exchange = await client.get(normal_url(case["input"], case.get("base")))
                 except FetchError as error:
                     counts[refusal(error, case)] += 1
                     assert not roads.server.requests
@@ -85,9 +85,9 @@ async def test_a_request_is_all_that_the_record_says_and_no_more(
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1/")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1/")
     async with WebServer(pages={"/a": reply("x", Set_Cookie="id=1; Path=/")}).running() as roads.server:
-        hops = live(WebPolicy(robots=False, delay_seconds=0.0, language="zh-CN"), resolve=public_address)
-        exchange = await hops.get("http://page.example/a?b")
-        await hops.get("http://page.example/a?b")
+        client = live(WebPolicy(robots=False, delay_seconds=0.0, language="zh-CN"), resolve=public_address)
+        exchange = await client.get("http://page.example/a?b")
+        await client.get("http://page.example/a?b")
     assert roads.server.requests[0] == roads.server.requests[1]
     path, headers = roads.server.requests[0]
     assert path == "/a?b"

@@ -1,4 +1,4 @@
-"""Hops by way of an archive: single requests and their replies, redirects among them."""
+"""An HTTP client by way of an archive: single requests and their replies, redirects among them."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -14,11 +14,11 @@ from toolablate.tools.recorded.lookups import (
     record_of,
     recorded_error,
 )
-from toolablate.tools.web import Exchange, FetchError, Hops, request_key
+from toolablate.tools.web import Exchange, FetchError, HttpClient, request_key
 from toolablate.traces.records import FetchFailure
 
 
-class RecordedHops:
+class RecordedHttpClient:
     """Replays what was fetched, and in `record` fetches by `live` what the archive has not.
 
     A failure that may pass (HTTP 503 is one), or that the policy of its time wanted, is not the last word: it is kept,
@@ -31,14 +31,14 @@ class RecordedHops:
         self,
         archive: Archive,
         mode: Mode,
-        live: Hops | None = None,
+        live: HttpClient | None = None,
         *,
         as_of: datetime | None = None,
         language: str = "en",
         refresh: bool = False,
     ) -> None:
         if (mode == "record") != (live is not None):
-            raise ValueError("live hops are for recording, and needed for it")
+            raise ValueError("a live HTTP client is for recording, and needed for it")
         self.archive = archive
         self.refresh = refresh and live is not None
         self._live = live
@@ -99,7 +99,7 @@ class RecordedHops:
         assert error is not None, "the others are good ones"
         return failure_of(error)
 
-    async def _record(self, live: Hops, key: str, url: str) -> StoredExchange:
+    async def _record(self, live: HttpClient, key: str, url: str) -> StoredExchange:
         refresh = self._is_stale(key)
         try:
             exchange = await live.get(url)
