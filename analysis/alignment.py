@@ -99,7 +99,7 @@ _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]|[^\W\u2e80-\u9fff
 _NEARLY = 0.99
 
 
-def likeness(left: Sequence[AlignedStep], right: Sequence[AlignedStep]) -> NDArray[np.float32]:
+def similarity(left: Sequence[AlignedStep], right: Sequence[AlignedStep]) -> NDArray[np.float32]:
     """One row for each left step, one column for each right one; in [0, 1], and 1 only where the model said and did the
     same.
 
@@ -244,7 +244,7 @@ def _matched(left: Sequence[AlignedStep], right: Sequence[AlignedStep]) -> list[
     """Of several ways that are as good it chooses the same whichever side is which."""
     if [step.said for step in left] > [step.said for step in right]:
         return [(row, column) for column, row in _matched(right, left)]
-    return best_matches(likeness(left, right) - _WORTH)
+    return best_matches(similarity(left, right) - _WORTH)
 
 
 def _kind(left: AlignedStep, right: AlignedStep) -> Kind:

@@ -18,7 +18,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from toolablate.tools.text import one_line
-from toolablate.tools.tool import NO_OUTPUT, PLAIN, Likeness, ToolResult, TypedTool, flat_schema
+from toolablate.tools.tool import NO_OUTPUT, PLAIN, ResultTemplate, ToolResult, TypedTool, flat_schema
 from toolablate.traces.errors import InputError, SandboxError, ToolError
 from toolablate.traces.records import ToolUse, clean_text
 
@@ -220,9 +220,9 @@ class FunctionTool(Generic[P, R]):
         async def run(arguments: BaseModel) -> ToolResult:
             return await _call(self.function, {**by_parameter(arguments), **fixed}, self.nothing)
 
-        likeness = Likeness(nothing=lambda _: self.nothing, finding=PLAIN.finding)
+        template = ResultTemplate(nothing=lambda _: self.nothing, finding=PLAIN.finding)
         return TypedTool(
-            self.name, self.description, self.arguments, run, parameters=self.parameters, likeness=likeness
+            self.name, self.description, self.arguments, run, parameters=self.parameters, template=template
         )
 
 

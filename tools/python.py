@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pydantic import Field
 
 from toolablate.sandbox.kernel import CellResult, Kernel, Sandbox, WorkFile
-from toolablate.tools.tool import NO_OUTPUT, Arguments, Likeness, Printed, ToolResult, TypedTool
+from toolablate.tools.tool import NO_OUTPUT, Arguments, Printed, ResultTemplate, ToolResult, TypedTool
 from toolablate.traces.errors import InternalError
 from toolablate.traces.records import Artifact, clean_text
 
@@ -24,7 +24,7 @@ and usually sympy, pandas and matplotlib. Magics and shell commands (!ls) work."
 _NO_NETWORK = "There is no network, so nothing can be downloaded or installed (%pip, !pip), and"
 
 
-_LIKENESS = Likeness(nothing=lambda _: NO_OUTPUT, finding=lambda _, text: text, form="code")
+_TEMPLATE = ResultTemplate(nothing=lambda _: NO_OUTPUT, finding=lambda _, text: text, form="code")
 
 
 async def no_files() -> Sequence[WorkFile]:
@@ -40,7 +40,7 @@ def python_tool(sandbox: Sandbox, files: FileSource = no_files) -> TypedTool[Pyt
     session = _Session(sandbox, files)
     network = "There is" if sandbox.name == UNPROTECTED else _NO_NETWORK
     description = _DESCRIPTION.format(network=network, seconds=sandbox.limits.cell_seconds)
-    return TypedTool("python", description, PythonArguments, session.run, likeness=_LIKENESS, close=session.close)
+    return TypedTool("python", description, PythonArguments, session.run, template=_TEMPLATE, close=session.close)
 
 
 class _Session:
@@ -84,7 +84,7 @@ def _shown(cell: CellResult) -> ToolResult:
         error=_error(cell),
         truncated=cell.truncated,
         artifacts=tuple(Artifact(mime=rich.mime, data=clean_text(rich.data)) for rich in cell.rich),
-        frame=_printed(cell, text.rstrip("\n")),
+        parsed=_printed(cell, text.rstrip("\n")),
     )
 
 

@@ -21,8 +21,8 @@ Form = Literal["code", "results", "page", "matches", "plain"]
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
-    """A tool's own words, for results that take the place of its own.
+class ResultTemplate:
+    """How a tool words its results, for results that are substituted for its own.
 
     Both functions get the arguments of the call, and give the output that a model is shown: `nothing` that of a call
     that worked and gave nothing, `finding` that of one that gave a text. `form` says how its own outputs are built.
@@ -35,12 +35,12 @@ class Likeness:
 
 NO_OUTPUT = "(no output)"
 
-PLAIN = Likeness(nothing=lambda _: NO_OUTPUT, finding=lambda _, text: text)
+PLAIN = ResultTemplate(nothing=lambda _: NO_OUTPUT, finding=lambda _, text: text)
 """Of a tool that presents its results in no form of its own."""
 
 
-# Outputs as the tools that made them have them: what is a tool's own in them, and what it found. No model is shown it;
-# it is for whoever puts something in the place of what was found.
+# Parsed outputs: the tool's own wording apart from what it found. For interventions that substitute what was found; no
+# model is shown them, and none is recorded.
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +121,13 @@ class PageView:
         return "\n".join((self.page.heading, self.count, *(f"{number}{text}" for number, text in self.lines)))
 
 
-Frame = Printed | Listed | PageView
+ParsedOutput = Printed | Listed | PageView
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """What one call gave. `output` is exactly what the model is shown; the rest is for the trace (see `ToolCall`), but
-    `frame`, which is for the intervention nearest to the tool."""
+    `parsed`, which is for the intervention nearest to the tool."""
 
     output: str
     status: Literal["ok", "error", "invalid"] = "ok"
@@ -138,7 +138,7 @@ class ToolResult:
     markers: tuple[Marker, ...] = ()
     changes: tuple[Change, ...] = ()
     original: ToolReply | None = None
-    frame: Frame | None = field(default=None, compare=False, repr=False)
+    parsed: ParsedOutput | None = field(default=None, compare=False, repr=False)
 
 
 class Tool(Protocol):
@@ -152,7 +152,7 @@ class Tool(Protocol):
     def spec(self) -> ToolSpec: ...
 
     @property
-    def likeness(self) -> Likeness: ...
+    def template(self) -> ResultTemplate: ...
 
     def refusal(self, arguments: Mapping[str, JsonValue]) -> ToolResult | None:
         """The result of status `invalid` that a call with these arguments would give; None where they fit, and where
@@ -191,13 +191,13 @@ class TypedTool(Generic[ArgumentsT]):
         run: Callable[[ArgumentsT], Awaitable[ToolResult]],
         *,
         parameters: Mapping[str, JsonValue] | None = None,
-        likeness: Likeness = PLAIN,
+        template: ResultTemplate = PLAIN,
         close: Callable[[], Awaitable[None]] = _nothing_to_close,
     ) -> None:
         self._arguments = arguments
         self._run = run
         self._close = close
-        self.likeness = likeness
+        self.template = template
         self.spec = ToolSpec(
             name=name, description=description, parameters=dict(parameters or _schema_of(arguments, name))
         )

@@ -176,7 +176,7 @@ class Toolset:
             if earlier is request:
                 return call
         of_tool = sum(earlier.name == request.name for earlier, _ in self._calls) + 1
-        call = Call(request.name, arguments, len(self._calls) + 1, of_tool, tool.likeness)
+        call = Call(request.name, arguments, len(self._calls) + 1, of_tool, tool.template)
         self._calls.append((request, call))
         return call
 

@@ -84,13 +84,13 @@ def _most_alike_models(connection: sqlite3.Connection, asked: AskedRequest) -> l
     if same is not None and _has_replies(connection, same):
         return [same]
     wanted: dict[str, Any] = json.loads(asked.model.text)
-    likeness: dict[int, tuple[bool, bool]] = {}
+    closeness: dict[int, tuple[bool, bool]] = {}
     for (model,) in connection.execute("SELECT DISTINCT model FROM replies").fetchall():
         recorded: dict[str, Any] = json.loads(read_text(connection, model).text)
         named = recorded.get("name") == wanted["name"]
-        likeness[model] = named, named and recorded.get("api") == wanted["api"]
-    best = max(likeness.values(), default=None)
-    return [model for model, alike in likeness.items() if alike == best]
+        closeness[model] = named, named and recorded.get("api") == wanted["api"]
+    best = max(closeness.values(), default=None)
+    return [model for model, alike in closeness.items() if alike == best]
 
 
 def _known_ids(connection: sqlite3.Connection, asked: AskedRequest) -> list[int]:
@@ -128,11 +128,11 @@ def _most_alike(connection: sqlite3.Connection, asked: AskedRequest, model: int,
     rows = [RecordedRow(*found) for found in connection.execute(query, (model, *_bounds(shared), COMPARED))]
     parameters, tools = (find_text(connection, part.digest) for part in (asked.parameters, asked.tools))
 
-    def likeness(row: RecordedRow) -> tuple[int, bool, bool, int]:
+    def closeness(row: RecordedRow) -> tuple[int, bool, bool, int]:
         longer = abs(len(message_ids(row.messages)) - len(asked.messages))
         return -longer, row.parameters == parameters, row.tools == tools, -abs(row.repeat - asked.repeat)
 
-    return max(rows, key=likeness)
+    return max(rows, key=closeness)
 
 
 def _most_alike_message(connection: sqlite3.Connection, wanted: str, model: int, shared: list[int]) -> list[int]:

@@ -14,7 +14,7 @@ from toolablate.agents.resuming import answered
 from toolablate.agents.session import NOT_ALLOWED, is_of_tool
 from toolablate.tools import Found, Page, PageUnreadableError, SearchQuery, Tool, ToolResult, Toolset
 from toolablate.tools.text import MISS_MESSAGES, told
-from toolablate.tools.tool import PLAIN, Likeness
+from toolablate.tools.tool import PLAIN, ResultTemplate
 from toolablate.traces.errors import InternalError
 from toolablate.traces.records import (
     Change,
@@ -300,8 +300,8 @@ class UnrecordedTool:
         self._tool = tool
 
     @property
-    def likeness(self) -> Likeness:
-        return self._tool.likeness if self._tool else PLAIN
+    def template(self) -> ResultTemplate:
+        return self._tool.template if self._tool else PLAIN
 
     def refusal(self, arguments: Mapping[str, JsonValue]) -> ToolResult | None:
         return self._tool.refusal(arguments) if self._tool else None

@@ -53,8 +53,8 @@ async def test_a_function_can_say_in_its_own_words_that_there_is_nothing() -> No
     assert who(" x ") == "x"
     assert (await used(who, {"name": "x"})).output == "x"
     assert (await used(who, {"name": " "})).output == "nobody knows"
-    assert who.open(who.options()).likeness.nothing({"name": "x"}) == "nobody knows"
-    assert convert.open(convert.options()).likeness.nothing({"amount": 1.0}) == "(no output)"
+    assert who.open(who.options()).template.nothing({"name": "x"}) == "nobody knows"
+    assert convert.open(convert.options()).template.nothing({"amount": 1.0}) == "(no output)"
     with pytest.raises(InputError, match="tool 'speechless': nothing: no text"):
 
         @tool(nothing=" ")

@@ -10,7 +10,7 @@ from tests.tools.conftest import Caller
 
 from toolablate.sandbox import KernelUnavailable
 from toolablate.tools import ToolResult, Toolset
-from toolablate.tools.tool import PLAIN, Likeness
+from toolablate.tools.tool import PLAIN, ResultTemplate
 from toolablate.traces.errors import InputError, InternalError, SandboxError, StoreError, ToolError
 from toolablate.traces.records import ToolRequest, ToolSpec
 
@@ -31,7 +31,7 @@ class Probe:
         return ToolSpec(name=self.name, description="", parameters={"type": "object", "properties": properties})
 
     @property
-    def likeness(self) -> Likeness:
+    def template(self) -> ResultTemplate:
         return PLAIN
 
     def refusal(self, arguments: Mapping[str, JsonValue]) -> ToolResult | None:

@@ -290,7 +290,7 @@ class Requests:
         """Empty where nothing shares a word, or the start of one. Of equals, the first in alphabetical order."""
         pieces = _pieces(request)
         likely = self._likely(request)
-        best = max(likely, key=lambda number: (_likeness(pieces, self._texts[number]), -number), default=None)
+        best = max(likely, key=lambda number: (_similarity(pieces, self._texts[number]), -number), default=None)
         return "" if best is None else shortened(self._texts[best])
 
     def _likely(self, request: str) -> Sequence[int]:
@@ -325,7 +325,7 @@ def _pieces(text: str) -> frozenset[str]:
     return frozenset(padded[start : start + 3] for start in range(len(padded) - 2))
 
 
-def _likeness(pieces: frozenset[str], other: str) -> float:
+def _similarity(pieces: frozenset[str], other: str) -> float:
     """The share of pieces of three letters that both have (Dice's coefficient)."""
     others = _pieces(other)
     return 2 * len(pieces & others) / (len(pieces) + len(others))

@@ -9,7 +9,7 @@ import re
 from pydantic import Field
 
 from toolablate.tools.browser.find import PATTERN_CHARS
-from toolablate.tools.browser.tool import Browser, FindArguments, OpenArguments, find_likeness, open_likeness
+from toolablate.tools.browser.tool import Browser, FindArguments, OpenArguments, find_template, open_template
 from toolablate.tools.tool import Arguments, ToolResult, TypedTool, invalid_call
 
 _OPEN = (
@@ -69,7 +69,7 @@ def gpt_oss_open_tool(browser: Browser) -> TypedTool[GptOssOpenArguments]:
         return invalid_call(tool.spec, mistake) if mistake else await browser.open(arguments.meant())
 
     tool: TypedTool[GptOssOpenArguments] = TypedTool(
-        "browser.open", _OPEN, GptOssOpenArguments, run, likeness=open_likeness()
+        "browser.open", _OPEN, GptOssOpenArguments, run, template=open_template()
     )
     return tool
 
@@ -78,4 +78,4 @@ def gpt_oss_find_tool(browser: Browser) -> TypedTool[GptOssFindArguments]:
     async def run(arguments: GptOssFindArguments) -> ToolResult:
         return await browser.find(FindArguments(page_id=_page_id(arguments.cursor), pattern=arguments.pattern))
 
-    return TypedTool("browser.find", _FIND, GptOssFindArguments, run, likeness=find_likeness())
+    return TypedTool("browser.find", _FIND, GptOssFindArguments, run, template=find_template())

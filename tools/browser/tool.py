@@ -12,10 +12,10 @@ from toolablate.tools.text import MISS_MESSAGES, one_line, told, without_marks
 from toolablate.tools.tool import (
     Arguments,
     CallArguments,
-    Likeness,
     PageAsked,
     PageShown,
     PageView,
+    ResultTemplate,
     ToolResult,
     TypedTool,
     invalid_call,
@@ -45,8 +45,8 @@ def window(page: Page, first: int, count: int | None) -> ToolResult:
             break
         lines.append(line)
     last = first + len(lines) - 1
-    frame = PageView(shown(page), asked, f"lines {first}-{last} of {total}", tuple(lines))
-    return ToolResult(output=frame.output, truncated=last + 1 < total, frame=frame)
+    parsed = PageView(shown(page), asked, f"lines {first}-{last} of {total}", tuple(lines))
+    return ToolResult(output=parsed.output, truncated=last + 1 < total, parsed=parsed)
 
 
 def matches(page: Page, pattern: str, *, regex: bool) -> ToolResult:
@@ -56,14 +56,14 @@ def matches(page: Page, pattern: str, *, regex: bool) -> ToolResult:
     numbers = found.lines
     wanted = one_line(pattern, 200)
     if not numbers:
-        return ToolResult(output=no_match(pattern, shown(page).heading), frame=PageView(shown(page), asked))
+        return ToolResult(output=no_match(pattern, shown(page).heading), parsed=PageView(shown(page), asked))
     number = f"{'' if found.complete else 'at least '}{len(numbers):,}"
     count = f"{number} {'line' if len(numbers) == 1 else 'lines'} with {wanted!r}"
     if len(numbers) > MAX_MATCHES:
         count += f", the first {MAX_MATCHES} of them"
     lines = tuple(_numbered(page, number) for number in numbers[:MAX_MATCHES])
-    frame = PageView(shown(page), asked, count, lines)
-    return ToolResult(output=frame.output, truncated=len(numbers) > MAX_MATCHES, frame=frame)
+    parsed = PageView(shown(page), asked, count, lines)
+    return ToolResult(output=parsed.output, truncated=len(numbers) > MAX_MATCHES, parsed=parsed)
 
 
 def no_match(pattern: str, heading: str) -> str:
@@ -82,7 +82,7 @@ def bad_pattern(page: Page, pattern: str, error: PatternError, *, regex: bool) -
 
 def said_of(page: Page, asked: PageAsked, said: str, code: str) -> ToolResult:
     """What is wrong with a call for a page that is there."""
-    return ToolResult(f"Error: {said}.", status="error", error=code, frame=PageView(shown(page), asked))
+    return ToolResult(f"Error: {said}.", status="error", error=code, parsed=PageView(shown(page), asked))
 
 
 def shown(page: Page) -> PageShown:
@@ -103,12 +103,14 @@ def _numbered(page: Page, number: int) -> tuple[str, str]:
 # How the browser words that a page is empty, and how it would show a page that says something.
 
 
-def open_likeness() -> Likeness:
-    return Likeness(nothing=lambda given: _page(given, ""), finding=lambda given, text: _page(given, text), form="page")
+def open_template() -> ResultTemplate:
+    return ResultTemplate(
+        nothing=lambda given: _page(given, ""), finding=lambda given, text: _page(given, text), form="page"
+    )
 
 
-def find_likeness() -> Likeness:
-    return Likeness(nothing=_no_match, finding=_match, form="matches")
+def find_template() -> ResultTemplate:
+    return ResultTemplate(nothing=_no_match, finding=_match, form="matches")
 
 
 def _page(given: CallArguments, text: str) -> str:
@@ -199,11 +201,11 @@ class Browser:
             mistake = _mistake(arguments)
             return invalid_call(tool.spec, mistake) if mistake else await self.open(arguments)
 
-        tool: TypedTool[OpenArguments] = TypedTool(name, _OPEN, OpenArguments, run, likeness=open_likeness())
+        tool: TypedTool[OpenArguments] = TypedTool(name, _OPEN, OpenArguments, run, template=open_template())
         return tool
 
     def find_tool(self, name: str = "browser_find") -> TypedTool[FindArguments]:
-        return TypedTool(name, _FIND, FindArguments, self.find, likeness=find_likeness())
+        return TypedTool(name, _FIND, FindArguments, self.find, template=find_template())
 
     async def open(self, arguments: OpenArguments) -> ToolResult:
         lookup = None
@@ -282,9 +284,9 @@ def _target(page: Page, link: int) -> str:
 
 def _as_asked(result: ToolResult, arguments: OpenArguments) -> ToolResult:
     """With how the call came to the page: by an address, or by a link."""
-    assert isinstance(result.frame, PageView)
+    assert isinstance(result.parsed, PageView)
     asked = PageAsked(arguments.url, arguments.page_id, arguments.link, arguments.line, arguments.num_lines)
-    return replace(result, frame=replace(result.frame, asked=asked))
+    return replace(result, parsed=replace(result.parsed, asked=asked))
 
 
 def _refused(code: str, said: str) -> _RefusedError:

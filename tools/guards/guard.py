@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from pydantic import JsonValue
 
 from toolablate.tools.text import MISS_MESSAGES, told
-from toolablate.tools.tool import Likeness, Tool, ToolResult
+from toolablate.tools.tool import ResultTemplate, Tool, ToolResult
 from toolablate.tools.web.exchange import FetchError
 from toolablate.tools.web.policy import WebPolicy
 from toolablate.tools.web.urls import page_url, target_of
@@ -71,8 +71,8 @@ class GuardedTool:
         return self._tool.spec
 
     @property
-    def likeness(self) -> Likeness:
-        return self._tool.likeness
+    def template(self) -> ResultTemplate:
+        return self._tool.template
 
     def refusal(self, arguments: Mapping[str, JsonValue]) -> ToolResult | None:
         return self._tool.refusal(arguments)

@@ -111,7 +111,7 @@ class Noise:
         if output == result.output:
             return result
         # A tool never shows nothing; what it says where there is nothing are its own words.
-        return changed(replace(result, output=output or call.likeness.nothing(call.arguments)), "noise", detail)
+        return changed(replace(result, output=output or call.template.nothing(call.arguments)), "noise", detail)
 
 
 def characters(text: str, rate: float, chance: random.Random) -> tuple[str, str]:

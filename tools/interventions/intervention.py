@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from toolablate.tools.tool import Likeness, ToolResult
+from toolablate.tools.tool import ResultTemplate, ToolResult
 from toolablate.traces.records import Change, Question
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Call:
     arguments: Mapping[str, JsonValue]
     number: int
     of_tool: int
-    likeness: Likeness
+    template: ResultTemplate
     chance: random.Random = field(default_factory=lambda: random.Random(0), compare=False)  # noqa: S311 - no secret
 
 

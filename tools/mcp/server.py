@@ -10,7 +10,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from toolablate.tools.mcp.session import HttpAddress, RefusedCallError, Session, StdioAddress, require_client
 from toolablate.tools.text import MISS_MESSAGES, one_line, plain_text, told
-from toolablate.tools.tool import NO_OUTPUT, PLAIN, Likeness, Tool, ToolResult
+from toolablate.tools.tool import NO_OUTPUT, PLAIN, ResultTemplate, Tool, ToolResult
 from toolablate.traces.errors import InputError, InternalError, ToolError
 from toolablate.traces.records import Artifact, Lookup, Record, ToolReply, ToolSpec, digest_text
 
@@ -233,7 +233,7 @@ class _McpTool:
         self._calls = calls
 
     @property
-    def likeness(self) -> Likeness:
+    def template(self) -> ResultTemplate:
         return PLAIN
 
     def refusal(self, arguments: Mapping[str, JsonValue]) -> ToolResult | None:

@@ -122,8 +122,8 @@ class TrialPlaceboSources:
                     "before": before.isoformat() if before else None,
                 }
             )
-            if isinstance(result.frame, Listed) and result.frame.entries:
-                yield Finding(other.id, result.frame.entries)
+            if isinstance(result.parsed, Listed) and result.parsed.entries:
+                yield Finding(other.id, result.parsed.entries)
 
     async def pages(self, seed: str, taken: Collection[str] = ()) -> AsyncIterator[tuple[str, Page]]:
         """For other questions, with their ids, the first page that can be read of those that a search finds, apart from

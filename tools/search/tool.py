@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from toolablate.tools.guards.guard import Guard
 from toolablate.tools.search.provider import Found, SearchQuery, SearchSource, normal_query
 from toolablate.tools.text import one_line, plain_text, told, without_marks
-from toolablate.tools.tool import Arguments, Entry, Likeness, Listed, ToolResult, TypedTool, listed
+from toolablate.tools.tool import Arguments, Entry, Listed, ResultTemplate, ToolResult, TypedTool, listed
 from toolablate.tools.tool import CallArguments as Given
 from toolablate.traces.errors import ToolError
 from toolablate.traces.records import Marker, SearchReply, SearchResult, digest_text
@@ -64,7 +64,7 @@ def gpt_oss_search_tool(source: SearchSource, guard: Guard) -> TypedTool[GptOssS
     async def run(arguments: GptOssSearchArguments) -> ToolResult:
         return await tool.call({"query": arguments.query, "max_results": arguments.topn})
 
-    return TypedTool(tool.spec.name, _DESCRIPTION, GptOssSearchArguments, run, likeness=tool.likeness)
+    return TypedTool(tool.spec.name, _DESCRIPTION, GptOssSearchArguments, run, template=tool.template)
 
 
 def search_tool(source: SearchSource, guard: Guard, name: str = "web_search") -> TypedTool[SearchArguments]:
@@ -81,11 +81,11 @@ def search_tool(source: SearchSource, guard: Guard, name: str = "web_search") ->
         if found.reply.status not in ("ok", "empty"):
             raise _failure(found.reply, name)
         results, markers = _inspected(found.reply.results[: arguments.max_results], guard)
-        frame = _listed(query, results, arguments)
-        return ToolResult(output=frame.output, lookup=found.lookup, markers=markers, frame=frame)
+        parsed = _listed(query, results, arguments)
+        return ToolResult(output=parsed.output, lookup=found.lookup, markers=markers, parsed=parsed)
 
-    likeness = Likeness(nothing=_nothing, finding=_finding, form="results")
-    return TypedTool(name, _DESCRIPTION, SearchArguments, run, likeness=likeness)
+    template = ResultTemplate(nothing=_nothing, finding=_finding, form="results")
+    return TypedTool(name, _DESCRIPTION, SearchArguments, run, template=template)
 
 
 def _nothing(given: Given) -> str:

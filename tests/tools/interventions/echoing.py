@@ -41,7 +41,7 @@ class Echoing:
 
 class _Kept:
     def __init__(self, tool: Tool, given: list[str]) -> None:
-        self.spec, self.likeness, self.refusal, self.close = tool.spec, tool.likeness, tool.refusal, tool.close
+        self.spec, self.template, self.refusal, self.close = tool.spec, tool.template, tool.refusal, tool.close
         self._tool, self._given = tool, given
 
     async def call(self, arguments: Any) -> ToolResult:

@@ -296,7 +296,7 @@ class Claim:
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
         text = self._text(call)
-        return changed(ToolResult(call.likeness.finding(call.arguments, text)), self._name, text)
+        return changed(ToolResult(call.template.finding(call.arguments, text)), self._name, text)
 
     def _text(self, call: Call) -> str:
         question = self._setting.question
@@ -305,7 +305,7 @@ class Claim:
         if own := own_text(question, self._name):
             return own
         answer = self._answer(question, self._setting)
-        if call.likeness.form == "code":
+        if call.template.form == "code":
             return answer
         return f"答案：{answer}" if question.language.lower().startswith("zh") else f"Answer: {answer}"
 
@@ -351,4 +351,4 @@ class Sham:
     def __init__(self, options: Options, setting: Setting) -> None: ...
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResult:
-        return changed(ToolResult(call.likeness.nothing(call.arguments)), "sham", "not called")
+        return changed(ToolResult(call.template.nothing(call.arguments)), "sham", "not called")

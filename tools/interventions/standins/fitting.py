@@ -285,8 +285,8 @@ def own_stand_in(
     if {same_words(candidate.output) for candidate in kept} == {same_words(result.output)}:
         return None if withheld.holds(result.output) else StandIn(result.output, ALWAYS_SAID, markers=result.markers)
     wanted = Wanted(result.output, seed, whole_lines=True)
-    by_likeness = sorted(kept, key=lambda candidate: _unlike(candidate.output, result.output))
-    for _, chosen in groupby(by_likeness, key=lambda candidate: _unlike(candidate.output, result.output)):
+    by_similarity = sorted(kept, key=lambda candidate: _unlike(candidate.output, result.output))
+    for _, chosen in groupby(by_similarity, key=lambda candidate: _unlike(candidate.output, result.output)):
         alike = list(chosen)
         found = fitting(alike, wanted, withheld, strict=True) or fitting(alike, wanted, withheld)
         if found:

@@ -134,9 +134,9 @@ class Placebo:
         begun = browsing.addresses
         result = await proceed()
         seed = f"{self._setting.seed} placebo {call.number}"
-        match result.frame:
+        match result.parsed:
             case Listed(entries=()):
-                return _unframed(result)
+                return _without_parsed(result)
             case Listed() as real:
                 own = browsing.found(entry.url for entry in real.entries)
                 stand_in = await listing_stand_in(real, begun.found | own, call.tool, seed, sources, withheld)
@@ -145,12 +145,12 @@ class Placebo:
                 return await self._page(call, result, view, begun)
             case Printed() as printed:
                 if result.output == NO_OUTPUT:
-                    return _unframed(result)
+                    return _without_parsed(result)
                 stand_in = code_stand_in(result, printed, call.tool, seed, sources, withheld)
-            case None if call.likeness.form != "plain":
+            case None if call.template.form != "plain":
                 return _our_words(result, call)
             case None:
-                if result.output == call.likeness.nothing(call.arguments) or is_ours(result):
+                if result.output == call.template.nothing(call.arguments) or is_ours(result):
                     return result
                 stand_in = self._inspected(own_stand_in(result, call.tool, seed, sources, withheld), call.tool, sources)
         if stand_in is None:
@@ -164,7 +164,7 @@ class Placebo:
             raise _no_source(call.tool)
         of_page, detail = shown
         kept = replace(of_page, lookup=result.lookup, artifacts=(), changes=result.changes)
-        return changed(_unframed(kept), "placebo", detail)
+        return changed(_without_parsed(kept), "placebo", detail)
 
     def _inspected(self, stand_in: StandIn | None, tool: str, sources: TrialPlaceboSources) -> StandIn | None:
         """With what a guard would have noticed, had the tool itself said it."""
@@ -187,11 +187,11 @@ class Placebo:
 def _swapped(result: ToolResult, stand_in: StandIn) -> ToolResult:
     """Markers and artifacts of what was real are no more shown."""
     shown = replace(result, output=stand_in.output, markers=stand_in.markers, artifacts=())
-    return changed(_unframed(shown), "placebo", stand_in.source or "unchanged")
+    return changed(_without_parsed(shown), "placebo", stand_in.source or "unchanged")
 
 
-def _unframed(result: ToolResult) -> ToolResult:
-    return replace(result, frame=None)
+def _without_parsed(result: ToolResult) -> ToolResult:
+    return replace(result, parsed=None)
 
 
 def _our_words(result: ToolResult, call: Call) -> ToolResult:

@@ -31,7 +31,7 @@ class Foreign:
     """A tool of another program, which gives one result."""
 
     spec = ToolSpec(name="look", description="d", parameters={"type": "object", "properties": {}})
-    likeness = PLAIN
+    template = PLAIN
 
     def __init__(self, result: ToolResult) -> None:
         self._result = result
